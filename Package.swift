@@ -1,0 +1,99 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+  name: "HTTPCacheEngine",
+  // Synchronization (Mutex, Atomic) sets the floor.
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "HTTPCacheEngine", targets: ["HTTPCacheEngine"]),
+    .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
+    .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
+    .executable(name: "cache-bench", targets: ["CacheBench"]),
+    .executable(name: "httpcache", targets: ["httpcache"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.2.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+  ],
+  targets: [
+    // What is right: RFC 9111 as values and pure functions.
+    .target(name: "HTTPCacheEngine", dependencies: [httpTypes], swiftSettings: settings),
+
+    // Where bytes live: memory and disk.
+    .systemLibrary(
+      name: "CXXHash", pkgConfig: "libxxhash",
+      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+    .target(
+      name: "HTTPCacheStore",
+      dependencies: ["CXXHash", .product(name: "SystemPackage", package: "swift-system")],
+      swiftSettings: settings),
+
+    // The cache: engine, store and a transport.
+    .target(
+      name: "HTTPCaching", dependencies: ["HTTPCacheEngine", "HTTPCacheStore", httpTypes],
+      swiftSettings: settings),
+
+    // Transports, thin.
+    .target(
+      name: "HTTPCacheURLSession",
+      dependencies: [
+        "HTTPCaching", httpTypes,
+        .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+      ],
+      swiftSettings: settings),
+
+    // The front doors.
+    .executableTarget(
+      name: "CacheBench",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "LoopbackOrigin",
+        arguments, httpTypes,
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "httpcache", dependencies: ["HTTPCacheEngine", arguments, httpTypes],
+      swiftSettings: settings),
+
+    // An origin server on loopback, for the tests and the benchmarks; not a product.
+    .target(
+      name: "LoopbackOrigin",
+      dependencies: [
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        httpTypes,
+      ],
+      swiftSettings: settings),
+
+    .testTarget(
+      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", httpTypes],
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheStoreTests",
+      dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCachingTests", dependencies: ["HTTPCaching", httpTypes], swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheURLSessionTests",
+      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
+    .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
+    .testTarget(name: "ExplainTests", dependencies: ["httpcache"], swiftSettings: settings),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+// Rooms are filled in the commits that follow.
