@@ -1,0 +1,190 @@
+import HTTPTypes
+
+extension CacheEngine {
+  /// The second door: what becomes of the origin's answer, and of what is stored.
+  ///
+  /// - Complexity: O(*n*) in the number of fields and of candidates.
+  public func outcome(of exchange: Exchange) -> Outcome {
+    let request = exchange.forwarding.original
+    let fields = RequestFields(request.headerFields, now: exchange.responseTime)
+    switch exchange.result {
+    case .failure:
+      return afterFailure(exchange, fields, isDisconnected: true)
+        ?? Outcome(.failure, reason: .originUnreachable)
+    case .response(let head):
+      if !Invalidation.isSafe(request.method) {
+        return Outcome(
+          .network, reason: .unsafeMethod, storage: .refuse(.methodNotStored),
+          invalidations: Invalidation.targets(of: request, response: head))
+      }
+      let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+      if head.status == .notModified, exchange.forwarding.isValidation {
+        return afterValidation(exchange, fields, head, response)
+      }
+      if head.status.kind == .serverError,
+        let stale = afterFailure(exchange, fields, isDisconnected: false)
+      {
+        return stale
+      }
+      if request.method == .head { return afterHead(exchange, head, response) }
+      return afterFullResponse(exchange, fields, head, response)
+    }
+  }
+
+  // MARK: - 304
+
+  private func afterValidation(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    let forwarding = exchange.forwarding
+    let now = exchange.responseTime
+    // §4.3.4: the initial set are the responses that the request could have been answered with.
+    let matching = VariantSelection.matching(
+      exchange.candidates, request: forwarding.original.headerFields)
+    func identify(among initial: [Int]) -> [Int] {
+      Freshening.identified(
+        by: response, among: initial, candidates: exchange.candidates,
+        conditionIsOurs: client.ifNoneMatch == nil, now: now)
+    }
+    let identified = identify(among: matching.filter(forwarding.nominated.contains))
+    // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
+    guard let chosen = identified.first ?? identify(among: forwarding.nominated).first else {
+      return afterUnusable304(exchange, client, response)
+    }
+
+    func updated(_ candidate: Int) -> StoredResponse {
+      Freshening.updated(
+        exchange.candidates[candidate], with: head, requestTime: exchange.requestTime,
+        responseTime: exchange.responseTime, configuration: configuration)
+    }
+    let mayStore = !client.cacheControl.contains(.noStore)
+    let updates =
+      mayStore
+      ? identified.map { Outcome.Update(candidate: $0, response: updated($0), reason: .freshened) } : []
+    let answer = storedAnswer(
+      chosen, updated(chosen), age: response.age.map(\.seconds), client: client, now: now)
+    return Outcome(.stored(answer), reason: .validated, updates: updates)
+  }
+
+  /// A 304 that names nothing of ours: it may still be the client's own condition that holds (§4.3.2).
+  private func afterUnusable304(
+    _ exchange: Exchange, _ client: RequestFields, _ response: ResponseFields
+  ) -> Outcome {
+    if let condition = client.ifNoneMatch, let tag = response.entityTag, condition.matches(tag) {
+      return Outcome(.network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood))
+    }
+    var again = exchange.forwarding
+    again.request = again.original
+    if client.ifNoneMatch == nil, client.ifModifiedSince == nil {
+      // Nobody's condition is left: the answer will be a full response.
+      again.request.headerFields[.ifNoneMatch] = nil
+      again.request.headerFields[.ifModifiedSince] = nil
+    }
+    again.nominated = []
+    again.selected = nil
+    again.reason = .validationUnusable
+    return Outcome(.forwardAgain(again), reason: .validationUnusable)
+  }
+
+  private func storedAnswer(
+    _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
+  ) -> Outcome.StoredAnswer {
+    let remaining = stored.facts.remainingLifetime(at: now) / 1000
+    return Outcome.StoredAnswer(
+      candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
+      isNotModified: Preconditions.isNotModified(stored, for: client, now: now))
+  }
+
+  // MARK: - Failure
+
+  /// A stored response in place of one that did not come, or of a server error, where that is allowed (§4.2.4).
+  private func afterFailure(
+    _ exchange: Exchange, _ client: RequestFields, isDisconnected: Bool
+  ) -> Outcome? {
+    let now = exchange.responseTime
+    guard let selected = exchange.forwarding.selected, exchange.forwarding.policy == .useProtocolCachePolicy
+    else { return nil }
+    let stored = exchange.candidates[selected]
+    guard
+      let reason = StaleUse.permissionAfterFailure(
+        for: stored.facts, request: client.cacheControl, isDisconnected: isDisconnected, now: now,
+        configuration: configuration)
+    else { return nil }
+    var answer = storedAnswer(
+      selected, stored, age: stored.facts.currentAge(at: now) / 1000, client: client, now: now)
+    answer.isStale = stored.facts.staleness(at: now) != nil
+    return Outcome(.stored(answer), reason: reason)
+  }
+
+  // MARK: - Full responses
+
+  private func afterFullResponse(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    let forwarding = exchange.forwarding
+    let reason: Reason = forwarding.isValidation ? .replacedByOrigin : .fromOrigin
+    if CacheKey(forwarding.original) == nil {
+      return Outcome(.network, reason: reason, storage: .refuse(.targetNotCacheable))
+    }
+    if let obstacle = Storability.obstacle(
+      method: forwarding.original.method, request: client, status: head.status.code, response: response,
+      kind: configuration.kind)
+    {
+      return Outcome(
+        .network, reason: reason, storage: .refuse(obstacle),
+        removals: superseded(by: obstacle, status: head.status, exchange))
+    }
+    let stored = Freshening.make(
+      status: head.status, fields: head.headerFields,
+      selecting: SelectingFields(response.vary, of: forwarding.original.headerFields),
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+    let storedReason: Reason =
+      switch stored.facts.lifetime.source {
+      case .none: .storedWithoutLifetime
+      case .heuristic: .storedWithHeuristic
+      case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
+      }
+    return Outcome(.network, reason: reason, storage: .store(stored, storedReason))
+  }
+
+  /// The stored responses that are known to be out of date, though what replaces them may not be stored.
+  ///
+  /// Nothing asks for their removal, but a policy that takes any stored response must not bring them back.
+  private func superseded(
+    by obstacle: Reason, status: HTTPResponse.Status, _ exchange: Exchange
+  ) -> [Int] {
+    switch obstacle {
+    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable:
+      guard status.kind != .serverError else { return [] }
+      return VariantSelection.matching(
+        exchange.candidates, request: exchange.forwarding.original.headerFields)
+    default: return []
+    }
+  }
+
+  /// A HEAD response updates stored GET responses, or shows that they are out of date (§4.3.5).
+  private func afterHead(
+    _ exchange: Exchange, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    var updates: [Outcome.Update] = []
+    if head.status == .ok {
+      let matching = VariantSelection.matching(
+        exchange.candidates, request: exchange.forwarding.original.headerFields)
+      for candidate in matching where exchange.candidates[candidate].status == .ok {
+        let stored = exchange.candidates[candidate]
+        if Freshening.headMatches(response, stored, now: exchange.responseTime) {
+          let updated = Freshening.updated(
+            stored, with: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime,
+            configuration: configuration)
+          updates.append(.init(candidate: candidate, response: updated, reason: .freshenedByHead))
+        } else {
+          var outdated = stored
+          outdated.facts.flags.insert(.invalidated)
+          updates.append(.init(candidate: candidate, response: outdated, reason: .outdatedByHead))
+        }
+      }
+    }
+    return Outcome(
+      .network, reason: .fromOrigin, storage: .refuse(.methodNotStored), updates: updates)
+  }
+}

@@ -1,0 +1,145 @@
+import HTTPTypes
+
+extension CacheEngine {
+  /// The first door: what to do with a request before the network is asked.
+  ///
+  /// - Parameters:
+  ///   - request: as the client sent it.
+  ///   - candidates: all responses stored under the request's ``CacheKey``, in any order.
+  ///   - now: the present time, read after the candidates were looked up.
+  public func plan(
+    for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
+  ) -> Plan {
+    let fields = RequestFields(request.headerFields, now: now)
+    let planner = Planner(
+      engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now)
+    return planner.plan()
+  }
+}
+
+/// One request on its way to a plan; the steps are the paragraphs of RFC 9111 §4.
+private struct Planner {
+  let engine: CacheEngine
+  let request: HTTPRequest
+  let fields: RequestFields
+  let policy: RequestCachePolicy
+  let candidates: [StoredResponse]
+  let now: Timestamp
+
+  func plan() -> Plan {
+    if let obstacle { return forward(reason: obstacle) }
+    if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
+    let matching = VariantSelection.matching(candidates, request: request.headerFields)
+    guard let selected = matching.first else {
+      return forward(
+        reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
+        others: Array(candidates.indices))
+    }
+    let facts = candidates[selected].facts
+    if policy.returnsAnyStored {
+      let isStale = facts.staleness(at: now) != nil || facts.forbidsFreshUse
+      return serve(
+        selected, reason: isStale ? .policyReturnsStored : freshReason(facts), isStale: isStale)
+    }
+    if policy == .reloadRevalidatingCacheData {
+      return forward(reason: .policyRevalidates, selected: selected)
+    }
+    return planByProtocol(selected, facts)
+  }
+
+  /// The RFC's own meaning: reuse what is fresh, or allowed to be stale; validate the rest (§4).
+  private func planByProtocol(_ selected: Int, _ facts: ReuseFacts) -> Plan {
+    if facts.flags.contains(.noCache) { return forward(reason: .storedNoCache, selected: selected) }
+    if facts.flags.contains(.invalidated) {
+      return forward(reason: .storedInvalidated, selected: selected)
+    }
+    if fields.cacheControl.contains(.noCache) {
+      return forward(reason: .requestNoCache, selected: selected)
+    }
+    let staleness = facts.staleness(at: now)
+    if staleness == nil {
+      if let minFresh = fields.cacheControl.minFresh,
+        facts.remainingLifetime(at: now) < minFresh.milliseconds
+      {
+        return forward(reason: .requestMinFresh, selected: selected)
+      }
+      if StaleUse.excess(of: facts, over: fields.cacheControl, now: now) <= 0 {
+        return serve(selected, reason: freshReason(facts), isStale: false)
+      }
+    }
+    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now) else {
+      return forward(reason: staleness ?? .requestMaxAge, selected: selected)
+    }
+    return serve(
+      selected, reason: permission.reason, isStale: staleness != nil,
+      revalidates: permission.revalidatesBehind)
+  }
+
+  /// Why the cache has no part in this request, whatever is stored.
+  private var obstacle: Reason? {
+    if !Invalidation.isSafe(request.method) { return .unsafeMethod }
+    if request.method != .get, request.method != .head { return .methodNotCacheable }
+    if CacheKey(request) == nil { return .targetNotCacheable }
+    if fields.hasRange { return .rangeRequest }
+    if fields.hasOriginPrecondition { return .originPrecondition }
+    return nil
+  }
+
+  private func freshReason(_ facts: ReuseFacts) -> Reason {
+    facts.lifetime.source == .heuristic ? .freshByHeuristic : .fresh
+  }
+
+  private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {
+    let facts = candidates[selected].facts
+    return .serve(
+      Service(
+        candidate: selected, age: facts.currentAge(at: now) / 1000,
+        remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
+        isNotModified: Preconditions.isNotModified(candidates[selected], for: fields, now: now),
+        revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
+        reason: reason))
+  }
+
+  private func forward(reason: Reason, selected: Int? = nil, others: [Int] = []) -> Plan {
+    if policy == .returnCacheDataDontLoad { return .fail(Refusal(reason: .policyForbidsNetwork)) }
+    if fields.cacheControl.contains(.onlyIfCached) { return .fail(Refusal(reason: .onlyIfCached)) }
+    return .forward(forwarding(reason: reason, selected: selected, others: others))
+  }
+
+  private func forwarding(reason: Reason, selected: Int?, others: [Int]) -> Forwarding {
+    var (outgoing, nominated) = (request, [Int]())
+    // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
+    if request.method == .get {
+      (outgoing, nominated) = Validation.request(
+        from: request, client: fields, selected: selected, others: others, candidates: candidates)
+    }
+    switch policy {
+    case .reloadIgnoringLocalAndRemoteCacheData:
+      add("no-cache", to: &outgoing)
+      HTTPField.Name.pragma.map { outgoing.headerFields[$0] = "no-cache" }
+    case .reloadRevalidatingCacheData where fields.cacheControl == CacheControl():
+      // The origin is to validate, not a cache on the way that thinks itself fresh (§5.2.1.1).
+      add("max-age=0", to: &outgoing)
+    default: break
+    }
+    return Forwarding(
+      request: outgoing, selected: selected, nominated: nominated, original: request, policy: policy,
+      reason: reason)
+  }
+
+  private func add(_ directive: String, to request: inout HTTPRequest) {
+    let present = request.headerFields[.cacheControl]
+    if let present, CacheControl(parsing: present).contains(.noCache) { return }
+    request.headerFields[.cacheControl] = present.map { $0 + ", " + directive } ?? directive
+  }
+}
+
+extension ReuseFacts {
+  /// Whether even a fresh response must be validated before use.
+  var forbidsFreshUse: Bool { !flags.isDisjoint(with: [.noCache, .invalidated]) }
+}
+
+extension HTTPField.Name {
+  /// `Pragma`, which HTTPTypes has no constant for (RFC 9111 §5.4 deprecates it).
+  static let pragma = HTTPField.Name("Pragma")
+}

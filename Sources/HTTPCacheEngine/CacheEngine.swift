@@ -1,0 +1,57 @@
+import HTTPTypes
+
+/// The rules of HTTP caching as pure functions (RFC 9111).
+///
+/// The engine knows no clock, no store and no network. Two questions cross its door:
+///
+/// - *before* the network, ``plan(for:policy:candidates:now:)``: may a stored response answer this request, or which
+///   request goes to the origin?
+/// - *after* the network, ``outcome(of:)``: what becomes of the answer, and of what is stored?
+///
+/// Every answer says why, by a ``Reason``.
+///
+/// ```swift
+/// let engine = CacheEngine(.init(kind: .private))
+/// switch engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: stored, now: now) {
+/// case .serve(let service): …    // stored[service.candidate] answers
+/// case .forward(let forwarding): …    // send forwarding.request, then ask for the outcome
+/// case .fail(let refusal): …    // the request forbids the network
+/// }
+/// ```
+public struct CacheEngine: Sendable {
+  /// What kind of cache this is, and the choices that the RFC leaves to it.
+  public struct Configuration: Hashable, Sendable {
+    /// Whether the responses serve one user or many (RFC 9111 §1).
+    public enum Kind: String, Hashable, Sendable, CaseIterable, Codable {
+      /// One user's, as in an app: `private` responses and those to authorised requests are stored.
+      case `private`
+      /// Many users', as in a proxy.
+      case shared
+    }
+
+    public var kind: Kind
+    /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since it was modified
+    /// (§4.2.2).
+    public var usesHeuristics: Bool
+    /// The longest heuristic lifetime. A day, unless set otherwise.
+    public var heuristicMaximum: DeltaSeconds
+    /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
+    public var servesStaleWhenDisconnected: Bool
+
+    public init(
+      kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
+      servesStaleWhenDisconnected: Bool = false
+    ) {
+      self.kind = kind
+      self.usesHeuristics = usesHeuristics
+      self.heuristicMaximum = heuristicMaximum
+      self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
+    }
+  }
+
+  public let configuration: Configuration
+
+  public init(_ configuration: Configuration) {
+    self.configuration = configuration
+  }
+}

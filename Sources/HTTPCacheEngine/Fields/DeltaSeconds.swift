@@ -1,0 +1,43 @@
+/// A non-negative number of seconds, as `max-age` and `Age` carry it (RFC 9111 §1.2.2).
+///
+/// A number too large for the field is taken as 2147483648 seconds, which stands for infinity.
+public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByIntegerLiteral {
+  /// Seconds, 0 to 2147483648.
+  public let seconds: Int64
+
+  /// What a number that is too large counts as: 2^31 seconds (§1.2.2).
+  public static let infinity = DeltaSeconds(2_147_483_648)
+
+  /// Clamps `seconds` into 0...2147483648.
+  public init(_ seconds: Int64) {
+    self.seconds = Swift.min(Swift.max(seconds, 0), 2_147_483_648)
+  }
+
+  public init(integerLiteral value: Int64) {
+    self.init(value)
+  }
+
+  /// Parses `1*DIGIT`; anything else, a sign or a fraction included, gives `nil`.
+  public init?(parsing text: String) {
+    guard let value = text.withFieldBytes({ DeltaSeconds(parsing: $0, in: $0.whole) }) else { return nil }
+    self = value
+  }
+
+  init?(parsing bytes: Span<UInt8>, in range: ByteRange) {
+    guard !range.isEmpty else { return nil }
+    var value: Int64 = 0
+    for index in range.start..<range.end {
+      let byte = bytes[index]
+      guard byte.isDigit else { return nil }
+      // Saturates instead of overflowing, and goes on: the rest must be digits too.
+      value = Swift.min(value * 10 + Int64(byte - 0x30), 2_147_483_648)
+    }
+    self.init(value)
+  }
+
+  var milliseconds: Int64 { seconds * 1000 }
+
+  public static func < (lhs: DeltaSeconds, rhs: DeltaSeconds) -> Bool {
+    lhs.seconds < rhs.seconds
+  }
+}

@@ -1,0 +1,264 @@
+/// A date as HTTP fields carry it, in whole seconds (RFC 9110 §5.6.7).
+///
+/// All three formats are read: IMF-fixdate, and the obsolete RFC 850 and asctime formats. Names of days, months and
+/// the zone are taken in any case (§4.2 of RFC 9111 asks caches to be lenient in exactly that); everything else is
+/// strict, because a date that is taken for valid by mistake makes a response fresh that ought not to be.
+public struct HTTPDate: Hashable, Sendable, Comparable {
+  /// Seconds since 1970-01-01T00:00:00Z.
+  public let secondsSince1970: Int64
+
+  public init(secondsSince1970: Int64) {
+    self.secondsSince1970 = secondsSince1970
+  }
+
+  /// The date of a timestamp, its milliseconds dropped.
+  public init(_ timestamp: Timestamp) {
+    secondsSince1970 = timestamp.seconds
+  }
+
+  public var timestamp: Timestamp { Timestamp(seconds: secondsSince1970) }
+
+  public static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool {
+    lhs.secondsSince1970 < rhs.secondsSince1970
+  }
+}
+
+// MARK: - Parsing
+
+extension HTTPDate {
+  /// Parses a field value; `nil` if it is none of the three formats.
+  ///
+  /// - Parameter now: decides the century of the two-digit years of RFC 850: a date that appears to be more than 50
+  ///   years ahead is in the past (RFC 9110 §5.6.7).
+  public init?(parsing text: String, now: Timestamp) {
+    guard let date = text.withFieldBytes({ HTTPDate(parsing: $0, now: now) }) else { return nil }
+    self = date
+  }
+
+  init?(parsing bytes: Span<UInt8>, now: Timestamp) {
+    let range = bytes.trimmed(bytes.whole)
+    var scanner = DateScanner(position: range.start, end: range.end)
+    let day = scanner.letters(bytes)
+    let parsed: Components?
+    if day.count > 3, scanner.skip(",", bytes) {
+      parsed = DateScanner.isLongWeekday(bytes, day) ? scanner.rfc850(bytes, now: now) : nil
+    } else if day.count == 3, DateScanner.isShortWeekday(bytes, day) {
+      parsed = scanner.skip(",", bytes) ? scanner.imfFixdate(bytes) : scanner.asctime(bytes)
+    } else {
+      parsed = nil
+    }
+    guard let parsed, scanner.isAtEnd, let seconds = parsed.secondsSince1970 else { return nil }
+    self.init(secondsSince1970: seconds)
+  }
+
+  struct Components {
+    var year: Int64
+    var month: Int64
+    var day: Int64
+    var hour: Int64
+    var minute: Int64
+    var second: Int64
+
+    /// `nil` where a number is out of its range. A leap second (60) is taken as the second after.
+    var secondsSince1970: Int64? {
+      guard (1...12).contains(month), day >= 1, day <= HTTPDate.days(in: month, of: year), hour <= 23,
+        minute <= 59, second <= 60
+      else { return nil }
+      return HTTPDate.daysSince1970(year: year, month: month, day: day) * 86_400
+        + hour * 3600 + minute * 60 + second
+    }
+  }
+
+  static func days(in month: Int64, of year: Int64) -> Int64 {
+    switch month {
+    case 4, 6, 9, 11: 30
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    default: 31
+    }
+  }
+
+  /// Days since the epoch of a date of the proleptic Gregorian calendar, years 0 and later.
+  ///
+  /// The year is taken to begin in March, which puts the leap day last.
+  static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+    let year = month <= 2 ? year - 1 : year
+    let era = (year >= 0 ? year : year - 399) / 400
+    let yearOfEra = year - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
+  }
+}
+
+/// Reads the parts of a date, left to right; every step fails rather than guess.
+private struct DateScanner {
+  var position: Int
+  let end: Int
+
+  var isAtEnd: Bool { position == end }
+
+  /// `Sun, 06 Nov 1994 08:49:37 GMT`, from behind the comma.
+  mutating func imfFixdate(_ bytes: Span<UInt8>) -> HTTPDate.Components? {
+    guard skip(" ", bytes), let day = number(digits: 2, bytes), skip(" ", bytes), let month = month(bytes),
+      skip(" ", bytes),
+      let year = number(digits: 4, bytes), skip(" ", bytes), let time = time(bytes), skip(" ", bytes),
+      gmt(bytes)
+    else { return nil }
+    return .init(
+      year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)
+  }
+
+  /// `Sunday, 06-Nov-94 08:49:37 GMT`, from behind the comma.
+  mutating func rfc850(_ bytes: Span<UInt8>, now: Timestamp) -> HTTPDate.Components? {
+    guard skip(" ", bytes), let day = number(digits: 2, bytes), skip("-", bytes), let month = month(bytes),
+      skip("-", bytes),
+      let twoDigits = number(digits: 2, bytes), skip(" ", bytes), let time = time(bytes), skip(" ", bytes),
+      gmt(bytes)
+    else { return nil }
+    let today = HTTPDate(now).calendarDate
+    let thisYear = today.year
+    var date = HTTPDate.Components(
+      year: thisYear - thisYear % 100 + twoDigits, month: month, day: day, hour: time.hour,
+      minute: time.minute, second: time.second)
+    // "More than 50 years in the future" is in the past; and what the century's turn put far behind is ahead.
+    if (date.year, date.month, date.day) > (thisYear + 50, today.month, today.day) {
+      date.year -= 100
+    } else if date.year <= thisYear - 50 {
+      date.year += 100
+    }
+    return date
+  }
+
+  /// `Sun Nov  6 08:49:37 1994`, from behind the weekday.
+  mutating func asctime(_ bytes: Span<UInt8>) -> HTTPDate.Components? {
+    guard skip(" ", bytes), let month = month(bytes), skip(" ", bytes) else { return nil }
+    let day: Int64?
+    if skip(" ", bytes) {
+      day = number(digits: 1, bytes)
+    } else {
+      day = number(digits: 2, bytes)
+    }
+    guard let day, skip(" ", bytes), let time = time(bytes), skip(" ", bytes),
+      let year = number(digits: 4, bytes)
+    else { return nil }
+    return .init(
+      year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)
+  }
+
+  mutating func skip(_ character: Unicode.Scalar, _ bytes: Span<UInt8>) -> Bool {
+    guard position < end, bytes[position] == UInt8(truncatingIfNeeded: character.value) else { return false }
+    position += 1
+    return true
+  }
+
+  mutating func letters(_ bytes: Span<UInt8>) -> ByteRange {
+    let start = position
+    while position < end, bytes[position].isLetter { position += 1 }
+    return ByteRange(start: start, end: position)
+  }
+
+  mutating func number(digits: Int, _ bytes: Span<UInt8>) -> Int64? {
+    guard position + digits <= end else { return nil }
+    var value: Int64 = 0
+    for _ in 0..<digits {
+      guard bytes[position].isDigit else { return nil }
+      value = value * 10 + Int64(bytes[position] - 0x30)
+      position += 1
+    }
+    return value
+  }
+
+  mutating func time(_ bytes: Span<UInt8>) -> (hour: Int64, minute: Int64, second: Int64)? {
+    guard let hour = number(digits: 2, bytes), skip(":", bytes), let minute = number(digits: 2, bytes),
+      skip(":", bytes),
+      let second = number(digits: 2, bytes)
+    else { return nil }
+    return (hour, minute, second)
+  }
+
+  mutating func gmt(_ bytes: Span<UInt8>) -> Bool {
+    bytes.matches("gmt", in: letters(bytes))
+  }
+
+  mutating func month(_ bytes: Span<UInt8>) -> Int64? {
+    let name = letters(bytes)
+    guard name.count == 3 else { return nil }
+    let packed =
+      UInt32(bytes[name.start].lowercasedASCII) << 16 | UInt32(bytes[name.start + 1].lowercasedASCII) << 8
+      | UInt32(bytes[name.start + 2].lowercasedASCII)
+    switch packed {
+    case 0x6A616E: return 1  // jan
+    case 0x666562: return 2  // feb
+    case 0x6D6172: return 3  // mar
+    case 0x617072: return 4  // apr
+    case 0x6D6179: return 5  // may
+    case 0x6A756E: return 6  // jun
+    case 0x6A756C: return 7  // jul
+    case 0x617567: return 8  // aug
+    case 0x736570: return 9  // sep
+    case 0x6F6374: return 10  // oct
+    case 0x6E6F76: return 11  // nov
+    case 0x646563: return 12  // dec
+    default: return nil
+    }
+  }
+
+  // A weekday that does not agree with its date is let pass: nothing depends on it.
+  static func isShortWeekday(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+    bytes.matches("sun", in: name) || bytes.matches("mon", in: name) || bytes.matches("tue", in: name)
+      || bytes.matches("wed", in: name) || bytes.matches("thu", in: name) || bytes.matches("fri", in: name)
+      || bytes.matches("sat", in: name)
+  }
+
+  static func isLongWeekday(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+    bytes.matches("sunday", in: name) || bytes.matches("monday", in: name)
+      || bytes.matches("tuesday", in: name) || bytes.matches("wednesday", in: name)
+      || bytes.matches("thursday", in: name) || bytes.matches("friday", in: name)
+      || bytes.matches("saturday", in: name)
+  }
+}
+
+// MARK: - Formatting
+
+extension HTTPDate {
+  /// Year, month (1 to 12) and day (1 to 31) of the date in UTC.
+  var calendarDate: (year: Int64, month: Int64, day: Int64) {
+    let days = floorDays + 719_468
+    let era = (days >= 0 ? days : days - 146_096) / 146_097
+    let dayOfEra = days - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shifted = (5 * dayOfYear + 2) / 153
+    let month = shifted < 10 ? shifted + 3 : shifted - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+  }
+
+  private var floorDays: Int64 {
+    secondsSince1970 >= 0 ? secondsSince1970 / 86_400 : -((86_399 - secondsSince1970) / 86_400)
+  }
+
+  /// The date as a sender writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate).
+  ///
+  /// Dates before the year 0 or after 9999, which the format cannot hold, are clamped.
+  public var imfFixdate: String {
+    let clamped = HTTPDate(
+      secondsSince1970: Swift.min(Swift.max(secondsSince1970, -62_167_219_200), 253_402_300_799))
+    let (year, month, day) = clamped.calendarDate
+    let days = clamped.floorDays
+    let second = clamped.secondsSince1970 - days * 86_400
+    let weekday = Int(((days + 4) % 7 + 7) % 7)
+    func padded(_ value: Int64, _ width: Int) -> String {
+      let digits = String(value)
+      return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+    }
+    return """
+      \(Self.weekdays[weekday]), \(padded(day, 2)) \(Self.months[Int(month) - 1]) \(padded(year, 4)) \
+      \(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)) GMT
+      """
+  }
+
+  private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+}

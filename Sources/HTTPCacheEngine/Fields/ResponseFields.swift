@@ -1,0 +1,72 @@
+import HTTPTypes
+
+/// What the rules of caching need of a response's fields, taken out in one pass.
+///
+/// `HTTPFields` looks names up one by one; a single walk over a response of a dozen fields is several times cheaper
+/// than keyed lookups, and every rule reads the same parsed result.
+public struct ResponseFields: Hashable, Sendable {
+  /// A date field: absent, or present and perhaps invalid.
+  public enum DateField: Hashable, Sendable {
+    case absent
+    case invalid
+    case date(HTTPDate)
+
+    public var date: HTTPDate? {
+      if case .date(let date) = self { date } else { nil }
+    }
+  }
+
+  public var cacheControl = CacheControl()
+  /// `Expires` (RFC 9111 §5.3). More than one line is invalid, unless all say the same.
+  public var expires: DateField = .absent
+  /// `Date` (RFC 9110 §6.6.1).
+  public var date: DateField = .absent
+  /// `Last-Modified` (RFC 9110 §8.8.2).
+  public var lastModified: DateField = .absent
+  /// The `Last-Modified` value as received: it is sent back to the letter (RFC 9110 §13.1.3).
+  public var lastModifiedText: String?
+  /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` where that is no number.
+  public var age: DeltaSeconds?
+  /// `ETag` (RFC 9110 §8.8.3).
+  public var entityTag: EntityTag?
+  public var vary: VaryField = .names([])
+  /// `Content-Length`, where it is a number.
+  public var contentLength: Int64?
+
+  /// - Parameter now: needed for two-digit years only.
+  public init(_ fields: HTTPFields, now: Timestamp) {
+    var varyLines: [String] = []
+    var ageSeen = false
+    for field in fields {
+      switch field.name.canonicalName {
+      case "cache-control": cacheControl.merge(field.value)
+      case "expires": Self.add(field.value, to: &expires, now: now)
+      case "date": Self.add(field.value, to: &date, now: now)
+      case "last-modified":
+        Self.add(field.value, to: &lastModified, now: now)
+        lastModifiedText = field.value
+      case "age" where !ageSeen:
+        // §5.1: the first member of a list counts, and one that is invalid is ignored.
+        ageSeen = true
+        age = field.value.withFieldBytes { bytes in
+          var members = ListMembers(bytes.whole)
+          return members.next(in: bytes).flatMap { DeltaSeconds(parsing: bytes, in: $0) }
+        }
+      case "etag" where entityTag == nil: entityTag = EntityTag(parsing: field.value)
+      case "vary": varyLines.append(field.value)
+      case "content-length": contentLength = Int64(field.value)
+      default: break
+      }
+    }
+    if !varyLines.isEmpty { vary = VaryField(parsing: varyLines) }
+    if lastModified.date == nil { lastModifiedText = nil }
+  }
+
+  /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
+  public var hasValidator: Bool { entityTag != nil || lastModified.date != nil }
+
+  private static func add(_ value: String, to field: inout DateField, now: Timestamp) {
+    let parsed = HTTPDate(parsing: value, now: now).map(DateField.date) ?? .invalid
+    field = field == .absent || field == parsed ? parsed : .invalid
+  }
+}

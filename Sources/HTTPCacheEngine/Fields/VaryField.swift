@@ -1,0 +1,106 @@
+import HTTPTypes
+
+/// The field names that a response's `Vary` nominates (RFC 9110 §12.5.5).
+public enum VaryField: Hashable, Sendable {
+  /// `Vary: *`, alone or among names: no request can be matched with the stored response (RFC 9111 §4.1).
+  case any
+  /// The names in lowercase, sorted, each once; empty if the response does not vary.
+  case names([String])
+
+  /// Parses the field's lines; a member that is no token makes the whole value unmatchable, like `*`.
+  public init(parsing lines: some Sequence<String>) {
+    var names: Set<String> = []
+    for line in lines {
+      let isAny = line.withFieldBytes { bytes in
+        var members = ListMembers(bytes.whole)
+        while let member = members.next(in: bytes) {
+          if member.count == 1, bytes[member.start] == UInt8(ascii: "*") { return true }
+          for index in member.start..<member.end where !bytes[index].isTokenCharacter { return true }
+          names.insert(bytes.string(member).lowercased())
+        }
+        return false
+      }
+      if isAny {
+        self = .any
+        return
+      }
+    }
+    self = .names(names.sorted())
+  }
+}
+
+/// What a stored response's `Vary` nominated, and what the request said that caused it to be stored
+/// (RFC 9111 §4.1).
+public struct SelectingFields: Hashable, Sendable {
+  /// One nominated field and its normalised value, `nil` where the request did not have it.
+  public struct Field: Hashable, Sendable {
+    public let name: String
+    public let value: String?
+  }
+
+  /// Sorted by name.
+  public let fields: [Field]
+  /// Whether the response varies on `*`, and can never be selected.
+  public let isUnmatchable: Bool
+
+  public static let none = SelectingFields(fields: [], isUnmatchable: false)
+
+  init(fields: [Field], isUnmatchable: Bool) {
+    self.fields = fields
+    self.isUnmatchable = isUnmatchable
+  }
+
+  /// Takes the nominated fields out of the request.
+  public init(_ vary: VaryField, of request: HTTPFields) {
+    switch vary {
+    case .any:
+      self.init(fields: [], isUnmatchable: true)
+    case .names(let names):
+      self.init(
+        fields: names.map { Field(name: $0, value: Self.normalizedValue(of: $0, in: request)) },
+        isUnmatchable: false)
+    }
+  }
+
+  /// Whether a request may be answered with the response that these fields select.
+  public func match(_ request: HTTPFields) -> Bool {
+    !isUnmatchable
+      && fields.allSatisfy { Self.normalizedValue(of: $0.name, in: request) == $0.value }
+  }
+
+  /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
+  public var variantKey: [UInt8] {
+    var key: [UInt8] = []
+    if isUnmatchable { key.append(UInt8(ascii: "*")) }
+    for field in fields {
+      key += field.name.utf8
+      if let value = field.value {
+        key.append(UInt8(ascii: ":"))
+        key += value.utf8
+      }
+      key.append(0)  // No field value contains NUL (RFC 9110 §5.5).
+    }
+    return key
+  }
+
+  /// The field's lines combined, whitespace around commas removed: both are allowed to differ (§4.1).
+  static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
+    var combined: String?
+    for field in fields where field.name.canonicalName == name {
+      var value = ""
+      field.value.withFieldBytes { bytes in
+        var members = ListMembers(bytes.whole)
+        while let member = members.next(in: bytes) {
+          if !value.isEmpty { value += "," }
+          value += bytes.string(member)
+        }
+      }
+      if let before = combined, !before.isEmpty, !value.isEmpty {
+        combined = before + "," + value
+      } else {
+        combined = (combined ?? "") + value
+      }
+    }
+    return combined
+  }
+}

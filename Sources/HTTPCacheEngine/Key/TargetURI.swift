@@ -1,0 +1,129 @@
+import HTTPTypes
+
+/// An absolute URI, normalised as far as HTTP allows without knowing the server (RFC 9110 §4.2.3).
+///
+/// Scheme and host are in lowercase, the scheme's default port is dropped, an empty path is `/`, and there is no
+/// fragment. Percent-encoding is left alone: servers exist to which `%7e` and `~` differ.
+public struct TargetURI: Hashable, Sendable {
+  public let scheme: String
+  public let authority: String
+  /// Path and query, from the first slash.
+  public let path: String
+
+  public init(scheme: String, authority: String, path: String) {
+    let scheme = scheme.lowercased()
+    self.scheme = scheme
+    self.authority = Self.normalizedAuthority(authority, scheme: scheme)
+    let withoutFragment = path.prefix { $0 != "#" }
+    if withoutFragment.isEmpty {
+      self.path = "/"
+    } else if withoutFragment.first == "?" {
+      self.path = "/" + withoutFragment
+    } else {
+      self.path = String(withoutFragment)
+    }
+  }
+
+  /// The target of a request; `nil` if its scheme, authority or path is missing.
+  public init?(_ request: HTTPRequest) {
+    guard let scheme = request.scheme, let authority = request.authority, !authority.isEmpty,
+      let path = request.path
+    else { return nil }
+    self.init(scheme: scheme, authority: authority, path: path)
+  }
+
+  /// The URI as text.
+  public var text: String { scheme + "://" + authority + path }
+
+  /// Whether scheme, host and port are the same (RFC 9110 §4.3.1).
+  public func hasSameOrigin(as other: TargetURI) -> Bool {
+    scheme == other.scheme && authority == other.authority
+  }
+
+  private static func normalizedAuthority(_ authority: String, scheme: String) -> String {
+    // User information, deprecated as it is (§4.2.4), is case-sensitive; what follows is not.
+    let hostStart = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
+    var host = authority[hostStart...].lowercased()
+    if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
+      let port = host[host.index(after: colon)...]
+      if port.isEmpty || (scheme == "http" && port == "80") || (scheme == "https" && port == "443") {
+        host = String(host[..<colon])
+      }
+    }
+    return authority[..<hostStart] + host
+  }
+}
+
+// MARK: - References
+
+extension TargetURI {
+  /// Resolves a URI reference, as `Location` and `Content-Location` carry it, against this URI (RFC 3986 §5.2).
+  ///
+  /// `nil` if the result is no URI with an authority.
+  public func resolving(_ reference: String) -> TargetURI? {
+    let reference = String(reference.prefix { $0 != "#" })
+    if let (scheme, rest) = Self.splitScheme(reference) {
+      guard rest.hasPrefix("//") else { return nil }
+      return Self.absolute(scheme: scheme, hierarchy: rest.dropFirst(2))
+    }
+    if reference.hasPrefix("//") {
+      return Self.absolute(scheme: scheme, hierarchy: reference.dropFirst(2))
+    }
+    if reference.isEmpty { return self }
+    let basePath = path.prefix { $0 != "?" }
+    if reference.hasPrefix("?") {
+      return TargetURI(scheme: scheme, authority: authority, path: basePath + reference)
+    }
+    let query = reference.firstIndex(of: "?").map { reference[$0...] } ?? ""
+    let referencePath = reference.prefix { $0 != "?" }
+    let merged: Substring
+    if referencePath.hasPrefix("/") {
+      merged = referencePath
+    } else {
+      let directoryEnd = basePath.lastIndex(of: "/").map { basePath.index(after: $0) } ?? basePath.startIndex
+      merged = basePath[..<directoryEnd] + referencePath
+    }
+    return TargetURI(
+      scheme: scheme, authority: authority, path: Self.removingDotSegments(merged) + query)
+  }
+
+  private static func splitScheme(_ reference: String) -> (scheme: String, rest: Substring)? {
+    guard let colon = reference.firstIndex(of: ":"), let first = reference.utf8.first, first.isLetter else {
+      return nil
+    }
+    let scheme = reference[..<colon]
+    let isScheme = scheme.utf8.allSatisfy {
+      $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
+        || $0 == UInt8(ascii: ".")
+    }
+    return isScheme ? (String(scheme), reference[reference.index(after: colon)...]) : nil
+  }
+
+  private static func absolute(scheme: String, hierarchy: Substring) -> TargetURI? {
+    let authority = hierarchy.prefix { $0 != "/" && $0 != "?" }
+    guard !authority.isEmpty else { return nil }
+    let rest = hierarchy[authority.endIndex...]
+    let path = rest.prefix { $0 != "?" }
+    return TargetURI(
+      scheme: scheme, authority: String(authority),
+      path: removingDotSegments(path) + rest[path.endIndex...])
+  }
+
+  /// RFC 3986 §5.2.4.
+  private static func removingDotSegments(_ path: Substring) -> String {
+    var output: [Substring] = []
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    for (position, segment) in segments.enumerated() {
+      let isLast = position == segments.count - 1
+      switch segment {
+      case ".":
+        if isLast { output.append("") }
+      case "..":
+        if output.count > 1 { output.removeLast() }
+        if isLast { output.append("") }
+      default: output.append(segment)
+      }
+    }
+    return output.joined(separator: "/")
+  }
+}

@@ -1,0 +1,106 @@
+import HTTPTypes
+
+/// One request to the origin and what came of it: the question at the engine's second door.
+public struct Exchange: Hashable, Sendable {
+  /// What the origin did.
+  public enum Result: Hashable, Sendable {
+    case response(HTTPResponse)
+    /// No response: the origin could not be reached, or the connection broke before a head arrived.
+    case failure
+  }
+
+  public var forwarding: Forwarding
+  /// The stored responses that the plan was made from, in the same order.
+  public var candidates: [StoredResponse]
+  public var result: Result
+  /// When the request was sent.
+  public var requestTime: Timestamp
+  /// When the head of the response arrived, or the failure.
+  public var responseTime: Timestamp
+
+  public init(
+    forwarding: Forwarding, candidates: [StoredResponse], result: Result, requestTime: Timestamp,
+    responseTime: Timestamp
+  ) {
+    self.forwarding = forwarding
+    self.candidates = candidates
+    self.result = result
+    self.requestTime = requestTime
+    self.responseTime = responseTime
+  }
+}
+
+/// What becomes of an exchange, and of what is stored.
+public struct Outcome: Hashable, Sendable {
+  /// What the client gets.
+  public enum Answer: Hashable, Sendable {
+    /// The origin's response, as it came.
+    case network
+    /// A stored response, as updated.
+    case stored(StoredAnswer)
+    /// Nothing yet: this request is to be sent, and its outcome asked for.
+    case forwardAgain(Forwarding)
+    /// The transport's error: nothing stored may be used instead.
+    case failure
+  }
+
+  /// A stored response as the answer to a request that went to the origin.
+  public struct StoredAnswer: Hashable, Sendable {
+    /// The position among the candidates: whose content is served.
+    public var candidate: Int
+    /// The head to serve it with.
+    public var response: StoredResponse
+    /// `Age` in whole seconds; `nil` where the origin has just validated the response, and gave none.
+    public var age: Int64?
+    /// How much longer the response is fresh, in whole seconds; 0 or less if it is stale.
+    public var remainingLifetime: Int64
+    public var isStale: Bool
+    /// Whether the client has this representation already, and 304 is the answer.
+    public var isNotModified: Bool
+  }
+
+  /// Whether the response is to be stored.
+  public enum Storage: Hashable, Sendable {
+    case store(StoredResponse, Reason)
+    case refuse(Reason)
+    /// There is nothing that could be stored: no response, or one that only updates.
+    case none
+
+    public var reason: Reason? {
+      switch self {
+      case .store(_, let reason), .refuse(let reason): reason
+      case .none: nil
+      }
+    }
+  }
+
+  /// A stored response whose head changes.
+  public struct Update: Hashable, Sendable {
+    /// The position among the candidates.
+    public var candidate: Int
+    public var response: StoredResponse
+    public var reason: Reason
+  }
+
+  public var answer: Answer
+  public var storage: Storage
+  public var updates: [Update]
+  /// Positions of stored responses that the origin's answer has replaced with one that may not be stored.
+  public var removals: [Int]
+  /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.
+  public var invalidations: [TargetURI]
+  /// Why the client gets what it gets.
+  public var reason: Reason
+
+  init(
+    _ answer: Answer, reason: Reason, storage: Storage = .none, updates: [Update] = [],
+    removals: [Int] = [], invalidations: [TargetURI] = []
+  ) {
+    self.answer = answer
+    self.reason = reason
+    self.storage = storage
+    self.updates = updates
+    self.removals = removals
+    self.invalidations = invalidations
+  }
+}

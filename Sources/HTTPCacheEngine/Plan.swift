@@ -1,0 +1,63 @@
+import HTTPTypes
+
+/// What to do with a request, before the network is asked: the answer of the engine's first door.
+public enum Plan: Hashable, Sendable {
+  /// A stored response answers.
+  case serve(Service)
+  /// The origin is asked.
+  case forward(Forwarding)
+  /// Neither: the request forbids the network, and nothing stored can answer.
+  case fail(Refusal)
+
+  public var reason: Reason {
+    switch self {
+    case .serve(let service): service.reason
+    case .forward(let forwarding): forwarding.reason
+    case .fail(let refusal): refusal.reason
+    }
+  }
+}
+
+/// A stored response that answers a request.
+public struct Service: Hashable, Sendable {
+  /// The position among the candidates.
+  public var candidate: Int
+  /// The response's current age in whole seconds (RFC 9111 §4.2.3).
+  public var age: Int64
+  /// How much longer it is fresh, in whole seconds; 0 or less if it is stale.
+  public var remainingLifetime: Int64
+  /// Whether the response is stale, and served all the same.
+  public var isStale: Bool
+  /// Whether the client has this representation already, and 304 (Not Modified) is the answer (§4.3.2).
+  public var isNotModified: Bool
+  /// A request that validates the response behind the client's back (RFC 5861 §3).
+  public var revalidation: Forwarding?
+  public var reason: Reason
+}
+
+/// A request for the origin.
+public struct Forwarding: Hashable, Sendable {
+  /// The request as it goes out: the client's, with our own preconditions where something stored is validated.
+  public var request: HTTPRequest
+  /// The candidate that would have answered if it could, and does if the origin validates it.
+  public var selected: Int?
+  /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
+  public var nominated: [Int]
+  /// The request as the client sent it.
+  public var original: HTTPRequest
+  public var policy: RequestCachePolicy
+  public var reason: Reason
+
+  /// Whether the request validates something stored.
+  public var isValidation: Bool { !nominated.isEmpty }
+}
+
+/// A request that is not answered.
+public struct Refusal: Hashable, Sendable {
+  public var reason: Reason
+
+  /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached.
+  public var response: HTTPResponse {
+    HTTPResponse(status: .gatewayTimeout, headerFields: [.contentLength: "0"])
+  }
+}

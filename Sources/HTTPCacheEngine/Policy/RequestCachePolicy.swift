@@ -1,0 +1,25 @@
+/// What a request allows a cache to do, with the six meanings of `URLRequest.CachePolicy`.
+public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codable {
+  /// What RFC 9111 says: fresh responses are reused, stale ones validated.
+  case useProtocolCachePolicy
+  /// No stored response is read; what arrives is stored all the same.
+  case reloadIgnoringLocalCacheData
+  /// The same, and caches on the way are told to do so too, by `Cache-Control: no-cache` and `Pragma: no-cache`.
+  case reloadIgnoringLocalAndRemoteCacheData
+  /// Any stored response, whatever its age; the network where there is none.
+  case returnCacheDataElseLoad
+  /// Any stored response, whatever its age; an error where there is none, and never the network.
+  case returnCacheDataDontLoad
+  /// A stored response only after its origin has validated it; without a validator it is fetched anew.
+  case reloadRevalidatingCacheData
+
+  /// Whether stored responses may be used without a question to the origin, whatever their age.
+  var returnsAnyStored: Bool {
+    self == .returnCacheDataElseLoad || self == .returnCacheDataDontLoad
+  }
+
+  /// Whether stored responses are not even looked at.
+  public var ignoresStored: Bool {
+    self == .reloadIgnoringLocalCacheData || self == .reloadIgnoringLocalAndRemoteCacheData
+  }
+}

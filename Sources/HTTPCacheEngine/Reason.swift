@@ -1,0 +1,192 @@
+/// Why the engine decided as it did: a case, the section of the standard, and one sentence.
+///
+/// Logs, metrics, `Cache-Status` and `httpcache explain` all read this, and so say the same.
+public enum Reason: String, Hashable, Sendable, CaseIterable {
+  // Served from the store.
+  case fresh
+  case freshByHeuristic
+  case validated
+  case staleAllowedByRequest
+  case staleWhileRevalidate
+  case staleIfError
+  case staleWhileDisconnected
+  case policyReturnsStored
+
+  // Sent on to the origin.
+  case nothingStored
+  case noVariantMatches
+  case stale
+  case staleMustRevalidate
+  case noLifetime
+  case storedNoCache
+  case storedInvalidated
+  case storedInTheFuture
+  case requestNoCache
+  case requestMaxAge
+  case requestMinFresh
+  case rangeRequest
+  case originPrecondition
+  case methodNotCacheable
+  case unsafeMethod
+  case targetNotCacheable
+  case policyIgnoresStored
+  case policyRevalidates
+  case validationUnusable
+
+  // Not answered at all.
+  case onlyIfCached
+  case policyForbidsNetwork
+  case originUnreachable
+
+  // Answered by the origin.
+  case fromOrigin
+  case replacedByOrigin
+
+  // Stored.
+  case storedWithLifetime
+  case storedWithHeuristic
+  case storedWithoutLifetime
+
+  // Not stored.
+  case responseNoStore
+  case requestNoStore
+  case privateInSharedCache
+  case authorizedInSharedCache
+  case methodNotStored
+  case statusNotFinal
+  case statusNotUnderstood
+  case notDeclaredCacheable
+  case incompleteContent
+  case tooLarge
+  case removedMeanwhile
+  case storeFailed
+
+  // What became of stored responses.
+  case freshened
+  case freshenedByHead
+  case outdatedByHead
+  case invalidatedByUnsafeMethod
+
+  /// The RFC and section that the decision rests on; "Policy" or "Store" where it is not the standard's.
+  public var section: String { text.section }
+
+  /// One plain sentence.
+  public var sentence: String { text.sentence }
+
+  private var text: (section: String, sentence: String) {
+    switch self {
+    case .fresh: ("RFC 9111 §4.2", "The stored response is fresh.")
+    case .freshByHeuristic:
+      ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")
+    case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
+    case .staleAllowedByRequest:
+      ("RFC 9111 §5.2.1.2", "The stored response is stale, and the request's max-stale accepts it.")
+    case .staleWhileRevalidate:
+      ("RFC 5861 §3", "The stored response is stale, and may be used while it is validated behind.")
+    case .staleIfError:
+      ("RFC 5861 §4", "The origin failed, and the stored response may be used stale in that case.")
+    case .staleWhileDisconnected:
+      ("RFC 9111 §4.2.4", "The origin cannot be reached, and the cache is set to serve stale then.")
+    case .policyReturnsStored:
+      ("Policy", "The request's cache policy takes a stored response whatever its age.")
+
+    case .nothingStored: ("RFC 9111 §4", "Nothing is stored for this URI.")
+    case .noVariantMatches:
+      ("RFC 9111 §4.1", "Responses are stored for this URI, but their Vary fields match another request.")
+    case .stale: ("RFC 9111 §4.2", "The stored response is stale.")
+    case .staleMustRevalidate:
+      ("RFC 9111 §5.2.2.2", "The stored response is stale and must be validated before it is used again.")
+    case .noLifetime:
+      ("RFC 9111 §4.2.1", "The stored response says nothing from which a freshness lifetime could be had.")
+    case .storedNoCache:
+      ("RFC 9111 §5.2.2.4", "The stored response carries no-cache: it is validated before every use.")
+    case .storedInvalidated:
+      ("RFC 9111 §4.4", "The stored response was marked invalid and must be validated first.")
+    case .storedInTheFuture:
+      ("RFC 9111 §4.2.3", "The clock is behind the time of storing, so the age is not known.")
+    case .requestNoCache:
+      ("RFC 9111 §5.2.1.4", "The request carries no-cache: the stored response is validated first.")
+    case .requestMaxAge:
+      ("RFC 9111 §5.2.1.1", "The stored response is older than the request's max-age accepts.")
+    case .requestMinFresh:
+      (
+        "RFC 9111 §5.2.1.3",
+        "The stored response does not stay fresh as long as the request's min-fresh asks."
+      )
+    case .rangeRequest:
+      ("RFC 9111 §3.3", "The request asks for a range; ranges are passed to the origin.")
+    case .originPrecondition:
+      ("RFC 9111 §4.3.2", "The request carries a precondition that only the origin may evaluate.")
+    case .methodNotCacheable:
+      ("RFC 9111 §3", "Responses to this method are not taken from the cache.")
+    case .unsafeMethod:
+      ("RFC 9111 §4", "The method is unsafe, and is written through to the origin.")
+    case .targetNotCacheable:
+      ("RFC 9111 §2", "The request has no complete target URI to store a response under.")
+    case .policyIgnoresStored:
+      ("Policy", "The request's cache policy does not look at stored responses.")
+    case .policyRevalidates:
+      ("Policy", "The request's cache policy has the origin validate a stored response first.")
+    case .validationUnusable:
+      (
+        "RFC 9111 §4.3.4",
+        "The 304 response identifies no stored response, so the request is repeated in full."
+      )
+
+    case .onlyIfCached:
+      ("RFC 9111 §5.2.1.7", "The request carries only-if-cached, and nothing stored can answer it.")
+    case .policyForbidsNetwork:
+      ("Policy", "The request's cache policy forbids the network, and nothing stored can answer it.")
+    case .originUnreachable:
+      ("RFC 9111 §4.2.4", "The origin cannot be reached, and nothing stored may be used in its place.")
+
+    case .fromOrigin: ("RFC 9111 §4", "The response comes from the origin.")
+    case .replacedByOrigin:
+      (
+        "RFC 9111 §4.3.3",
+        "The origin answered the validation with a full response, which replaces the stored one."
+      )
+
+    case .storedWithLifetime: ("RFC 9111 §3", "Stored, with a freshness lifetime that the origin gave.")
+    case .storedWithHeuristic:
+      ("RFC 9111 §4.2.2", "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
+    case .storedWithoutLifetime:
+      ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: it is validated before it is used.")
+
+    case .responseNoStore: ("RFC 9111 §5.2.2.5", "The response carries no-store.")
+    case .requestNoStore: ("RFC 9111 §5.2.1.5", "The request carries no-store.")
+    case .privateInSharedCache:
+      ("RFC 9111 §5.2.2.7", "The response is private, and this cache is shared.")
+    case .authorizedInSharedCache:
+      (
+        "RFC 9111 §3.5",
+        "The request carried Authorization, and the response does not allow a shared cache to store it."
+      )
+    case .methodNotStored: ("RFC 9111 §3", "Responses to this method are not stored.")
+    case .statusNotFinal: ("RFC 9110 §15", "The status code is not that of a final response.")
+    case .statusNotUnderstood:
+      ("RFC 9111 §3", "The status code must be understood to be stored, and this cache does not store it.")
+    case .notDeclaredCacheable:
+      (
+        "RFC 9111 §3",
+        "The status code is not cacheable by default, and no field of the response makes it so."
+      )
+    case .incompleteContent: ("RFC 9111 §3.3", "The content did not arrive whole.")
+    case .tooLarge: ("Store", "The response is larger than the store accepts.")
+    case .removedMeanwhile:
+      ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")
+    case .storeFailed: ("Store", "The store could not keep the response.")
+
+    case .freshened: ("RFC 9111 §4.3.4", "The stored response was updated from the origin's 304 response.")
+    case .freshenedByHead: ("RFC 9111 §4.3.5", "The stored response was updated from a HEAD response.")
+    case .outdatedByHead:
+      ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is out of date.")
+    case .invalidatedByUnsafeMethod:
+      ("RFC 9111 §4.4", "An unsafe method succeeded, so stored responses of its target are invalid.")
+    }
+  }
+}
+
+extension Reason: CustomStringConvertible {
+  public var description: String { "\(sentence) (\(section))" }
+}

@@ -1,0 +1,95 @@
+import HTTPTypes
+
+/// Bringing stored responses up to date with what the origin says of them (RFC 9111 §3.2, §4.3.4, §4.3.5).
+enum Freshening {
+  /// The candidates that a 304 response identifies, among those that could have been chosen (§4.3.4).
+  ///
+  /// - Parameter conditionIsOurs: no condition of the client's was sent along.
+  static func identified(
+    by response: ResponseFields, among initial: [Int], candidates: [StoredResponse], conditionIsOurs: Bool,
+    now: Timestamp
+  ) -> [Int] {
+    if let tag = response.entityTag {
+      if !tag.isWeak {
+        return initial.filter { candidates[$0].entityTag?.matchesStrongly(tag) == true }
+      }
+      return initial.first { candidates[$0].entityTag?.matchesWeakly(tag) == true }.map { [$0] } ?? []
+    }
+    if let modified = response.lastModified.date {
+      // A modification date is a weak validator unless proven otherwise (RFC 9110 §8.8.2.2).
+      let matching = initial.first {
+        let stored = candidates[$0].fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: now) }
+        return stored == modified
+      }
+      return matching.map { [$0] } ?? []
+    }
+    // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
+    // leave them out, and an answer to a condition that named one response of ours can mean no other.
+    return conditionIsOurs && initial.count == 1 ? initial : []
+  }
+
+  /// The stored response with its fields updated (§3.2).
+  static func updated(
+    _ stored: StoredResponse, with head: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp,
+    configuration: CacheEngine.Configuration
+  ) -> StoredResponse {
+    let update = withDate(
+      ConnectionFields.removed(
+        from: head.headerFields, excluding: ["content-length", "content-range"]), at: responseTime)
+    let updatedNames = Set(update.map(\.name.canonicalName))
+    var fields = HTTPFields()
+    fields.reserveCapacity(stored.fields.count + update.count)
+    for field in stored.fields {
+      let name = field.name.canonicalName
+      // An Age that came with the stored response says nothing of the validated one.
+      if name != "age", !updatedNames.contains(name) { fields.append(field) }
+    }
+    for field in update { fields.append(field) }
+    return make(
+      status: stored.status, fields: fields, selecting: stored.selecting, requestTime: requestTime,
+      responseTime: responseTime, configuration: configuration)
+  }
+
+  /// A stored response from the fields of a response just received.
+  static func make(
+    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, requestTime: Timestamp,
+    responseTime: Timestamp, configuration: CacheEngine.Configuration
+  ) -> StoredResponse {
+    let parsed = ResponseFields(fields, now: responseTime)
+    let directives = parsed.cacheControl
+    // §3.1: the named fields are kept out of the store; the rest may be reused without them.
+    let withheld =
+      directives.noCacheFields + (configuration.kind == .shared ? directives.privateFields : [])
+    return StoredResponse(
+      status: status,
+      fields: withDate(ConnectionFields.removed(from: fields, excluding: withheld), at: responseTime),
+      selecting: selecting,
+      facts: ReuseFacts(
+        status: status.code, response: parsed, requestTime: requestTime, responseTime: responseTime,
+        configuration: configuration))
+  }
+
+  /// A recipient with a clock adds the time of receipt where Date is missing (RFC 9110 §6.6.1).
+  private static func withDate(_ fields: HTTPFields, at time: Timestamp) -> HTTPFields {
+    guard fields[.date] == nil else { return fields }
+    var fields = fields
+    fields[.date] = HTTPDate(time).imfFixdate
+    return fields
+  }
+
+  /// Whether a HEAD response describes the same representation as a stored GET response (§4.3.5).
+  static func headMatches(_ head: ResponseFields, _ stored: StoredResponse, now: Timestamp) -> Bool {
+    if let tag = head.entityTag, stored.entityTag != tag { return false }
+    if let modified = head.lastModified.date,
+      stored.fields[.lastModified].flatMap({ HTTPDate(parsing: $0, now: now) }) != modified
+    {
+      return false
+    }
+    if let length = head.contentLength, let storedLength = stored.fields[.contentLength],
+      Int64(storedLength) != length
+    {
+      return false
+    }
+    return true
+  }
+}

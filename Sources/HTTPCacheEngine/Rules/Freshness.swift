@@ -1,0 +1,80 @@
+/// How long a response is fresh, and where that comes from (RFC 9111 §4.2.1).
+public struct FreshnessLifetime: Hashable, Sendable {
+  /// Where a lifetime was found.
+  public enum Source: UInt8, Hashable, Sendable {
+    /// Nowhere: the lifetime is 0.
+    case none
+    case sharedMaxAge
+    case maxAge
+    case expires
+    /// A tenth of the time since Last-Modified (§4.2.2).
+    case heuristic
+  }
+
+  public var milliseconds: Int64
+  public var source: Source
+
+  /// Whole seconds, rounded down.
+  public var seconds: Int64 { milliseconds / 1000 }
+
+  /// - Parameters:
+  ///   - status: for the heuristic, which only some status codes allow.
+  ///   - responseTime: stands for `Date` where the response has none.
+  init(
+    status: Int, response: ResponseFields, responseTime: Timestamp,
+    configuration: CacheEngine.Configuration
+  ) {
+    let directives = response.cacheControl
+    if configuration.kind == .shared, let sharedMaxAge = directives.sharedMaxAge {
+      self.init(milliseconds: sharedMaxAge.milliseconds, source: .sharedMaxAge)
+    } else if let maxAge = directives.maxAge {
+      self.init(milliseconds: maxAge.milliseconds, source: .maxAge)
+    } else if response.expires != .absent {
+      // §5.3: an invalid date is in the past. Both dates are the origin's, so its clock may be wrong.
+      let date = response.date.date?.timestamp ?? responseTime
+      let lifetime = response.expires.date.map { $0.timestamp.millisecondsSince(date) } ?? 0
+      self.init(milliseconds: Swift.max(0, lifetime), source: .expires)
+    } else if let heuristic = Self.heuristic(
+      status: status, response: response, responseTime: responseTime, configuration: configuration)
+    {
+      self.init(milliseconds: heuristic, source: .heuristic)
+    } else {
+      self.init(milliseconds: 0, source: .none)
+    }
+  }
+
+  init(milliseconds: Int64, source: Source) {
+    self.milliseconds = milliseconds
+    self.source = source
+  }
+
+  /// §4.2.2: never where the origin gave an explicit time, and only where the status code or `public` allows it.
+  private static func heuristic(
+    status: Int, response: ResponseFields, responseTime: Timestamp,
+    configuration: CacheEngine.Configuration
+  ) -> Int64? {
+    guard configuration.usesHeuristics, let lastModified = response.lastModified.date,
+      Storability.isHeuristicallyCacheable(status) || response.cacheControl.contains(.isPublic)
+    else { return nil }
+    let date = response.date.date?.timestamp ?? responseTime
+    let sinceModified = date.millisecondsSince(lastModified.timestamp)
+    guard sinceModified > 0 else { return nil }
+    return Swift.min(sinceModified / 10, configuration.heuristicMaximum.milliseconds)
+  }
+}
+
+/// The age a response had when it arrived (RFC 9111 §4.2.3), in milliseconds.
+enum InitialAge {
+  /// `corrected_initial_age`, in its conservative form; never negative, whatever the fields say.
+  static func milliseconds(
+    response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp
+  ) -> Int64 {
+    // Date has whole seconds, so its difference is taken in whole seconds too.
+    let apparentAge = response.date.date.map {
+      responseTime.seconds.saturatingSubtracted($0.secondsSince1970).saturatingMultiplied(by: 1000)
+    }
+    let delay = Swift.max(0, responseTime.millisecondsSince(requestTime))
+    let correctedAge = (response.age?.milliseconds ?? 0).saturatingAdded(delay)
+    return Swift.max(apparentAge ?? 0, correctedAge)
+  }
+}

@@ -1,0 +1,37 @@
+import HTTPTypes
+
+/// What the rules of caching need of a request's fields, taken out in one pass.
+struct RequestFields {
+  var cacheControl = CacheControl()
+  var ifNoneMatch: EntityTagCondition?
+  var ifModifiedSince: HTTPDate?
+  var hasAuthorization = false
+  var hasRange = false
+  /// If-Match, If-Unmodified-Since or If-Range: not for a cache to evaluate (RFC 9111 §4.3.2).
+  var hasOriginPrecondition = false
+
+  init(_ fields: HTTPFields, now: Timestamp) {
+    var noneMatch: [String] = []
+    var pragmaNoCache = false
+    var hasCacheControl = false
+    for field in fields {
+      switch field.name.canonicalName {
+      case "cache-control":
+        hasCacheControl = true
+        cacheControl.merge(field.value)
+      case "pragma":
+        // The one directive Pragma ever had (§5.4) has the name and syntax of Cache-Control's.
+        if CacheControl(parsing: field.value).contains(.noCache) { pragmaNoCache = true }
+      case "if-none-match": noneMatch.append(field.value)
+      case "if-modified-since": ifModifiedSince = HTTPDate(parsing: field.value, now: now)
+      case "authorization": hasAuthorization = true
+      case "range": hasRange = true
+      case "if-match", "if-unmodified-since", "if-range": hasOriginPrecondition = true
+      default: break
+      }
+    }
+    if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }
+    // §5.4: Pragma counts only where Cache-Control does not speak.
+    if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
+  }
+}

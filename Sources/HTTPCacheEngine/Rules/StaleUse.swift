@@ -1,0 +1,48 @@
+/// Whether a stale response may be used without validation (RFC 9111 §4.2.4).
+enum StaleUse {
+  /// By how many milliseconds the response is older than its lifetime, or the request's max-age, accepts; 0 or less
+  /// if it is not.
+  static func excess(of facts: ReuseFacts, over request: CacheControl, now: Timestamp) -> Int64 {
+    let overLifetime = -facts.remainingLifetime(at: now)
+    guard let maxAge = request.maxAge else { return overLifetime }
+    let overMaxAge = facts.currentAge(at: now).saturatingSubtracted(maxAge.milliseconds)
+    // A client that says max-age=0 wants the origin asked, even within the first millisecond.
+    return Swift.max(overLifetime, maxAge == 0 ? Swift.max(1, overMaxAge) : overMaxAge)
+  }
+
+  /// Permission to serve a response that is stale, or older than the request's max-age, before the origin is asked.
+  static func permission(
+    for facts: ReuseFacts, request: CacheControl, now: Timestamp
+  ) -> (reason: Reason, revalidatesBehind: Bool)? {
+    if facts.staleness(at: now) != nil, facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
+    let excess = excess(of: facts, over: request, now: now)
+    if let maxStale = request.maxStale {
+      if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
+    } else if request.contains(.anyStaleness) {
+      return (.staleAllowedByRequest, false)
+    }
+    // §5.2.1.1: a client that sends max-age or min-fresh wishes nothing stale, unless it says max-stale.
+    if request.maxAge == nil, request.minFresh == nil, excess < facts.staleWhileRevalidate.milliseconds {
+      return (.staleWhileRevalidate, true)
+    }
+    return nil
+  }
+
+  /// Permission to serve a stale response because the origin failed.
+  ///
+  /// - Parameter isDisconnected: no response at all, as against a 5xx response.
+  static func permissionAfterFailure(
+    for facts: ReuseFacts, request: CacheControl, isDisconnected: Bool, now: Timestamp,
+    configuration: CacheEngine.Configuration
+  ) -> Reason? {
+    guard !facts.forbidsStale, !request.contains(.noCache), !facts.isFromTheFuture(at: now) else {
+      return nil
+    }
+    let remaining = facts.remainingLifetime(at: now)
+    if remaining > 0 { return .fresh }
+    // RFC 5861 §4 lets the request carry the directive too.
+    let window = Swift.max(facts.staleIfError, request.staleIfError ?? 0)
+    if -remaining < window.milliseconds { return .staleIfError }
+    return isDisconnected && configuration.servesStaleWhenDisconnected ? .staleWhileDisconnected : nil
+  }
+}

@@ -1,0 +1,59 @@
+import HTTPTypes
+
+/// Whether a response may be stored (RFC 9111 §3).
+enum Storability {
+  /// Status codes that are cacheable without any further word (RFC 9110 §15.1).
+  ///
+  /// 206 belongs to them too, but is stored only by a cache that understands ranges.
+  static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+    switch status {
+    case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
+    default: false
+    }
+  }
+
+  /// Status codes whose caching this cache implements, for `must-understand` (§5.2.2.3).
+  static func isUnderstood(_ status: Int) -> Bool {
+    switch status {
+    case 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414, 500, 501, 502, 503,
+      504:
+      true
+    default: false
+    }
+  }
+
+  /// The reason against storing, or `nil` if the response may be stored.
+  static func obstacle(
+    method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
+    kind: CacheEngine.Configuration.Kind
+  ) -> Reason? {
+    let directives = response.cacheControl
+    guard method == .get else { return .methodNotStored }
+    guard (200...999).contains(status) else { return .statusNotFinal }
+    if status == 206 || status == 304 { return .statusNotUnderstood }
+    if directives.contains(.mustUnderstand) {
+      // §5.2.2.3: with must-understand, no-store is for caches that do not understand the status code.
+      if !isUnderstood(status) { return .statusNotUnderstood }
+    } else if directives.contains(.noStore) {
+      return .responseNoStore
+    }
+    if request.cacheControl.contains(.noStore) { return .requestNoStore }
+    if kind == .shared {
+      if directives.contains(.isPrivate) { return .privateInSharedCache }
+      if request.hasAuthorization, !allowsSharedReuseOfAuthorized(directives) {
+        return .authorizedInSharedCache
+      }
+    }
+    let declared =
+      directives.contains(.isPublic) || directives.maxAge != nil || response.expires != .absent
+      || (kind == .private && directives.contains(.isPrivate))
+      || (kind == .shared && directives.sharedMaxAge != nil)
+    return declared || isHeuristicallyCacheable(status) ? nil : .notDeclaredCacheable
+  }
+
+  /// The directives with which a shared cache may reuse what it got with Authorization (§3.5).
+  private static func allowsSharedReuseOfAuthorized(_ directives: CacheControl) -> Bool {
+    directives.contains(.mustRevalidate) || directives.contains(.isPublic)
+      || directives.sharedMaxAge != nil
+  }
+}

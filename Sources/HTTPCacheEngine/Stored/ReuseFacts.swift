@@ -1,0 +1,105 @@
+/// What a decision to reuse a stored response needs, worked out once when it is stored.
+///
+/// Integers and flags only: whether a response is fresh is then a subtraction and a comparison, without a look at
+/// its fields.
+public struct ReuseFacts: Hashable, Sendable {
+  public struct Flags: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// `no-cache` without field names: validated before every use (RFC 9111 §5.2.2.4).
+    public static let noCache = Flags(rawValue: 1 << 0)
+    /// Once stale, never used without validation: `must-revalidate`, and for a shared cache `proxy-revalidate` and
+    /// `s-maxage` (§5.2.2.2, §5.2.2.8, §5.2.2.10).
+    public static let mustRevalidate = Flags(rawValue: 1 << 1)
+    /// `immutable`: not validated while fresh, even on a reload (RFC 8246 §2).
+    public static let immutable = Flags(rawValue: 1 << 2)
+    /// There is an entity tag or a modification date to validate with.
+    public static let hasValidator = Flags(rawValue: 1 << 3)
+    /// Marked invalid (RFC 9111 §4.4, §4.3.5): validated before the next use.
+    public static let invalidated = Flags(rawValue: 1 << 4)
+    /// The status code is 2xx: preconditions of a client can be evaluated (RFC 9110 §13.2.1).
+    public static let isSuccessful = Flags(rawValue: 1 << 5)
+  }
+
+  public var flags: Flags
+  public var lifetime: FreshnessLifetime
+  /// `corrected_initial_age`, in milliseconds (RFC 9111 §4.2.3).
+  public var initialAge: Int64
+  public var responseTime: Timestamp
+  /// The `Date` field, or the time of arrival: the most recent of several responses is used (§4).
+  public var date: Timestamp
+  /// `stale-while-revalidate` (RFC 5861 §3).
+  public var staleWhileRevalidate: DeltaSeconds
+  /// `stale-if-error` (RFC 5861 §4).
+  public var staleIfError: DeltaSeconds
+
+  init(
+    status: Int, response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp,
+    configuration: CacheEngine.Configuration
+  ) {
+    let directives = response.cacheControl
+    var flags: Flags = []
+    if directives.contains(.noCache) { flags.insert(.noCache) }
+    if directives.contains(.mustRevalidate)
+      || (configuration.kind == .shared
+        && (directives.contains(.proxyRevalidate) || directives.sharedMaxAge != nil))
+    {
+      flags.insert(.mustRevalidate)
+    }
+    if directives.contains(.immutable) { flags.insert(.immutable) }
+    if response.hasValidator { flags.insert(.hasValidator) }
+    if (200...299).contains(status) { flags.insert(.isSuccessful) }
+    self.flags = flags
+    lifetime = FreshnessLifetime(
+      status: status, response: response, responseTime: responseTime, configuration: configuration)
+    initialAge = InitialAge.milliseconds(
+      response: response, requestTime: requestTime, responseTime: responseTime)
+    self.responseTime = responseTime
+    date = response.date.date?.timestamp ?? responseTime
+    staleWhileRevalidate = directives.staleWhileRevalidate ?? 0
+    staleIfError = directives.staleIfError ?? 0
+  }
+
+  init(
+    flags: Flags, lifetime: FreshnessLifetime, initialAge: Int64, responseTime: Timestamp, date: Timestamp,
+    staleWhileRevalidate: DeltaSeconds, staleIfError: DeltaSeconds
+  ) {
+    self.flags = flags
+    self.lifetime = lifetime
+    self.initialAge = initialAge
+    self.responseTime = responseTime
+    self.date = date
+    self.staleWhileRevalidate = staleWhileRevalidate
+    self.staleIfError = staleIfError
+  }
+
+  /// `current_age` (RFC 9111 §4.2.3) in milliseconds; never negative, even where the clock went back.
+  public func currentAge(at now: Timestamp) -> Int64 {
+    initialAge.saturatingAdded(Swift.max(0, now.millisecondsSince(responseTime)))
+  }
+
+  /// How much longer the response is fresh, in milliseconds; 0 or less when it is stale.
+  public func remainingLifetime(at now: Timestamp) -> Int64 {
+    lifetime.milliseconds.saturatingSubtracted(currentAge(at: now))
+  }
+
+  /// Whether the clock is behind the time of storing, so that the time since then is not known.
+  ///
+  /// Such a response counts as stale: it might have been stale before the clock went back, and nothing turns fresh
+  /// again because a clock moved.
+  public func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
+
+  /// The reason for which the response is not fresh, or `nil` if it is (§4.2).
+  func staleness(at now: Timestamp) -> Reason? {
+    if isFromTheFuture(at: now) { return .storedInTheFuture }
+    if remainingLifetime(at: now) > 0 { return nil }
+    if flags.contains(.mustRevalidate) { return .staleMustRevalidate }
+    return lifetime.source == .none ? .noLifetime : .stale
+  }
+
+  /// Whether a directive forbids every use without validation once the response is stale (§4.2.4).
+  var forbidsStale: Bool {
+    !flags.isDisjoint(with: [.noCache, .mustRevalidate, .invalidated])
+  }
+}

@@ -1,0 +1,150 @@
+import HTTPTypes
+
+/// The bytes a stored response is kept as, beside its content.
+///
+/// All integers are little-endian. Version 1:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 1 | version |
+/// | 1 | source of the lifetime |
+/// | 2 | flags of ``ReuseFacts`` |
+/// | 8 × 4 | lifetime, initial age, response time, date; milliseconds |
+/// | 4 × 2 | stale-while-revalidate, stale-if-error; seconds |
+/// | 2 | status code |
+/// | text | reason phrase |
+/// | 1 | whether the response varies on `*` |
+/// | 4, texts | number of selecting fields; of each its name, whether it was present (1 byte), its value |
+/// | 4, texts | number of fields; of each its name and its value |
+///
+/// A text is its length in bytes (4) and its UTF-8. The decision's integers come first and have fixed places, so that
+/// they can be read without the rest.
+extension StoredResponse {
+  private static let version: UInt8 = 1
+
+  /// The bytes to store.
+  public func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.bytes.reserveCapacity(128 + fields.count * 48)
+    writer.write(Self.version)
+    writer.write(facts.lifetime.source.rawValue)
+    writer.write(facts.flags.rawValue)
+    writer.write(facts.lifetime.milliseconds)
+    writer.write(facts.initialAge)
+    writer.write(facts.responseTime.milliseconds)
+    writer.write(facts.date.milliseconds)
+    writer.write(UInt32(facts.staleWhileRevalidate.seconds))
+    writer.write(UInt32(facts.staleIfError.seconds))
+    writer.write(UInt16(status.code))
+    writer.write(status.reasonPhrase)
+    writer.write(UInt8(selecting.isUnmatchable ? 1 : 0))
+    writer.write(UInt32(selecting.fields.count))
+    for field in selecting.fields {
+      writer.write(field.name)
+      writer.write(UInt8(field.value == nil ? 0 : 1))
+      writer.write(field.value ?? "")
+    }
+    writer.write(UInt32(fields.count))
+    for field in fields {
+      writer.write(field.name.rawName)
+      writer.write(field.value)
+    }
+    return writer.bytes
+  }
+
+  /// Reads what ``encoded()`` wrote; `nil` for anything else, whatever the bytes are.
+  public init?(decoding bytes: ArraySlice<UInt8>) {
+    var reader = ByteReader(bytes)
+    guard reader.readByte() == Self.version,
+      let source = reader.readByte().flatMap(FreshnessLifetime.Source.init(rawValue:)),
+      let flags: UInt16 = reader.readInteger(), let lifetime: Int64 = reader.readInteger(),
+      let initialAge: Int64 = reader.readInteger(), let responseTime: Int64 = reader.readInteger(),
+      let date: Int64 = reader.readInteger(), let whileRevalidate: UInt32 = reader.readInteger(),
+      let ifError: UInt32 = reader.readInteger(), let code: UInt16 = reader.readInteger(),
+      (100...999).contains(code), let phrase = reader.readText(), let unmatchable = reader.readByte(),
+      let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader), reader.isAtEnd
+    else { return nil }
+    self.init(
+      status: HTTPResponse.Status(code: Int(code), reasonPhrase: phrase), fields: fields,
+      selecting: SelectingFields(fields: selecting, isUnmatchable: unmatchable != 0),
+      facts: ReuseFacts(
+        flags: ReuseFacts.Flags(rawValue: flags),
+        lifetime: FreshnessLifetime(milliseconds: lifetime, source: source), initialAge: initialAge,
+        responseTime: Timestamp(milliseconds: responseTime), date: Timestamp(milliseconds: date),
+        staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)),
+        staleIfError: DeltaSeconds(Int64(ifError))))
+  }
+
+  private static func readSelecting(_ reader: inout ByteReader) -> [SelectingFields.Field]? {
+    guard let count: UInt32 = reader.readInteger() else { return nil }
+    var fields: [SelectingFields.Field] = []
+    // No reservation by the count: it may be anything, and the bytes run out first.
+    for _ in 0..<count {
+      guard let name = reader.readText(), let present = reader.readByte(), let value = reader.readText()
+      else { return nil }
+      fields.append(.init(name: name, value: present == 0 ? nil : value))
+    }
+    return fields
+  }
+
+  private static func readFields(_ reader: inout ByteReader) -> HTTPFields? {
+    guard let count: UInt32 = reader.readInteger() else { return nil }
+    var fields = HTTPFields()
+    for _ in 0..<count {
+      guard let name = reader.readText().flatMap(HTTPField.Name.init(_:)), let value = reader.readText()
+      else { return nil }
+      fields.append(HTTPField(name: name, value: value))
+    }
+    return fields
+  }
+}
+
+private struct ByteWriter {
+  var bytes: [UInt8] = []
+
+  mutating func write(_ integer: some FixedWidthInteger) {
+    for shift in stride(from: 0, to: integer.bitWidth, by: 8) {
+      bytes.append(UInt8(truncatingIfNeeded: integer >> shift))
+    }
+  }
+
+  mutating func write(_ text: String) {
+    write(UInt32(truncatingIfNeeded: text.utf8.count))
+    bytes += text.utf8
+  }
+}
+
+private struct ByteReader {
+  private let bytes: ArraySlice<UInt8>
+  private var position: Int
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = bytes
+    position = bytes.startIndex
+  }
+
+  var isAtEnd: Bool { position == bytes.endIndex }
+
+  mutating func readByte() -> UInt8? {
+    guard position < bytes.endIndex else { return nil }
+    defer { position += 1 }
+    return bytes[position]
+  }
+
+  mutating func readInteger<Integer: FixedWidthInteger>() -> Integer? {
+    let width = Integer.bitWidth / 8
+    guard bytes.endIndex - position >= width else { return nil }
+    var value: Integer = 0
+    for offset in 0..<width {
+      value |= Integer(truncatingIfNeeded: bytes[position + offset]) << (offset * 8)
+    }
+    position += width
+    return value
+  }
+
+  mutating func readText() -> String? {
+    guard let length: UInt32 = readInteger(), bytes.endIndex - position >= Int(length) else { return nil }
+    defer { position += Int(length) }
+    return String(decoding: bytes[position..<position + Int(length)], as: UTF8.self)
+  }
+}

@@ -1,0 +1,46 @@
+import HTTPTypes
+
+/// A stored response without its content: the head as it may be reused, and what decides on reuse.
+public struct StoredResponse: Hashable, Sendable {
+  public var status: HTTPResponse.Status
+  /// The fields that may be stored: those of a connection are gone (RFC 9111 §3.1).
+  public var fields: HTTPFields
+  /// What the request said in the fields that `Vary` nominates.
+  public var selecting: SelectingFields
+  public var facts: ReuseFacts
+
+  init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
+    self.status = status
+    self.fields = fields
+    self.selecting = selecting
+    self.facts = facts
+  }
+
+  /// The head to answer with, with `Age` if the response is used without validation (RFC 9111 §4, §5.1).
+  ///
+  /// - Parameter age: whole seconds, or `nil` to leave `Age` out.
+  public func response(age: Int64?) -> HTTPResponse {
+    var response = HTTPResponse(status: status, headerFields: fields)
+    response.headerFields[.age] = age.map { String($0) }
+    return response
+  }
+
+  /// A 304 response for a client that has this representation already (RFC 9110 §15.4.5).
+  ///
+  /// It carries the fields that the RFC asks for, and the validators; never content or what describes it.
+  public func notModifiedResponse(age: Int64?) -> HTTPResponse {
+    var response = HTTPResponse(status: .notModified)
+    for field in fields {
+      switch field.name.canonicalName {
+      case "cache-control", "content-location", "date", "etag", "expires", "vary", "last-modified",
+        "set-cookie", "cache-status", "link", "server":
+        response.headerFields.append(field)
+      default: break
+      }
+    }
+    response.headerFields[.age] = age.map { String($0) }
+    return response
+  }
+
+  var entityTag: EntityTag? { fields[.eTag].flatMap { EntityTag(parsing: $0) } }
+}
