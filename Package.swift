@@ -44,7 +44,10 @@ let package = Package(
 
     // The cache: engine, store and a transport.
     .target(
-      name: "HTTPCaching", dependencies: ["HTTPCacheEngine", "HTTPCacheStore", httpTypes],
+      name: "HTTPCaching", dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
       swiftSettings: settings),
 
     // Transports, thin.

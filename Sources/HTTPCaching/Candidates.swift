@@ -1,0 +1,21 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// What is stored under a request's key: entries of the store, and what the engine reads in them.
+struct Candidates: Sendable {
+  var entries: [StoredEntry] = []
+  var responses: [StoredResponse] = []
+
+  /// Entries whose head cannot be read, as one of another version, are left out.
+  init(_ stored: StoredEntries) {
+    entries.reserveCapacity(stored.count)
+    responses.reserveCapacity(stored.count)
+    for entry in stored {
+      guard let response = StoredResponse(decoding: entry.metadata) else { continue }
+      entries.append(entry)
+      responses.append(response)
+    }
+  }
+
+  init() {}
+}

@@ -1,0 +1,185 @@
+import Synchronization
+
+/// Carries a body from the task that receives and stores it to the caller that reads it.
+///
+/// The sender waits while the reader is more than ``limit`` bytes behind, unless ``stopWaiting()`` was called: others
+/// wait for the whole body then, and must not depend on how fast this reader is.
+final class BodyChannel: Sendable {
+  /// Bytes that may wait to be read.
+  static let limit = 256 * 1024
+
+  private struct State {
+    var chunks: [ArraySlice<UInt8>] = []
+    var firstChunk = 0
+    var bytes = 0
+    var end: Result<Void, any Error>?
+    var isAbandoned = false
+    var isUnlimited = false
+    var isBeingRead = false
+    var reader: CheckedContinuation<ArraySlice<UInt8>?, any Error>?
+    var sender: CheckedContinuation<Void, Never>?
+
+    mutating func popFirst() -> ArraySlice<UInt8>? {
+      guard firstChunk < chunks.count else { return nil }
+      let chunk = chunks[firstChunk]
+      firstChunk += 1
+      if firstChunk == chunks.count {
+        chunks.removeAll(keepingCapacity: true)
+        firstChunk = 0
+      }
+      bytes -= chunk.count
+      return chunk
+    }
+
+    mutating func takeSender() -> CheckedContinuation<Void, Never>? {
+      defer { sender = nil }
+      return sender
+    }
+  }
+
+  private let state = Mutex(State())
+  private let onAbandon: @Sendable () -> Void
+
+  /// - Parameter onAbandon: called once if the reader goes away before the end.
+  init(onAbandon: @escaping @Sendable () -> Void) {
+    self.onAbandon = onAbandon
+  }
+
+  // MARK: - Sender
+
+  /// Hands a chunk over; waits while the reader is behind. `false` once nobody reads any more.
+  func send(_ chunk: ArraySlice<UInt8>) async -> Bool {
+    guard !chunk.isEmpty else { return state.withLock { !$0.isAbandoned } }
+    let (reader, isAbandoned) = state.withLock { state in
+      if state.isAbandoned { return (nil as CheckedContinuation<ArraySlice<UInt8>?, any Error>?, true) }
+      if let reader = state.reader {
+        state.reader = nil
+        return (reader, false)
+      }
+      state.chunks.append(chunk)
+      state.bytes += chunk.count
+      return (nil, false)
+    }
+    reader?.resume(returning: chunk)
+    if isAbandoned { return false }
+    await withCheckedContinuation { continuation in
+      let mayGoOn = state.withLock { state in
+        if state.bytes <= Self.limit || state.isUnlimited || state.isAbandoned { return true }
+        state.sender = continuation
+        return false
+      }
+      if mayGoOn { continuation.resume() }
+    }
+    return state.withLock { !$0.isAbandoned }
+  }
+
+  /// Says that the body is whole, or why it is not.
+  func finish(_ result: Result<Void, any Error>) {
+    let reader = state.withLock { state in
+      guard state.end == nil else { return nil as CheckedContinuation<ArraySlice<UInt8>?, any Error>? }
+      state.end = result
+      defer { state.reader = nil }
+      return state.reader
+    }
+    reader?.resume(with: result.map { nil })
+  }
+
+  /// From now on the sender does not wait for the reader.
+  func stopWaiting() {
+    state.withLock { state in
+      state.isUnlimited = true
+      return state.takeSender()
+    }?.resume()
+  }
+
+  // MARK: - Reader
+
+  /// The next chunk, or `nil` behind the last.
+  func next() async throws -> ArraySlice<UInt8>? {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        enum Step {
+          case chunk(ArraySlice<UInt8>, CheckedContinuation<Void, Never>?)
+          case end(Result<Void, any Error>)
+          case wait
+        }
+        let step: Step = state.withLock { state in
+          if state.isAbandoned { return .end(.failure(CancellationError())) }
+          if let chunk = state.popFirst() {
+            return .chunk(chunk, state.bytes <= Self.limit ? state.takeSender() : nil)
+          }
+          if let end = state.end { return .end(end) }
+          state.reader = continuation
+          return .wait
+        }
+        switch step {
+        case .chunk(let chunk, let sender):
+          sender?.resume()
+          continuation.resume(returning: chunk)
+        case .end(let result): continuation.resume(with: result.map { nil })
+        case .wait: break
+        }
+      }
+    } onCancel: {
+      abandon()
+    }
+  }
+
+  /// Says that nobody will read any more.
+  func abandon() {
+    let (reader, sender, isNews) = state.withLock { state in
+      let isNews = !state.isAbandoned && state.end == nil
+      state.isAbandoned = true
+      state.chunks = []
+      state.firstChunk = 0
+      state.bytes = 0
+      defer { state.reader = nil }
+      return (state.reader, state.takeSender(), isNews)
+    }
+    reader?.resume(throwing: CancellationError())
+    sender?.resume()
+    if isNews { onAbandon() }
+  }
+
+  /// Claims the only reading there can be.
+  fileprivate func claim() -> Bool {
+    state.withLock { state in
+      defer { state.isBeingRead = true }
+      return !state.isBeingRead
+    }
+  }
+}
+
+/// The reading end of a ``BodyChannel``; when the last copy is gone, the channel is abandoned.
+final class BodyReader: AsyncSequence, Sendable {
+  typealias Element = ArraySlice<UInt8>
+  typealias Failure = any Error
+
+  private let channel: BodyChannel
+
+  init(_ channel: BodyChannel) {
+    self.channel = channel
+  }
+
+  deinit {
+    channel.abandon()
+  }
+
+  func makeAsyncIterator() -> Iterator {
+    Iterator(reader: self, isOnly: channel.claim())
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    let reader: BodyReader
+    let isOnly: Bool
+
+    mutating func next() async throws -> ArraySlice<UInt8>? {
+      try await next(isolation: nil)
+    }
+
+    mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
+      guard isOnly else { throw HTTPCacheError.bodyAlreadyRead }
+      return try await reader.channel.next()
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import Synchronization
+
+/// One request on its way to the origin, and all who wait for it.
+///
+/// The request runs in a task of its own, so that no waiter's cancellation reaches another: the task is cancelled only
+/// when nobody is left who wants its result.
+///
+/// - The *leader* caused the request and gets its response, head first.
+/// - *Followers* asked for the same while it was under way. They wait until the response is stored, and then ask the
+///   store; or they are told that there is nothing to share.
+final class Flight: Sendable {
+  /// What followers are told.
+  enum Landing: Sendable {
+    /// What could be stored or updated has been: ask the store again.
+    case stored
+    /// The response is the leader's alone.
+    case notShared
+    /// The origin could not be reached, or the response broke off.
+    case failed(any Error)
+    /// The follower itself was cancelled.
+    case cancelled
+  }
+
+  private struct State {
+    var landing: Landing?
+    var followers: [Int: CheckedContinuation<Landing, Never>] = [:]
+    var nextFollower = 0
+    var leader: CheckedContinuation<CachedResponse, any Error>?
+    var response: Result<CachedResponse, any Error>?
+    var leaderIsGone = false
+    var task: Task<Void, Never>?
+    var channel: BodyChannel?
+    /// A request made for the store's sake is seen through though nobody waits.
+    var isPinned: Bool
+
+    var isWanted: Bool { isPinned || !leaderIsGone || !followers.isEmpty }
+  }
+
+  private let state: Mutex<State>
+
+  /// - Parameter isPinned: whether the request is seen through though nobody waits for it.
+  init(isPinned: Bool = false) {
+    state = Mutex(State(leaderIsGone: isPinned, isPinned: isPinned))
+  }
+
+  // MARK: - The task
+
+  func run(_ body: @escaping @Sendable (Flight) async -> Void) {
+    let task = Task(executorPreference: BlockingExecutor.shared) { await body(self) }
+    let isWanted = state.withLock { state in
+      state.task = task
+      return state.isWanted
+    }
+    if !isWanted { task.cancel() }
+  }
+
+  /// Makes the channel for the leader's body; `nil` if there is no leader to read it.
+  func openChannel() -> BodyChannel? {
+    let channel = BodyChannel { [weak self] in self?.leaderLeft() }
+    return state.withLock { state in
+      guard !state.leaderIsGone else { return nil }
+      if !state.followers.isEmpty { channel.stopWaiting() }
+      state.channel = channel
+      return channel
+    }
+  }
+
+  /// Gives the leader its response.
+  func deliver(_ response: Result<CachedResponse, any Error>) {
+    state.withLock { state in
+      if state.leader == nil, !state.leaderIsGone { state.response = response }
+      defer { state.leader = nil }
+      return state.leader
+    }?.resume(with: response)
+  }
+
+  /// Tells all followers, present and future, how it ended; only the first call counts.
+  func land(_ landing: Landing) {
+    let followers = state.withLock { state in
+      guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
+      state.landing = landing
+      defer { state.followers = [:] }
+      return Array(state.followers.values)
+    }
+    for follower in followers { follower.resume(returning: landing) }
+  }
+
+  // MARK: - Those who wait
+
+  /// The leader's response. Cancelling the caller leaves the flight to its followers.
+  func response() async throws -> CachedResponse {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let response: Result<CachedResponse, any Error>? = state.withLock { state in
+          if state.leaderIsGone { return .failure(CancellationError()) }
+          if let response = state.response {
+            state.response = nil
+            return response
+          }
+          state.leader = continuation
+          return nil
+        }
+        if let response { continuation.resume(with: response) }
+      }
+    } onCancel: {
+      leaderLeft()
+    }
+  }
+
+  /// Waits for the landing.
+  func follow() async -> Landing {
+    let number = state.withLock { state in
+      state.nextFollower += 1
+      return state.nextFollower
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let landing: Landing? = state.withLock { state in
+          if let landing = state.landing { return landing }
+          if Task.isCancelled { return .cancelled }
+          state.followers[number] = continuation
+          // Somebody else depends on the body now: the leader's pace must not hold it up.
+          state.channel?.stopWaiting()
+          return nil
+        }
+        if let landing { continuation.resume(returning: landing) }
+      }
+    } onCancel: {
+      let (follower, task) = state.withLock { state in
+        (state.followers.removeValue(forKey: number), state.isWanted ? nil : state.task)
+      }
+      follower?.resume(returning: .cancelled)
+      task?.cancel()
+    }
+  }
+
+  private func leaderLeft() {
+    let (leader, task) = state.withLock { state in
+      state.leaderIsGone = true
+      state.response = nil
+      defer { state.leader = nil }
+      return (state.leader, state.isWanted ? nil : state.task)
+    }
+    leader?.resume(throwing: CancellationError())
+    task?.cancel()
+  }
+}

@@ -1,0 +1,37 @@
+import HTTPCacheEngine
+import Synchronization
+
+/// The requests under way that others may share, by cache key.
+final class FlightTable: Sendable {
+  private let flights = Mutex<[CacheKey: Flight]>([:])
+
+  /// The flight under way for a key, or a new one of which the caller is the leader.
+  func join(_ key: CacheKey) -> (flight: Flight, isLeader: Bool) {
+    flights.withLock { flights in
+      if let flight = flights[key] { return (flight, false) }
+      let flight = Flight()
+      flights[key] = flight
+      return (flight, true)
+    }
+  }
+
+  /// A flight that nobody waits for; `nil` if there is one for the key already.
+  func startBehind(_ key: CacheKey) -> Flight? {
+    flights.withLock { flights in
+      guard flights[key] == nil else { return nil }
+      let flight = Flight(isPinned: true)
+      flights[key] = flight
+      return flight
+    }
+  }
+
+  /// Lets nobody join any more: the next request for the key is a new one.
+  func close(_ flight: Flight, for key: CacheKey) {
+    flights.withLock { flights in
+      if flights[key] === flight { flights[key] = nil }
+    }
+  }
+
+  /// How many there are.
+  var count: Int { flights.withLock { $0.count } }
+}

@@ -1,0 +1,162 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+extension HTTPCache {
+  /// Answers a request, from the store where the rules and the policy allow it, and else from the origin.
+  ///
+  /// - Parameters:
+  ///   - body: the request's content, for methods that have some.
+  ///   - policy: what the request allows the cache to do.
+  ///   - transport: brings a response from the origin; called once for all who ask for the same at the same time.
+  /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids the network and nothing stored can answer;
+  ///   whatever the transport throws where nothing stored may be used instead.
+  public func respond(
+    to request: HTTPRequest, body: MessageBody = .empty,
+    policy: RequestCachePolicy = .useProtocolCachePolicy, transport: @escaping Transport
+  ) async throws -> CachedResponse {
+    let lookup = await lookUp(request, policy: policy)
+    let plan = engine.plan(
+      for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
+    switch plan {
+    case .serve(let service): return serve(request, service, lookup, transport: transport)
+    case .fail(let refusal): return try refuse(request, refusal)
+    case .forward(let forwarding):
+      let pending = PendingExchange(
+        forwarding: forwarding, lookup: lookup, body: body, transport: transport)
+      guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
+      let (flight, isLeader) = flights.join(key)
+      if isLeader { return try await lead(pending, flight) }
+      return try await follow(flight, pending)
+    }
+  }
+
+  /// The response to a request if it can be had from memory at once, without the origin; `nil` otherwise.
+  ///
+  /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A response whose use requires a
+  /// validation behind the client's back is left to ``respond(to:body:policy:transport:)``.
+  public func storedResponse(
+    for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy
+  ) -> CachedResponse? {
+    guard !policy.ignoresStored, let key = CacheKey(request, partition: configuration.partition) else {
+      return nil
+    }
+    let resident = store.residentEntries(for: StoreKey(key.bytes))
+    guard resident.isComplete, !resident.entries.isEmpty else { return nil }
+    let lookup = Lookup(key: key, candidates: Candidates(resident.entries))
+    let plan = engine.plan(
+      for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
+    guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
+    return serve(request, service, lookup, transport: nil)
+  }
+
+  // MARK: - Steps
+
+  /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
+  func lookUp(_ request: HTTPRequest, policy: RequestCachePolicy) async -> Lookup {
+    guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
+    let storeKey = StoreKey(key.bytes)
+    let resident = store.residentEntries(for: storeKey)
+    if resident.isComplete { return Lookup(key: key, candidates: Candidates(resident.entries)) }
+    let stored = await BlockingExecutor.run { [store] in store.lookup(storeKey) }
+    return Lookup(key: key, candidates: Candidates(stored))
+  }
+
+  func serve(
+    _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, transport: Transport?,
+    isCollapsed: Bool = false
+  ) -> CachedResponse {
+    note(.served, request, service.reason)
+    if let revalidation = service.revalidation, let transport, let key = lookup.key,
+      let flight = flights.startBehind(key)
+    {
+      let pending = PendingExchange(
+        forwarding: revalidation, lookup: lookup, body: .empty, transport: transport)
+      flight.run { [self] flight in await fly(pending, flight) }
+    }
+    let stored = lookup.candidates.responses[service.candidate]
+    let hasContent = request.method != .head && !service.isNotModified
+    return CachedResponse(
+      head: service.isNotModified
+        ? stored.notModifiedResponse(age: service.age) : stored.response(age: service.age),
+      body: hasContent ? MessageBody(lookup.candidates.entries[service.candidate].body) : .empty,
+      source: service.isStale ? .stale : .hit, reason: service.reason,
+      cacheStatus: CacheStatus(
+        cache: configuration.name, isHit: true, timeToLive: service.remainingLifetime,
+        isCollapsed: isCollapsed, detail: service.reason))
+  }
+
+  func refuse(_ request: HTTPRequest, _ refusal: Refusal) throws -> CachedResponse {
+    note(.refused, request, refusal.reason)
+    // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
+    // caller's, who gets an error.
+    guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
+    return CachedResponse(
+      head: refusal.response, body: .empty, source: .generated, reason: refusal.reason,
+      cacheStatus: CacheStatus(cache: configuration.name, detail: refusal.reason))
+  }
+
+  private func lead(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
+    flight.run { [self] flight in await fly(pending, flight) }
+    return try await flight.response()
+  }
+
+  /// Waits for another's request, and then asks the store again.
+  private func follow(_ flight: Flight, _ pending: PendingExchange) async throws -> CachedResponse {
+    let request = pending.forwarding.original
+    switch await flight.follow() {
+    case .cancelled: throw CancellationError()
+    case .failed(let error):
+      // One attempt for all; but each may have something stored that it can use instead.
+      let outcome = outcome(of: .failure, pending, requestTime: clock.now)
+      guard case .stored(let answer) = outcome.answer else { throw error }
+      return respond(with: answer, outcome, pending, forwardStatus: nil)
+    case .stored, .notShared: break
+    }
+    let policy = pending.forwarding.policy
+    let lookup = await lookUp(request, policy: policy)
+    let plan = engine.plan(
+      for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
+    switch plan {
+    case .serve(let service):
+      return serve(request, service, lookup, transport: pending.transport, isCollapsed: true)
+    case .fail(let refusal): return try refuse(request, refusal)
+    case .forward(let forwarding):
+      // What came is not for this request. It goes by itself: waiting in line again could last for ever.
+      var own = pending
+      own.forwarding = forwarding
+      own.lookup = lookup
+      return try await lead(own, Flight())
+    }
+  }
+}
+
+/// What is stored for a request.
+struct Lookup: Sendable {
+  /// `nil` if the request has no key.
+  var key: CacheKey?
+  var candidates = Candidates()
+}
+
+/// A request about to go to the origin.
+struct PendingExchange: Sendable {
+  var forwarding: Forwarding
+  var lookup: Lookup
+  var body: MessageBody
+  var transport: Transport
+}
+
+extension Forwarding {
+  /// Whether a response to the same request that is under way already may serve this one too.
+  ///
+  /// Not if this request wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use
+  /// needs a validation of its own.
+  var isCollapsible: Bool {
+    guard original.method == .get, policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
+    else { return false }
+    switch reason {
+    case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture: return true
+    default: return false
+    }
+  }
+}

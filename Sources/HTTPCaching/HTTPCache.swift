@@ -1,0 +1,109 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import SystemPackage
+
+/// An HTTP cache: the rules of RFC 9111, a store in memory and on disk, and any transport.
+///
+/// ```swift
+/// let cache = try HTTPCache(.init(kind: .private, memoryCapacity: 64 << 20))
+/// let response = try await cache.respond(to: request) { request, body in
+///   try await send(request, body)    // whatever brings a response from the origin
+/// }
+/// print(response.source, response.reason)    // hit: The stored response is fresh. (RFC 9111 §4.2)
+/// ```
+///
+/// - A hit in memory is answered in the caller's own task, without a suspension; see also ``storedResponse(for:policy:)``.
+/// - Concurrent requests for the same thing make one request to the origin. It runs in a task of its own: cancelling
+///   one of those who wait never cancels another's.
+/// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to
+///   others when it is whole; a transfer that fails or is cancelled leaves nothing behind.
+/// - What is invalidated while a response is on its way stays invalid: that response is not stored.
+///
+/// All members may be used from any thread or task.
+public final class HTTPCache: Sendable {
+  public struct Configuration: Sendable {
+    /// The choices that RFC 9111 leaves to a cache, first of all whether it is private or shared.
+    public var rules: CacheEngine.Configuration
+    /// The most bytes that stored responses may occupy in memory.
+    public var memoryCapacity: Int
+    /// The most bytes that they may occupy on disk; counts only with a ``directory``.
+    public var diskCapacity: Int
+    /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
+    /// in clear, readable for the user who runs the process.
+    public var directory: String?
+    /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a token.
+    public var name: String
+    /// Keeps the responses of one account or site apart from another's in the same store.
+    public var partition: String
+    /// Called for everything the cache does, on whatever thread it is done; it must not block.
+    public var observer: (@Sendable (CacheEvent) -> Void)?
+
+    public init(
+      kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
+      diskCapacity: Int = 0, directory: String? = nil
+    ) {
+      rules = .init(kind: kind)
+      self.memoryCapacity = memoryCapacity
+      self.diskCapacity = diskCapacity
+      self.directory = directory
+      name = "HTTPCacheEngine"
+      partition = ""
+    }
+  }
+
+  /// Where the responses are. Several caches may share a store; see ``Configuration/partition``.
+  public let store: CacheStore
+  let engine: CacheEngine
+  let configuration: Configuration
+  let clock: any CacheClock
+  let flights = FlightTable()
+
+  /// Opens a cache with a store of its own.
+  ///
+  /// - Throws: `StoreError` if the directory cannot be used, or another process uses it.
+  public convenience init(_ configuration: Configuration = Configuration()) throws {
+    let store = try CacheStore(
+      CacheStore.Configuration(
+        memoryCapacity: configuration.memoryCapacity,
+        diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
+        directory: configuration.directory.map { FilePath($0) }))
+    self.init(store: store, configuration: configuration)
+  }
+
+  /// Opens a cache over a store that is open already, with a clock of one's own if need be.
+  public init(
+    store: CacheStore, configuration: Configuration, clock: any CacheClock = SystemCacheClock.shared
+  ) {
+    self.store = store
+    self.configuration = configuration
+    self.clock = clock
+    engine = CacheEngine(configuration.rules)
+  }
+
+  // MARK: - Removing
+
+  /// Removes everything that is stored for the target of a request; what is on its way for it is not stored either.
+  public func removeResponses(for request: HTTPRequest) {
+    guard let key = CacheKey(request, partition: configuration.partition) else { return }
+    store.remove(StoreKey(key.bytes))
+  }
+
+  /// Removes everything; what is on its way is not stored either. On disk too, when the call returns.
+  public func removeAllResponses() {
+    store.removeAll()
+  }
+
+  /// Removes what was stored or last validated at this time or later.
+  public func removeResponses(since time: Timestamp) {
+    store.removeAll(since: time.milliseconds)
+  }
+
+  // MARK: - Helpers of the two doors
+
+  func note(_ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: Reason) {
+    guard let observer = configuration.observer else { return }
+    let uri = TargetURI(request)?.text ?? request.path ?? ""
+    observer(CacheEvent(action: action, method: request.method, uri: uri, reason: reason))
+  }
+}

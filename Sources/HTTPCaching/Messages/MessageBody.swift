@@ -1,0 +1,126 @@
+import HTTPCacheStore
+
+/// The content of a request or a response, as chunks of bytes; read once, or as often as you like if it is in memory.
+///
+/// ```swift
+/// for try await chunk in response.body { … }
+/// let bytes = try await response.body.collect(upTo: 1 << 20)
+/// ```
+public struct MessageBody: AsyncSequence, Sendable {
+  public typealias Element = ArraySlice<UInt8>
+  public typealias Failure = any Error
+
+  enum Storage: Sendable {
+    case bytes(ArraySlice<UInt8>)
+    case stored(StoredBody)
+    case stream(any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)
+  }
+
+  let storage: Storage
+  /// The length in bytes, where it is known before the last chunk.
+  public let length: Int?
+
+  init(_ storage: Storage, length: Int?) {
+    self.storage = storage
+    self.length = length
+  }
+
+  /// No content.
+  public static let empty = MessageBody([UInt8]())
+
+  /// Content that is in memory.
+  public init(_ bytes: [UInt8]) {
+    self.init(bytes[...])
+  }
+
+  /// Content that is in memory.
+  public init(_ bytes: ArraySlice<UInt8>) {
+    self.init(.bytes(bytes), length: bytes.count)
+  }
+
+  /// Content that arrives in chunks.
+  ///
+  /// - Parameter length: the number of bytes that will come, if known.
+  public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int? = nil)
+  where Chunks.Element == ArraySlice<UInt8>, Chunks.Failure == any Error {
+    self.init(.stream(chunks), length: length)
+  }
+
+  init(_ stored: StoredBody) {
+    if let bytes = stored.residentBytes {
+      self.init(bytes)
+    } else {
+      self.init(.stored(stored), length: stored.count)
+    }
+  }
+
+  /// All of the content at once, without a copy, if it is in memory.
+  public var bytes: ArraySlice<UInt8>? {
+    if case .bytes(let bytes) = storage { bytes } else { nil }
+  }
+
+  /// All of the content.
+  ///
+  /// - Parameter limit: the most bytes to take.
+  /// - Throws: ``HTTPCacheError/contentTooLarge(limit:)`` beyond the limit, and whatever the stream throws.
+  public func collect(upTo limit: Int) async throws -> ArraySlice<UInt8> {
+    if let bytes {
+      guard bytes.count <= limit else { throw HTTPCacheError.contentTooLarge(limit: limit) }
+      return bytes
+    }
+    var collected: [UInt8] = []
+    // The announced length is the peer's word: no more than a megabyte is reserved on it.
+    collected.reserveCapacity(Swift.min(length ?? 0, limit, 1 << 20))
+    for try await chunk in self {
+      guard collected.count + chunk.count <= limit else {
+        throw HTTPCacheError.contentTooLarge(limit: limit)
+      }
+      collected += chunk
+    }
+    return collected[...]
+  }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(storage) }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    private enum Source {
+      case bytes(ArraySlice<UInt8>)
+      case stored(StoredBody, offset: Int)
+      case stream(any AsyncIteratorProtocol<ArraySlice<UInt8>, any Error>)
+    }
+
+    private var source: Source
+    private static let chunkSize = 64 * 1024
+
+    init(_ storage: Storage) {
+      switch storage {
+      case .bytes(let bytes): source = .bytes(bytes)
+      case .stored(let body): source = .stored(body, offset: 0)
+      case .stream(let stream): source = .stream(stream.makeAsyncIterator())
+      }
+    }
+
+    public mutating func next() async throws -> ArraySlice<UInt8>? {
+      try await next(isolation: nil)
+    }
+
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
+      switch source {
+      case .bytes(let bytes):
+        source = .bytes([])
+        return bytes.isEmpty ? nil : bytes
+      case .stored(let body, let offset):
+        guard offset < body.count else { return nil }
+        let chunk = try await BlockingExecutor.run {
+          Result { try body.read(from: offset, upTo: Self.chunkSize) }
+        }.get()
+        source = .stored(body, offset: offset + chunk.count)
+        return chunk.isEmpty ? nil : chunk
+      case .stream(var iterator):
+        let chunk = try await iterator.next(isolation: actor)
+        source = .stream(iterator)
+        return chunk
+      }
+    }
+  }
+}

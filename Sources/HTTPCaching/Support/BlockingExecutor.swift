@@ -1,0 +1,20 @@
+import Dispatch
+
+/// Threads for calls that may wait for the disk, so that none of Swift's cooperative threads ever does.
+final class BlockingExecutor: TaskExecutor {
+  static let shared = BlockingExecutor()
+
+  private let queue = DispatchQueue(label: "HTTPCaching.disk", attributes: .concurrent)
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+
+  /// Runs a blocking call on these threads.
+  static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+      shared.queue.async { continuation.resume(returning: body()) }
+    }
+  }
+}

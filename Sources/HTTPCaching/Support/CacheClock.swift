@@ -1,0 +1,55 @@
+import HTTPCacheEngine
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Where the cache takes the time from; tests set their own.
+public protocol CacheClock: Sendable {
+  /// The present time; never earlier than what it returned before.
+  var now: Timestamp { get }
+}
+
+/// The system's time, made so that it never runs backwards while the process lives.
+///
+/// The wall clock can be set back; a stored response would then seem younger than it is, and might turn fresh again.
+/// So this clock is the monotonic clock plus the largest difference between the two that was seen: it follows the
+/// wall clock forwards at once, and goes on at its own pace where the wall clock steps back. What was stored by an
+/// earlier process under a clock that ran ahead is recognised by the engine (`Reason.storedInTheFuture`).
+public final class SystemCacheClock: CacheClock {
+  public static let shared = SystemCacheClock()
+
+  private let largestDifference = Atomic<Int64>(.min)
+
+  public init() {}
+
+  public var now: Timestamp {
+    let monotonic = Self.milliseconds(Self.monotonicClock)
+    let difference = Self.milliseconds(CLOCK_REALTIME) - monotonic
+    var largest = largestDifference.load(ordering: .relaxed)
+    while difference > largest {
+      let (exchanged, original) = largestDifference.compareExchange(
+        expected: largest, desired: difference, ordering: .relaxed)
+      largest = exchanged ? difference : original
+    }
+    return Timestamp(milliseconds: monotonic + largest)
+  }
+
+  // Time asleep counts: a response ages while the lid is closed.
+  #if canImport(Darwin)
+    private static let monotonicClock = CLOCK_MONOTONIC
+  #else
+    private static let monotonicClock = CLOCK_BOOTTIME
+  #endif
+
+  private static func milliseconds(_ clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
+}
