@@ -54,8 +54,9 @@ let package = Package(
     .target(
       name: "HTTPCacheURLSession",
       dependencies: [
-        "HTTPCaching", httpTypes,
-        .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+        "HTTPCaching", "HTTPCacheEngine", httpTypes,
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
       swiftSettings: settings),
 
