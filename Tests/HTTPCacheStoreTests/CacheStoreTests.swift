@@ -8,7 +8,8 @@ struct CacheStoreTests {
   enum Place: CaseIterable, Sendable {
     case memory, disk, both
 
-    func store(_ scratch: ScratchDirectory, change: (inout CacheStore.Configuration) -> Void = { _ in }) throws
+    func store(_ scratch: ScratchDirectory, change: (inout CacheStore.Configuration) -> Void = { _ in })
+      throws
       -> CacheStore
     {
       var configuration =
@@ -125,7 +126,8 @@ struct CacheStoreTests {
     #expect(store.insert(entry(key(1)), unlessRemovedSince: fresh).id != nil)
   }
 
-  @Test("shows nothing of a writer before its commit, and nothing of one cancelled", arguments: Place.allCases)
+  @Test(
+    "shows nothing of a writer before its commit, and nothing of one cancelled", arguments: Place.allCases)
   func writer(place: Place) throws {
     let store = try place.store(scratch)
     let writer = store.makeWriter(

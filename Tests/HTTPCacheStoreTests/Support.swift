@@ -12,6 +12,8 @@ import Testing
 /// A directory of its own for one test, removed with everything in it.
 final class ScratchDirectory {
   let path: FilePath
+  /// They live as long as this one.
+  private var copies: [ScratchDirectory] = []
 
   init() {
     let name = "httpcachestore-\(UInt64.random(in: .min ... .max))"
@@ -45,6 +47,7 @@ final class ScratchDirectory {
     let other = ScratchDirectory()
     try POSIXFileSystem().createDirectory(other.path)
     for name in try names { try other.write(try bytes(of: name), to: name) }
+    copies.append(other)
     return other
   }
 

@@ -46,7 +46,7 @@ struct PackedEntry: Sendable {
     }
     // An array that grew by appending may own up to twice what it shows.
     let slack = body.capacity - body.count
-    let exact = slack > body.count / 8 ? Array(unsafeUninitializedCopy: body[...]) : body
+    let exact = slack > 64 ? Array(unsafeUninitializedCopy: body[...]) : body
     self.init(key: key[...], metadata: metadata[...], packedBody: [], separateBody: exact)
   }
 
@@ -97,14 +97,17 @@ struct PackedEntry: Sendable {
   }
 
   /// What the entry occupies, in bytes: its one or two allocations and ``indexOverhead``.
+  ///
+  /// Of lengths and not of capacities, so that the same entry always costs the same: `malloc` sometimes gives 16 bytes
+  /// more than it was asked for.
   var cost: Int {
-    let body = separateBody.isEmpty ? 0 : Self.allocationSize(separateBody.capacity)
-    return Self.allocationSize(head.capacity) + body + Self.indexOverhead
+    let body = separateBody.isEmpty ? 0 : Self.allocationSize(separateBody.count)
+    return Self.allocationSize(head.count) + body + Self.indexOverhead
   }
 
   /// What `malloc` takes for an array: the array's header of 32 bytes, 8 of `malloc`'s own, in steps of 16.
-  private static func allocationSize(_ capacity: Int) -> Int {
-    (capacity + 32 + 8 + 15) & ~15
+  private static func allocationSize(_ count: Int) -> Int {
+    (count + 32 + 8 + 15) & ~15
   }
 }
 
