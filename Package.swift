@@ -40,7 +40,7 @@ let package = Package(
     .target(
       name: "HTTPCacheStore",
       dependencies: ["CXXHash", .product(name: "SystemPackage", package: "swift-system")],
-      swiftSettings: settings),
+      exclude: ["Disk/Format.md"], swiftSettings: settings),
 
     // The cache: engine, store and a transport.
     .target(
