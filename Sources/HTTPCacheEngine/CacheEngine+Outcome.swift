@@ -21,12 +21,12 @@ extension CacheEngine {
       if head.status == .notModified, exchange.forwarding.isValidation {
         return afterValidation(exchange, fields, head, response)
       }
-      if head.status.kind == .serverError,
+      if StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)
       {
         return stale
       }
-      if request.method == .head { return afterHead(exchange, head, response) }
+      if request.method == .head { return afterHead(exchange, fields, head, response) }
       return afterFullResponse(exchange, fields, head, response)
     }
   }
@@ -43,27 +43,50 @@ extension CacheEngine {
       exchange.candidates, request: forwarding.original.headerFields)
     func identify(among initial: [Int]) -> [Int] {
       Freshening.identified(
-        by: response, among: initial, candidates: exchange.candidates,
-        conditionIsOurs: client.ifNoneMatch == nil, now: now)
+        by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
+        conditionIsOurs: client.ifNoneMatch == nil)
     }
-    let identified = identify(among: matching.filter(forwarding.nominated.contains))
+    let identified = identify(among: matching)
     // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
-    guard let chosen = identified.first ?? identify(among: forwarding.nominated).first else {
+    let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
+    guard let chosen = identified.first ?? identify(among: nominated).first else {
       return afterUnusable304(exchange, client, response)
     }
 
-    func updated(_ candidate: Int) -> StoredResponse {
-      Freshening.updated(
-        exchange.candidates[candidate], with: head, requestTime: exchange.requestTime,
-        responseTime: exchange.responseTime, configuration: configuration)
-    }
-    let mayStore = !client.cacheControl.contains(.noStore)
-    let updates =
-      mayStore
-      ? identified.map { Outcome.Update(candidate: $0, response: updated($0), reason: .freshened) } : []
+    let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
     let answer = storedAnswer(
-      chosen, updated(chosen), age: response.age.map(\.seconds), client: client, now: now)
-    return Outcome(.stored(answer), reason: .validated, updates: updates)
+      chosen, updated(chosen, by: head, exchange), age: response.age.map(\.seconds), client: client, now: now)
+    return Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
+  }
+
+  private func updated(_ candidate: Int, by head: HTTPResponse, _ exchange: Exchange) -> StoredResponse {
+    Freshening.updated(
+      exchange.candidates[candidate], with: head, request: exchange.forwarding.original.headerFields,
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+  }
+
+  /// What becomes of stored responses that the origin has brought up to date.
+  ///
+  /// What may not be stored when it arrives whole may not be stored by way of an update either: a 304 response with
+  /// `no-store`, or with `private` in a shared cache, ends the storing (§3).
+  private func changes(
+    to identified: [Int], by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields,
+    reason: Reason
+  ) -> (updates: [Outcome.Update], removals: [Int]) {
+    var (updates, removals) = ([Outcome.Update](), [Int]())
+    for candidate in identified {
+      let response = updated(candidate, by: head, exchange)
+      let obstacle = Storability.obstacle(
+        method: .get, request: client, status: response.status.code,
+        response: ResponseFields(response.fields, now: exchange.responseTime), kind: configuration.kind)
+      switch obstacle {
+      case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
+      // The one request's matter: what is stored stays as it was for the others.
+      case .requestNoStore, .authorizedInSharedCache: break
+      default: removals.append(candidate)
+      }
+    }
+    return (updates, removals)
   }
 
   /// A 304 that names nothing of ours: it may still be the client's own condition that holds (§4.3.2).
@@ -73,12 +96,10 @@ extension CacheEngine {
     if let condition = client.ifNoneMatch, let tag = response.entityTag, condition.matches(tag) {
       return Outcome(.network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood))
     }
+    // Our conditions go, the client's come back; what the policy had added stays.
     var again = exchange.forwarding
-    again.request = again.original
-    if client.ifNoneMatch == nil, client.ifModifiedSince == nil {
-      // Nobody's condition is left: the answer will be a full response.
-      again.request.headerFields[.ifNoneMatch] = nil
-      again.request.headerFields[.ifModifiedSince] = nil
+    for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
+      again.request.headerFields[fields: name] = again.original.headerFields[fields: name]
     }
     again.nominated = []
     again.selected = nil
@@ -92,7 +113,7 @@ extension CacheEngine {
     let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
       candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
-      isNotModified: Preconditions.isNotModified(stored, for: client, now: now))
+      isNotModified: Preconditions.isNotModified(stored, for: client))
   }
 
   // MARK: - Failure
@@ -164,19 +185,18 @@ extension CacheEngine {
 
   /// A HEAD response updates stored GET responses, or shows that they are out of date (§4.3.5).
   private func afterHead(
-    _ exchange: Exchange, _ head: HTTPResponse, _ response: ResponseFields
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
-    var updates: [Outcome.Update] = []
+    var (updates, removals) = ([Outcome.Update](), [Int]())
     if head.status == .ok {
       let matching = VariantSelection.matching(
         exchange.candidates, request: exchange.forwarding.original.headerFields)
       for candidate in matching where exchange.candidates[candidate].status == .ok {
         let stored = exchange.candidates[candidate]
-        if Freshening.headMatches(response, stored, now: exchange.responseTime) {
-          let updated = Freshening.updated(
-            stored, with: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime,
-            configuration: configuration)
-          updates.append(.init(candidate: candidate, response: updated, reason: .freshenedByHead))
+        if Freshening.headMatches(response, stored) {
+          let changes = changes(to: [candidate], by: head, exchange, client, reason: .freshenedByHead)
+          updates += changes.updates
+          removals += changes.removals
         } else {
           var outdated = stored
           outdated.facts.flags.insert(.invalidated)
@@ -185,6 +205,7 @@ extension CacheEngine {
       }
     }
     return Outcome(
-      .network, reason: .fromOrigin, storage: .refuse(.methodNotStored), updates: updates)
+      .network, reason: .fromOrigin, storage: .refuse(.methodNotStored), updates: updates,
+      removals: removals)
   }
 }

@@ -72,7 +72,7 @@ private struct Planner {
     }
     return serve(
       selected, reason: permission.reason, isStale: staleness != nil,
-      revalidates: permission.revalidatesBehind)
+      revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
   }
 
   /// Why the cache has no part in this request, whatever is stored.
@@ -95,7 +95,7 @@ private struct Planner {
       Service(
         candidate: selected, age: facts.currentAge(at: now) / 1000,
         remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
-        isNotModified: Preconditions.isNotModified(candidates[selected], for: fields, now: now),
+        isNotModified: Preconditions.isNotModified(candidates[selected], for: fields),
         revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
         reason: reason))
   }

@@ -79,10 +79,13 @@ extension CacheControl {
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
         let equals = bytes.firstIndex(of: UInt8(ascii: "="), in: member)
-        // Whitespace around "=" is no valid syntax: `max-age =5` names no directive, and is ignored.
         let name = ByteRange(start: member.start, end: equals ?? member.end)
-        let argument = equals.map { ByteRange(start: $0 + 1, end: member.end) }
-        add(bytes, name: name, argument: argument)
+        let trimmed = bytes.trimmed(name)
+        // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
+        let argument = equals.map {
+          ByteRange(start: trimmed.end == name.end ? $0 + 1 : member.end, end: member.end)
+        }
+        add(bytes, name: trimmed, argument: argument)
       }
     }
   }
@@ -171,7 +174,14 @@ extension CacheControl {
     var names: [String] = []
     if let argument {
       var members = ListMembers(bytes.unquoted(argument))
-      while let name = members.next(in: bytes) { names.append(bytes.string(name).lowercased()) }
+      while let name = members.next(in: bytes) {
+        // What is no field name leaves the whole argument in doubt: the form without one forbids more.
+        for index in name.start..<name.end where !bytes[index].isTokenCharacter {
+          flags.insert(unqualified)
+          return
+        }
+        names.append(bytes.string(name).lowercased())
+      }
     }
     if names.isEmpty {
       flags.insert(unqualified)

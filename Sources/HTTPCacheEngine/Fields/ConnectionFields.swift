@@ -18,6 +18,9 @@ enum ConnectionFields {
         while let member = members.next(in: bytes) { listed.append(bytes.string(member).lowercased()) }
       }
     }
+    // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1): whoever names it or Vary, by
+    // mistake or to have a response kept that must not be, does not get rid of them.
+    listed.removeAll { $0 == "cache-control" || $0 == "vary" }
     var kept = HTTPFields()
     kept.reserveCapacity(fields.count)
     for field in fields {

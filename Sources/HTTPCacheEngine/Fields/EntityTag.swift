@@ -1,7 +1,8 @@
 /// An entity tag, strong or weak (RFC 9110 §8.8.3).
 ///
 /// The opaque part is kept as it was received, quotes included, so that it can be sent back byte for byte. Servers
-/// that leave the quotes out exist; such a tag is kept as it stands, and equals only itself.
+/// that leave the quotes out exist; such a tag is kept as it stands, and equals only itself. What would read as a list
+/// or as `*` in `If-None-Match` is no tag: sent back, it would match what it was not meant for.
 public struct EntityTag: Hashable, Sendable {
   /// Whether the tag is marked `W/`: good for weak comparison only.
   public let isWeak: Bool
@@ -13,7 +14,7 @@ public struct EntityTag: Hashable, Sendable {
     self.opaque = opaque
   }
 
-  /// Parses one `ETag` field value; `nil` if it is empty.
+  /// Parses one `ETag` field value; `nil` if it is no single tag.
   public init?(parsing text: String) {
     let parsed = text.withFieldBytes { EntityTag($0, in: $0.trimmed($0.whole)) }
     guard let parsed else { return nil }
@@ -26,11 +27,28 @@ public struct EntityTag: Hashable, Sendable {
     if range.count >= 2, bytes[range.start] == UInt8(ascii: "W"),
       bytes[range.start + 1] == UInt8(ascii: "/")
     {
-      guard range.count > 2 else { return nil }
-      self.init(weak: true, opaque: bytes.string(ByteRange(start: range.start + 2, end: range.end)))
+      let opaque = ByteRange(start: range.start + 2, end: range.end)
+      guard Self.isSingleTag(bytes, opaque) else { return nil }
+      self.init(weak: true, opaque: bytes.string(opaque))
     } else {
+      guard Self.isSingleTag(bytes, range) else { return nil }
       self.init(opaque: bytes.string(range))
     }
+  }
+
+  /// `opaque-tag`, or the same characters without its quotes; `etagc` is anything visible but the quote (§8.8.3).
+  private static func isSingleTag(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+    let quote = UInt8(ascii: "\"")
+    let isQuoted = range.count >= 2 && bytes[range.start] == quote && bytes[range.end - 1] == quote
+    let inside = isQuoted ? ByteRange(start: range.start + 1, end: range.end - 1) : range
+    for index in inside.start..<inside.end {
+      let byte = bytes[index]
+      // Servers put spaces into quoted tags; there they do no harm.
+      if byte == quote || byte < 0x20 || byte == 0x7F { return false }
+      if !isQuoted, byte == 0x20 || byte == UInt8(ascii: ",") { return false }
+    }
+    if isQuoted { return true }
+    return !inside.isEmpty && !(inside.count == 1 && bytes[inside.start] == UInt8(ascii: "*"))
   }
 
   /// The tag as a field carries it.

@@ -17,19 +17,40 @@ public struct TargetURI: Hashable, Sendable {
     let withoutFragment = path.prefix { $0 != "#" }
     if withoutFragment.isEmpty {
       self.path = "/"
-    } else if withoutFragment.first == "?" {
-      self.path = "/" + withoutFragment
-    } else {
+    } else if withoutFragment.first == "/" {
       self.path = String(withoutFragment)
+    } else {
+      self.path = "/" + withoutFragment
     }
   }
 
-  /// The target of a request; `nil` if its scheme, authority or path is missing.
+  /// The target of a request; `nil` if its scheme, authority or path is missing, or is none.
+  ///
+  /// The parts come from the network. One that runs into the next, as the authority `a.example/b`, would give the
+  /// responses of one site the key of another's.
   public init?(_ request: HTTPRequest) {
-    guard let scheme = request.scheme, let authority = request.authority, !authority.isEmpty,
-      let path = request.path
+    guard let scheme = request.scheme, Self.isScheme(scheme), let authority = request.authority,
+      Self.isAuthority(authority), let path = request.path, path.isEmpty || path.first == "/" || path.first == "?"
     else { return nil }
     self.init(scheme: scheme, authority: authority, path: path)
+  }
+
+  /// RFC 3986 §3.1.
+  private static func isScheme(_ text: some StringProtocol) -> Bool {
+    guard let first = text.utf8.first, first.isLetter else { return false }
+    return text.utf8.allSatisfy {
+      $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
+        || $0 == UInt8(ascii: ".")
+    }
+  }
+
+  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`.
+  private static func isAuthority(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy {
+        $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
+          && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
+      }
   }
 
   /// The URI as text.
@@ -88,15 +109,9 @@ extension TargetURI {
   }
 
   private static func splitScheme(_ reference: String) -> (scheme: String, rest: Substring)? {
-    guard let colon = reference.firstIndex(of: ":"), let first = reference.utf8.first, first.isLetter else {
-      return nil
-    }
+    guard let colon = reference.firstIndex(of: ":") else { return nil }
     let scheme = reference[..<colon]
-    let isScheme = scheme.utf8.allSatisfy {
-      $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
-        || $0 == UInt8(ascii: ".")
-    }
-    return isScheme ? (String(scheme), reference[reference.index(after: colon)...]) : nil
+    return isScheme(scheme) ? (String(scheme), reference[reference.index(after: colon)...]) : nil
   }
 
   private static func absolute(scheme: String, hierarchy: Substring) -> TargetURI? {

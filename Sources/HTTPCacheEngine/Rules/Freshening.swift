@@ -4,10 +4,13 @@ import HTTPTypes
 enum Freshening {
   /// The candidates that a 304 response identifies, among those that could have been chosen (§4.3.4).
   ///
-  /// - Parameter conditionIsOurs: no condition of the client's was sent along.
+  /// - Parameters:
+  ///   - initial: positions of those that could have been chosen, the most recent first.
+  ///   - nominated: positions of those that the request's preconditions named.
+  ///   - conditionIsOurs: no condition of the client's was sent along.
   static func identified(
-    by response: ResponseFields, among initial: [Int], candidates: [StoredResponse], conditionIsOurs: Bool,
-    now: Timestamp
+    by response: ResponseFields, among initial: [Int], nominated: [Int], candidates: [StoredResponse],
+    conditionIsOurs: Bool
   ) -> [Int] {
     if let tag = response.entityTag {
       if !tag.isWeak {
@@ -17,21 +20,20 @@ enum Freshening {
     }
     if let modified = response.lastModified.date {
       // A modification date is a weak validator unless proven otherwise (RFC 9110 §8.8.2.2).
-      let matching = initial.first {
-        let stored = candidates[$0].fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: now) }
-        return stored == modified
-      }
-      return matching.map { [$0] } ?? []
+      return initial.first { candidates[$0].lastModified?.date == modified }.map { [$0] } ?? []
     }
     // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
     // leave them out, and an answer to a condition that named one response of ours can mean no other.
-    return conditionIsOurs && initial.count == 1 ? initial : []
+    return conditionIsOurs && nominated.count == 1 ? initial.filter(nominated.contains) : []
   }
 
   /// The stored response with its fields updated (§3.2).
+  ///
+  /// - Parameter request: the fields of the request that was answered with `head`: where the update changes what the
+  ///   response varies on, it is these that select it from now on.
   static func updated(
-    _ stored: StoredResponse, with head: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp,
-    configuration: CacheEngine.Configuration
+    _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, requestTime: Timestamp,
+    responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let update = withDate(
       ConnectionFields.removed(
@@ -45,8 +47,11 @@ enum Freshening {
       if name != "age", !updatedNames.contains(name) { fields.append(field) }
     }
     for field in update { fields.append(field) }
+    let selecting =
+      updatedNames.contains("vary")
+      ? SelectingFields(VaryField(parsing: fields[values: .vary]), of: request) : stored.selecting
     return make(
-      status: stored.status, fields: fields, selecting: stored.selecting, requestTime: requestTime,
+      status: stored.status, fields: fields, selecting: selecting, requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
   }
 
@@ -78,13 +83,9 @@ enum Freshening {
   }
 
   /// Whether a HEAD response describes the same representation as a stored GET response (§4.3.5).
-  static func headMatches(_ head: ResponseFields, _ stored: StoredResponse, now: Timestamp) -> Bool {
+  static func headMatches(_ head: ResponseFields, _ stored: StoredResponse) -> Bool {
     if let tag = head.entityTag, stored.entityTag != tag { return false }
-    if let modified = head.lastModified.date,
-      stored.fields[.lastModified].flatMap({ HTTPDate(parsing: $0, now: now) }) != modified
-    {
-      return false
-    }
+    if let modified = head.lastModified.date, stored.lastModified?.date != modified { return false }
     if let length = head.contentLength, let storedLength = stored.fields[.contentLength],
       Int64(storedLength) != length
     {

@@ -14,6 +14,7 @@ struct RequestFields {
     var noneMatch: [String] = []
     var pragmaNoCache = false
     var hasCacheControl = false
+    var modifiedSinceLines = 0
     for field in fields {
       switch field.name.canonicalName {
       case "cache-control":
@@ -23,7 +24,10 @@ struct RequestFields {
         // The one directive Pragma ever had (§5.4) has the name and syntax of Cache-Control's.
         if CacheControl(parsing: field.value).contains(.noCache) { pragmaNoCache = true }
       case "if-none-match": noneMatch.append(field.value)
-      case "if-modified-since": ifModifiedSince = HTTPDate(parsing: field.value, now: now)
+      case "if-modified-since":
+        // More than one line is no date, and ignored (RFC 9110 §13.1.3).
+        ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
+        modifiedSinceLines += 1
       case "authorization": hasAuthorization = true
       case "range": hasRange = true
       case "if-match", "if-unmodified-since", "if-range": hasOriginPrecondition = true

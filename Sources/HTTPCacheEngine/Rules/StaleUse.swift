@@ -15,17 +15,24 @@ enum StaleUse {
     for facts: ReuseFacts, request: CacheControl, now: Timestamp
   ) -> (reason: Reason, revalidatesBehind: Bool)? {
     if facts.staleness(at: now) != nil, facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
+    // A client that asks for a response to stay fresh takes no stale one, though it may say max-stale too.
+    if request.minFresh != nil { return nil }
     let excess = excess(of: facts, over: request, now: now)
     if let maxStale = request.maxStale {
       if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
     } else if request.contains(.anyStaleness) {
       return (.staleAllowedByRequest, false)
     }
-    // §5.2.1.1: a client that sends max-age or min-fresh wishes nothing stale, unless it says max-stale.
-    if request.maxAge == nil, request.minFresh == nil, excess < facts.staleWhileRevalidate.milliseconds {
+    // §5.2.1.1: a client that sends max-age wishes nothing stale, unless it says max-stale.
+    if request.maxAge == nil, excess < facts.staleWhileRevalidate.milliseconds {
       return (.staleWhileRevalidate, true)
     }
     return nil
+  }
+
+  /// Whether a response counts as an error that a stored response may stand in for (RFC 5861 §4).
+  static func isError(_ status: Int) -> Bool {
+    status == 500 || status == 502 || status == 503 || status == 504
   }
 
   /// Permission to serve a stale response because the origin failed.

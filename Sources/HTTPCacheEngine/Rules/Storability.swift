@@ -22,6 +22,12 @@ enum Storability {
     }
   }
 
+  /// Status codes that speak of one request's range or preconditions, and not of the resource: stored, they would
+  /// answer requests that have none (206, 304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17).
+  private static func isAboutTheRequest(_ status: Int) -> Bool {
+    status == 206 || status == 304 || status == 412 || status == 416
+  }
+
   /// The reason against storing, or `nil` if the response may be stored.
   static func obstacle(
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
@@ -30,7 +36,7 @@ enum Storability {
     let directives = response.cacheControl
     guard method == .get else { return .methodNotStored }
     guard (200...999).contains(status) else { return .statusNotFinal }
-    if status == 206 || status == 304 { return .statusNotUnderstood }
+    if isAboutTheRequest(status) { return .statusNotUnderstood }
     if directives.contains(.mustUnderstand) {
       // §5.2.2.3: with must-understand, no-store is for caches that do not understand the status code.
       if !isUnderstood(status) { return .statusNotUnderstood }

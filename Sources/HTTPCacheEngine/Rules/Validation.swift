@@ -21,9 +21,7 @@ enum Validation {
       if !tags.contains(tag) { tags.append(tag) }
     }
     var lastModified: String?
-    if let selected, let text = candidates[selected].fields[.lastModified],
-      candidates[selected].facts.flags.contains(.hasValidator), others.isEmpty || tags.isEmpty
-    {
+    if let selected, let text = candidates[selected].lastModified?.text, others.isEmpty || tags.isEmpty {
       lastModified = text
       if !nominated.contains(selected) { nominated = [selected] }
     }
