@@ -45,6 +45,8 @@ struct CachedLoad: Sendable {
       guard let target = RedirectTarget(response.head, of: head, url: url) else {
         return try await finish(response, url: url)
       }
+      // Read to its end, so that the redirect is stored; what it says is for people.
+      _ = try await response.body.collect(upTo: .max)
       request = try target.request(from: request)
     }
     throw URLError(.httpTooManyRedirects)

@@ -40,7 +40,13 @@ public class CachingURLProtocol: URLProtocol {
       fail(URLError(.unknown))
       return
     }
-    let load = CachedLoad(request: request, binding: binding)
+    let load: CachedLoad
+    do {
+      load = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
+    } catch {
+      fail(error)
+      return
+    }
     if let stored = load.fromMemory() {
       // No task, and no thread but this one: a hit costs a lookup and Foundation's own handling.
       succeed(stored)

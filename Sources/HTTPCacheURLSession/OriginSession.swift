@@ -83,12 +83,13 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     running.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
   }
 
-  /// Redirects are answers like others here: each hop goes through the cache.
+  /// Redirects are answers like others here: each hop goes through the cache. The answer is given when the task is
+  /// complete: on Linux a task that is cancelled before Foundation has taken up `nil` ends the process.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    transfer(task)?.received(response)
+    transfer(task)?.note(response)
     completionHandler(nil)
   }
 }
@@ -97,8 +98,8 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
 private final class Transfer: Sendable {
   private struct State {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
-    var head: HTTPResponse?
-    var isEnded = false
+    /// The head of a redirect, kept until the task is complete.
+    var redirect: HTTPResponse?
   }
 
   private let task: URLSessionDataTask
@@ -133,14 +134,25 @@ private final class Transfer: Sendable {
   }
 
   func received(_ response: URLResponse) {
-    guard let response = response as? HTTPURLResponse, var head = response.httpResponse else { return }
+    guard let head = Self.head(of: response) else { return }
+    takeWaiting()?.resume(returning: TransportResponse(head: head, body: MessageBody(content)))
+  }
+
+  func note(_ redirect: HTTPURLResponse) {
+    state.withLock { $0.redirect = Self.head(of: redirect) }
+  }
+
+  private static func head(of response: URLResponse) -> HTTPResponse? {
+    guard let response = response as? HTTPURLResponse, var head = response.httpResponse else { return nil }
     ContentDecoding.normalize(&head)
-    let waiting = state.withLock { state in
-      state.head = head
+    return head
+  }
+
+  private func takeWaiting() -> CheckedContinuation<TransportResponse, any Error>? {
+    state.withLock { state in
       defer { state.waiting = nil }
       return state.waiting
     }
-    waiting?.resume(returning: TransportResponse(head: head, body: MessageBody(content)))
   }
 
   func received(_ data: Data) {
@@ -148,12 +160,16 @@ private final class Transfer: Sendable {
   }
 
   func completed(_ error: (any Error)?) {
-    let waiting = state.withLock { state in
-      state.isEnded = true
-      defer { state.waiting = nil }
-      return state.waiting
+    let redirect = state.withLock { $0.redirect }
+    if let waiting = takeWaiting() {
+      if error == nil, var redirect {
+        // Foundation drops the content of a redirect, so nothing may be said of its length.
+        redirect.headerFields[.contentLength] = nil
+        waiting.resume(returning: TransportResponse(head: redirect))
+      } else {
+        waiting.resume(throwing: error ?? URLError(.badServerResponse))
+      }
     }
-    waiting?.resume(throwing: error ?? URLError(.badServerResponse))
     sink.finish(throwing: error)
   }
 }
