@@ -122,7 +122,7 @@ struct FoundationTrapTests {
         #expect(record.responses.map { $0.cacheStory?.source } == [expected])
         #expect(record.bytes == 50_000)
         #expect(record.error == nil)
-        session.invalidateAndCancel()
+        session.finishTasksAndInvalidate()
       }
     }
   }
@@ -173,7 +173,7 @@ struct FoundationTrapTests {
           delegateQueue: nil)
         session.downloadTask(with: request).resume()
         #expect(await recorder.finished().error?.contains("data task") == true)
-        session.invalidateAndCancel()
+        session.finishTasksAndInvalidate()
       }
     }
   #endif

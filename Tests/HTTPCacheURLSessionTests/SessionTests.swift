@@ -136,7 +136,7 @@ struct SessionTests {
       let (_, response) = try await session.data(for: setting.request())
       #expect((response as? HTTPURLResponse)?.cacheStory?.source == .network)
       #expect(setting.origin.requestCount == 2)
-      session.invalidateAndCancel()
+      session.finishTasksAndInvalidate()
     }
   }
 

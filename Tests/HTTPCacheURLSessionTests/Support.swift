@@ -47,7 +47,9 @@ struct Setting {
       await origin.stop()
       throw error
     }
-    session.invalidateAndCancel()
+    // Not invalidateAndCancel: on Linux it cancels tasks that have just called their completion handler, which is then
+    // called again.
+    session.finishTasksAndInvalidate()
     await origin.stop()
   }
 
