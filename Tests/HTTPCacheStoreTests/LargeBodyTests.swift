@@ -81,6 +81,17 @@ struct LargeBodyTests {
     #expect(holds(first, number: 1, size: size) && holds(second, number: 2, size: size))
   }
 
+  @Test("whose writer outlives its store touches no file of the next")
+  func writerOutlivesStore() throws {
+    let first = try CacheStore(scratch.configuration())
+    let writer = write(1, first, key(1))
+    first.close()
+    let second = try CacheStore(scratch.configuration())
+    #expect(write(2, second, key(2)).commit().id != nil)
+    writer.cancel()
+    #expect(holds(try #require(second.lookup(key(2)).first), number: 2, size: size))
+  }
+
   @Test("counts towards the capacity while it arrives and afterwards")
   func capacity() throws {
     let capacity = 3 << 20

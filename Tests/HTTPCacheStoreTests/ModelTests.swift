@@ -34,7 +34,7 @@ private struct Model {
 
 @Suite("Compared with a simple model")
 struct ModelTests {
-  @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<6 as Range<UInt64>)
+  @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<4 as Range<UInt64>)
   func exactLRU(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capacity = 20_000
@@ -84,7 +84,7 @@ struct ModelTests {
   }
 
   /// With room for everything nothing may be missing; without, nothing may be wrong.
-  @Test("both tiers and reopening give what a model gives", arguments: 0..<6 as Range<UInt64>, [true, false])
+  @Test("both tiers and reopening give what a model gives", arguments: 0..<4 as Range<UInt64>, [true, false])
   func reopening(seed: UInt64, hasRoom: Bool) throws {
     var random = SeededGenerator(seed: seed &+ 1000)
     let scratch = ScratchDirectory()

@@ -94,8 +94,19 @@ func entry(
     storedAt: storedAt, tiers: tiers)
 }
 
+/// Bytes that differ by number and by place. Made of blocks, which unoptimised code copies faster than it computes.
 func pattern(_ number: Int, _ size: Int) -> [UInt8] {
-  (0..<size).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8) ^ (number &* 131)) }
+  let block = (0..<min(size, 256)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number &* 131) }
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(size + 256)
+  while bytes.count < size {
+    bytes += block
+    let place = bytes.count / 256
+    bytes[bytes.count - 1] = UInt8(truncatingIfNeeded: place)
+    bytes[bytes.count - min(2, bytes.count)] = UInt8(truncatingIfNeeded: place >> 8 ^ number)
+  }
+  bytes.removeLast(bytes.count - size)
+  return bytes
 }
 
 /// Whether an entry is, whole, the one that a number gives.

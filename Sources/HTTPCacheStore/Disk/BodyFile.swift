@@ -15,13 +15,7 @@ struct BodyFileWriter: Sendable {
 
   init(tier: DiskTier) throws(AppendFailure) {
     self.tier = tier
-    number = tier.sequence.take()
-    do throws(FileFailure) {
-      file = try tier.files.open(tier.directory.appending(DiskFormat.bodyName(number)), creating: true)
-    } catch {
-      tier.counters.ioErrors.increment()
-      throw .inputOutput
-    }
+    (number, file) = try tier.createBodyFile()
     chunk.reserveCapacity(DiskFormat.bodyChunkSize)
   }
 
@@ -63,19 +57,12 @@ struct BodyFileWriter: Sendable {
 
   /// The file is an entry's now.
   func keep() {
-    tier.endReservation(reserved, isKept: true)
+    tier.endReservation(reserved)
   }
 
   /// Removes the file.
   func discard() {
-    do throws(FileFailure) {
-      try tier.files.unlink(tier.directory.appending(DiskFormat.bodyName(number)))
-      tier.endReservation(reserved, isKept: false)
-    } catch {
-      // It stays counted until the next opening removes it.
-      tier.counters.ioErrors.increment()
-      tier.endReservation(reserved, isKept: true)
-    }
+    tier.discardBodyFile(number, reserved: reserved)
   }
 }
 

@@ -186,11 +186,36 @@ extension DiskTier {
     }
   }
 
-  /// Ends a reservation: the bytes are a whole file now, or are gone.
-  func endReservation(_ bytes: Int, isKept: Bool) {
+  /// Ends a reservation: the bytes are an entry's now.
+  func endReservation(_ bytes: Int) {
+    withLog { $0.reserved -= bytes }
+  }
+
+  /// Makes a new, empty body file.
+  ///
+  /// Under the log's lock, as is the removal: after the store was closed the directory may be another's, with files of
+  /// the same names.
+  func createBodyFile() throws(AppendFailure) -> (number: UInt64, file: any File) {
+    let created = withLog { log -> (UInt64, any File)? in
+      guard !log.isClosed else { return nil }
+      let number = sequence.take()
+      do throws(FileFailure) {
+        return (number, try files.open(directory.appending(DiskFormat.bodyName(number)), creating: true))
+      } catch {
+        counters.ioErrors.increment()
+        return nil
+      }
+    }
+    guard let created else { throw .inputOutput }
+    return created
+  }
+
+  /// Removes a body file in the making. When the store is closed, the next opening does.
+  func discardBodyFile(_ number: UInt64, reserved: Int) {
     withLog { log in
-      log.reserved -= bytes
-      if !isKept { log.used -= bytes }
+      log.reserved -= reserved
+      guard !log.isClosed else { return }
+      removeBodyFile((number, reserved), log: &log)
     }
   }
 

@@ -10,7 +10,7 @@ extension DiskTier {
       }
       // A key that is neither known nor suspect has no record left that an opening could find.
       guard isPresent || log.isSuspect(hash) else { return .unneeded }
-      guard appendRemoval(hash: hash, variant: variant, log: &log) else { return .failed }
+      guard appendSurely(removalRecord(hash: hash, variant: variant), log: &log) else { return .failed }
       dropFromIndex(hash: hash, variant: variant, log: &log)
       changes.advance(for: hash)
       return .logged
@@ -49,7 +49,9 @@ extension DiskTier {
   func forget(hash: UInt64, variant: UInt64, log: inout Log) {
     let isPresent = catalog.withLock { $0.index.slot(for: hash, variant: variant) != nil }
     guard isPresent else { return }
-    if !appendRemoval(hash: hash, variant: variant, log: &log) { log.suspect(hash) }
+    // Not at any price: where nothing can be written, nothing replaces it either.
+    let record = removalRecord(hash: hash, variant: variant)
+    if (try? append(record, log: &log)) == nil { log.suspect(hash) }
     dropFromIndex(hash: hash, variant: variant, log: &log)
     log.needsSync = true
   }
@@ -89,12 +91,12 @@ extension DiskTier {
     for orphan in orphans { removeBodyFile(orphan, log: &log) }
   }
 
-  private func appendRemoval(hash: UInt64, variant: UInt64?, log: inout Log) -> Bool {
+  private func removalRecord(hash: UInt64, variant: UInt64?) -> [UInt8] {
     let sequence = sequence.take()
     var header = RecordHeader(
       kind: variant == nil ? .removeKey : .removeVariant, hash: hash, variant: variant ?? 0, id: sequence,
       revision: sequence)
-    return appendSurely(Record.encode(&header, hasher: hasher), log: &log)
+    return Record.encode(&header, hasher: hasher)
   }
 
   /// Appends a removal; when the file system is full, at the price of the oldest segment.

@@ -82,6 +82,9 @@ final class DiskTier: Sendable {
         forget(hash: header.hash, variant: oldest.variant, log: &log)
         counters.evictions.increment()
       }
+      if catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
+        _ = reclaimOldest(carrying: false, log: &log)
+      }
       let location: RecordLocation
       do throws(AppendFailure) {
         location = try append(record, log: &log)
@@ -116,7 +119,7 @@ final class DiskTier: Sendable {
     return isOnly
   }
 
-  /// Appends new metadata for an entry. `nil` when the disk does not have it, or could not take it.
+  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it.
   func updateMetadata(of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64)
     -> Bool
   {

@@ -31,7 +31,7 @@ struct LogRecovery {
       case .whole:
         segment.isSealed = false
       case .torn(let offset):
-        counters.corruptRecords.increment()
+        if segment.count > offset { counters.corruptRecords.increment() }
         try file.truncate(to: offset)
         segment.count = offset
         segment.isSealed = offset < DiskFormat.segmentHeaderSize
@@ -123,8 +123,8 @@ struct LogRecovery {
   private func forgetEverything(before segment: Log.Segment, log: inout Log, catalog: inout Catalog) {
     catalog.index = DiskIndex()
     for index in log.segments.indices { log.segments[index].slots = [] }
-    // The same damage will be found, and the same be forgotten, as long as the segment lasts; if it goes first, so did
-    // everything before it.
+    // What was misread once may read well the next time: a removal until then must be logged to count.
+    log.suspectsAll = true
   }
 
   /// Removes body files that nothing names, and entries whose body file is not there.

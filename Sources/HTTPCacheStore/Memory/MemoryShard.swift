@@ -40,13 +40,14 @@ struct MemoryShardState {
   /// The entries of a key, newest first; each counts as used.
   @inline(__always)
   mutating func use(from first: Int32) -> StoredEntries {
-    var entries = StoredEntries()
-    var slot = first
-    repeat {
+    promote(first)
+    var entries = StoredEntries(slots[Int(first)].storedEntry)
+    var slot = slots[Int(first)].nextVariant
+    while slot != MemorySlot.none {
       promote(slot)
       entries.append(slots[Int(slot)].storedEntry)
       slot = slots[Int(slot)].nextVariant
-    } while slot != MemorySlot.none
+    }
     return entries
   }
 
