@@ -44,7 +44,8 @@ let package = Package(
 
     // The cache: engine, store and a transport.
     .target(
-      name: "HTTPCaching", dependencies: [
+      name: "HTTPCaching",
+      dependencies: [
         "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -92,7 +93,9 @@ let package = Package(
       dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPCachingTests", dependencies: ["HTTPCaching", httpTypes], swiftSettings: settings),
+      name: "HTTPCachingTests",
+      dependencies: ["HTTPCaching", httpTypes, .product(name: "SystemPackage", package: "swift-system")],
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
