@@ -20,7 +20,8 @@ struct EntityTagTests {
   @Test(
     "What would be a list or a wildcard in If-None-Match is no tag",
     arguments: [
-      "", " ", "W/", "*", "W/*", "a, b", "\"a\", \"b\"", "\"a\", *", "*, \"a\"", "\"a\"b\"", "\"", "\"a", "a\"",
+      "", " ", "W/", "*", "W/*", "a, b", "\"a\", \"b\"", "\"a\", *", "*, \"a\"", "\"a\"b\"", "\"", "\"a",
+      "a\"",
       "W/\"a\", *", "a b", "\"a\" \"b\"",
     ])
   func noTag(text: String) {

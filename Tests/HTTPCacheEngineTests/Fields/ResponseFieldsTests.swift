@@ -13,7 +13,8 @@ struct ResponseFieldsTests {
     arguments: [
       (["Age: 5"], 5), (["Age: 0"], 0), (["Age: 5, 60"], 5), (["Age: 5", "Age: 60"], 5),
       (["Age: 007"], 7), (["Age: 99999999999999999999"], 2_147_483_648), (["Age: -5"], nil),
-      (["Age: 5.5"], nil), (["Age: abc, 60"], nil), (["Age: "], nil), (["Age: +5"], nil), (["Age: \"5\""], nil),
+      (["Age: 5.5"], nil), (["Age: abc, 60"], nil), (["Age: "], nil), (["Age: +5"], nil),
+      (["Age: \"5\""], nil),
       (["Age: 5;x"], nil), ([], nil),
     ] as [([String], Int64?)])
   func age(lines: [String], seconds: Int64?) {

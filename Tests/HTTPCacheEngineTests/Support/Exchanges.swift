@@ -37,7 +37,8 @@ extension HTTPFields {
 /// A request for `http://a.example/r`, unless the test says otherwise.
 func request(_ lines: String..., method: HTTPRequest.Method = .get, path: String = "/r") -> HTTPRequest {
   HTTPRequest(
-    method: method, scheme: "http", authority: "a.example", path: path, headerFields: HTTPFields(lines: lines))
+    method: method, scheme: "http", authority: "a.example", path: path, headerFields: HTTPFields(lines: lines)
+  )
 }
 
 func response(_ status: Int = 200, _ lines: String...) -> HTTPResponse {
