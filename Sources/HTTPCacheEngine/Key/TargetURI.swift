@@ -30,7 +30,8 @@ public struct TargetURI: Hashable, Sendable {
   /// responses of one site the key of another's.
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme, Self.isScheme(scheme), let authority = request.authority,
-      Self.isAuthority(authority), let path = request.path, path.isEmpty || path.first == "/" || path.first == "?"
+      Self.isAuthority(authority), let path = request.path,
+      path.isEmpty || path.first == "/" || path.first == "?"
     else { return nil }
     self.init(scheme: scheme, authority: authority, path: path)
   }

@@ -62,7 +62,8 @@ extension StoredResponse {
       let initialAge: Int64 = reader.readInteger(), let responseTime: Int64 = reader.readInteger(),
       let date: Int64 = reader.readInteger(), let whileRevalidate: UInt32 = reader.readInteger(),
       let ifError: UInt32 = reader.readInteger(), let code: UInt16 = reader.readInteger(),
-      lifetime >= 0, initialAge >= 0, (100...999).contains(code), let phrase = reader.readText(), let unmatchable = reader.readByte(),
+      lifetime >= 0, initialAge >= 0, (100...999).contains(code), let phrase = reader.readText(),
+      let unmatchable = reader.readByte(),
       let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader), reader.isAtEnd
     else { return nil }
     self.init(

@@ -1,0 +1,131 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// The six policies against everything that can be stored, as the project's own table of them says.
+struct PolicyMatrixTests {
+  enum State: CaseIterable {
+    case nothing
+    case fresh
+    case stale
+    case staleWithoutValidator
+    case noCache
+    case mustRevalidate
+    case otherVariant
+  }
+
+  enum Answer {
+    case serve
+    case serveStale
+    case fetch
+    case validate
+    case fail
+  }
+
+  /// In the order of `State.allCases`.
+  private static let table: [RequestCachePolicy: [Answer]] = [
+    .useProtocolCachePolicy: [.fetch, .serve, .validate, .fetch, .validate, .validate, .validate],
+    .reloadIgnoringLocalCacheData: Array(repeating: .fetch, count: 7),
+    .reloadIgnoringLocalAndRemoteCacheData: Array(repeating: .fetch, count: 7),
+    .returnCacheDataElseLoad: [
+      .fetch, .serve, .serveStale, .serveStale, .serveStale, .serveStale, .validate,
+    ],
+    .returnCacheDataDontLoad: [.fail, .serve, .serveStale, .serveStale, .serveStale, .serveStale, .fail],
+    .reloadRevalidatingCacheData: [.fetch, .validate, .validate, .fetch, .validate, .validate, .validate],
+  ]
+
+  private func candidates(_ state: State, _ engine: CacheEngine) throws -> [StoredResponse] {
+    let head: HTTPResponse
+    switch state {
+    case .nothing: return []
+    case .fresh: head = response(200, "Cache-Control: max-age=600", "ETag: \"a\"")
+    case .stale: head = response(200, "Cache-Control: max-age=60", "ETag: \"a\"")
+    case .staleWithoutValidator: head = response(200, "Cache-Control: max-age=60")
+    case .noCache: head = response(200, "Cache-Control: max-age=600, no-cache", "ETag: \"a\"")
+    case .mustRevalidate: head = response(200, "Cache-Control: max-age=60, must-revalidate", "ETag: \"a\"")
+    case .otherVariant: head = response(200, "Cache-Control: max-age=600", "ETag: \"a\"", "Vary: A")
+    }
+    return [try #require(engine.stored(head, for: state == .otherVariant ? request("A: 1") : request()))]
+  }
+
+  @Test(
+    "Each policy does with what is stored what its name says",
+    arguments: RequestCachePolicy.allCases, CacheEngine.Configuration.Kind.allCases)
+  func matrix(policy: RequestCachePolicy, kind: CacheEngine.Configuration.Kind) throws {
+    let engine = CacheEngine.of(kind)
+    let row = try #require(Self.table[policy])
+    for method in [HTTPRequest.Method.get, .head] {
+      for (state, expected) in zip(State.allCases, row) {
+        let stored = try candidates(state, engine)
+        let plan = engine.plan(request(method: method), stored, after: 120, policy: policy)
+        let answer: Answer =
+          switch plan {
+          case .serve(let service): service.isStale ? .serveStale : .serve
+          case .forward(let forwarding): forwarding.isValidation ? .validate : .fetch
+          case .fail: .fail
+          }
+        // A HEAD request is sent without conditions: what it brings updates by itself (§4.3.5).
+        let isPlainHead = method == .head && expected == .validate
+        #expect(answer == (isPlainHead ? .fetch : expected), "\(method) \(state)")
+        if answer == .fetch, method == .get { #expect(plan.forwarding?.nominated == []) }
+      }
+    }
+  }
+
+  @Test("Only the policy for it tells remote caches to reload, and the validating one to validate")
+  func directivesSent() throws {
+    let stored = try candidates(.stale, .privately)
+    for policy in RequestCachePolicy.allCases where policy != .returnCacheDataDontLoad {
+      let plan = CacheEngine.privately.plan(
+        request(), policy == .returnCacheDataElseLoad ? [] : stored, after: 120, policy: policy)
+      let fields = try #require(plan.forwarding).request.headerFields
+      let pragma = try #require(HTTPField.Name("Pragma"))
+      #expect((fields[pragma] == "no-cache") == (policy == .reloadIgnoringLocalAndRemoteCacheData))
+      switch policy {
+      case .reloadIgnoringLocalAndRemoteCacheData: #expect(fields[.cacheControl] == "no-cache")
+      case .reloadRevalidatingCacheData: #expect(fields[.cacheControl] == "max-age=0")
+      default: #expect(fields[.cacheControl] == nil)
+      }
+    }
+  }
+
+  @Test(
+    "A reload adds no-cache to what the client says, once",
+    arguments: [
+      ("", "no-cache"), ("Cache-Control: no-store", "no-store, no-cache"),
+      ("Cache-Control: No-Cache", "No-Cache"),
+      ("Cache-Control: max-age=0, no-cache", "max-age=0, no-cache"),
+    ])
+  func reload(line: String, sent: String) {
+    let plan = CacheEngine.shared.plan(request(line), [], policy: .reloadIgnoringLocalAndRemoteCacheData)
+    #expect(plan.forwarding?.request.headerFields[.cacheControl] == sent)
+  }
+
+  @Test("What a reload brings is stored", arguments: RequestCachePolicy.allCases)
+  func stores(policy: RequestCachePolicy) throws {
+    guard policy != .returnCacheDataDontLoad else { return }
+    let outcome = try #require(
+      CacheEngine.privately.exchange(
+        request(), [], .response(response(200, "Cache-Control: max-age=60")), policy: policy))
+    #expect(outcome.storage.reason == .storedWithLifetime)
+  }
+
+  @Test("A policy that never loads keeps no request from failing as it should")
+  func neverLoads() {
+    let plan = CacheEngine.privately.plan(request(), [], policy: .returnCacheDataDontLoad)
+    #expect(plan.refusal?.reason == .policyForbidsNetwork)
+  }
+
+  @Test("A reload that fails is not answered from the store", arguments: RequestCachePolicy.allCases)
+  func reloadFails(policy: RequestCachePolicy) throws {
+    let engine = CacheEngine(.init(kind: .private, servesStaleWhenDisconnected: true))
+    let stored = try #require(
+      engine.stored(response(200, "Cache-Control: max-age=60, stale-if-error=600", "ETag: \"a\"")))
+    let later = arrival.advanced(bySeconds: 120)
+    let outcome = engine.exchange(
+      request(), [stored], .failure, policy: policy, requestTime: later, responseTime: later)
+    guard let outcome else { return }
+    #expect((outcome.storedAnswer != nil) == (policy == .useProtocolCachePolicy))
+  }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import HTTPCacheEngine
+
+struct ReasonTests {
+  @Test("Every reason has a section and one plain sentence", arguments: Reason.allCases)
+  func texts(reason: Reason) {
+    #expect(reason.section.hasPrefix("RFC ") || ["Policy", "Store"].contains(reason.section))
+    if reason.section.hasPrefix("RFC ") { #expect(reason.section.contains(" §")) }
+    #expect(reason.sentence.count > 15)
+    #expect(reason.sentence.last == ".")
+    #expect(reason.sentence.first?.isUppercase == true)
+    #expect(!reason.sentence.contains("\n"))
+    #expect(reason.description == "\(reason.sentence) (\(reason.section))")
+  }
+
+  @Test("No two reasons say the same")
+  func distinct() {
+    #expect(Set(Reason.allCases.map(\.sentence)).count == Reason.allCases.count)
+  }
+
+  @Test("Every reason to ask the origin has its name in Cache-Status (RFC 9211 §2.2)")
+  func forwards() {
+    let asking: [Reason: CacheStatus.Forward] = [
+      .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
+      .noLifetime: .stale, .storedNoCache: .stale, .storedInvalidated: .stale, .storedInTheFuture: .stale,
+      .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
+      .rangeRequest: .bypass, .originPrecondition: .bypass, .targetNotCacheable: .bypass,
+      .policyIgnoresStored: .bypass, .policyRevalidates: .request, .methodNotCacheable: .method,
+      .unsafeMethod: .method,
+    ]
+    for (reason, forward) in asking { #expect(reason.forward == forward, "\(reason)") }
+    #expect(Reason.fresh.forward == nil)
+  }
+
+  @Test("A member of Cache-Status is written as RFC 9211 has it")
+  func cacheStatus() {
+    #expect(CacheStatus(cache: "c", isHit: true, timeToLive: -5).fieldValue == "c; hit; ttl=-5")
+    #expect(
+      CacheStatus(
+        cache: "c", forward: .uriMiss, forwardStatus: 200, isStored: true, isCollapsed: true,
+        detail: .storedWithLifetime
+      ).fieldValue
+        == "c; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=storedWithLifetime")
+  }
+}

@@ -1,0 +1,161 @@
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §5.2.
+struct CacheControlTests {
+  @Test(
+    "Every directive without an argument is recognised, in any case",
+    arguments: [
+      ("no-cache", .noCache), ("no-store", .noStore), ("no-transform", .noTransform),
+      ("only-if-cached", .onlyIfCached), ("must-revalidate", .mustRevalidate),
+      ("must-understand", .mustUnderstand), ("private", .isPrivate), ("proxy-revalidate", .proxyRevalidate),
+      ("public", .isPublic), ("immutable", .immutable), ("max-stale", .anyStaleness),
+    ] as [(String, CacheControl.Flags)])
+  func flags(name: String, flag: CacheControl.Flags) {
+    for spelling in [name, name.uppercased(), name.prefix(1).uppercased() + name.dropFirst()] {
+      #expect(CacheControl(parsing: spelling).flags == flag)
+      #expect(CacheControl(parsing: " ,\t, \(spelling) ,,").flags == flag)
+      #expect(CacheControl(parsing: "x=1, \(spelling), y").flags == flag)
+    }
+  }
+
+  @Test(
+    "Every directive with a time takes it as a token or quoted",
+    arguments: [
+      "max-age", "s-maxage", "max-stale", "min-fresh", "stale-while-revalidate", "stale-if-error",
+    ])
+  func times(name: String) {
+    func time(_ value: String) -> DeltaSeconds? {
+      let directives = CacheControl(parsing: value)
+      return switch name {
+      case "max-age": directives.maxAge
+      case "s-maxage": directives.sharedMaxAge
+      case "max-stale": directives.maxStale
+      case "min-fresh": directives.minFresh
+      case "stale-while-revalidate": directives.staleWhileRevalidate
+      default: directives.staleIfError
+      }
+    }
+    #expect(time("\(name)=5") == 5)
+    #expect(time("\(name)=\"5\"") == 5)
+    #expect(time("\(name.uppercased())=007") == 7)
+    #expect(time("a,\(name)=0\t,b") == 0)
+    #expect(time("other-\(name)=5") == nil)
+  }
+
+  @Test(
+    "A number too large to hold counts as 2^31 (§1.2.2)",
+    arguments: [
+      "2147483648", "2147483649", "4294967296", "9223372036854775807", "9223372036854775808",
+      "18446744073709551616", String(repeating: "9", count: 400),
+    ])
+  func overflow(digits: String) {
+    #expect(CacheControl(parsing: "max-age=\(digits)").maxAge?.seconds == 2_147_483_648)
+    #expect(!CacheControl(parsing: "max-age=\(digits)").contains(.invalidTime))
+    #expect(CacheControl(parsing: "max-age=2147483647").maxAge?.seconds == 2_147_483_647)
+  }
+
+  @Test(
+    "A lifetime that is no number of seconds makes the response stale (§4.2.1)",
+    arguments: [
+      "max-age", "max-age=", "max-age=\"\"", "max-age=-1", "max-age=+1", "max-age=1.5", "max-age=1s",
+      "max-age='5'", "max-age=5 6", "max-age=abc", "max-age= 5", "max-age =5", "max-age = 5",
+      "max-age=\"5", "max-age=0x5", "max-age=５", "max-age=\" 5\"", "max-age=5=6",
+    ])
+  func invalidTimes(value: String) {
+    let directives = CacheControl(parsing: value)
+    #expect(directives.maxAge == 0)
+    #expect(directives.contains(.invalidTime))
+  }
+
+  @Test(
+    "A directive that occurs twice keeps its more restrictive value",
+    arguments: [
+      ["max-age=5, max-age=60"], ["max-age=60, max-age=5"], ["max-age=60", "max-age=5"],
+      ["max-age=5", "no-transform", "max-age=60"],
+    ])
+  func duplicates(lines: [String]) {
+    #expect(CacheControl(parsing: lines).maxAge == 5)
+  }
+
+  @Test("Of two limits of the request the stricter counts")
+  func requestDuplicates() {
+    #expect(CacheControl(parsing: "min-fresh=5, min-fresh=9").minFresh == 9)
+    #expect(CacheControl(parsing: "max-stale=5, max-stale=9").maxStale == 5)
+    #expect(CacheControl(parsing: "max-stale=abc").flags.isEmpty)
+    #expect(CacheControl(parsing: "max-stale=abc").maxStale == nil)
+    #expect(CacheControl(parsing: "stale-while-revalidate=abc").staleWhileRevalidate == 0)
+  }
+
+  @Test("Commas within quotes separate nothing, and unknown directives are ignored (§5.2.3)")
+  func extensions() {
+    let value = #"ext="no-store, max-age=1", other="a\", no-cache", max-age=9, community=UCI"#
+    let directives = CacheControl(parsing: value)
+    #expect(directives.maxAge == 9)
+    #expect(directives.flags.isEmpty)
+  }
+
+  @Test(
+    "no-cache and private with field names concern these fields only (§5.2.2.4, §5.2.2.7)",
+    arguments: [
+      (#"no-cache="Set-Cookie""#, ["set-cookie"]),
+      (#"no-cache="Set-Cookie, X-A""#, ["set-cookie", "x-a"]),
+      (#"no-cache=" ,X-A,, ""#, ["x-a"]), ("no-cache=X-A", ["x-a"]),
+      (#"no-cache="a", no-cache="b""#, ["a", "b"]),
+    ] as [(String, [String])])
+  func fieldNames(value: String, names: [String]) {
+    let noCache = CacheControl(parsing: value)
+    #expect(noCache.noCacheFields == names)
+    #expect(!noCache.contains(.noCache))
+    let isPrivate = CacheControl(parsing: value.replacingNoCache)
+    #expect(isPrivate.privateFields == names)
+    #expect(!isPrivate.contains(.isPrivate))
+  }
+
+  @Test(
+    "An argument that names no field leaves the form without one, which forbids more",
+    arguments: [
+      "no-cache=", "no-cache=\"\"", "no-cache=\"", "no-cache=\" , \"", "no-cache=\"a", "no-cache=\"a b\"",
+      "no-cache=\"a\"b", "no-cache =\"a\"", "no-cache =", "no-cache=\"a, b\", no-cache",
+      "no-cache=\"a, max-age=5", "no-cache=é",
+    ])
+  func doubtfulFieldNames(value: String) {
+    #expect(CacheControl(parsing: value).contains(.noCache))
+    #expect(CacheControl(parsing: value.replacingNoCache).contains(.isPrivate))
+  }
+
+  @Test(
+    "An argument where none belongs does not switch a prohibition off",
+    arguments: ["no-store=1", "no-store=\"\"", "no-store =", "No-Store=no"])
+  func superfluousArguments(value: String) {
+    #expect(CacheControl(parsing: value).contains(.noStore))
+  }
+
+  @Test(
+    "What is no directive of ours sets nothing",
+    arguments: [
+      "", " ", ",", ",,,\t,", "=", "=5", "\"", "\"no-store\"", "no_store", "nostore", "no-store2", "no store",
+      "max-age:5", "max-age;5", "'no-store'", "\\", "\"\\", "no-cache-please", "\u{0}no-store", "é", "🦊=1",
+    ])
+  func garbage(value: String) {
+    #expect(CacheControl(parsing: value) == CacheControl())
+  }
+}
+
+extension String {
+  /// The same value with `private` in place of `no-cache`.
+  fileprivate var replacingNoCache: String {
+    var (result, rest) = ("", self[...])
+    while let first = rest.first {
+      if rest.hasPrefix("no-cache") {
+        result += "private"
+        rest = rest.dropFirst(8)
+      } else {
+        result.append(first)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,55 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+struct ResponseFieldsTests {
+  private func fields(_ lines: String...) -> ResponseFields {
+    ResponseFields(HTTPFields(lines: lines), now: arrival)
+  }
+
+  @Test(
+    "Age is the first member of its field, or is ignored (RFC 9111 §5.1)",
+    arguments: [
+      (["Age: 5"], 5), (["Age: 0"], 0), (["Age: 5, 60"], 5), (["Age: 5", "Age: 60"], 5),
+      (["Age: 007"], 7), (["Age: 99999999999999999999"], 2_147_483_648), (["Age: -5"], nil),
+      (["Age: 5.5"], nil), (["Age: abc, 60"], nil), (["Age: "], nil), (["Age: +5"], nil),
+      (["Age: \"5\""], nil),
+      (["Age: 5;x"], nil), ([], nil),
+    ] as [([String], Int64?)])
+  func age(lines: [String], seconds: Int64?) {
+    #expect(ResponseFields(HTTPFields(lines: lines), now: arrival).age?.seconds == seconds)
+  }
+
+  @Test("A date field is absent, a date, or invalid; lines that differ are invalid (§4.2.1)")
+  func dates() throws {
+    let noon = try #require(HTTPDate(parsing: arrivalDate, now: arrival))
+    #expect(fields().expires == .absent)
+    #expect(fields("Expires: 0").expires == .invalid)
+    #expect(fields("Expires: \(arrivalDate)").expires == .date(noon))
+    #expect(fields("Expires: \(arrivalDate)", "Expires: \(arrivalDate)").expires == .date(noon))
+    #expect(fields("Expires: \(arrivalDate)", "Expires: \(date(60))").expires == .invalid)
+    #expect(fields("Expires: 0", "Expires: \(arrivalDate)").expires == .invalid)
+    #expect(fields("Expires: \(arrivalDate)", "Expires: x").expires == .invalid)
+    #expect(fields("Date: \(arrivalDate)").date == .date(noon))
+    #expect(fields("Last-Modified: \(arrivalDate)").lastModifiedText == arrivalDate)
+    #expect(fields("Last-Modified: yesterday").lastModifiedText == nil)
+  }
+
+  @Test("Directives of several lines are one list, in whatever case the name is")
+  func lines() {
+    let parsed = fields("cache-control: max-age=60", "CACHE-CONTROL: private, max-age=5")
+    #expect(parsed.cacheControl.maxAge == 5)
+    #expect(parsed.cacheControl.contains(.isPrivate))
+  }
+
+  @Test(
+    "A validator is a tag, or a modification date that is one (§4.3.1)",
+    arguments: [
+      ("ETag: \"a\"", true), ("ETag: W/\"a\"", true), ("ETag: ", false), ("ETag: *", false),
+      ("Last-Modified: \(arrivalDate)", true), ("Last-Modified: x", false), ("X: y", false),
+    ])
+  func validators(line: String, hasValidator: Bool) {
+    #expect(fields(line).hasValidator == hasValidator)
+  }
+}

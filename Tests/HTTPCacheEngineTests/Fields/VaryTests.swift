@@ -1,0 +1,61 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §4.1, RFC 9110 §12.5.5.
+struct VaryTests {
+  @Test(
+    "Names are a list without case or order; * or what is no name matches nothing",
+    arguments: [
+      ([], .names([])), ([""], .names([])), ([" , "], .names([])), (["Accept"], .names(["accept"])),
+      (["B, a"], .names(["a", "b"])), (["a", "B"], .names(["a", "b"])), (["a,A , a"], .names(["a"])),
+      (["*"], .any), ([" *"], .any), (["a, *"], .any), (["*, a"], .any), (["a", "*"], .any), ([", *"], .any),
+      (["*, *"], .any), (["a b"], .any), (["\"a\""], .any), (["é"], .any), (["a;q=1"], .any),
+    ] as [([String], VaryField)])
+  func parsing(lines: [String], field: VaryField) {
+    #expect(VaryField(parsing: lines) == field)
+  }
+
+  @Test(
+    "Requests match when their nominated fields do, whitespace and lines aside",
+    arguments: [
+      (["A: 1"], ["A: 1"], true), (["A: 1"], ["a: 1"], true), (["A: 1"], ["A: 2"], false),
+      (["A: 1"], [], false), ([], ["A: 1"], false), ([], [], true), ([], ["B: 1"], true),
+      (["A: 1"], ["A: 1", "B: 2"], true), (["A: x, y"], ["A: x,y"], true),
+      (["A: x, y"], ["A: x", "A: y"], true),
+      (["A: x,y"], ["A:  x ,\ty "], true), (["A: x, y"], ["A: y, x"], false), (["A: x"], ["A: X"], false),
+      (["A: "], [], false), (["A: "], ["A: "], true), (["A: x y"], ["A: xy"], false),
+      (["A: \"x, y\""], ["A: \"x,y\""], false), (["A: 1"], ["A: 1", "A: 1"], false),
+    ] as [([String], [String], Bool)])
+  func matching(first: [String], second: [String], match: Bool) {
+    let selecting = SelectingFields(.names(["a"]), of: HTTPFields(lines: first))
+    #expect(selecting.match(HTTPFields(lines: second)) == match)
+    let other = SelectingFields(.names(["a"]), of: HTTPFields(lines: second))
+    #expect((selecting.variantKey == other.variantKey) == match)
+  }
+
+  @Test("All nominated fields have to match, and * never does")
+  func several() {
+    let both = SelectingFields(.names(["a", "b"]), of: HTTPFields("A: 1", "B: 2"))
+    #expect(both.match(HTTPFields("B: 2", "A: 1")))
+    #expect(!both.match(HTTPFields("A: 1")))
+    #expect(!both.match(HTTPFields("A: 1", "B: 3")))
+    #expect(!SelectingFields(.any, of: HTTPFields()).match(HTTPFields()))
+    #expect(SelectingFields.none.match(HTTPFields("A: 1")))
+  }
+
+  @Test("No two different selections have one variant key")
+  func variantKeys() {
+    let selections = [
+      SelectingFields(.names([]), of: [:]), SelectingFields(.any, of: [:]),
+      SelectingFields(.names(["a"]), of: [:]), SelectingFields(.names(["a"]), of: HTTPFields("A: ")),
+      SelectingFields(.names(["a"]), of: HTTPFields("A: b")), SelectingFields(.names(["a", "b"]), of: [:]),
+      SelectingFields(.names(["a", "b"]), of: HTTPFields("A: b")),
+      SelectingFields(.names(["a", "b"]), of: HTTPFields("B: b")),
+      SelectingFields(.names(["a", "b"]), of: HTTPFields("A: b", "B: ")),
+      SelectingFields(.names(["ab"]), of: [:]),
+    ]
+    #expect(Set(selections.map(\.variantKey)).count == selections.count)
+  }
+}

@@ -1,0 +1,101 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+struct TargetURITests {
+  private let base = TargetURI(scheme: "http", authority: "a", path: "/b/c/d;p?q")
+
+  @Test(
+    "Equivalent spellings have one key (RFC 9110 §4.2.3)",
+    arguments: [
+      ("http", "example.com", "/"), ("http", "example.com:80", "/"), ("HTTP", "EXAMPLE.com", ""),
+      ("http", "example.com:", "/"), ("http", "example.com", "/#fragment"),
+    ])
+  func normalised(scheme: String, authority: String, path: String) {
+    let uri = TargetURI(scheme: scheme, authority: authority, path: path)
+    #expect(uri.text == "http://example.com/")
+    #expect(CacheKey(uri) == CacheKey(TargetURI(scheme: "http", authority: "example.com", path: "/")))
+  }
+
+  @Test("What may differ for a server keeps its own key")
+  func distinct() {
+    let uris: [(String, String, String)] = [
+      ("http", "e", "/"), ("https", "e", "/"), ("http", "e:443", "/"), ("https", "e:80", "/"),
+      ("http", "f", "/"),
+      ("http", "e", "/?"), ("http", "e", "/a"), ("http", "e", "/A"), ("http", "e", "/?a"),
+      ("http", "e", "/?A"),
+      ("http", "e", "/~"), ("http", "e", "/%7E"), ("http", "e", "/%7e"), ("http", "e", "//"),
+      ("http", "e", "/a/"),
+      ("http", "[::1]", "/"), ("http", "[::1]:8080", "/"), ("http", "u@e", "/"), ("http", "U@e", "/"),
+    ]
+    let keys = uris.map { CacheKey(TargetURI(scheme: $0.0, authority: $0.1, path: $0.2)) }
+    #expect(Set(keys).count == uris.count)
+    #expect(CacheKey(TargetURI(scheme: "http", authority: "[::1]:80", path: "/")) == keys[15])
+  }
+
+  @Test("Partitions are apart, whatever they are called")
+  func partitions() {
+    let uri = TargetURI(scheme: "http", authority: "e", path: "/")
+    let keys = ["", "a", "b", "ab", "http://e/"].map { CacheKey(uri, partition: $0) }
+    #expect(Set(keys).count == keys.count)
+  }
+
+  @Test(
+    "A target whose parts run into one another, or lack, is none",
+    arguments: [
+      (nil, "e", "/"), ("http", nil, "/"), ("http", "e", nil), ("http", "", "/"), ("", "e", "/"),
+      ("http", "e/x", "/"), ("http", "e?x", "/"), ("http", "e#x", "/"), ("http", "e\\x", "/"),
+      ("http", "e x", "/"),
+      ("http", "e", ".evil/"), ("http", "e", "x"), ("http", "e", "*"), ("http://x", "e", "/"),
+      ("1", "e", "/"),
+    ] as [(String?, String?, String?)])
+  func incomplete(scheme: String?, authority: String?, path: String?) {
+    let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
+    #expect(CacheKey(request) == nil)
+    #expect(CacheEngine.privately.plan(request, []).reason == .targetNotCacheable)
+    #expect(CacheEngine.privately.firstOutcome(request, response()).refusal == .targetNotCacheable)
+  }
+
+  @Test(
+    "References resolve as in the examples of RFC 3986 §5.4",
+    arguments: [
+      ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"),
+      ("g?y", "/b/c/g?y"), ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"), (";x", "/b/c/;x"),
+      ("g;x", "/b/c/g;x"), ("g;x?y#s", "/b/c/g;x?y"), ("", "/b/c/d;p?q"), (".", "/b/c/"), ("./", "/b/c/"),
+      ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"), ("../..", "/"), ("../../", "/"), ("../../g", "/g"),
+      ("../../../g", "/g"), ("../../../../g", "/g"), ("/./g", "/g"), ("/../g", "/g"), ("g.", "/b/c/g."),
+      (".g", "/b/c/.g"), ("g..", "/b/c/g.."), ("..g", "/b/c/..g"), ("./../g", "/b/g"), ("./g/.", "/b/c/g/"),
+      ("g/./h", "/b/c/g/h"), ("g/../h", "/b/c/h"), ("g;x=1/./y", "/b/c/g;x=1/y"), ("g;x=1/../y", "/b/c/y"),
+      ("g?y/./x", "/b/c/g?y/./x"), ("g?y/../x", "/b/c/g?y/../x"), ("g#s/./x", "/b/c/g"),
+      ("g#s/../x", "/b/c/g"),
+      ("?", "/b/c/d;p?"), ("g?y?z", "/b/c/g?y?z"),
+    ])
+  func references(reference: String, path: String) {
+    #expect(base.resolving(reference)?.text == "http://a" + path)
+  }
+
+  @Test(
+    "References with an authority, and those that name no HTTP resource",
+    arguments: [
+      ("//g", "http://g/"), ("//G:80/x/../y", "http://g/y"), ("https://g:443", "https://g/"),
+      ("HTTP://A/b", "http://a/b"), ("http://g?x", "http://g/?x"), ("http://g/a?b#c", "http://g/a?b"),
+      ("g:h", nil), ("http:g", nil), ("mailto:a@b", nil), ("http://", nil), ("///x", nil), ("http:///x", nil),
+    ] as [(String, String?)])
+  func absolute(reference: String, text: String?) {
+    #expect(base.resolving(reference)?.text == text)
+  }
+
+  @Test("A colon in a path is no scheme")
+  func colons() {
+    #expect(base.resolving("./g:h")?.text == "http://a/b/c/g:h")
+    #expect(base.resolving("1:2")?.text == "http://a/b/c/1:2")
+    #expect(base.resolving("/x:y")?.text == "http://a/x:y")
+  }
+
+  @Test("Dot segments are removed from long paths in no time")
+  func manySegments() {
+    let long = String(repeating: "../a/", count: 20_000)
+    #expect(base.resolving(long)?.path == "/b/a/")
+  }
+}

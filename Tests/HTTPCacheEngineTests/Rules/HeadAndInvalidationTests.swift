@@ -1,0 +1,151 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §4.3.5.
+struct HeadTests {
+  private let engine = CacheEngine.privately
+  private let later = arrival.advanced(bySeconds: 61)
+
+  private func outcome(
+    _ storedLines: [String], _ head: HTTPResponse, _ asked: HTTPRequest = request(method: .head)
+  ) throws -> Outcome {
+    var answer = response(200, "Cache-Control: max-age=60")
+    answer.headerFields += HTTPFields(lines: storedLines)
+    let stored = try #require(engine.stored(answer))
+    return try #require(
+      engine.exchange(asked, [stored], .response(head), requestTime: later, responseTime: later))
+  }
+
+  @Test("HEAD is answered from a stored GET while that is fresh, and asked without conditions after")
+  func plan() throws {
+    let stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60", "ETag: \"a\"")))
+    #expect(engine.plan(request(method: .head), [stored], after: 59).service?.age == 59)
+    #expect(
+      engine.plan(request(method: .head), [stored], after: 60).forwarding?.request == request(method: .head))
+  }
+
+  @Test(
+    "A HEAD response updates what it describes, and outdates what it does not",
+    arguments: [
+      // stored, HEAD's, updated
+      (["ETag: \"a\""], ["ETag: \"a\""], true), (["ETag: \"a\""], ["ETag: \"b\""], false),
+      (["ETag: \"a\""], ["ETag: W/\"a\""], false), ([], ["ETag: \"a\""], false), (["ETag: \"a\""], [], true),
+      (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], true),
+      (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], false),
+      (["Content-Length: 3"], ["Content-Length: 3"], true),
+      (["Content-Length: 3"], ["Content-Length: 4"], false),
+      (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 4", "ETag: \"a\""], false), ([], [], true),
+    ] as [([String], [String], Bool)])
+  func freshening(storedLines: [String], headLines: [String], isUpdated: Bool) throws {
+    var head = response(200, "X-New: 1")
+    head.headerFields += HTTPFields(lines: headLines)
+    let outcome = try outcome(storedLines, head)
+    #expect(outcome.answer == .network)
+    #expect(outcome.refusal == .methodNotStored)
+    let update = try #require(outcome.updates.first)
+    #expect(update.reason == (isUpdated ? .freshenedByHead : .outdatedByHead))
+    let plan = engine.plan(request(), [update.response], after: 62)
+    #expect(plan.reason == (isUpdated ? .fresh : .storedInvalidated))
+    #expect((update.response.fields[HTTPFields("X-New: 1")[0].name] != nil) == isUpdated)
+  }
+
+  @Test("Only a 200 says anything of what is stored", arguments: [204, 301, 304, 404, 500])
+  func otherStatus(status: Int) throws {
+    #expect(try outcome(["ETag: \"a\""], response(status, "ETag: \"b\"")).updates.isEmpty)
+  }
+
+  @Test("What may not be stored does not come in by HEAD")
+  func notStorable() throws {
+    let refused = try outcome([], response(), request("Cache-Control: no-store", method: .head))
+    #expect(refused.updates.isEmpty)
+    #expect(try outcome([], response(200, "Cache-Control: no-store")).removals == [0])
+  }
+
+  @Test("A response outdated by HEAD stays so until validated, whatever the request accepts")
+  func staysOutdated() throws {
+    let outcome = try outcome(["ETag: \"a\""], response(200, "ETag: \"b\""))
+    let outdated = try #require(outcome.updates.first).response
+    #expect(engine.plan(request("Cache-Control: max-stale"), [outdated], after: 1).service == nil)
+    let validated = try #require(
+      engine.exchange(
+        request(), [outdated], .response(response(304, "ETag: \"a\"")), requestTime: later,
+        responseTime: later))
+    let updated = try #require(validated.updates.first).response
+    #expect(engine.plan(request(), [updated], after: 62).reason == .fresh)
+  }
+}
+
+/// RFC 9111 §4.4.
+struct InvalidationTests {
+  private func invalidated(
+    _ method: HTTPRequest.Method = .post, _ status: Int = 200, _ lines: String..., path: String = "/r?q"
+  ) -> [String] {
+    var head = response(status)
+    head.headerFields += HTTPFields(lines: lines)
+    let outcome = CacheEngine.shared.firstOutcome(request(method: method, path: path), head)
+    return outcome.invalidations.map(\.text)
+  }
+
+  @Test("Unsafe methods, and those whose safety is unknown, are written through and invalidate their target")
+  func unsafeMethods() throws {
+    let names = ["POST", "PUT", "DELETE", "PATCH", "MKCOL", "PURGE", "get", "X-UNKNOWN"]
+    for method in names.compactMap({ HTTPRequest.Method($0) }) {
+      #expect(invalidated(method) == ["http://a.example/r?q"])
+      let stored = try #require(CacheEngine.shared.stored(response(200, "Cache-Control: max-age=60")))
+      for policy in RequestCachePolicy.allCases {
+        let plan = CacheEngine.shared.plan(request(method: method), [stored], policy: policy)
+        #expect(plan.reason == (policy == .returnCacheDataDontLoad ? .policyForbidsNetwork : .unsafeMethod))
+      }
+    }
+  }
+
+  @Test(
+    "Safe methods invalidate nothing", arguments: [.get, .head, .options, .trace] as [HTTPRequest.Method])
+  func safeMethods(method: HTTPRequest.Method) {
+    #expect(invalidated(method, 200, "Location: /x").isEmpty)
+  }
+
+  @Test(
+    "Only a response that is no error invalidates",
+    arguments: [
+      (200, true), (201, true), (204, true), (299, true), (301, true), (303, true), (399, true), (304, true),
+      (100, false), (400, false), (404, false), (409, false), (500, false), (503, false),
+    ])
+  func statuses(status: Int, isInvalidated: Bool) {
+    #expect(invalidated(.post, status).isEmpty == !isInvalidated)
+  }
+
+  @Test(
+    "Location and Content-Location invalidate, at the same origin only",
+    arguments: [
+      ("/x", "http://a.example/x"), ("x", "http://a.example/x"), ("?p", "http://a.example/r?p"),
+      ("http://a.example/x", "http://a.example/x"), ("HTTP://A.EXAMPLE:80/x#f", "http://a.example/x"),
+      ("//a.example/x", "http://a.example/x"), ("https://a.example/x", nil), ("http://a.example:8080/x", nil),
+      ("http://b.example/x", nil), ("//b.example/x", nil), ("http://a.example.b.example/x", nil),
+      ("http://a.example@b.example/x", nil), ("", nil), ("mailto:x", nil), ("http://", nil), ("/r?q", nil),
+    ] as [(String, String?)])
+  func references(reference: String, text: String?) {
+    let expected = ["http://a.example/r?q"] + (text.map { [$0] } ?? [])
+    #expect(invalidated(.post, 201, "Location: \(reference)") == expected)
+    #expect(invalidated(.put, 200, "Content-Location: \(reference)") == expected)
+  }
+
+  @Test("Both fields count at once, and nothing twice")
+  func both() {
+    #expect(
+      invalidated(.post, 201, "Location: /x", "Content-Location: /y")
+        == ["http://a.example/r?q", "http://a.example/x", "http://a.example/y"])
+    #expect(invalidated(.post, 201, "Location: /x", "Content-Location: /x").count == 2)
+  }
+
+  @Test("Nothing is stored of it, and the answer is the origin's")
+  func answer() {
+    let outcome = CacheEngine.privately.firstOutcome(
+      request(method: .post), response(200, "Cache-Control: max-age=60"))
+    #expect(outcome.answer == .network)
+    #expect(outcome.reason == .unsafeMethod)
+    #expect(outcome.refusal == .methodNotStored)
+  }
+}

@@ -1,0 +1,47 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §4 and §4.1.
+struct SelectionTests {
+  private let engine = CacheEngine.shared
+
+  private func stored(_ asked: HTTPRequest, _ lines: String...) throws -> StoredResponse {
+    var answer = response(200, "Cache-Control: max-age=600")
+    answer.headerFields += HTTPFields(lines: lines)
+    return try #require(engine.stored(answer, for: asked))
+  }
+
+  @Test(
+    "The variant that matches is served, whatever the order",
+    arguments: [("A: de", 0), ("A: fr", 1), ("A: it", nil), ("", 2)] as [(String, Int?)])
+  func variants(line: String, candidate: Int?) throws {
+    let candidates = [
+      try stored(request("A: de"), "Vary: A"), try stored(request("A: fr"), "Vary: A"),
+      try stored(request(), "Vary: A"),
+    ]
+    let plan = engine.plan(request(line), candidates)
+    #expect(plan.service?.candidate == candidate)
+    if candidate == nil { #expect(plan.reason == .noVariantMatches) }
+    let reversed = engine.plan(request(line), candidates.reversed())
+    #expect(reversed.service?.candidate == candidate.map { 2 - $0 })
+  }
+
+  @Test("Of several that match, the most recent by Date answers (§4)")
+  func mostRecent() throws {
+    let candidates = [
+      try stored(request(), "Date: \(date(-20))", "Vary: A"), try stored(request(), "Date: \(date(-10))"),
+      try stored(request(), "Date: \(date(-30))", "Vary: B"),
+    ]
+    #expect(engine.plan(request(), candidates).service?.candidate == 1)
+    #expect(engine.plan(request(), [candidates[0], candidates[2]]).service?.candidate == 0)
+  }
+
+  @Test("Vary: * is stored, and never served", arguments: RequestCachePolicy.allCases)
+  func any(policy: RequestCachePolicy) throws {
+    for line in ["Vary: *", "Vary: A, *"] {
+      #expect(engine.plan(request(), [try stored(request(), line)], policy: policy).service == nil)
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §4.2.4 and §5.2.1, RFC 5861. What is stored in these tests has a lifetime of 60 seconds.
+struct StaleUseTests {
+  private func plan(
+    _ directives: String, request requestFields: String = "", after: Int64,
+    kind: CacheEngine.Configuration.Kind
+  ) throws -> Plan {
+    let engine = CacheEngine.of(kind)
+    let stored = try #require(
+      engine.stored(response(200, "Cache-Control: max-age=60, \(directives)", "ETag: \"a\"")))
+    return engine.plan(request(requestFields), [stored], after: after)
+  }
+
+  @Test(
+    "Request directives narrow or widen what is served (§5.2.1)",
+    arguments: [
+      // request's Cache-Control, age, reason
+      ("", 59, .fresh), ("", 60, .stale), ("max-age=30", 30, .fresh), ("max-age=30", 31, .requestMaxAge),
+      ("max-age=0", 0, .requestMaxAge), ("max-age=x", 0, .requestMaxAge), ("max-age=999", 60, .stale),
+      ("max-age=30, max-stale=5", 66, .stale), ("min-fresh=30", 30, .fresh),
+      ("min-fresh=30", 31, .requestMinFresh),
+      ("min-fresh=x", 59, .fresh), ("min-fresh=30, max-stale", 31, .requestMinFresh),
+      ("min-fresh=30, max-stale", 61, .stale), ("max-stale", 6000, .staleAllowedByRequest),
+      ("max-stale=10", 70, .staleAllowedByRequest), ("max-stale=10", 71, .stale),
+      ("max-stale=\"10\"", 70, .staleAllowedByRequest),
+      ("max-stale=0", 61, .stale), ("max-stale=x", 61, .stale), ("max-stale=10, max-stale", 90, .stale),
+      ("no-cache", 0, .requestNoCache), ("no-cache, max-stale", 90, .requestNoCache), ("no-store", 5, .fresh),
+      ("no-transform", 5, .fresh), ("max-age=30, no-cache", 5, .requestNoCache),
+      ("stale-while-revalidate=99", 61, .stale), ("public, private, immutable", 5, .fresh),
+    ] as [(String, Int64, Reason)])
+  func requestDirectives(directives: String, after: Int64, reason: Reason) throws {
+    for kind in CacheEngine.Configuration.Kind.allCases {
+      let plan = try plan("", request: "Cache-Control: \(directives)", after: after, kind: kind)
+      #expect(plan.reason == reason)
+      #expect((plan.service != nil) == [.fresh, .staleAllowedByRequest].contains(reason))
+      if let service = plan.service { #expect(service.isStale == (after >= 60)) }
+    }
+  }
+
+  @Test(
+    "only-if-cached gets what the other directives allow, or 504, and never the network (§5.2.1.7)",
+    arguments: [
+      ("only-if-cached", 30, true), ("only-if-cached", 61, false), ("only-if-cached, max-stale", 61, true),
+      ("only-if-cached, max-age=5", 30, false), ("only-if-cached, no-cache", 30, false),
+    ] as [(String, Int64, Bool)])
+  func onlyIfCached(directives: String, after: Int64, isServed: Bool) throws {
+    let plan = try plan("", request: "Cache-Control: \(directives)", after: after, kind: .private)
+    #expect((plan.service != nil) == isServed)
+    if !isServed {
+      #expect(plan.refusal?.reason == .onlyIfCached)
+      #expect(plan.refusal?.response.status.code == 504)
+    }
+    let nothing = CacheEngine.shared.plan(request("Cache-Control: \(directives)"), [])
+    #expect(nothing.refusal?.reason == .onlyIfCached)
+  }
+
+  @Test("only-if-cached sends nothing to the origin behind the client's back either")
+  func onlyIfCachedWhileRevalidate() throws {
+    let plan = try plan(
+      "stale-while-revalidate=30", request: "Cache-Control: only-if-cached", after: 61, kind: .private)
+    #expect(plan.service?.isStale == true)
+    #expect(plan.service?.revalidation == nil)
+  }
+
+  @Test(
+    "Pragma: no-cache counts where Cache-Control does not speak (§5.4)",
+    arguments: [
+      (["Pragma: no-cache"], true), (["Pragma: No-Cache"], true), (["Pragma: x, no-cache"], true),
+      (["Pragma: x"], false), (["Pragma: no-cache", "Cache-Control: max-age=99"], false),
+      (["Cache-Control: x", "Pragma: no-cache"], false),
+    ] as [([String], Bool)])
+  func pragma(lines: [String], isValidated: Bool) throws {
+    let stored = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
+    var asked = request()
+    asked.headerFields += HTTPFields(lines: lines)
+    #expect((CacheEngine.privately.plan(asked, [stored]).reason == .requestNoCache) == isValidated)
+  }
+
+  @Test(
+    "Once stale, must-revalidate and its like are served by nothing but validation",
+    arguments: [
+      // response directive, reason when stale in a private and a shared cache with max-stale in the request
+      ("must-revalidate", .staleMustRevalidate, .staleMustRevalidate),
+      ("proxy-revalidate", .staleAllowedByRequest, .staleMustRevalidate),
+      ("s-maxage=60", .staleAllowedByRequest, .staleMustRevalidate),
+      ("no-cache", .storedNoCache, .storedNoCache),
+      ("no-cache=\"x\"", .staleAllowedByRequest, .staleAllowedByRequest),
+      ("must-revalidate, stale-while-revalidate=99", .staleMustRevalidate, .staleMustRevalidate),
+      ("immutable", .staleAllowedByRequest, .staleAllowedByRequest),
+    ] as [(String, Reason, Reason)])
+  func mustRevalidate(directive: String, inPrivate: Reason, inShared: Reason) throws {
+    for (kind, reason) in [(CacheEngine.Configuration.Kind.private, inPrivate), (.shared, inShared)] {
+      let plan = try plan(directive, request: "Cache-Control: max-stale", after: 61, kind: kind)
+      #expect(plan.reason == reason)
+    }
+  }
+
+  @Test("must-revalidate and its like are fresh like any other until then")
+  func mustRevalidateFresh() throws {
+    for directive in ["must-revalidate", "proxy-revalidate", "s-maxage=60"] {
+      #expect(try plan(directive, after: 59, kind: .shared).reason == .fresh)
+    }
+  }
+
+  @Test(
+    "stale-while-revalidate serves within its window and validates behind (RFC 5861 §3)",
+    arguments: [
+      ("stale-while-revalidate=30", "", 59, .fresh),
+      ("stale-while-revalidate=30", "", 60, .staleWhileRevalidate),
+      ("stale-while-revalidate=30", "", 89, .staleWhileRevalidate),
+      ("stale-while-revalidate=30", "", 90, .stale),
+      ("stale-while-revalidate=0", "", 60, .stale), ("stale-while-revalidate=x", "", 60, .stale),
+      ("stale-while-revalidate", "", 60, .stale), ("stale-while-revalidate=30", "max-age=99", 61, .stale),
+      ("stale-while-revalidate=30", "min-fresh=1", 61, .stale),
+      ("stale-while-revalidate=30", "no-cache", 61, .requestNoCache),
+      ("stale-while-revalidate=30, no-cache", "", 61, .storedNoCache),
+    ] as [(String, String, Int64, Reason)])
+  func whileRevalidate(directives: String, request: String, after: Int64, reason: Reason) throws {
+    let plan = try plan(directives, request: "Cache-Control: \(request)", after: after, kind: .private)
+    #expect(plan.reason == reason)
+    if reason == .staleWhileRevalidate {
+      #expect(plan.service?.revalidation?.request.headerFields[.ifNoneMatch] == "\"a\"")
+      #expect(plan.service?.revalidation?.nominated == [0])
+    } else {
+      #expect(plan.service?.revalidation == nil)
+    }
+  }
+
+  @Test(
+    "stale-if-error serves within its window when the origin fails (RFC 5861 §4)",
+    arguments: [
+      // response directives, request's Cache-Control, age, reason or nil for the failure itself
+      ("stale-if-error=30", "", 61, .staleIfError), ("stale-if-error=30", "", 89, .staleIfError),
+      ("stale-if-error=30", "", 90, nil), ("", "", 61, nil), ("", "stale-if-error=30", 61, .staleIfError),
+      ("stale-if-error=5", "stale-if-error=30", 80, .staleIfError), ("stale-if-error=x", "", 61, nil),
+      ("stale-if-error=30, must-revalidate", "", 61, nil), ("stale-if-error=30, no-cache", "", 61, nil),
+      ("stale-if-error=30", "no-cache", 61, nil),
+    ] as [(String, String, Int64, Reason?)])
+  func ifError(directives: String, asked: String, after: Int64, reason: Reason?) throws {
+    let engine = CacheEngine.privately
+    let stored = try #require(
+      engine.stored(response(200, "Cache-Control: max-age=60, \(directives)", "ETag: \"a\"")))
+    let now = arrival.advanced(bySeconds: after)
+    let results: [Exchange.Result] =
+      [.failure] + [500, 502, 503, 504].map { .response(response($0, "Cache-Control: max-age=9")) }
+    for result in results {
+      let outcome = try #require(
+        engine.exchange(
+          request("Cache-Control: \(asked)"), [stored], result, requestTime: now, responseTime: now))
+      if let reason {
+        #expect(outcome.reason == reason)
+        #expect(outcome.storedAnswer?.isStale == true)
+        #expect(outcome.storedAnswer?.age == after)
+        #expect(outcome.updates.isEmpty)
+        #expect(outcome.storage == .none)
+      } else {
+        #expect(outcome.storedAnswer == nil)
+        #expect(outcome.answer == (result == .failure ? .failure : .network))
+      }
+    }
+  }
+
+  @Test(
+    "Only 500, 502, 503 and 504 are errors in this sense (RFC 5861 §4)",
+    arguments: [200, 400, 404, 429, 501, 505, 511])
+  func noError(status: Int) throws {
+    let engine = CacheEngine.privately
+    let stored = try #require(
+      engine.stored(response(200, "Cache-Control: max-age=60, stale-if-error=999", "ETag: \"a\"")))
+    let now = arrival.advanced(bySeconds: 61)
+    let outcome = try #require(
+      engine.exchange(
+        request(), [stored], .response(response(status)), requestTime: now, responseTime: now))
+    #expect(outcome.answer == .network)
+  }
+
+  @Test("A disconnected cache serves stale only when set to, and never against a directive (§4.2.4)")
+  func disconnected() throws {
+    let now = arrival.advanced(bySeconds: 61)
+    for (directives, serves, isServed) in [
+      ("max-age=60", false, false), ("max-age=60", true, true), ("max-age=60, must-revalidate", true, false),
+      ("no-cache", true, false),
+    ] {
+      let engine = CacheEngine(.init(kind: .private, servesStaleWhenDisconnected: serves))
+      let stored = try #require(engine.stored(response(200, "Cache-Control: \(directives)", "ETag: \"a\"")))
+      let failed = try #require(
+        engine.exchange(request(), [stored], .failure, requestTime: now, responseTime: now))
+      #expect((failed.reason == .staleWhileDisconnected) == isServed)
+      #expect((failed.reason == .originUnreachable) == !isServed)
+      let answered = try #require(
+        engine.exchange(
+          request(), [stored], .response(response(503)), requestTime: now, responseTime: now))
+      #expect(answered.answer == .network, "an answer is no disconnection")
+    }
+  }
+
+  @Test("A failure with nothing stored is a failure")
+  func nothing() throws {
+    let outcome = try #require(CacheEngine.privately.exchange(request(), [], .failure))
+    #expect(outcome.answer == .failure)
+    #expect(outcome.reason == .originUnreachable)
+  }
+}

@@ -1,0 +1,312 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// RFC 9111 §4.3. What is stored in these tests is stale a minute after it arrived.
+struct ValidationTests {
+  private let engine = CacheEngine.privately
+  private let later = arrival.advanced(bySeconds: 61)
+  private let lastModified = date(-1000)
+
+  private func stored(
+    _ lines: String..., asked: HTTPRequest = request(), at time: Timestamp = arrival
+  ) throws -> StoredResponse {
+    var answer = response(200, "Cache-Control: max-age=60")
+    answer.headerFields += HTTPFields(lines: lines)
+    return try #require(engine.stored(answer, for: asked, requestTime: time, responseTime: time))
+  }
+
+  private func validate(
+    _ candidates: [StoredResponse], _ head: HTTPResponse, _ asked: HTTPRequest = request(),
+    engine: CacheEngine = .privately, policy: RequestCachePolicy = .useProtocolCachePolicy
+  ) throws -> Outcome {
+    try #require(
+      engine.exchange(
+        asked, candidates, .response(head), policy: policy, requestTime: later, responseTime: later))
+  }
+
+  // MARK: - The conditional request (§4.3.1)
+
+  @Test(
+    "A conditional request carries every validator that the stored response has",
+    arguments: [
+      (["ETag: \"a\""], "\"a\"", nil), (["ETag: W/\"a\""], "W/\"a\"", nil),
+      (["Last-Modified: \(date(-1000))"], nil, date(-1000)),
+      (["ETag: \"a\"", "Last-Modified: \(date(-1000))"], "\"a\"", date(-1000)),
+      (["Last-Modified: Sunday, 06-Nov-94 08:00:00 GMT"], nil, "Sunday, 06-Nov-94 08:00:00 GMT"),
+      (["ETag: \"a\"", "Last-Modified: yesterday"], "\"a\"", nil), (["ETag: *"], nil, nil),
+      (["ETag: \"a\", *"], nil, nil), ([], nil, nil), (["Last-Modified: yesterday"], nil, nil),
+      (["ETag: \"a\"", "ETag: \"b\""], "\"a\"", nil),
+    ] as [([String], String?, String?)])
+  func conditionalRequest(lines: [String], noneMatch: String?, modifiedSince: String?) throws {
+    var answer = response(200, "Cache-Control: max-age=60")
+    answer.headerFields += HTTPFields(lines: lines)
+    let stored = try #require(engine.stored(answer))
+    let forwarding = try #require(engine.plan(request("Accept: a"), [stored], after: 61).forwarding)
+    #expect(forwarding.request.headerFields[.ifNoneMatch] == noneMatch)
+    #expect(forwarding.request.headerFields[.ifModifiedSince] == modifiedSince)
+    #expect(forwarding.request.headerFields[.accept] == "a")
+    #expect(forwarding.isValidation == (noneMatch != nil || modifiedSince != nil))
+    #expect(forwarding.original == request("Accept: a"))
+  }
+
+  @Test("The client's entity tags are sent along with ours (§4.3.2)")
+  func union() throws {
+    let stored = try stored("ETag: \"a\"")
+    let asked = request("If-None-Match: \"b\", \"a\"", "If-None-Match: W/\"c\"")
+    let forwarding = try #require(engine.plan(asked, [stored], after: 61).forwarding)
+    #expect(forwarding.request.headerFields[.ifNoneMatch] == "\"a\", \"b\", W/\"c\"")
+  }
+
+  @Test("Where no variant matches, the tags of all are offered, and no date (§4.1, §4.3.1)")
+  func variants() throws {
+    let (german, french) = (
+      try stored("Vary: A", "ETag: \"de\"", "Last-Modified: \(lastModified)", asked: request("A: de")),
+      try stored("Vary: A", "ETag: \"fr\"", asked: request("A: fr"))
+    )
+    let plan = engine.plan(request("A: it"), [german, french])
+    #expect(plan.reason == .noVariantMatches)
+    #expect(plan.forwarding?.request.headerFields[.ifNoneMatch] == "\"de\", \"fr\"")
+    #expect(plan.forwarding?.request.headerFields[.ifModifiedSince] == nil)
+
+    let outcome = try validate([german, french], response(304, "ETag: \"fr\""), request("A: it"))
+    #expect(outcome.storedAnswer?.candidate == 1)
+    #expect(outcome.updates.isEmpty, "it could not have been chosen, so it is not updated")
+  }
+
+  @Test(
+    "A request whose precondition only the origin may evaluate passes by unchanged (§4.3.2)",
+    arguments: [
+      ("If-Match: \"a\"", .originPrecondition), ("If-Unmodified-Since: \(date(0))", .originPrecondition),
+      ("If-Range: \"a\"", .originPrecondition), ("Range: bytes=0-1", .rangeRequest),
+    ] as [(String, Reason)])
+  func passedBy(line: String, reason: Reason) throws {
+    let stored = try stored("ETag: \"a\"")
+    let forwarding = try #require(engine.plan(request(line), [stored]).forwarding)
+    #expect(forwarding.reason == reason)
+    #expect(forwarding.request == request(line))
+    #expect(!forwarding.isValidation)
+  }
+
+  // MARK: - Requests that are conditional themselves (§4.3.2)
+
+  @Test(
+    "A client that has the stored representation gets 304; If-None-Match goes before If-Modified-Since",
+    arguments: [
+      (["If-None-Match: \"a\""], true), (["If-None-Match: W/\"a\""], true), (["If-None-Match: \"b\""], false),
+      (["If-None-Match: \"b\", \"a\""], true), (["If-None-Match: *"], true),
+      (["If-Modified-Since: \(date(-1000))"], true), (["If-Modified-Since: \(date(-999))"], true),
+      (["If-Modified-Since: \(date(-1001))"], false), (["If-Modified-Since: x"], false),
+      (["If-Modified-Since: \(date(0))", "If-Modified-Since: \(date(0))"], false),
+      (["If-None-Match: \"b\"", "If-Modified-Since: \(date(0))"], false),
+      (["If-None-Match: \"a\"", "If-Modified-Since: \(date(-9999))"], true), ([], false),
+    ] as [([String], Bool)])
+  func received(lines: [String], isNotModified: Bool) throws {
+    let stored = try stored("ETag: \"a\"", "Last-Modified: \(lastModified)")
+    var asked = request()
+    asked.headerFields += HTTPFields(lines: lines)
+    #expect(engine.plan(asked, [stored], after: 1).service?.isNotModified == isNotModified)
+    let validated = try validate([stored], response(304, "ETag: \"a\""), asked)
+    #expect(validated.storedAnswer?.isNotModified == isNotModified)
+  }
+
+  @Test(
+    "Without Last-Modified, If-Modified-Since is compared with Date", arguments: [(0, true), (-1, false)])
+  func modifiedSinceDate(seconds: Int64, isNotModified: Bool) throws {
+    let stored = try stored("Date: \(arrivalDate)")
+    let asked = request("If-Modified-Since: \(date(seconds))")
+    #expect(engine.plan(asked, [stored], after: 1).service?.isNotModified == isNotModified)
+  }
+
+  @Test("Preconditions concern successful responses only (RFC 9110 §13.2.1)")
+  func unsuccessful() throws {
+    let missing = try #require(engine.stored(response(404, "Cache-Control: max-age=60", "ETag: \"a\"")))
+    #expect(engine.plan(request("If-None-Match: \"a\""), [missing]).service?.isNotModified == false)
+  }
+
+  @Test("Conditions of the client pass unchanged where nothing is stored, and so does the 304")
+  func nothingStored() throws {
+    let asked = request("If-None-Match: \"a\"", "If-Modified-Since: \(date(0))")
+    #expect(engine.plan(asked, []).forwarding?.request == asked)
+    let outcome = try #require(engine.exchange(asked, [], .response(response(304, "ETag: \"a\""))))
+    #expect(outcome.answer == .network)
+    #expect(outcome.updates.isEmpty)
+    #expect(outcome.refusal == .statusNotUnderstood)
+  }
+
+  // MARK: - 304 (§4.3.4)
+
+  @Test("A 304 updates the stored response and makes it fresh from then on")
+  func freshening() throws {
+    let old = try stored("ETag: \"a\"", "X-Old: 1", "X-Both: 1", "X-Both: 2", "Age: 9", "Content-Length: 3")
+    let outcome = try validate(
+      [old],
+      response(
+        304, "ETag: \"a\"", "X-Both: 3", "X-New: 4", "Cache-Control: max-age=120", "Content-Length: 0",
+        "Connection: X-Hop", "X-Hop: 1", "Content-Range: bytes 0-1/2"))
+    #expect(outcome.reason == .validated)
+    let updated = try #require(outcome.updates.first)
+    #expect(updated.candidate == 0)
+    #expect(updated.reason == .freshened)
+    let expected = HTTPFields(
+      "X-Old: 1", "X-Both: 3", "X-New: 4", "Cache-Control: max-age=120", "Content-Length: 3", "ETag: \"a\"",
+      "Date: \(date(61))")
+    #expect(Set(updated.response.fields) == Set(expected))
+    #expect(updated.response.status == 200)
+    #expect(updated.response.facts.lifetime.seconds == 120)
+    #expect(updated.response.facts.currentAge(at: later) == 0)
+    #expect(outcome.storedAnswer?.response == updated.response)
+    #expect(outcome.storedAnswer?.age == nil)
+    #expect(engine.plan(request(), [updated.response], after: 61 + 119).reason == .fresh)
+    #expect(engine.plan(request(), [updated.response], after: 61 + 120).reason == .stale)
+  }
+
+  @Test(
+    "A 304 updates those that its validators name, and none by mistake",
+    arguments: [
+      // stored validators, the 304's, whether updated
+      ("ETag: \"a\"", "ETag: \"a\"", true), ("ETag: \"a\"", "ETag: \"b\"", false),
+      ("ETag: W/\"a\"", "ETag: W/\"a\"", true), ("ETag: \"a\"", "ETag: W/\"a\"", true),
+      ("ETag: W/\"a\"", "ETag: \"a\"", false), ("ETag: W/\"a\"", "ETag: W/\"b\"", false),
+      ("ETag: \"a\"", "", true),
+      ("Last-Modified: \(date(-9))", "", true),
+      ("Last-Modified: \(date(-9))", "Last-Modified: \(date(-9))", true),
+      ("Last-Modified: \(date(-9))", "Last-Modified: \(date(-8))", false),
+      ("Last-Modified: \(date(-9))", "ETag: \"b\"", false),
+    ])
+  func identification(storedLine: String, answerLine: String, isUpdated: Bool) throws {
+    let outcome = try validate([try stored(storedLine)], response(304, answerLine))
+    #expect(outcome.updates.count == (isUpdated ? 1 : 0))
+    if isUpdated {
+      #expect(outcome.storedAnswer?.candidate == 0)
+    } else {
+      guard case .forwardAgain(let again) = outcome.answer else {
+        Issue.record("an answer that names nothing stored was used: \(outcome.answer)")
+        return
+      }
+      #expect(again.request == request())
+      #expect(!again.isValidation)
+      #expect(again.reason == .validationUnusable)
+    }
+  }
+
+  @Test("A strong validator updates every matching response that has it, a weak one the most recent")
+  func severalIdentified() throws {
+    let older = try stored("ETag: \"a\"")
+    let newer = try stored("ETag: \"a\"", "Vary: B", at: arrival.advanced(bySeconds: 1))
+    let elsewhere = try stored("ETag: \"a\"", "Vary: C", asked: request("C: 1"))
+    let candidates = [older, elsewhere, newer]
+    let strong = try validate(candidates, response(304, "ETag: \"a\""))
+    #expect(strong.storedAnswer?.candidate == 2)
+    #expect(Set(strong.updates.map(\.candidate)) == [0, 2])
+    let weak = try validate(candidates, response(304, "ETag: W/\"a\""))
+    #expect(weak.updates.map(\.candidate) == [2])
+  }
+
+  @Test("A 304 that confirms the client's own representation is passed on (§4.3.2)")
+  func clientConfirmed() throws {
+    let outcome = try validate(
+      [try stored("ETag: \"a\"")], response(304, "ETag: \"b\""), request("If-None-Match: \"b\""))
+    #expect(outcome.answer == .network)
+    #expect(outcome.updates.isEmpty)
+  }
+
+  @Test("A 304 for our tag gives the client, who had another, the stored response in full (§4.3.2)")
+  func oursConfirmed() throws {
+    let outcome = try validate(
+      [try stored("ETag: \"a\"")], response(304, "ETag: \"a\""), request("If-None-Match: \"b\""))
+    #expect(outcome.storedAnswer?.isNotModified == false)
+  }
+
+  @Test("A 304 without a tag is not guessed at where the client had tags of its own")
+  func ambiguous() throws {
+    let asked = request("If-None-Match: \"b\"")
+    let outcome = try validate([try stored("ETag: \"a\"")], response(304), asked)
+    guard case .forwardAgain(let again) = outcome.answer else {
+      Issue.record("\(outcome.answer)")
+      return
+    }
+    #expect(again.request == asked)
+  }
+
+  @Test("A repeated request keeps what the policy had added")
+  func repeatedWithPolicy() throws {
+    let outcome = try validate(
+      [try stored("ETag: \"a\"")], response(304, "ETag: \"b\""), policy: .reloadRevalidatingCacheData)
+    guard case .forwardAgain(let again) = outcome.answer else {
+      Issue.record("\(outcome.answer)")
+      return
+    }
+    #expect(again.request == request("Cache-Control: max-age=0"))
+  }
+
+  @Test("A validation that nobody may keep ends the storing (§3, §5.2.2.5, §5.2.2.7)")
+  func endOfStoring() throws {
+    for (line, engine, removed) in [
+      ("Cache-Control: no-store", CacheEngine.privately, true), ("Cache-Control: no-store", .shared, true),
+      ("Cache-Control: private, max-age=60", .shared, true),
+      ("Cache-Control: private, max-age=60", .privately, false),
+    ] {
+      let outcome = try validate(
+        [try stored("ETag: \"a\"")], response(304, "ETag: \"a\"", line), engine: engine)
+      #expect(outcome.storedAnswer != nil)
+      #expect(outcome.removals == (removed ? [0] : []))
+      #expect(outcome.updates.isEmpty == removed)
+    }
+  }
+
+  @Test("What one user's request learnt is not stored for all (§3.5, §5.2.1.5)")
+  func notForAll() throws {
+    for (line, engine) in [
+      ("Authorization: Basic x", CacheEngine.shared), ("Cache-Control: no-store", .shared),
+      ("Cache-Control: no-store", .privately),
+    ] {
+      let outcome = try validate(
+        [try stored("ETag: \"a\"")], response(304, "ETag: \"a\"", "Set-Cookie: user"), request(line),
+        engine: engine)
+      #expect(outcome.storedAnswer != nil)
+      #expect(outcome.updates.isEmpty)
+      #expect(outcome.removals.isEmpty)
+    }
+  }
+
+  @Test("A Vary that arrives with a 304 counts from then on (§4.1)")
+  func newVary() throws {
+    let outcome = try validate([try stored("ETag: \"a\"")], response(304, "Vary: A"), request("A: 1"))
+    let updated = try #require(outcome.updates.first).response
+    #expect(engine.plan(request("A: 1"), [updated], after: 62).reason == .fresh)
+    #expect(engine.plan(request("A: 2"), [updated], after: 62).reason == .noVariantMatches)
+    let any = try validate([try stored("ETag: \"a\"")], response(304, "Vary: *"))
+    #expect(engine.plan(request(), [try #require(any.updates.first).response], after: 62).service == nil)
+  }
+
+  // MARK: - Other answers (§4.3.3)
+
+  @Test(
+    "A full answer is used and stored in place of what was stored",
+    arguments: [(200, true), (404, true), (301, true), (500, false), (206, false)])
+  func fullAnswer(status: Int, isStored: Bool) throws {
+    let outcome = try validate([try stored("ETag: \"a\"")], response(status, "ETag: \"b\""))
+    #expect(outcome.answer == .network)
+    #expect(outcome.reason == .replacedByOrigin)
+    #expect((outcome.refusal == nil) == isStored)
+    #expect(outcome.updates.isEmpty)
+  }
+
+  @Test("A full answer that may not be stored removes what it replaces, an error does not")
+  func superseded() throws {
+    let stored = try stored("ETag: \"a\"")
+    #expect(try validate([stored], response(200, "Cache-Control: no-store")).removals == [0])
+    #expect(try validate([stored], response(503, "Cache-Control: no-store")).removals.isEmpty)
+    #expect(try validate([stored], response(), request("Cache-Control: no-store")).removals.isEmpty)
+  }
+
+  @Test("An answer to a range or a precondition removes nothing", arguments: [206, 412, 416])
+  func partialAnswers(status: Int) throws {
+    let stored = try stored("ETag: \"a\"")
+    let outcome = try validate([stored], response(status), request("Range: bytes=9-", "If-Range: \"x\""))
+    #expect(outcome.removals.isEmpty)
+    #expect(outcome.refusal == .statusNotUnderstood)
+  }
+}

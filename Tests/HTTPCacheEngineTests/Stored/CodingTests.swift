@@ -1,0 +1,91 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+struct CodingTests {
+  private static let heads: [HTTPResponse] = [
+    response(), response(404, "X: 1"), response(999, "Cache-Control: max-age=1"),
+    response(
+      200, "Cache-Control: max-age=60, stale-while-revalidate=5, stale-if-error=99999999999, must-revalidate",
+      "ETag: W/\"é\"", "Set-Cookie: a", "set-cookie: b", "Vary: Accept, Missing", "Empty: "),
+    response(200, "Vary: *", "Last-Modified: \(date(-1000))"),
+    response(200, "Expires: \(date(60))", "Age: 7", "Date: Sat, 01 Jan 0000 00:00:00 GMT"),
+    HTTPResponse(
+      status: .init(code: 200, reasonPhrase: "Fine"),
+      headerFields: [.contentType: String(repeating: "x", count: 5000)]),
+  ]
+
+  private func stored() throws -> [StoredResponse] {
+    try Self.heads.map { try #require(CacheEngine.privately.stored($0, for: request("Accept: a, b"))) }
+  }
+
+  @Test("What is encoded is decoded the same, from any part of a buffer")
+  func roundTrip() throws {
+    for response in try stored() {
+      let bytes = response.encoded()
+      let decoded = try #require(StoredResponse(decoding: bytes[...]))
+      #expect(decoded == response)
+      #expect(decoded.status.reasonPhrase == response.status.reasonPhrase)
+      #expect(decoded.fields.map(\.name.rawName) == response.fields.map(\.name.rawName))
+      #expect(StoredResponse(decoding: ([1, 2, 3] + bytes + [4])[3..<3 + bytes.count]) == response)
+      #expect(StoredResponse(decoding: (bytes + [0])[...]) == nil, "more than was written")
+    }
+  }
+
+  @Test("No truncation is taken for a response")
+  func truncation() throws {
+    for response in try stored() {
+      let bytes = response.encoded()
+      for length in 0..<bytes.count { #expect(StoredResponse(decoding: bytes[..<length]) == nil) }
+    }
+  }
+
+  @Test("Whatever byte is flipped, decoding and what follows do not crash")
+  func flips() throws {
+    for response in try stored() where response.encoded().count < 1000 {
+      let bytes = response.encoded()
+      for position in bytes.indices {
+        for flip: UInt8 in [0x01, 0x80, 0xFF] {
+          var flipped = bytes
+          flipped[position] ^= flip
+          guard let decoded = StoredResponse(decoding: flipped[...]) else { continue }
+          use(decoded)
+        }
+      }
+    }
+  }
+
+  @Test("Random bytes do not crash either, nor do they take memory they do not have")
+  func random() {
+    var numbers = SeededNumbers(seed: 3)
+    for _ in 0..<2000 {
+      var bytes = (0..<Int.random(in: 0...120, using: &numbers)).map { _ in
+        UInt8.random(in: 0...255, using: &numbers)
+      }
+      if !bytes.isEmpty { bytes[0] = 1 }
+      if bytes.count > 1 { bytes[1] %= 5 }
+      StoredResponse(decoding: bytes[...]).map(use)
+    }
+  }
+
+  /// Every arithmetic of the engine, on facts that nobody ever computed.
+  private func use(_ stored: StoredResponse) {
+    let engine = CacheEngine(.init(kind: .shared, servesStaleWhenDisconnected: true))
+    for now in [Timestamp(milliseconds: .min), arrival, Timestamp(milliseconds: .max)] {
+      let asked = request("Cache-Control: max-stale=5, max-age=1", "If-Modified-Since: \(arrivalDate)")
+      let plan = engine.plan(for: asked, policy: .useProtocolCachePolicy, candidates: [stored], now: now)
+      if let service = plan.service { #expect(service.age >= 0) }
+      if case .forward(let forwarding) = plan {
+        for result in [Exchange.Result.failure, .response(response(304, "ETag: \"a\""))] {
+          _ = engine.outcome(
+            of: Exchange(
+              forwarding: forwarding, candidates: [stored], result: result, requestTime: now,
+              responseTime: now))
+        }
+      }
+    }
+    _ = stored.response(age: stored.facts.currentAge(at: arrival))
+    #expect(StoredResponse(decoding: stored.encoded()[...]) != nil)
+  }
+}
