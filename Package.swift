@@ -74,6 +74,11 @@ let package = Package(
       name: "httpcache", dependencies: ["HTTPCacheEngine", arguments, httpTypes],
       swiftSettings: settings),
 
+    // Scenarios as data, run in virtual time; not a product.
+    .target(
+      name: "Conformance",
+      dependencies: ["HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes], swiftSettings: settings),
+
     // An origin server on loopback, for the tests and the benchmarks; not a product.
     .target(
       name: "LoopbackOrigin",
@@ -99,6 +104,8 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
+    .testTarget(
+      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], swiftSettings: settings),
     .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
     .testTarget(name: "ExplainTests", dependencies: ["httpcache"], swiftSettings: settings),
   ],
