@@ -99,6 +99,20 @@ public final class HTTPCache: Sendable {
     store.removeAll(since: time.milliseconds)
   }
 
+  // MARK: - Closing
+
+  /// Brings everything stored so far to the disk itself; may wait for it.
+  public func flush() {
+    store.flush()
+  }
+
+  /// Closes the store and frees its directory. From now on every request goes to the origin, and nothing is stored.
+  ///
+  /// Nothing is lost without it: what is stored is on its way to the disk as soon as it is whole.
+  public func close() {
+    store.close()
+  }
+
   // MARK: - Helpers of the two doors
 
   func note(_ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: Reason) {

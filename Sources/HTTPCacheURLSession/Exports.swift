@@ -1,0 +1,2 @@
+// One import does for the two lines that switch the cache on.
+@_exported import HTTPCaching
