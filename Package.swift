@@ -96,7 +96,9 @@ let package = Package(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
     .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
-    .testTarget(name: "ExplainTests", dependencies: ["httpcache"], swiftSettings: settings),
+    .testTarget(
+      name: "ExplainTests", dependencies: ["httpcache", "HTTPCacheEngine", arguments, httpTypes],
+      swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
