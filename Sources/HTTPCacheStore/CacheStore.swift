@@ -2,111 +2,322 @@ import Synchronization
 import SystemPackage
 
 /// A store of bytes under keys, in memory and on disk, with the variants of one resource side by side.
+///
+/// ```swift
+/// let store = try CacheStore(.init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: "/var/cache/app"))
+/// store.insert(NewEntry(key: key, variant: variant, metadata: head, body: body, storedAt: now))
+/// for entry in store.lookup(key) { … }
+/// ```
+///
+/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock and no task of its
+/// own: everything happens in the call that asks for it. All of it may be called from any thread; what touches the disk
+/// blocks the calling thread.
+///
+/// # For its next maintainer
+///
+/// **Memory** is a power-of-two number of shards. A key's hash chooses the shard and the place in the shard's table;
+/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a move to the
+/// front of the shard's list, and a reference to the entry's bytes: an array or two, never a copy. Recency is exact
+/// within a shard. What falls out is freed after the lock.
+///
+/// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
+/// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
+///
+/// **Capacity** is a reservation made before bytes are added (`ByteBudget`, `Log.used`), so that neither tier is above
+/// its capacity at any moment, from whichever thread one looks.
+///
+/// **Two tiers and no lock over both.** Two sets of counters, striped by key hash, take the place of such a lock.
+///
+/// - `removals` says whether a key was removed since a moment. A removal *first* advances its counter and *then*, under
+///   each tier's lock, removes. An insert that was begun before a removal compares its token under the same locks,
+///   immediately before it publishes. If it came to the lock first, the removal is still to come and will find what it
+///   published; if it came second, the lock made the advanced counter visible, and the insert is refused. There is no
+///   third order.
+/// - `changes` says whether what the disk holds of a key changed since a moment. It is advanced *after* the disk has
+///   changed and *before* memory does. Copying an entry from disk to memory takes the moment before it asks the index,
+///   and compares it under the shard's lock. If the index still gave the old entry, the moment is older than the change:
+///   either the copy reaches memory before the change does, and the change then replaces or removes it, or the moment
+///   is no longer current and the copy is dropped. The same counters guard the mark that memory holds all variants of
+///   a key. For this order disk goes before memory in every insert, update and removal.
+///
+/// Two inserts of the same key and variant may reach the two tiers in different order; ids decide in both.
 public final class CacheStore: Sendable {
-  private struct State {
-    var entries: [StoreKey: [StoredEntry]] = [:]
-    var nextID: UInt64 = 1
+  let configuration: Configuration
+  let hasher: KeyHasher
+  let memory: MemoryTier
+  let disk: DiskTier?
+  let removals = StripedCounters()
+  let changes: StripedCounters
+  private let memorySequence = SequenceNumbers(after: 0)
+  private let isClosed = Atomic<Bool>(false)
+  let counters = StoreCounters()
+
+  /// Opens a store; creates the directory when there is one to be created.
+  ///
+  /// - Throws: ``StoreError``: `invalidConfiguration`; `directoryInUse` when another store has the directory open;
+  ///   `unknownFormat` when another version wrote it; `corrupt` when it cannot be told what it is; `io`.
+  /// - Complexity: O(records on disk): their headers are read.
+  public convenience init(_ configuration: Configuration) throws(StoreError) {
+    try self.init(configuration, files: POSIXFileSystem())
   }
 
-  private let configuration: Configuration
-  private let state = Mutex(State())
-
-  /// Opens a store.
-  public init(_ configuration: Configuration) throws(StoreError) {
+  /// - Parameter hashMask: what is kept of a key's hash; tests force collisions with it.
+  init(_ configuration: Configuration, files: any FileSystem, hashMask: UInt64 = .max) throws(StoreError) {
+    try configuration.validate()
     self.configuration = configuration
+    let changes = StripedCounters()
+    self.changes = changes
+    if let directory = configuration.directory {
+      let opening = DiskOpening(
+        directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask)
+      let opened = try opening.open(startEmpty: configuration.startEmpty)
+      hasher = opened.hasher
+      disk = DiskTier(
+        directory: directory, files: files, options: configuration.diskOptions, changes: changes,
+        opened: opened)
+    } else {
+      hasher = KeyHasher(seed: .random(in: .min ... .max), mask: hashMask)
+      disk = nil
+    }
+    memory = MemoryTier(
+      capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
+      maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
   }
 
-  /// What memory alone knows of a key: never any I/O.
+  deinit {
+    close()
+  }
+
+  /// A fingerprint of bytes for telling variants apart: the same bytes give the same in this store, and in every store
+  /// that opens its directory.
+  public func fingerprint(of bytes: [UInt8]) -> VariantID {
+    VariantID(rawValue: hasher.checksum(bytes))
+  }
+
+  // MARK: Finding
+
+  /// What memory alone knows of a key: never any I/O. The entries found count as used.
+  ///
+  /// - Complexity: O(1) on average, and the number of variants.
   public func residentEntries(for key: StoreKey) -> ResidentLookup {
-    state.withLock { ResidentLookup(entries: StoredEntries($0.entries[key] ?? []), isComplete: true) }
+    let result = memory.entries(for: key, hash: hasher.hash(key))
+    if result.entries.isEmpty, result.isComplete { counters.misses.increment() }
+    return result
   }
 
-  /// Finds the newest entry of every variant of a key, in memory and then on disk.
+  /// Finds the newest entry of every variant of a key, in memory and then on disk, newest first.
+  ///
+  /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
+  /// memory does not know all variants.
   public func lookup(_ key: StoreKey) -> StoredEntries {
-    state.withLock { StoredEntries($0.entries[key] ?? []) }
+    let hash = hasher.hash(key)
+    // Before the index is asked: see `changes` above.
+    let moment = changes.moment(for: hash)
+    let resident = memory.entries(for: key, hash: hash)
+    guard !resident.isComplete, let disk, !isClosed.load(ordering: .relaxed) else {
+      if resident.entries.isEmpty { counters.misses.increment() }
+      return resident.entries
+    }
+    var found = Array(resident.entries)
+    let candidates = disk.candidates(for: hash)
+    var isWhole = true
+    var hasRead = false
+    for candidate in candidates {
+      if let same = found.first(where: { $0.variant.rawValue == candidate.variant }),
+        same.id.rawValue >= candidate.id
+      {
+        continue
+      }
+      guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else { continue }
+      hasRead = true
+      found.removeAll { $0.variant == entry.variant }
+      found.append(entry)
+      if let forMemory, isWorthCopying(forMemory) {
+        let refusal = memory.place(
+          forMemory, key: key, objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
+        isWhole = isWhole && refusal == nil
+      } else {
+        isWhole = false
+      }
+    }
+    if isWhole, !found.isEmpty {
+      memory.markComplete(
+        key, hash: hash, ids: candidates.map(\.id), unless: { !changes.isCurrent(moment, for: hash) })
+    }
+    if hasRead { counters.diskHits.increment() } else if found.isEmpty { counters.misses.increment() }
+    return StoredEntries(found.sorted { $0.id > $1.id })
   }
 
-  /// Finds the newest entry of every variant of a key, in memory and then on disk.
-  public func removalToken(for key: StoreKey) -> RemovalToken { RemovalToken(stripe: 0, epoch: 0) }
+  private func isWorthCopying(_ slot: MemorySlot) -> Bool {
+    // One entry must not push everything else out by being read.
+    slot.entry.cost <= memory.limit / 8
+  }
 
-  /// Stores an entry.
+  // MARK: Adding
+
+  /// The present moment in the history of a key's removals. Take it before fetching what is to be inserted.
+  public func removalToken(for key: StoreKey) -> RemovalToken {
+    RemovalToken(moment: removals.moment(for: hasher.hash(key)))
+  }
+
+  /// Stores an entry, in place of the one with the same key and variant.
+  ///
+  /// - Parameter token: refuse when the key was removed since the token was taken.
+  /// - Returns: the id, or why nothing was stored. An entry asked for on both tiers is stored when one took it.
   @discardableResult
   public func insert(_ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil) -> InsertOutcome {
-    state.withLock { state in
-      let id = EntryID(rawValue: state.nextID)
-      state.nextID += 1
-      state.entries[entry.key, default: []].removeAll { $0.variant == entry.variant }
-      state.entries[entry.key, default: []].insert(
-        StoredEntry(
-          id: id, variant: entry.variant, storedAt: entry.storedAt, metadata: entry.metadata[...],
-          body: StoredBody(entry.body[...]), tier: .memory), at: 0)
-      return .stored(id)
+    let outcome: InsertOutcome
+    if let reason = isOpen ? sizeObjection(to: entry, bodyCount: entry.body.count) : .closed {
+      outcome = .refused(reason)
+    } else {
+      var file: BodyFileWriter?
+      outcome = publish(entry, file: &file, token: token)
     }
+    count(outcome)
+    return outcome
   }
 
-  /// Begins an entry whose body arrives in pieces.
+  /// Begins an entry whose body arrives in pieces. Nothing of it is visible before ``EntryWriter/commit()``.
+  ///
+  /// A body larger than the configuration's `largeBodyThreshold` goes to disk as it arrives, if disk is among the
+  /// tiers, and then is not kept in memory.
+  ///
+  /// - Parameters:
+  ///   - expectedLength: the length of the body when it is known; the commit is refused if it turns out otherwise.
+  ///   - token: refuse when the key was removed since the token was taken; a new one when `nil`, so that a removal
+  ///     between here and the commit always counts.
   public func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
     tiers: StoreTiers = .all, unlessRemovedSince token: RemovalToken? = nil
   ) -> EntryWriter {
-    EntryWriter(
-      store: self, key: key, variant: variant, metadata: metadata, storedAt: storedAt,
-      expectedLength: expectedLength, tiers: tiers, token: token)
+    let entry = NewEntry(
+      key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers)
+    return EntryWriter(
+      store: self, entry: entry, expectedLength: expectedLength, token: token ?? removalToken(for: key))
   }
 
-  /// Replaces the metadata of an entry; its body and its id stay.
+  /// Replaces the metadata of an entry; its body, its id and its variant stay.
+  ///
+  /// - Returns: whether the entry was there. On disk, the body is not written again.
   @discardableResult
   public func updateMetadata(of id: EntryID, key: StoreKey, metadata: [UInt8], storedAt: Int64) -> Bool {
-    state.withLock { state in
-      guard let index = state.entries[key]?.firstIndex(where: { $0.id == id }),
-        let old = state.entries[key]?[index]
-      else { return false }
-      state.entries[key]?[index] = StoredEntry(
-        id: id, variant: old.variant, storedAt: storedAt, metadata: metadata[...], body: old.body,
-        tier: .memory)
-      return true
-    }
+    guard !isClosed.load(ordering: .relaxed) else { return false }
+    let hash = hasher.hash(key)
+    let revision = disk?.sequence.take() ?? memorySequence.take()
+    let onDisk =
+      disk?.updateMetadata(
+        of: id.rawValue, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision) ?? false
+    let inMemory = memory.updateMetadata(
+      of: id.rawValue, key: key, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision)
+    if onDisk || inMemory { counters.updates.increment() }
+    return onDisk || inMemory
   }
 
-  /// Removes one variant of a key.
+  // MARK: Removing
+
+  /// Removes one variant of a key. Returns when the removal would survive a crash (see `syncRemovals`).
   public func remove(_ key: StoreKey, variant: VariantID) {
-    state.withLock { $0.entries[key]?.removeAll { $0.variant == variant } }
+    let hash = hasher.hash(key)
+    removals.advance(for: hash)
+    disk?.remove(hash: hash, variant: variant.rawValue)
+    changes.advance(for: hash)
+    memory.remove(key, hash: hash, variant: variant)
+    counters.removals.increment()
   }
 
-  /// Removes every variant of a key.
+  /// Removes every variant of a key. Returns when the removal would survive a crash (see `syncRemovals`).
   public func remove(_ key: StoreKey) {
-    state.withLock { $0.entries[key] = nil }
+    let hash = hasher.hash(key)
+    removals.advance(for: hash)
+    disk?.remove(hash: hash)
+    changes.advance(for: hash)
+    memory.remove(key, hash: hash)
+    counters.removals.increment()
   }
 
-  /// Removes everything.
+  /// Removes everything. Returns when the removal would survive a crash (see `syncRemovals`).
   public func removeAll() {
-    state.withLock { $0.entries = [:] }
+    removals.advanceAll()
+    disk?.removeAll()
+    changes.advanceAll()
+    memory.removeAll()
+    counters.removals.increment()
   }
 
-  /// Removes what was stored at or after a time, in milliseconds since 1970.
+  /// Removes what was stored at or after a time, in milliseconds since 1970. Returns when the removal would survive a
+  /// crash (see `syncRemovals`).
+  ///
+  /// On disk, times count to the second: what was stored earlier in the same second goes too.
   public func removeAll(since time: Int64) {
-    state.withLock { state in
-      for key in state.entries.keys { state.entries[key]?.removeAll { $0.storedAt >= time } }
-    }
+    removals.advanceAll()
+    disk?.removeAll(since: time)
+    changes.advanceAll()
+    memory.removeAll(since: time)
+    counters.removals.increment()
   }
 
-  /// A fingerprint of bytes for telling variants apart.
-  public func fingerprint(of bytes: [UInt8]) -> VariantID {
-    VariantID(rawValue: UInt64(bitPattern: Int64(bytes.hashValue)))
-  }
+  // MARK: Size and life
 
   /// What the store occupies now.
-  public var usage: StoreUsage { StoreUsage() }
+  ///
+  /// - Complexity: O(shards).
+  public var usage: StoreUsage {
+    StoreUsage(
+      memoryBytes: memory.bytes, diskBytes: disk?.bytes ?? 0, memoryEntries: memory.count,
+      diskEntries: disk?.count ?? 0)
+  }
+
   /// What the store may occupy.
   public var capacity: StoreCapacity {
-    StoreCapacity(memory: configuration.memoryCapacity, disk: configuration.diskCapacity)
+    StoreCapacity(memory: memory.limit, disk: disk?.capacity ?? 0)
   }
-  /// Changes what the store may occupy, and trims at once.
-  public func setCapacity(memory: Int? = nil, disk: Int? = nil) {}
+
+  /// Changes what the store may occupy, and evicts at once what is above it.
+  ///
+  /// - Parameters:
+  ///   - memory: bytes; `nil` leaves it as it is, and less than 0 counts as 0.
+  ///   - disk: bytes; as for memory, but never less than 1 MiB, and of no effect without a directory.
+  public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
+    if let memory { self.memory.setCapacity(max(0, memory)) }
+    if let disk { self.disk?.setCapacity(max(Configuration.minimumDiskCapacity, disk)) }
+  }
+
   /// What the store has done since it was opened.
-  public var statistics: StoreStatistics { StoreStatistics() }
-  /// Brings everything written so far to the disk itself.
-  public func flush() {}
-  /// Closes the store: lookups miss from now on, and inserts are refused.
-  public func close() {}
+  ///
+  /// - Complexity: O(shards).
+  public var statistics: StoreStatistics {
+    var result = counters.statistics
+    result.memoryHits = memory.hits
+    result.memoryEvictions = memory.evictions
+    if let disk {
+      result.diskEvictions = disk.counters.evictions.value
+      result.diskCarries = disk.counters.carries.value
+      result.corruptRecords = disk.counters.corruptRecords.value
+      result.ioErrors = disk.counters.ioErrors.value
+    }
+    return result
+  }
+
+  /// Brings everything written so far to the disk itself. Blocks until it is there, or failed and is counted.
+  public func flush() {
+    disk?.sync()
+  }
+
+  /// Closes the store and frees its directory for another: lookups miss from now on, and inserts are refused.
+  ///
+  /// Entries handed out before stay valid. Closing twice is harmless.
+  public func close() {
+    guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    removals.advanceAll()
+    disk?.close()
+    changes.advanceAll()
+    memory.setCapacity(0)
+    memory.removeAll()
+  }
+
+  var isOpen: Bool { !isClosed.load(ordering: .sequentiallyConsistent) }
+
+  func takeID() -> UInt64 {
+    disk?.sequence.take() ?? memorySequence.take()
+  }
 }

@@ -1,39 +1,120 @@
 import Synchronization
 
 /// An entry whose body arrives in pieces; nothing of it is visible before ``commit()``.
+///
+/// A writer that goes away without a commit is cancelled. It may be used from any thread, by one at a time: pieces
+/// appended at once from two threads arrive in either order.
 public final class EntryWriter: Sendable {
-  private let store: CacheStore
-  private let pending: Mutex<NewEntry>
-  private let token: RemovalToken?
-
-  init(
-    store: CacheStore, key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64,
-    expectedLength: Int?,
-    tiers: StoreTiers, token: RemovalToken?
-  ) {
-    self.store = store
-    self.token = token
-    pending = Mutex(
-      NewEntry(key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers))
+  private struct State {
+    var entry: NewEntry
+    /// Where the body is going once it is large.
+    var file: BodyFileWriter?
+    var count = 0
+    /// Set once nothing more can be added.
+    var outcome: InsertOutcome?
   }
 
-  /// Adds bytes to the body. `false` when the entry can no longer be stored, and the rest need not be sent.
+  private let store: CacheStore
+  private let expectedLength: Int?
+  private let token: RemovalToken?
+  private let state: Mutex<State>
+
+  init(store: CacheStore, entry: NewEntry, expectedLength: Int?, token: RemovalToken?) {
+    self.store = store
+    self.expectedLength = expectedLength
+    self.token = token
+    state = Mutex(State(entry: entry, count: entry.body.count))
+  }
+
+  deinit {
+    cancel()
+  }
+
+  /// Adds bytes to the body.
+  ///
+  /// - Returns: `false` when the entry can no longer be stored, so that the rest need not be sent; ``commit()`` says
+  ///   why.
   @discardableResult
   public func append(_ bytes: ArraySlice<UInt8>) -> Bool {
-    pending.withLock { $0.body += bytes }
-    return true
+    state.withLock { state in
+      guard state.outcome == nil else { return false }
+      state.count += bytes.count
+      if let reason = objection(to: state) {
+        refuse(reason, &state)
+        return false
+      }
+      do throws(AppendFailure) {
+        if state.file == nil, store.mustStream(state.entry, bodyCount: state.count) {
+          try spill(&state)
+        }
+        if state.file != nil {
+          try state.file?.append(bytes)
+        } else {
+          state.entry.body += bytes
+        }
+        return true
+      } catch {
+        refuse(error.reason, &state)
+        return false
+      }
+    }
   }
 
-  /// Adds bytes to the body. `false` when the entry can no longer be stored, and the rest need not be sent.
+  /// Adds bytes to the body; see ``append(_:)-(ArraySlice<UInt8>)``.
   @discardableResult
   public func append(_ bytes: [UInt8]) -> Bool { append(bytes[...]) }
 
-  /// Makes the entry visible, whole.
+  /// Makes the entry visible, whole. A second call answers as the first.
   @discardableResult
   public func commit() -> InsertOutcome {
-    store.insert(pending.withLock { $0 }, unlessRemovedSince: token)
+    state.withLock { state in
+      if let outcome = state.outcome { return outcome }
+      if let expectedLength, expectedLength != state.count {
+        refuse(.lengthMismatch, &state)
+      } else if let reason = objection(to: state) {
+        refuse(reason, &state)
+      } else {
+        let outcome = store.publish(state.entry, file: &state.file, token: token)
+        store.count(outcome)
+        state.outcome = outcome
+        state.entry.body = []
+      }
+      return state.outcome ?? .refused(.cancelled)
+    }
   }
 
-  /// Drops what was written.
-  public func cancel() {}
+  /// Drops what was written. Nothing happens after a commit.
+  public func cancel() {
+    state.withLock { state in
+      guard state.outcome == nil else { return }
+      refuse(.cancelled, &state)
+    }
+  }
+
+  private func objection(to state: State) -> RefusalReason? {
+    if !store.isOpen { return .closed }
+    if let expectedLength, state.count > expectedLength { return .lengthMismatch }
+    return store.sizeObjection(to: state.entry, bodyCount: state.count)
+  }
+
+  private func spill(_ state: inout State) throws(AppendFailure) {
+    guard let disk = store.disk else { return }
+    var file = try BodyFileWriter(tier: disk)
+    do throws(AppendFailure) {
+      try file.append(state.entry.body[...])
+    } catch {
+      file.discard()
+      throw error
+    }
+    state.file = file
+    state.entry.body = []
+  }
+
+  private func refuse(_ reason: RefusalReason, _ state: inout State) {
+    state.file?.discard()
+    state.file = nil
+    state.entry.body = []
+    state.outcome = .refused(reason)
+    store.count(.refused(reason))
+  }
 }

@@ -47,7 +47,8 @@ extension StoredResponse {
     writer.write(UInt32(fields.count))
     for field in fields {
       writer.write(field.name.rawName)
-      writer.write(field.value)
+      // The bytes, not the text: a value need not be UTF-8 (RFC 9110 §5.5), and is kept as it came.
+      field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
     }
     return writer.bytes
   }
@@ -92,7 +93,7 @@ extension StoredResponse {
     guard let count: UInt32 = reader.readInteger() else { return nil }
     var fields = HTTPFields()
     for _ in 0..<count {
-      guard let name = reader.readText().flatMap(HTTPField.Name.init(_:)), let value = reader.readText()
+      guard let name = reader.readText().flatMap(HTTPField.Name.init(_:)), let value = reader.readBytes()
       else { return nil }
       fields.append(HTTPField(name: name, value: value))
     }
@@ -110,8 +111,12 @@ private struct ByteWriter {
   }
 
   mutating func write(_ text: String) {
-    write(UInt32(truncatingIfNeeded: text.utf8.count))
-    bytes += text.utf8
+    write(bytes: text.utf8)
+  }
+
+  mutating func write(bytes: some Collection<UInt8>) {
+    write(UInt32(truncatingIfNeeded: bytes.count))
+    self.bytes += bytes
   }
 }
 
@@ -143,9 +148,13 @@ private struct ByteReader {
     return value
   }
 
-  mutating func readText() -> String? {
+  mutating func readBytes() -> ArraySlice<UInt8>? {
     guard let length: UInt32 = readInteger(), bytes.endIndex - position >= Int(length) else { return nil }
     defer { position += Int(length) }
-    return String(decoding: bytes[position..<position + Int(length)], as: UTF8.self)
+    return bytes[position..<position + Int(length)]
+  }
+
+  mutating func readText() -> String? {
+    readBytes().map { String(decoding: $0, as: UTF8.self) }
   }
 }

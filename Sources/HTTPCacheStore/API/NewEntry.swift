@@ -67,6 +67,5 @@ public enum RefusalReason: Sendable, Hashable {
 /// An insert that is given the token is refused when the key was removed in between. Unrelated removals may cause a
 /// refusal now and then; a removal is never missed.
 public struct RemovalToken: Sendable, Hashable {
-  let stripe: UInt64
-  let epoch: UInt64
+  let moment: StripedCounters.Moment
 }

@@ -36,3 +36,49 @@ extension CacheStore {
     }
   }
 }
+
+extension CacheStore.Configuration {
+  static let minimumDiskCapacity = 1 << 20
+  /// The most bytes of key and metadata together.
+  static let maximumHeadSize = 16 << 20
+
+  func validate() throws(StoreError) {
+    func require(_ condition: Bool, _ what: String) throws(StoreError) {
+      guard condition else { throw StoreError(.invalidConfiguration(what)) }
+    }
+    try require(memoryCapacity >= 0, "memoryCapacity is \(memoryCapacity); give 0 or more bytes")
+    try require(
+      directory == nil || diskCapacity >= Self.minimumDiskCapacity,
+      "diskCapacity is \(diskCapacity) bytes; give at least \(Self.minimumDiskCapacity), or no directory")
+    if let shardCount {
+      try require(
+        (1...1024).contains(shardCount) && shardCount.nonzeroBitCount == 1,
+        "shardCount is \(shardCount); give a power of two from 1 to 1024")
+    }
+    try require((1...1024).contains(maximumVariants), "maximumVariants is \(maximumVariants); give 1 to 1024")
+    try require(
+      maximumEntrySize ?? 0 >= 0, "maximumEntrySize is \(maximumEntrySize ?? 0); give 0 or more bytes, or nil"
+    )
+    try require(largeBodyThreshold >= 0, "largeBodyThreshold is \(largeBodyThreshold); give 0 or more bytes")
+    if let segmentSize, directory != nil {
+      try require(
+        (DiskFormat.minimumSegmentSize...DiskFormat.maximumSegmentSize).contains(segmentSize)
+          && segmentSize <= diskCapacity / 4,
+        "segmentSize is \(segmentSize); give 64 KiB to 1 GiB, and at most a quarter of diskCapacity")
+    }
+  }
+
+  /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
+  var chosenSegmentSize: Int {
+    if let segmentSize { return segmentSize }
+    let most = min(16 << 20, diskCapacity / 16)
+    let size = max(DiskFormat.minimumSegmentSize, most, diskCapacity / 256)
+    return min(size, DiskFormat.maximumSegmentSize) & ~4095
+  }
+
+  var diskOptions: DiskTier.Options {
+    DiskTier.Options(
+      segmentSize: chosenSegmentSize, largeBodyThreshold: min(largeBodyThreshold, chosenSegmentSize / 4),
+      maximumVariants: maximumVariants, syncRemovals: syncRemovals)
+  }
+}

@@ -53,6 +53,12 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
     tail = Array(entries.dropFirst())
   }
 
+  @inline(__always)
+  init(_ entry: StoredEntry) {
+    head = entry
+    tail = []
+  }
+
   public var startIndex: Int { 0 }
   public var endIndex: Int { head == nil ? 0 : 1 + tail.count }
 

@@ -33,7 +33,17 @@ final class Flight: Sendable {
     /// A request made for the store's sake is seen through though nobody waits.
     var isPinned: Bool
 
+    /// Whether the task was cancelled because nobody waited: there is nothing to follow any more.
+    var isAbandoned = false
+
     var isWanted: Bool { isPinned || !leaderIsGone || !followers.isEmpty }
+
+    /// The task, if it is to be cancelled because nobody is left.
+    mutating func taskToCancel() -> Task<Void, Never>? {
+      guard !isWanted else { return nil }
+      isAbandoned = true
+      return task
+    }
   }
 
   private let state: Mutex<State>
@@ -47,11 +57,10 @@ final class Flight: Sendable {
 
   func run(_ body: @escaping @Sendable (Flight) async -> Void) {
     let task = Task(executorPreference: BlockingExecutor.shared) { await body(self) }
-    let isWanted = state.withLock { state in
+    state.withLock { state in
       state.task = task
-      return state.isWanted
-    }
-    if !isWanted { task.cancel() }
+      return state.taskToCancel()
+    }?.cancel()
   }
 
   /// Makes the channel for the leader's body; `nil` if there is no leader to read it.
@@ -118,6 +127,7 @@ final class Flight: Sendable {
         let landing: Landing? = state.withLock { state in
           if let landing = state.landing { return landing }
           if Task.isCancelled { return .cancelled }
+          if state.isAbandoned { return .notShared }
           state.followers[number] = continuation
           // Somebody else depends on the body now: the leader's pace must not hold it up.
           state.channel?.stopWaiting()
@@ -127,7 +137,7 @@ final class Flight: Sendable {
       }
     } onCancel: {
       let (follower, task) = state.withLock { state in
-        (state.followers.removeValue(forKey: number), state.isWanted ? nil : state.task)
+        (state.followers.removeValue(forKey: number), state.taskToCancel())
       }
       follower?.resume(returning: .cancelled)
       task?.cancel()
@@ -139,7 +149,7 @@ final class Flight: Sendable {
       state.leaderIsGone = true
       state.response = nil
       defer { state.leader = nil }
-      return (state.leader, state.isWanted ? nil : state.task)
+      return (state.leader, state.taskToCancel())
     }
     leader?.resume(throwing: CancellationError())
     task?.cancel()

@@ -1,0 +1,124 @@
+import Foundation
+
+/// A file of scenarios, in the format that the public suite of cache behaviour exports.
+public struct ScenarioSuite: Decodable, Sendable {
+  public var name: String
+  public var id: String
+  public var tests: [Scenario]
+
+  /// Reads a file.
+  public static func load(_ data: Data) throws -> [ScenarioSuite] {
+    try JSONDecoder().decode([ScenarioSuite].self, from: data)
+  }
+}
+
+/// A few requests in order through a cache to one origin, and what is expected of each.
+public struct Scenario: Decodable, Sendable {
+  /// How much a failure weighs.
+  public enum Kind: String, Decodable, Sendable, CaseIterable {
+    /// The cache breaks a MUST.
+    case required
+    /// The cache is allowed to miss, and the worse for it.
+    case optimal
+    /// Neither: how the cache behaves is recorded.
+    case check
+  }
+
+  public var id: String
+  public var name: String
+  public var kind: Kind
+  public var dependsOn: [String]
+  public var isForBrowsersOnly: Bool
+  public var isForCDNsOnly: Bool
+  public var isNotForBrowsers: Bool
+  public var steps: [Step]
+
+  private enum CodingKeys: String, CodingKey {
+    case id, name, kind, requests
+    case dependsOn = "depends_on"
+    case browserOnly = "browser_only"
+    case cdnOnly = "cdn_only"
+    case browserSkip = "browser_skip"
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    id = try container.decode(String.self, forKey: .id)
+    name = try container.decode(String.self, forKey: .name)
+    kind = try container.decodeIfPresent(Kind.self, forKey: .kind) ?? .required
+    dependsOn = try container.decodeIfPresent([String].self, forKey: .dependsOn) ?? []
+    isForBrowsersOnly = try container.decodeIfPresent(Bool.self, forKey: .browserOnly) ?? false
+    isForCDNsOnly = try container.decodeIfPresent(Bool.self, forKey: .cdnOnly) ?? false
+    isNotForBrowsers = try container.decodeIfPresent(Bool.self, forKey: .browserSkip) ?? false
+    steps = try container.decode([Step].self, forKey: .requests)
+  }
+}
+
+/// One request of a scenario, what the origin answers if it is asked, and what the client must get.
+public struct Step: Decodable, Sendable {
+  private let values: [String: JSONValue]
+
+  public init(from decoder: any Decoder) throws {
+    values = try decoder.singleValueContainer().decode([String: JSONValue].self)
+  }
+
+  subscript(name: String) -> JSONValue? { values[name] }
+
+  func flag(_ name: String) -> Bool { values[name] == .bool(true) }
+  func text(_ name: String) -> String? { values[name]?.text }
+  func list(_ name: String) -> [JSONValue] { values[name]?.list ?? [] }
+
+  /// Fields given as `[name, value]` or `[name, value, isChecked]`.
+  func fields(_ name: String) -> [FieldSpecification] { list(name).compactMap(FieldSpecification.init) }
+
+  /// Whether a failure of this check means that the scenario could not be set up.
+  func isSetup(_ check: String) -> Bool {
+    flag("setup") || list("setup_tests").contains { $0.text == check }
+  }
+}
+
+struct FieldSpecification: Sendable {
+  var name: String
+  var value: JSONValue
+  var isChecked: Bool
+
+  init?(_ value: JSONValue) {
+    guard let parts = value.list, parts.count >= 2, let name = parts[0].text else { return nil }
+    self.name = name
+    self.value = parts[1]
+    isChecked = parts.count < 3 || parts[2] != .bool(false)
+  }
+}
+
+/// A value of JSON whose type is not known beforehand.
+enum JSONValue: Decodable, Hashable, Sendable {
+  case null
+  case bool(Bool)
+  case number(Double)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? container.decode([JSONValue].self) {
+      self = .array(value)
+    } else {
+      self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  var text: String? { if case .string(let value) = self { value } else { nil } }
+  var list: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+  var integer: Int64? {
+    if case .number(let value) = self, value.magnitude < 1e15 { Int64(value) } else { nil }
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCaching
+import HTTPTypes
+import Synchronization
+
+/// The origin of one scenario, in memory: answers as the steps say and writes down what it was asked.
+final class ScenarioOrigin: Sendable {
+  struct Record: Sendable {
+    var step: Int
+    var request: HTTPRequest
+    var responseFields: HTTPFields
+    /// Names and values that must reach the client.
+    var checked: [(name: String, value: String)]
+    var time: Timestamp
+  }
+
+  struct Disconnected: Error {}
+
+  private let scenario: Scenario
+  private let clock: VirtualClock
+  private let records = Mutex<[Record]>([])
+
+  init(_ scenario: Scenario, clock: VirtualClock) {
+    self.scenario = scenario
+    self.clock = clock
+  }
+
+  var requests: [Record] { records.withLock { $0 } }
+
+  func answer(_ request: HTTPRequest) throws -> TransportResponse {
+    guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
+      scenario.steps.indices.contains(number - 1)
+    else { throw Disconnected() }
+    let step = scenario.steps[number - 1]
+    let now = clock.now
+    let previous = records.withLock { $0.last }
+    let status = status(of: step, request, previous)
+    var fields = HTTPFields()
+    var checked: [(String, String)] = []
+    let baseURL = request.path ?? "/"
+    for specification in step.fields("response_headers") {
+      let value = Self.value(of: specification, step: step, now: now, baseURL: baseURL)
+      fields.append(named: specification.name, value)
+      if specification.isChecked { checked.append((specification.name, value)) }
+    }
+    let record = Record(
+      step: number, request: request, responseFields: fields, checked: checked, time: now)
+    let all = records.withLock { records in
+      records.append(record)
+      return records
+    }
+    if step.flag("disconnect") { throw Disconnected() }
+    fields.append(named: "Server-Base-Url", baseURL)
+    fields.append(named: "Server-Request-Count", String(all.count))
+    fields.append(named: "Client-Request-Count", String(number))
+    fields.append(named: "Server-Now", String(now.milliseconds))
+    fields.append(named: "Request-Numbers", all.map { String($0.step) }.joined(separator: " "))
+    if fields[.contentType] == nil { fields[.contentType] = "text/plain" }
+    let hasContent = status != 204 && status != 304 && request.method != .head
+    let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
+    return TransportResponse(
+      head: HTTPResponse(status: .init(code: status), headerFields: fields),
+      body: MessageBody(Array(body.utf8)))
+  }
+
+  /// A text unique to the scenario, of 36 bytes: some scenarios state the length of the suite's own, a UUID.
+  static func defaultBody(_ scenario: Scenario) -> String {
+    let hash = scenario.id.utf8.reduce(into: UInt64(0xcbf2_9ce4_8422_2325)) {
+      $0 = ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    let text = "\(String(hash, radix: 16)) \(scenario.id)"
+    return String(text.prefix(36)).padding(toLength: 36, withPad: ".", startingAt: 0)
+  }
+
+  private func status(of step: Step, _ request: HTTPRequest, _ previous: Record?) -> Int {
+    let chosen = step.list("response_status").first?.integer.map { Int($0) } ?? 200
+    guard step.text("expected_type")?.hasSuffix("validated") == true else { return chosen }
+    if let since = request.headerFields[.ifModifiedSince],
+      since == previous?.responseFields[.lastModified]
+    {
+      return 304
+    }
+    if let tags = request.headerFields[.ifNoneMatch], tags == previous?.responseFields[.eTag] { return 304 }
+    return 999
+  }
+
+  static func value(
+    of specification: FieldSpecification, step: Step, now: Timestamp, baseURL: String
+  ) -> String {
+    let name = specification.name.lowercased()
+    if let offset = specification.value.integer {
+      guard dateFields.contains(name) else { return String(offset) }
+      let date = HTTPDate(now.advanced(bySeconds: offset))
+      let isRFC850 = step.list("rfc850date").contains { $0.text?.lowercased() == name }
+      return isRFC850 ? date.rfc850 : date.imfFixdate
+    }
+    let text = specification.value.text ?? ""
+    if step.flag("magic_locations"), name == "location" || name == "content-location" {
+      return text.isEmpty ? baseURL : "\(baseURL)/\(text)"
+    }
+    return text
+  }
+
+  static let dateFields: Set<String> = [
+    "date", "expires", "last-modified", "if-modified-since", "if-unmodified-since",
+  ]
+}
+
+/// A clock that moves only when the runner moves it.
+final class VirtualClock: CacheClock {
+  private let time: Mutex<Timestamp>
+
+  init(_ time: Timestamp) {
+    self.time = Mutex(time)
+  }
+
+  var now: Timestamp { time.withLock { $0 } }
+
+  func advance(seconds: Int64) {
+    time.withLock { $0 = $0.advanced(bySeconds: seconds) }
+  }
+}
+
+extension HTTPFields {
+  subscript(named name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
+
+  mutating func append(named name: String, _ value: String) {
+    if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+  }
+}
+
+extension HTTPDate {
+  /// `Sunday, 06-Nov-94 08:49:37 GMT`: the obsolete format of RFC 850, which caches must still read.
+  var rfc850: String {
+    let days = [
+      "Sun": "Sunday", "Mon": "Monday", "Tue": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
+      "Fri": "Friday", "Sat": "Saturday",
+    ]
+    let parts = imfFixdate.split(separator: " ")
+    let weekday = String(parts[0].dropLast())
+    return "\(days[weekday] ?? weekday), \(parts[1])-\(parts[2])-\(parts[3].suffix(2)) \(parts[4]) GMT"
+  }
+}

@@ -1,0 +1,104 @@
+extension CacheStore {
+  /// Whether a body of this size is to be streamed to a file of its own.
+  func mustStream(_ entry: NewEntry, bodyCount: Int) -> Bool {
+    guard let disk, entry.tiers.contains(.disk) else { return false }
+    return bodyCount > disk.options.largeBodyThreshold
+  }
+
+  /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.
+  func sizeObjection(to entry: NewEntry, bodyCount: Int) -> RefusalReason? {
+    let hasMemory = entry.tiers.contains(.memory) && memory.limit > 0
+    let hasDisk = entry.tiers.contains(.disk) && disk != nil
+    guard hasMemory || hasDisk else { return .noTier }
+    let head = entry.key.bytes.count + entry.metadata.count
+    let capacity = max(hasMemory ? memory.limit : 0, hasDisk ? disk?.maximumEntrySize ?? 0 : 0)
+    guard bodyCount <= min(capacity, configuration.maximumEntrySize ?? .max) - head,
+      head <= Configuration.maximumHeadSize
+    else { return .tooLarge }
+    return nil
+  }
+
+  /// Makes an entry visible: on disk, then in memory, in the order that the essay on ``CacheStore`` explains.
+  ///
+  /// - Parameter file: the body, when it was streamed; it belongs to the disk tier, or is gone, afterwards.
+  func publish(_ entry: NewEntry, file: inout BodyFileWriter?, token: RemovalToken?) -> InsertOutcome {
+    guard isOpen else {
+      file?.discard()
+      file = nil
+      return .refused(.closed)
+    }
+    let hash = hasher.hash(entry.key)
+    let id = takeID()
+    let objection = { () -> RefusalReason? in
+      guard self.isOpen else { return .closed }
+      guard let token, !self.removals.isCurrent(token.moment, for: hash) else { return nil }
+      return .removedSince
+    }
+    let wasStreamed = file != nil
+    var moment: StripedCounters.Moment?
+    var isOnlyOnDisk = true
+    var refusal: RefusalReason?
+    var isStored = false
+    if let disk {
+      if entry.tiers.contains(.disk) {
+        switch disk.insert(entry, id: id, hash: hash, file: &file, objection: objection) {
+        case .stored(let after, let isOnly):
+          moment = after
+          isOnlyOnDisk = isOnly
+          isStored = true
+        case .refused(let reason):
+          if reason == .removedSince || reason == .superseded || reason == .closed { return .refused(reason) }
+          refusal = reason
+          moment = changes.moment(for: hash)
+          isOnlyOnDisk = false
+        }
+      } else {
+        let (after, isOnly) = disk.yield(hash: hash, variant: entry.variant.rawValue)
+        moment = after
+        isOnlyOnDisk = isOnly
+      }
+    }
+
+    let isForMemory = entry.tiers.contains(.memory) && !wasStreamed
+    let reason =
+      isForMemory ? placeInMemory(entry, id: id, hash: hash, after: moment, isOnlyOnDisk, objection) : .noTier
+    if reason == nil {
+      isStored = true
+    } else {
+      // What memory has of this variant is older now, and it may no longer have all variants.
+      memory.remove(entry.key, hash: hash, variant: entry.variant, olderThan: id)
+      memory.markIncomplete(entry.key, hash: hash)
+    }
+    if isStored { return .stored(EntryID(rawValue: id)) }
+    return .refused(refusal ?? reason ?? .noTier)
+  }
+
+  private func placeInMemory(
+    _ entry: NewEntry, id: UInt64, hash: UInt64, after moment: StripedCounters.Moment?, _ isOnlyOnDisk: Bool,
+    _ objection: () -> RefusalReason?
+  ) -> RefusalReason? {
+    var slot = MemorySlot()
+    slot.entry = PackedEntry(key: entry.key.bytes, metadata: entry.metadata, body: entry.body)
+    slot.hash = hash
+    slot.variant = entry.variant
+    slot.id = id
+    slot.revision = id
+    slot.storedAt = entry.storedAt
+    return memory.place(
+      slot, key: entry.key,
+      isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
+      objection: {
+        if let reason = objection() { return reason }
+        // Another change of the key since it was published on disk: memory may have had, and evicted, a newer one.
+        guard let moment, !changes.isCurrent(moment, for: hash) else { return nil }
+        return .superseded
+      })
+  }
+
+  func count(_ outcome: InsertOutcome) {
+    switch outcome {
+    case .stored: counters.inserts.increment()
+    case .refused: counters.refusals.increment()
+    }
+  }
+}

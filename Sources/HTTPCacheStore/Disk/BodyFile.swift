@@ -1,0 +1,136 @@
+import Synchronization
+import SystemPackage
+
+/// Writes a large body to a file of its own as it arrives, in 64 KiB of memory.
+struct BodyFileWriter: Sendable {
+  let number: UInt64
+  private let tier: DiskTier
+  private let file: any File
+  private var chunk: [UInt8] = []
+  private var table: [UInt8] = []
+  private(set) var count = 0
+  private var fileCount = 0
+  /// The bytes reserved in the tier.
+  private(set) var reserved = 0
+
+  init(tier: DiskTier) throws(AppendFailure) {
+    self.tier = tier
+    (number, file) = try tier.createBodyFile()
+    chunk.reserveCapacity(DiskFormat.bodyChunkSize)
+  }
+
+  mutating func append(_ bytes: ArraySlice<UInt8>) throws(AppendFailure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let part = rest.prefix(DiskFormat.bodyChunkSize - chunk.count)
+      chunk += part
+      rest = rest[part.endIndex...]
+      if chunk.count == DiskFormat.bodyChunkSize { try writeChunk() }
+    }
+  }
+
+  private mutating func writeChunk() throws(AppendFailure) {
+    table += DiskFormat.littleEndianBytes(tier.hasher.checksum(chunk))
+    count += chunk.count
+    try write(chunk)
+    chunk.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func write(_ bytes: [UInt8]) throws(AppendFailure) {
+    guard tier.reserveBody(bytes.count) else { throw .noRoom }
+    reserved += bytes.count
+    do throws(FileFailure) {
+      try file.write(bytes, at: fileCount)
+    } catch {
+      tier.counters.ioErrors.increment()
+      throw .inputOutput
+    }
+    fileCount += bytes.count
+  }
+
+  /// Writes what is left and the table of checksums; gives the table's checksum.
+  mutating func finish() throws(AppendFailure) -> UInt64 {
+    if !chunk.isEmpty { try writeChunk() }
+    try write(table)
+    return tier.hasher.checksum(table)
+  }
+
+  /// The file is an entry's now.
+  func keep() {
+    tier.endReservation(reserved)
+  }
+
+  /// Removes the file.
+  func discard() {
+    tier.discardBodyFile(number, reserved: reserved)
+  }
+}
+
+/// Reads a large body, verifying every chunk before any byte of it is handed out.
+///
+/// It holds the file open: the body stays readable when the entry is removed and the file unlinked.
+final class BodyFileReader: BodyReading {
+  /// What one read gives at most.
+  private static let maximumRead = 1 << 20
+
+  let count: Int
+  private let file: any File
+  private let checksum: UInt64
+  private let tier: DiskTier
+  private let candidate: DiskTier.Candidate
+  /// The checksums of the chunks, read when the first is needed.
+  private let table = Mutex<[UInt64]?>(nil)
+
+  init(file: any File, count: Int, checksum: UInt64, tier: DiskTier, candidate: DiskTier.Candidate) {
+    self.file = file
+    self.count = count
+    self.checksum = checksum
+    self.tier = tier
+    self.candidate = candidate
+  }
+
+  func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
+    let size = DiskFormat.bodyChunkSize
+    let checksums = try checksums()
+    let end = offset + min(maximumCount, Self.maximumRead, count - offset)
+    let firstChunk = offset / size
+    let start = firstChunk * size
+    let bytes = try readFile(min(count, (end + size - 1) / size * size) - start, at: start)
+    var position = 0
+    for chunk in firstChunk..<(end + size - 1) / size {
+      let next = min(position + size, bytes.count)
+      guard tier.hasher.checksum(bytes[position..<next]) == checksums[chunk] else {
+        throw corrupt("the checksum of bytes \(chunk * size)..<\(chunk * size + next - position) is wrong")
+      }
+      position = next
+    }
+    return bytes[offset - start..<end - start]
+  }
+
+  private func checksums() throws(StoreError) -> [UInt64] {
+    if let known = table.withLock({ $0 }) { return known }
+    let bytes = try readFile(DiskFormat.bodyFileSize(count) - count, at: count)
+    guard tier.hasher.checksum(bytes) == checksum else { throw corrupt("its table of checksums is wrong") }
+    let words = DiskFormat.words(bytes)
+    table.withLock { $0 = words }
+    return words
+  }
+
+  private func readFile(_ count: Int, at offset: Int) throws(StoreError) -> [UInt8] {
+    do throws(FileFailure) {
+      if let bytes = try file.read(count, at: offset) { return bytes }
+    } catch {
+      tier.counters.ioErrors.increment()
+      _ = tier.dropUnreadable(candidate)
+      throw error.storeError
+    }
+    throw corrupt("it is shorter than its record says")
+  }
+
+  private func corrupt(_ what: String) -> StoreError {
+    // Counted even if the entry is gone by now: a reader met it.
+    tier.counters.corruptRecords.increment()
+    _ = tier.dropUnreadable(candidate)
+    return StoreError(.corrupt(what: what, path: file.path))
+  }
+}

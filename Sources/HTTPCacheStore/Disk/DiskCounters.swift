@@ -1,0 +1,17 @@
+import Synchronization
+
+/// What happened to the disk tier, counted.
+final class DiskCounters: Sendable {
+  let evictions = Atomic<Int>(0)
+  let carries = Atomic<Int>(0)
+  let corruptRecords = Atomic<Int>(0)
+  let ioErrors = Atomic<Int>(0)
+}
+
+extension Atomic<Int> {
+  func increment(by count: Int = 1) {
+    add(count, ordering: .relaxed)
+  }
+
+  var value: Int { load(ordering: .relaxed) }
+}

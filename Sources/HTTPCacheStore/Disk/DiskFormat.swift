@@ -1,0 +1,82 @@
+import SystemPackage
+
+/// The names, sizes and versions of the format, which `Format.md` describes.
+enum DiskFormat {
+  static let version: UInt32 = 1
+  static let magic: UInt64 = 0x4548_4341_4350_5448  // "HTPCACHE"
+  static let segmentMagic: UInt64 = 0x474F_4C48_4341_4348  // "HCACHLOG"
+  static let formatFileSize = 32
+  static let segmentHeaderSize = 32
+  static let minimumSegmentSize = 64 * 1024
+  static let maximumSegmentSize = 1 << 30
+  static let bodyChunkSize = 64 * 1024
+
+  static let lockName = "lock"
+  static let formatName = "format"
+
+  static func segmentName(_ number: UInt32) -> String { "segment-" + hexadecimal(UInt64(number)) }
+  static func bodyName(_ number: UInt64) -> String { "body-" + hexadecimal(number) }
+
+  static func segmentNumber(_ name: String) -> UInt32? {
+    number(name, prefix: "segment-").flatMap(UInt32.init(exactly:))
+  }
+  static func bodyNumber(_ name: String) -> UInt64? { number(name, prefix: "body-") }
+
+  private static func hexadecimal(_ number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  private static func number(_ name: String, prefix: String) -> UInt64? {
+    guard name.hasPrefix(prefix), name.utf8.count == prefix.utf8.count + 16 else { return nil }
+    return UInt64(name.dropFirst(prefix.count), radix: 16)
+  }
+
+  /// The bytes that a body of this length occupies in a file of its own, its chunks' checksums included.
+  static func bodyFileSize(_ bodyCount: Int) -> Int {
+    bodyCount + (bodyCount + bodyChunkSize - 1) / bodyChunkSize * 8
+  }
+
+  static func formatFile(seed: UInt64) -> [UInt8] {
+    sealed([magic, UInt64(version), seed], hasher: KeyHasher(seed: 0))
+  }
+
+  /// The seed in a format file.
+  static func seed(in bytes: [UInt8], path: FilePath) throws(StoreError) -> UInt64 {
+    let words = words(bytes)
+    guard words.count == 4, words[0] == magic else {
+      throw StoreError(.corrupt(what: "it does not begin as a cache's format file", path: path))
+    }
+    let found = UInt32(truncatingIfNeeded: words[1])
+    // The version before the checksum: another version may well check itself otherwise.
+    guard found == version else {
+      throw StoreError(.unknownFormat(found: found, supported: version, path: path))
+    }
+    guard bytes == formatFile(seed: words[2]) else {
+      throw StoreError(.corrupt(what: "its checksum is wrong", path: path))
+    }
+    return words[2]
+  }
+
+  static func segmentHeader(_ number: UInt32, hasher: KeyHasher) -> [UInt8] {
+    sealed([segmentMagic, UInt64(version), UInt64(number)], hasher: hasher)
+  }
+
+  /// Words, little-endian, and their checksum behind them.
+  private static func sealed(_ words: [UInt64], hasher: KeyHasher) -> [UInt8] {
+    let bytes = words.flatMap { littleEndianBytes($0) }
+    return bytes + littleEndianBytes(hasher.checksum(bytes))
+  }
+
+  static func littleEndianBytes(_ word: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
+  }
+
+  static func words(_ bytes: [UInt8]) -> [UInt64] {
+    bytes.withUnsafeBytes { buffer in
+      (0..<buffer.count / 8).map { index in
+        UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+      }
+    }
+  }
+}

@@ -1,0 +1,46 @@
+extension DiskTier {
+  /// The most bytes that key, metadata and body of an entry may have together.
+  var maximumEntrySize: Int {
+    max(0, capacity - options.segmentSize)
+  }
+
+  /// Inserts an entry whose body is in memory, or was streamed.
+  ///
+  /// - Parameter file: the streamed body; it is the tier's, or gone, afterwards.
+  func insert(
+    _ entry: NewEntry, id: UInt64, hash: UInt64, file: inout BodyFileWriter?, objection: () -> RefusalReason?
+  ) -> Outcome {
+    var header = RecordHeader(
+      kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: id,
+      storedAt: entry.storedAt)
+    do throws(AppendFailure) {
+      if file == nil, entry.body.count > options.largeBodyThreshold {
+        file = try BodyFileWriter(tier: self)
+        try file?.append(entry.body[...])
+      }
+      if let checksum = try file?.finish(), let file {
+        header.kind = .entryWithBodyFile
+        header.bodyFile = file.number
+        header.bodyCount = file.count
+        header.bodyChecksum = checksum
+      }
+    } catch {
+      file?.discard()
+      file = nil
+      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+      return .refused(error.reason)
+    }
+    let record = Record.encode(
+      &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
+      inlineBody: header.kind == .entry ? entry.body[...] : nil, hasher: hasher)
+    var outcome = Outcome.refused(.tooLarge)
+    if record.count <= options.segmentSize - DiskFormat.segmentHeaderSize {
+      outcome = insert(header, record: record, objection: objection)
+    } else {
+      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+    }
+    if case .stored = outcome { file?.keep() } else { file?.discard() }
+    file = nil
+    return outcome
+  }
+}

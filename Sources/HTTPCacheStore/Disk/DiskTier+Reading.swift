@@ -1,0 +1,130 @@
+import Synchronization
+import SystemPackage
+
+extension DiskTier {
+  /// An entry that the index knows, and the open files to read it from.
+  struct Candidate: Sendable {
+    let hash: UInt64
+    let variant: UInt64
+    let id: UInt64
+    let location: RecordLocation
+    let file: any File
+    let update: (location: RecordLocation, file: any File)?
+  }
+
+  /// What reading a candidate came to.
+  enum Found: Sendable {
+    /// The entry; what memory may keep of it, unless its body stays in a file.
+    case entry(StoredEntry, forMemory: MemorySlot?)
+    /// Another key has the same hash.
+    case otherKey
+    /// It was lost: removed meanwhile, or it could not be read and has been dropped.
+    case lost
+  }
+
+  /// The entries on disk under a hash; each counts as hit.
+  func candidates(for hash: UInt64) -> [Candidate] {
+    catalog.withLock { catalog in
+      catalog.index.slots(for: hash).compactMap { slot in
+        let entry = catalog.index[slot]
+        guard let file = catalog.files[entry.location.segment] else { return nil }
+        if !entry.isHit { catalog.index[slot].isHit = true }
+        var update: (RecordLocation, any File)?
+        if entry.hasUpdate, let location = catalog.index.updates[entry.id]?.location,
+          let file = catalog.files[location.segment]
+        {
+          update = (location, file)
+        }
+        return Candidate(
+          hash: hash, variant: entry.variant, id: entry.id, location: entry.location, file: file,
+          update: update)
+      }
+    }
+  }
+
+  /// Reads a candidate and verifies all of it: one read, or two when its metadata was updated.
+  func read(_ candidate: Candidate, key: StoreKey) -> Found {
+    do throws(FileFailure) {
+      guard
+        let record = try candidate.file.read(
+          Int(candidate.location.count), at: Int(candidate.location.offset)),
+        let header = Record.verifiedHeader(record, hasher: hasher),
+        header.id == candidate.id, header.hash == candidate.hash, header.variant == candidate.variant
+      else { return corrupt(candidate) }
+      guard record.matches(key.bytes, at: RecordHeader.size, count: header.keyCount) else { return .otherKey }
+      guard
+        header.kind == .entryWithBodyFile || hasher.checksum(record[header.bodyRange]) == header.bodyChecksum
+      else { return corrupt(candidate) }
+
+      var newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
+      if let update = candidate.update {
+        guard let record = try update.file.read(Int(update.location.count), at: Int(update.location.offset)),
+          let header = Record.verifiedHeader(record, hasher: hasher),
+          header.kind == .metadata, header.id == candidate.id
+        else { return corrupt(candidate) }
+        newer = (header, record[header.metadataRange])
+      }
+      return try assemble(candidate, header: header, record: record, newer: newer)
+    } catch {
+      counters.ioErrors.increment()
+      _ = dropUnreadable(candidate)
+      return .lost
+    }
+  }
+
+  private func assemble(
+    _ candidate: Candidate, header: RecordHeader, record: [UInt8],
+    newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
+  ) throws(FileFailure) -> Found {
+    let metadata = newer?.metadata ?? record[header.metadataRange]
+    let storedAt = newer?.header.storedAt ?? header.storedAt
+    let body: StoredBody
+    var slot: MemorySlot?
+    if header.kind == .entryWithBodyFile {
+      let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
+      do throws(FileFailure) {
+        let file = try files.open(path, creating: false)
+        guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
+        body = StoredBody(
+          BodyFileReader(
+            file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self,
+            candidate: candidate))
+      } catch {
+        // Gone because the entry was removed after the index was asked: no failure.
+        if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }
+        throw error
+      }
+    } else {
+      body = StoredBody(record[header.bodyRange])
+      var new = MemorySlot()
+      if newer == nil {
+        new.entry = PackedEntry(
+          record: record, keyOffset: RecordHeader.size, keyCount: header.keyCount,
+          metadataCount: header.metadataCount, bodyCount: header.bodyCount)
+      } else {
+        let key = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
+        new.entry = PackedEntry(key: key, metadata: metadata, body: record[header.bodyRange])
+      }
+      new.hash = header.hash
+      new.variant = VariantID(rawValue: header.variant)
+      new.id = header.id
+      new.revision = newer?.header.revision ?? header.revision
+      new.storedAt = storedAt
+      slot = new
+    }
+    let entry = StoredEntry(
+      id: EntryID(rawValue: header.id), variant: VariantID(rawValue: header.variant), storedAt: storedAt,
+      metadata: metadata, body: body, tier: .disk)
+    return .entry(entry, forMemory: slot)
+  }
+
+  private func corrupt(_ candidate: Candidate) -> Found {
+    if dropUnreadable(candidate) { counters.corruptRecords.increment() }
+    return .lost
+  }
+
+  /// Drops what a candidate points to, unless that has changed.
+  func dropUnreadable(_ candidate: Candidate) -> Bool {
+    dropUnreadable(hash: candidate.hash, id: candidate.id, location: candidate.location)
+  }
+}

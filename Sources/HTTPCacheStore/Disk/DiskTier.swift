@@ -1,0 +1,215 @@
+import Synchronization
+import SystemPackage
+
+/// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.
+///
+/// Two locks, taken in this order. `log` orders everything that writes, and is held while it writes. `catalog` guards
+/// the index and is held for no I/O, so that finding an entry waits for no write; what is found is read without any
+/// lock, through a file that stays open as long as somebody reads it, reclaimed or not. A removal that must reach the
+/// disk itself syncs under a third, `syncing`, after it has let go of `log`.
+final class DiskTier: Sendable {
+  struct Options: Sendable {
+    var segmentSize: Int
+    var largeBodyThreshold: Int
+    var maximumVariants: Int
+    var syncRemovals: Bool
+  }
+
+  let directory: FilePath
+  let files: any FileSystem
+  let hasher: KeyHasher
+  let options: Options
+  let sequence: SequenceNumbers
+  let changes: StripedCounters
+  let counters: DiskCounters
+  let log: Mutex<Log>
+  let catalog: Mutex<Catalog>
+  private let syncing = Mutex(())
+  /// `Log.used` and `Log.capacity`, to be read without waiting for a write.
+  private let shownBytes: Atomic<Int>
+  private let shownCapacity: Atomic<Int>
+
+  init(
+    directory: FilePath, files: any FileSystem, options: Options, changes: StripedCounters,
+    opened: DiskOpening.Result
+  ) {
+    self.directory = directory
+    self.files = files
+    self.options = options
+    self.changes = changes
+    hasher = opened.hasher
+    sequence = SequenceNumbers(after: opened.lastSequence)
+    counters = opened.counters
+    log = Mutex(opened.log)
+    catalog = Mutex(opened.catalog)
+    shownBytes = Atomic(opened.log.used)
+    shownCapacity = Atomic(opened.log.capacity)
+    // The capacity may be lower than the last time.
+    withLog { log in _ = makeRoom(0, log: &log) }
+  }
+
+  /// Runs under the log's lock, and then shows how much is used.
+  func withLog<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
+    log.withLock { log in
+      defer { shownBytes.store(log.used, ordering: .relaxed) }
+      return body(&log)
+    }
+  }
+
+  // MARK: Adding
+
+  enum Outcome: Sendable {
+    /// Visible on disk; the moment is the one just after. Whether the key has no other variant on disk.
+    case stored(StripedCounters.Moment, isOnlyVariant: Bool)
+    case refused(RefusalReason)
+  }
+
+  /// Appends an entry and makes it visible.
+  ///
+  /// - Parameters:
+  ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
+  ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
+  func insert(_ header: RecordHeader, record: [UInt8], objection: () -> RefusalReason?) -> Outcome {
+    withLog { log in
+      guard !log.isClosed else { return .refused(.closed) }
+      if let reason = objection() { return .refused(reason) }
+      let present = catalog.withLock { catalog in
+        catalog.index.slots(for: header.hash).map { catalog.index[$0] }
+      }
+      if let old = present.first(where: { $0.variant == header.variant }) {
+        guard old.id < header.id else { return .refused(.superseded) }
+      } else if present.count >= options.maximumVariants, let oldest = present.min(by: { $0.id < $1.id }) {
+        forget(hash: header.hash, variant: oldest.variant, log: &log)
+        counters.evictions.increment()
+      }
+      if catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
+        _ = reclaimOldest(carrying: false, log: &log)
+      }
+      let location: RecordLocation
+      do throws(AppendFailure) {
+        location = try append(record, log: &log)
+      } catch {
+        forget(hash: header.hash, variant: header.variant, log: &log)
+        changes.advance(for: header.hash)
+        return .refused(error.reason)
+      }
+      let isOnly = publish(header, at: location, log: &log)
+      changes.advance(for: header.hash)
+      return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
+    }
+  }
+
+  private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {
+    var entry = DiskIndexEntry(
+      hash: header.hash, variant: header.variant, id: header.id, location: location, storedAt: header.storedAt
+    )
+    let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
+    entry.hasBodyFile = bodyFileSize > 0
+    let (orphan, slot, isOnly) = catalog.withLock { catalog in
+      let old = catalog.index.slot(for: header.hash, variant: header.variant)
+      let orphan = old.flatMap { catalog.index.remove($0) }
+      let slot = catalog.index.insert(entry)
+      if bodyFileSize > 0 { catalog.index.bodyFiles[header.id] = (header.bodyFile, bodyFileSize) }
+      return (orphan, slot, catalog.index.slots(for: header.hash).count == 1)
+    }
+    let last = log.segments.count - 1
+    log.segments[last].slots.append(slot)
+    log.segments[last].bodyFileBytes += bodyFileSize
+    if let orphan { removeBodyFile(orphan, log: &log) }
+    return isOnly
+  }
+
+  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it.
+  func updateMetadata(of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64)
+    -> Bool
+  {
+    withLog { log in
+      guard !log.isClosed, let slot = currentSlot(hash: hash, id: id) else { return false }
+      let (variant, known) = catalog.withLock {
+        ($0.index[slot].variant, $0.index.updates[id]?.revision ?? id)
+      }
+      guard known < revision else { return true }
+      var header = RecordHeader(
+        kind: .metadata, hash: hash, variant: variant, id: id, revision: revision, storedAt: storedAt)
+      let record = Record.encode(&header, metadata: metadata[...], hasher: hasher)
+      guard let location = try? append(record, log: &log),
+        // Making room may have reclaimed the entry itself.
+        let slot = currentSlot(hash: hash, id: id)
+      else { return false }
+      catalog.withLock { catalog in
+        catalog.index.updates[id] = (location, revision)
+        catalog.index[slot].hasUpdate = true
+        catalog.index[slot].storedSeconds = DiskIndexEntry.seconds(storedAt)
+      }
+      changes.advance(for: hash)
+      return true
+    }
+  }
+
+  func currentSlot(hash: UInt64, id: UInt64) -> UInt32? {
+    catalog.withLock { catalog in
+      catalog.index.slots(for: hash).first { catalog.index[$0].id == id }
+    }
+  }
+
+  // MARK: Size
+
+  var bytes: Int { shownBytes.load(ordering: .relaxed) }
+  var capacity: Int { shownCapacity.load(ordering: .relaxed) }
+  var count: Int { catalog.withLock { $0.index.count } }
+
+  func setCapacity(_ bytes: Int) {
+    withLog { log in
+      // A lower capacity is shown only once it is kept.
+      if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
+      log.capacity = bytes
+      _ = makeRoom(0, log: &log)
+      shownBytes.store(log.used, ordering: .releasing)
+      shownCapacity.store(bytes, ordering: .releasing)
+    }
+  }
+
+  // MARK: Syncing and closing
+
+  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
+  ///
+  /// Whoever comes while another syncs waits for it: what it relies on may be just what the other is syncing.
+  ///
+  /// - Parameter onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
+  @discardableResult
+  func sync(onlyRemovals: Bool = false) -> Bool {
+    syncing.withLock { _ in
+      let (dirty, needsNames) = withLog { log -> ([any File], Bool) in
+        guard !onlyRemovals || log.needsSync else { return ([], false) }
+        var needsNames = log.needsSync
+        var dirty: [any File] = []
+        for index in log.segments.indices where log.segments[index].isDirty {
+          dirty.append(log.segments[index].file)
+          needsNames = needsNames || log.segments[index].isNew
+          log.segments[index].isDirty = false
+          log.segments[index].isNew = false
+        }
+        log.needsSync = false
+        return (dirty, needsNames)
+      }
+      do throws(FileFailure) {
+        for file in dirty { try file.sync() }
+        if needsNames { try files.syncDirectory(directory) }
+        return true
+      } catch {
+        counters.ioErrors.increment()
+        return false
+      }
+    }
+  }
+
+  func close() {
+    sync()
+    withLog { log in
+      log.isClosed = true
+      log.segments = []
+      log.lockFile = nil
+      catalog.withLock { $0 = Catalog() }
+    }
+  }
+}

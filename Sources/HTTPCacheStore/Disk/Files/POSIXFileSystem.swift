@@ -1,0 +1,155 @@
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The file system of the machine.
+struct POSIXFileSystem: FileSystem {
+  static var currentProcess: Int32 { getpid() }
+
+  func createDirectory(_ path: FilePath) throws(FileFailure) {
+    let failed = path.withPlatformString { mkdir($0, 0o700) } != 0
+    guard failed else { return }
+    guard errno == EEXIST else {
+      throw FileFailure(operation: "create directory", path: path, errno: errno)
+    }
+    // One that was there may be open to others.
+    guard path.withPlatformString({ chmod($0, 0o700) }) == 0 else {
+      throw FileFailure(operation: "make private", path: path, errno: errno)
+    }
+  }
+
+  func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
+    do {
+      var options: FileDescriptor.OpenOptions = [.closeOnExec, .noFollow]
+      if creating { options.insert(.create) }
+      let descriptor = try FileDescriptor.open(
+        path, .readWrite, options: options, permissions: [.ownerReadWrite])
+      return POSIXFile(descriptor: descriptor, path: path)
+    } catch {
+      throw FileFailure(operation: creating ? "create" : "open", path: path, error)
+    }
+  }
+
+  func list(_ directory: FilePath) throws(FileFailure) -> [String] {
+    guard let stream = directory.withPlatformString({ opendir($0) }) else {
+      throw FileFailure(operation: "list", path: directory, errno: errno)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else { break }
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    guard errno == 0 else { throw FileFailure(operation: "list", path: directory, errno: errno) }
+    return names
+  }
+
+  func unlink(_ path: FilePath) throws(FileFailure) {
+    guard path.withPlatformString({ systemUnlink($0) }) != 0 else { return }
+    // What is gone already is as good as unlinked.
+    guard errno != ENOENT else { return }
+    throw FileFailure(operation: "remove", path: path, errno: errno)
+  }
+
+  func syncDirectory(_ path: FilePath) throws(FileFailure) {
+    do {
+      let descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .directory])
+      defer { try? descriptor.close() }
+      guard fsync(descriptor.rawValue) == 0 else {
+        throw Errno(rawValue: errno)
+      }
+    } catch {
+      throw FileFailure(operation: "sync", path: path, error)
+    }
+  }
+}
+
+/// A file of the machine's file system.
+private final class POSIXFile: File {
+  let path: FilePath
+  private let descriptor: FileDescriptor
+
+  init(descriptor: FileDescriptor, path: FilePath) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  deinit {
+    try? descriptor.close()
+  }
+
+  func size() throws(FileFailure) -> Int {
+    do {
+      return Int(try descriptor.seek(offset: 0, from: .end))
+    } catch {
+      throw FileFailure(operation: "measure", path: path, error)
+    }
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+    var done = 0
+    do {
+      while done < buffer.count {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+        let count = try descriptor.read(fromAbsoluteOffset: Int64(offset + done), into: rest)
+        if count == 0 { break }
+        done += count
+      }
+    } catch {
+      throw FileFailure(operation: "read", path: path, error)
+    }
+    return done
+  }
+
+  func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
+    do {
+      _ = try descriptor.writeAll(toAbsoluteOffset: Int64(offset), buffer)
+    } catch {
+      throw FileFailure(operation: "write", path: path, error)
+    }
+  }
+
+  func truncate(to size: Int) throws(FileFailure) {
+    guard ftruncate(descriptor.rawValue, off_t(size)) != 0 else { return }
+    throw FileFailure(operation: "truncate", path: path, errno: errno)
+  }
+
+  func sync() throws(FileFailure) {
+    #if canImport(Darwin)
+      // On Darwin fsync stops at the drive's cache.
+      let failed = fcntl(descriptor.rawValue, F_FULLFSYNC) == -1 && fsync(descriptor.rawValue) != 0
+    #else
+      let failed = fdatasync(descriptor.rawValue) != 0
+    #endif
+    if failed { throw FileFailure(operation: "sync", path: path, errno: errno) }
+  }
+
+  func tryLock() throws(FileFailure) -> Bool {
+    while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
+      if errno == EINTR { continue }
+      if errno == EWOULDBLOCK { return false }
+      throw FileFailure(operation: "lock", path: path, errno: errno)
+    }
+    return true
+  }
+}
+
+extension FileFailure {
+  fileprivate init(operation: String, path: FilePath, _ error: any Error) {
+    let errno = (error as? Errno)?.rawValue ?? EIO
+    self.init(operation: operation, path: path, errno: errno)
+  }
+}
+
+// Within the type, the method's name hides the function's.
+private func systemUnlink(_ path: UnsafePointer<CInterop.PlatformChar>) -> Int32 { unlink(path) }

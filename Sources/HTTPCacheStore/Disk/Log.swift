@@ -1,0 +1,66 @@
+/// The log as its writers see it; everything here happens under its lock.
+struct Log: Sendable {
+  /// One file of the log.
+  struct Segment: Sendable {
+    let number: UInt32
+    let file: any File
+    /// The bytes of the file.
+    var count: Int
+    /// The bytes of body files that its records name. They count when the segment is sealed: a segment is the unit of
+    /// reclaiming, and must not stand for much more than its share.
+    var bodyFileBytes = 0
+    /// The index slots of its entries, dead ones among them.
+    var slots: [UInt32] = []
+    /// No more records are added.
+    var isSealed = false
+    /// Written to since the last sync.
+    var isDirty = false
+    /// Its name has not been synced.
+    var isNew = false
+  }
+
+  /// Oldest first; only the last may be unsealed.
+  var segments: [Segment] = []
+  var nextNumber: UInt32 = 1
+  /// The bytes of all files in the directory, and what body files in the making have reserved.
+  var used = 0
+  /// What of that body files in the making have reserved; no reclaiming frees it.
+  var reserved = 0
+  var capacity: Int
+  /// Held open, and with it locked, until the store closes.
+  var lockFile: (any File)?
+  var isClosed = false
+  /// Key hashes whose entries were dropped without a trace in the log, because they could not be read: they may come
+  /// back at the next opening, so their removal must be logged even though the index does not know them.
+  var suspects: Set<UInt64> = []
+  /// There were too many of them.
+  var suspectsAll = false
+  /// Something was removed in a way that a loss of power would undo. The next acknowledged removal syncs it, as it may
+  /// rely on it.
+  var needsSync = false
+
+  mutating func suspect(_ hash: UInt64) {
+    if suspects.count >= 4096 { suspectsAll = true } else { suspects.insert(hash) }
+  }
+
+  func isSuspect(_ hash: UInt64) -> Bool { suspectsAll || suspects.contains(hash) }
+}
+
+/// The log as its readers see it; everything here happens under its lock, which is never held for I/O.
+struct Catalog: Sendable {
+  var index = DiskIndex()
+  var files: [UInt32: any File] = [:]
+}
+
+/// Why a record was not appended.
+enum AppendFailure: Error {
+  case noRoom
+  case inputOutput
+
+  var reason: RefusalReason {
+    switch self {
+    case .noRoom: .noRoom
+    case .inputOutput: .inputOutput
+    }
+  }
+}

@@ -1,0 +1,144 @@
+/// The fixed part of a record in the log: 96 bytes, described field by field in `Format.md`.
+struct RecordHeader: Equatable {
+  enum Kind: UInt8 {
+    /// An entry with its body in the record.
+    case entry = 1
+    /// An entry whose body is a file of its own.
+    case entryWithBodyFile = 2
+    /// New metadata for an entry earlier in the log.
+    case metadata = 3
+    /// Removes one variant of a key.
+    case removeVariant = 4
+    /// Removes every variant of a key.
+    case removeKey = 5
+    /// Removes what was stored at or after a time.
+    case clear = 6
+  }
+
+  static let size = 96
+  static let magic: UInt32 = 0x3152_4348  // "HCR1"
+
+  var kind: Kind
+  var hash: UInt64 = 0
+  var variant: UInt64 = 0
+  var id: UInt64
+  var revision: UInt64
+  var storedAt: Int64 = 0
+  var keyCount = 0
+  var metadataCount = 0
+  var bodyCount = 0
+  var bodyChecksum: UInt64 = 0
+  var bodyFile: UInt64 = 0
+  var headChecksum: UInt64 = 0
+
+  /// The bytes of the body that are in the record.
+  var inlineBodyCount: Int { kind == .entry ? bodyCount : 0 }
+
+  /// The record's length in the log, padding included.
+  var recordCount: Int {
+    (Self.size + keyCount + metadataCount + inlineBodyCount + 7) & ~7
+  }
+
+  var headRange: Range<Int> { Self.size..<Self.size + keyCount + metadataCount }
+  var metadataRange: Range<Int> { Self.size + keyCount..<Self.size + keyCount + metadataCount }
+  var bodyRange: Range<Int> {
+    let start = Self.size + keyCount + metadataCount
+    return start..<start + inlineBodyCount
+  }
+
+  // MARK: Coding
+
+  func encode(into bytes: UnsafeMutableRawBufferPointer, hasher: KeyHasher) {
+    func put<Value: FixedWidthInteger>(_ value: Value, _ offset: Int) {
+      bytes.storeBytes(of: value.littleEndian, toByteOffset: offset, as: Value.self)
+    }
+    put(Self.magic, 0)
+    put(UInt32(kind.rawValue), 4)
+    put(hash, 8)
+    put(variant, 16)
+    put(id, 24)
+    put(revision, 32)
+    put(storedAt, 40)
+    put(UInt32(keyCount), 48)
+    put(UInt32(metadataCount), 52)
+    put(UInt64(bodyCount), 56)
+    put(bodyChecksum, 64)
+    put(bodyFile, 72)
+    put(headChecksum, 80)
+    put(hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[..<88])), 88)
+  }
+
+  /// The header in the first bytes of a buffer; `nil` when its checksum is wrong or a field is out of range.
+  init?(_ bytes: UnsafeRawBufferPointer, hasher: KeyHasher) {
+    func get<Value: FixedWidthInteger>(_ offset: Int, _ type: Value.Type = Value.self) -> Value {
+      Value(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+    guard bytes.count >= Self.size, get(0) == Self.magic,
+      get(88) == hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[..<88])),
+      let kind = UInt8(exactly: get(4, UInt32.self)).flatMap(Kind.init(rawValue:)),
+      let bodyCount = Int(exactly: get(56, UInt64.self))
+    else { return nil }
+    self.kind = kind
+    hash = get(8)
+    variant = get(16)
+    id = get(24)
+    revision = get(32)
+    storedAt = get(40)
+    keyCount = Int(get(48, UInt32.self))
+    metadataCount = Int(get(52, UInt32.self))
+    self.bodyCount = bodyCount
+    bodyChecksum = get(64)
+    bodyFile = get(72)
+    headChecksum = get(80)
+    // No record is larger than a segment; sums of what is left cannot overflow.
+    guard inlineBodyCount <= DiskFormat.maximumSegmentSize else { return nil }
+  }
+
+  init(
+    kind: Kind, hash: UInt64 = 0, variant: UInt64 = 0, id: UInt64, revision: UInt64, storedAt: Int64 = 0
+  ) {
+    self.kind = kind
+    self.hash = hash
+    self.variant = variant
+    self.id = id
+    self.revision = revision
+    self.storedAt = storedAt
+  }
+}
+
+/// A record of the log with its bytes.
+enum Record {
+  /// The bytes of a record; completes the header's lengths and checksums.
+  static func encode(
+    _ header: inout RecordHeader, key: ArraySlice<UInt8> = [], metadata: ArraySlice<UInt8> = [],
+    inlineBody: ArraySlice<UInt8>? = nil, hasher: KeyHasher
+  ) -> [UInt8] {
+    header.keyCount = key.count
+    header.metadataCount = metadata.count
+    if let inlineBody {
+      header.bodyCount = inlineBody.count
+      header.bodyChecksum = hasher.checksum(inlineBody)
+    }
+    let count = header.recordCount
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      var index = buffer[RecordHeader.size...].initialize(fromContentsOf: key)
+      index = buffer[index...].initialize(fromContentsOf: metadata)
+      index = buffer[index...].initialize(fromContentsOf: inlineBody ?? [])
+      buffer[index..<count].initialize(repeating: 0)
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      header.headChecksum = hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[header.headRange]))
+      header.encode(into: bytes, hasher: hasher)
+      initialized = count
+    }
+  }
+
+  /// The header of a whole record whose header and head are as they were written; `nil` otherwise.
+  static func verifiedHeader(_ record: [UInt8], hasher: KeyHasher) -> RecordHeader? {
+    record.withUnsafeBytes { bytes -> RecordHeader? in
+      guard let header = RecordHeader(bytes, hasher: hasher), header.recordCount == bytes.count,
+        hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[header.headRange])) == header.headChecksum
+      else { return nil }
+      return header
+    }
+  }
+}

@@ -1,0 +1,309 @@
+import Synchronization
+
+/// The memory tier: shards by the key's hash, one budget over all of them.
+///
+/// Room is made in the own shard first, at the least recently used end, and in the others only when that is not enough;
+/// never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
+/// through the budget, so no other thread can take them away and no insert waits for another. What is evicted or
+/// replaced is freed after the lock.
+final class MemoryTier: Sendable {
+  /// Where an entry is placed, and on what condition.
+  enum Purpose: Equatable {
+    /// A new entry; it replaces the one of its variant unless that is newer.
+    case insert
+    /// New metadata; it replaces the entry with the same id unless that has newer metadata, and nothing otherwise.
+    case update
+  }
+
+  private let shards: [MemoryShard]
+  private let shardShift: UInt64
+  private let budget: ByteBudget
+  private let capacity: Mutex<Int>
+  private let maximumVariants: Int
+  private let hasDisk: Bool
+
+  init(capacity: Int, shardCount: Int?, maximumVariants: Int, hasDisk: Bool) {
+    let count = shardCount ?? Self.defaultShardCount(capacity: capacity)
+    shards = (0..<count).map { _ in MemoryShard() }
+    shardShift = UInt64(64 - count.trailingZeroBitCount)
+    budget = ByteBudget(limit: capacity)
+    self.capacity = Mutex(capacity)
+    self.maximumVariants = maximumVariants
+    self.hasDisk = hasDisk
+  }
+
+  /// A shard per MiB, at most 64: recency is kept per shard, so shards with few entries would cost hits.
+  static func defaultShardCount(capacity: Int) -> Int {
+    var count = 1
+    while count < 64, count * 2 <= capacity >> 20 { count *= 2 }
+    return count
+  }
+
+  @inline(__always)
+  private func shard(_ hash: UInt64) -> MemoryShard {
+    // A smart shift: with one shard it shifts everything out.
+    shards[Int(truncatingIfNeeded: hash >> shardShift)]
+  }
+
+  // MARK: Finding
+
+  /// The entries of a key in memory, each counted as used.
+  func entries(for key: StoreKey, hash: UInt64) -> ResidentLookup {
+    shard(hash).state.withLock { state in
+      guard let first = state.find(key, hash: hash) else {
+        return ResidentLookup(entries: StoredEntries(), isComplete: !hasDisk)
+      }
+      state.hits += 1
+      return ResidentLookup(entries: state.use(from: first), isComplete: !hasDisk || state.isComplete(first))
+    }
+  }
+
+  /// Records that memory holds all variants of a key, if it does hold these and nothing changed since.
+  func markComplete(_ key: StoreKey, hash: UInt64, ids: [UInt64], unless isStale: () -> Bool) {
+    shard(hash).state.withLock { state in
+      guard !isStale(), let first = state.find(key, hash: hash) else { return }
+      var held: Set<UInt64> = []
+      var slot = first
+      while slot != MemorySlot.none {
+        held.insert(state.slots[Int(slot)].id)
+        slot = state.slots[Int(slot)].nextVariant
+      }
+      if held.isSuperset(of: ids) { state.setComplete(first, true) }
+    }
+  }
+
+  /// Records that the store has variants of a key that memory does not hold.
+  func markIncomplete(_ key: StoreKey, hash: UInt64) {
+    shard(hash).state.withLock { state in
+      if let first = state.find(key, hash: hash) { state.setComplete(first, false) }
+    }
+  }
+
+  // MARK: Adding
+
+  /// Adds or replaces an entry.
+  ///
+  /// - Parameters:
+  ///   - new: the slot, with everything but its cost and its links.
+  ///   - isComplete: whether the store has no other variant; asked under the shard's lock when the key is new to memory.
+  ///   - objection: asked under the shard's lock, where a removal that came first has left its mark.
+  /// - Returns: why the entry was not placed, or `nil` when it was.
+  func place(
+    _ new: MemorySlot, key: StoreKey, purpose: Purpose = .insert, isComplete: () -> Bool = { false },
+    objection: () -> RefusalReason? = { nil }
+  ) -> RefusalReason? {
+    var new = new
+    new.cost = new.entry.cost
+    guard new.cost <= budget.limit else { return .tooLarge }
+    var room = Room(budget: budget)
+    // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
+    for _ in 0..<4 {
+      let result = attempt(
+        new, key: key, purpose: purpose, room: &room, isComplete: isComplete, objection: objection)
+      room.dropGarbage()
+      switch result {
+      case .placed:
+        room.close(keeping: new.cost)
+        return nil
+      case .refused(let reason):
+        room.close()
+        return reason
+      case .needsRoom:
+        evictElsewhere(than: new.hash, need: new.cost, room: &room)
+      }
+    }
+    room.close()
+    return .noRoom
+  }
+
+  private enum Attempt {
+    case placed
+    case refused(RefusalReason)
+    /// The shard is empty, and there is still no room.
+    case needsRoom
+  }
+
+  private func attempt(
+    _ slot: MemorySlot, key: StoreKey, purpose: Purpose, room: inout Room, isComplete: () -> Bool,
+    objection: () -> RefusalReason?
+  ) -> Attempt {
+    shard(slot.hash).state.withLock { state in
+      var new = slot
+      new.isComplete = false
+      if let reason = objection() { return .refused(reason) }
+      let first = state.find(key, hash: new.hash)
+      if let first, let found = state.find(new.variant, from: first) {
+        let old = state.slots[Int(found)]
+        guard Self.mayReplace(old, with: new, purpose: purpose) else { return .refused(.superseded) }
+        new.isComplete = state.isComplete(first)
+        room.hold(state.detach(found), cost: old.cost)
+        room.hasReplaced = true
+      } else if purpose == .update, !room.hasReplaced {
+        return .refused(.superseded)
+      } else if let first, state.variantCount(from: first) >= maximumVariants {
+        let (entry, cost) = state.evict(state.lastVariant(from: first))
+        room.hold(entry, cost: cost)
+      }
+      while !room.secure(new.cost) {
+        guard let (entry, cost) = state.evictOldest() else { return .needsRoom }
+        room.hold(entry, cost: cost)
+      }
+      if purpose == .insert { new.isComplete = isComplete() }
+      state.add(new, to: state.find(key, hash: new.hash))
+      return .placed
+    }
+  }
+
+  private static func mayReplace(_ old: MemorySlot, with new: MemorySlot, purpose: Purpose) -> Bool {
+    switch purpose {
+    case .insert: old.id < new.id
+    case .update: old.id == new.id && old.revision < new.revision
+    }
+  }
+
+  private func evictElsewhere(than hash: UInt64, need: Int, room: inout Room) {
+    let own = Int(truncatingIfNeeded: hash >> shardShift)
+    for step in 1..<max(shards.count, 1) where room.held < need {
+      shards[(own + step) & (shards.count - 1)].state.withLock { state in
+        while !room.secure(need), let (entry, cost) = state.evictOldest() {
+          room.hold(entry, cost: cost)
+        }
+      }
+      room.dropGarbage()
+    }
+  }
+
+  /// Replaces the metadata of the entry with this id. `false` when memory does not hold it.
+  func updateMetadata(
+    of id: UInt64, key: StoreKey, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64
+  ) -> Bool {
+    let old = shard(hash).state.withLock { state -> MemorySlot? in
+      guard let first = state.find(key, hash: hash) else { return nil }
+      var slot = first
+      while slot != MemorySlot.none, state.slots[Int(slot)].id != id {
+        slot = state.slots[Int(slot)].nextVariant
+      }
+      return slot == MemorySlot.none ? nil : state.slots[Int(slot)]
+    }
+    guard var new = old else { return false }
+    new.entry = new.entry.replacingMetadata(metadata)
+    new.storedAt = storedAt
+    new.revision = revision
+    new.nextVariant = MemorySlot.none
+    let refusal = place(new, key: key, purpose: .update)
+    if let refusal, refusal != .superseded { remove(key, hash: hash, variant: new.variant) }
+    return refusal == nil
+  }
+
+  // MARK: Removing
+
+  /// Removes one variant of a key, or all; of a variant only what is older than `id`, when given.
+  func remove(_ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max) {
+    var room = Room(budget: budget)
+    shard(hash).state.withLock { state in
+      guard let first = state.find(key, hash: hash) else { return }
+      var slot = first
+      while slot != MemorySlot.none {
+        let this = slot
+        slot = state.slots[Int(this)].nextVariant
+        let found = (variant: state.slots[Int(this)].variant, id: state.slots[Int(this)].id)
+        guard variant == nil || found.variant == variant, found.id < id else { continue }
+        let cost = state.slots[Int(this)].cost
+        room.hold(state.detach(this), cost: cost)
+      }
+    }
+    room.close()
+  }
+
+  func removeAll() {
+    for shard in shards {
+      var all = shard.state.withLock { $0.removeAll() }
+      // A free slot costs nothing: its cost went back when it was detached.
+      var bytes = 0
+      for slot in all where slot.id != 0 { bytes += slot.cost }
+      all = []
+      budget.release(bytes)
+    }
+  }
+
+  func removeAll(since time: Int64) {
+    for shard in shards {
+      var room = Room(budget: budget)
+      shard.state.withLock { state in
+        for index in state.slots.indices where state.slots[index].id != 0 {
+          guard state.slots[index].storedAt >= time else { continue }
+          let cost = state.slots[index].cost
+          room.hold(state.detach(Int32(index)), cost: cost)
+        }
+      }
+      room.close()
+    }
+  }
+
+  // MARK: Size
+
+  /// Changes the capacity and evicts, turn about, what is above it.
+  func setCapacity(_ bytes: Int) {
+    capacity.withLock { capacity in
+      // A lower capacity is shown only once it is kept.
+      if bytes > capacity { capacity = bytes }
+      budget.setLimit(bytes)
+      var isEmpty = false
+      while budget.excess > 0, !isEmpty {
+        isEmpty = true
+        for shard in shards where budget.excess > 0 {
+          var room = Room(budget: budget)
+          shard.state.withLock { state in
+            if let (entry, cost) = state.evictOldest() { room.hold(entry, cost: cost) }
+          }
+          isEmpty = isEmpty && room.held == 0
+          room.close()
+        }
+      }
+      capacity = bytes
+    }
+  }
+
+  var limit: Int { capacity.withLock { $0 } }
+  var bytes: Int { budget.used }
+  var count: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.count } } }
+  var hits: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.hits } } }
+  var evictions: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.evictions } } }
+}
+
+/// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
+private struct Room {
+  let budget: ByteBudget
+  private(set) var held = 0
+  private var garbage: [PackedEntry] = []
+  /// The entry to be replaced has been taken out.
+  var hasReplaced = false
+
+  init(budget: ByteBudget) {
+    self.budget = budget
+  }
+
+  mutating func hold(_ entry: PackedEntry, cost: Int) {
+    held += cost
+    garbage.append(entry)
+  }
+
+  /// Whether this much is held, after reserving what is missing.
+  mutating func secure(_ bytes: Int) -> Bool {
+    if held >= bytes { return true }
+    guard budget.reserve(bytes - held) else { return false }
+    held = bytes
+    return true
+  }
+
+  mutating func dropGarbage() {
+    garbage = []
+  }
+
+  /// Gives back what is held beyond what the tier now keeps.
+  mutating func close(keeping kept: Int = 0) {
+    dropGarbage()
+    budget.release(held - kept)
+    held = 0
+  }
+}

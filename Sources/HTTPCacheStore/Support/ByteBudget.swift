@@ -1,0 +1,41 @@
+import Synchronization
+
+/// The promise on capacity: bytes are reserved here before they are added to a tier.
+///
+/// Usage and limit change under one lock, so that a limit lowered by one thread binds the reservation of every other
+/// from that moment on.
+final class ByteBudget: Sendable {
+  private struct State {
+    var used = 0
+    var limit: Int
+  }
+
+  private let state: Mutex<State>
+
+  init(limit: Int) {
+    state = Mutex(State(limit: limit))
+  }
+
+  var used: Int { state.withLock { $0.used } }
+  var limit: Int { state.withLock { $0.limit } }
+
+  /// How far usage is above the limit, after the limit was lowered.
+  var excess: Int { state.withLock { max(0, $0.used - $0.limit) } }
+
+  func reserve(_ bytes: Int) -> Bool {
+    state.withLock { state in
+      guard bytes <= state.limit - state.used else { return false }
+      state.used += bytes
+      return true
+    }
+  }
+
+  func release(_ bytes: Int) {
+    guard bytes > 0 else { return }
+    state.withLock { $0.used -= bytes }
+  }
+
+  func setLimit(_ limit: Int) {
+    state.withLock { $0.limit = limit }
+  }
+}

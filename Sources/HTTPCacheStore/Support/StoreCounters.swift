@@ -1,0 +1,22 @@
+import Synchronization
+
+/// What a store counts outside its tiers.
+final class StoreCounters: Sendable {
+  let diskHits = Atomic<Int>(0)
+  let misses = Atomic<Int>(0)
+  let inserts = Atomic<Int>(0)
+  let updates = Atomic<Int>(0)
+  let refusals = Atomic<Int>(0)
+  let removals = Atomic<Int>(0)
+
+  var statistics: StoreStatistics {
+    var result = StoreStatistics()
+    result.diskHits = diskHits.value
+    result.misses = misses.value
+    result.inserts = inserts.value
+    result.updates = updates.value
+    result.refusals = refusals.value
+    result.removals = removals.value
+    return result
+  }
+}

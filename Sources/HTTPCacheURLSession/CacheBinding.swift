@@ -1,0 +1,98 @@
+import Foundation
+import HTTPCaching
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// What one `URLProtocol` class works with: a cache, and the way to the origin.
+///
+/// A session makes its protocol objects itself, from the class alone, and on Linux nothing in them leads back to the
+/// session: not a property set on the request, and a header would reach the wire. So every configuration gets a class
+/// of its own, and the class is the key to its binding.
+final class CacheBinding: Sendable {
+  let cache: HTTPCache
+  private let configuration: SendableConfiguration
+  private let origin = Mutex<OriginSession?>(nil)
+
+  init(cache: HTTPCache, configuration: URLSessionConfiguration) {
+    self.cache = cache
+    self.configuration = SendableConfiguration(configuration)
+  }
+
+  /// The configuration's policy, for requests that have none of their own.
+  var sessionPolicy: URLRequest.CachePolicy { configuration.value.requestCachePolicy }
+
+  /// Fields that Foundation adds behind the protocol's back, and that a response may vary on.
+  var additionalFields: [(name: String, value: String)] {
+    (configuration.value.httpAdditionalHeaders ?? [:]).compactMap { name, value in
+      guard let name = name as? String else { return nil }
+      return (name, "\(value)")
+    }
+  }
+
+  /// The session that talks to origins. It is made at the first use, so that everything set on the configuration
+  /// before its own session was made holds for it too.
+  var originSession: OriginSession {
+    origin.withLock { origin in
+      if let origin { return origin }
+      let made = OriginSession(configuration.value)
+      origin = made
+      return made
+    }
+  }
+}
+
+/// A configuration that is handed from the thread that made it to those that load.
+private struct SendableConfiguration: @unchecked Sendable {
+  // Unchecked: Foundation documents the configuration as copied when a session is made from it; after that we only
+  // read it, as Foundation does.
+  let value: URLSessionConfiguration
+
+  init(_ value: URLSessionConfiguration) {
+    self.value = value
+  }
+}
+
+/// All bindings, by the class that was made for each.
+final class CacheBindings: Sendable {
+  static let shared = CacheBindings()
+
+  private struct State {
+    var bindings: [ObjectIdentifier: CacheBinding] = [:]
+    var count = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// Makes a class for a binding. It stays for the life of the process, as every class does.
+  func bind(_ binding: CacheBinding) -> CachingURLProtocol.Type {
+    state.withLock { state in
+      let made = Self.makeClass(number: state.count, Zero.self)
+      state.count += 1
+      state.bindings[ObjectIdentifier(made)] = binding
+      return made
+    }
+  }
+
+  func binding(of type: CachingURLProtocol.Type) -> CacheBinding? {
+    state.withLock { $0.bindings[ObjectIdentifier(type)] }
+  }
+
+  // A generic class is another class for every argument, and arguments can be nested at run time: one class for every
+  // number, spelt in binary, without a limit and without the Objective-C runtime.
+  private enum Zero {}
+  private enum EvenBit<Rest> {}
+  private enum OddBit<Rest> {}
+
+  private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> CachingURLProtocol.Type {
+    guard number > 0 else { return BoundURLProtocol<Digits>.self }
+    return number.isMultiple(of: 2)
+      ? makeClass(number: number / 2, EvenBit<Digits>.self)
+      : makeClass(number: number / 2, OddBit<Digits>.self)
+  }
+}
+
+/// The class that one configuration lists.
+final class BoundURLProtocol<Digits>: CachingURLProtocol {}

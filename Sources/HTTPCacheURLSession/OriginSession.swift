@@ -1,0 +1,186 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import HTTPTypesFoundation
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// The transport to origins: a `URLSession` without a cache and without this module's protocols.
+///
+/// Not listing the protocol is what keeps it from calling itself.
+final class OriginSession: Sendable {
+  /// What Foundation can decode on every platform.
+  static let acceptEncoding = "gzip, deflate"
+
+  private let session: URLSession
+  private let transfers: Transfers
+
+  init(_ configuration: URLSessionConfiguration) {
+    let copy = (configuration.copy() as? URLSessionConfiguration) ?? .default
+    copy.protocolClasses = copy.protocolClasses?.filter { !($0 is CachingURLProtocol.Type) }
+    copy.urlCache = nil
+    copy.requestCachePolicy = .reloadIgnoringLocalCacheData
+    transfers = Transfers()
+    session = URLSession(configuration: copy, delegate: transfers, delegateQueue: nil)
+  }
+
+  deinit {
+    session.finishTasksAndInvalidate()
+  }
+
+  /// Sends a request; returns when the head of the response is there.
+  ///
+  /// - Parameter template: the request that all but the head is taken from: timeouts, priorities and the like.
+  func send(
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest
+  ) async throws -> TransportResponse {
+    var outgoing = template
+    outgoing.cachePolicy = .reloadIgnoringLocalCacheData
+    for name in (outgoing.allHTTPHeaderFields ?? [:]).keys {
+      outgoing.setValue(nil, forHTTPHeaderField: name)
+    }
+    for (name, value) in URLRequest(httpRequest: request)?.allHTTPHeaderFields ?? [:] {
+      outgoing.setValue(value, forHTTPHeaderField: name)
+    }
+    outgoing.httpMethod = request.method.rawValue
+    outgoing.httpBodyStream = nil
+    let content = try await body.collect(upTo: .max)
+    outgoing.httpBody = content.isEmpty ? nil : Data(content)
+    return try await transfers.start(session.dataTask(with: outgoing))
+  }
+}
+
+/// The transfers of one session, by task.
+private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
+  private let running = Mutex<[Int: Transfer]>([:])
+
+  func start(_ task: URLSessionDataTask) async throws -> TransportResponse {
+    let transfer = Transfer(task)
+    running.withLock { $0[task.taskIdentifier] = transfer }
+    return try await transfer.response()
+  }
+
+  private func transfer(_ task: URLSessionTask) -> Transfer? {
+    running.withLock { $0[task.taskIdentifier] }
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+  ) {
+    transfer(dataTask)?.received(response)
+    completionHandler(.allow)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    transfer(dataTask)?.received(data)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    running.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
+  }
+
+  /// Redirects are answers like others here: each hop goes through the cache. The answer is given when the task is
+  /// complete: on Linux a task that is cancelled before Foundation has taken up `nil` ends the process.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+  ) {
+    transfer(task)?.note(response)
+    completionHandler(nil)
+  }
+}
+
+/// One request to an origin: its head as soon as it comes, its content as a stream behind it.
+private final class Transfer: Sendable {
+  private struct State {
+    var waiting: CheckedContinuation<TransportResponse, any Error>?
+    /// The head of a redirect, kept until the task is complete.
+    var redirect: HTTPResponse?
+  }
+
+  private let task: URLSessionDataTask
+  private let state = Mutex(State())
+  private let content: AsyncThrowingStream<ArraySlice<UInt8>, any Error>
+  private let sink: AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation
+
+  init(_ task: URLSessionDataTask) {
+    self.task = task
+    (content, sink) = AsyncThrowingStream.makeStream()
+    sink.onTermination = { [task] end in
+      // The reader went away before the end: nobody wants the rest.
+      if case .cancelled = end { Self.cancel(task) }
+    }
+  }
+
+  /// Cancels from a queue of its own: on Linux `cancel` waits for Foundation's work queue, and `stopLoading`, from which
+  /// a cancellation comes down here, is called on just that.
+  private static func cancel(_ task: URLSessionDataTask) {
+    DispatchQueue.global().async { task.cancel() }
+  }
+
+  func response() async throws -> TransportResponse {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { $0.waiting = continuation }
+        task.resume()
+      }
+    } onCancel: {
+      Self.cancel(task)
+    }
+  }
+
+  func received(_ response: URLResponse) {
+    guard let head = Self.head(of: response) else { return }
+    takeWaiting()?.resume(returning: TransportResponse(head: head, body: MessageBody(content)))
+  }
+
+  func note(_ redirect: HTTPURLResponse) {
+    state.withLock { $0.redirect = Self.head(of: redirect) }
+  }
+
+  private static func head(of response: URLResponse) -> HTTPResponse? {
+    guard let response = response as? HTTPURLResponse, var head = response.httpResponse else { return nil }
+    ContentDecoding.normalize(&head)
+    return head
+  }
+
+  private func takeWaiting() -> CheckedContinuation<TransportResponse, any Error>? {
+    state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting
+    }
+  }
+
+  func received(_ data: Data) {
+    if !data.isEmpty { sink.yield(ArraySlice(data)) }
+  }
+
+  func completed(_ error: (any Error)?) {
+    let redirect = state.withLock { $0.redirect }
+    if let waiting = takeWaiting() {
+      if error == nil, var redirect {
+        // Foundation drops the content of a redirect, so nothing may be said of its length.
+        redirect.headerFields[.contentLength] = nil
+        waiting.resume(returning: TransportResponse(head: redirect))
+      } else {
+        waiting.resume(throwing: error ?? URLError(.badServerResponse))
+      }
+    }
+    sink.finish(throwing: error)
+  }
+}
+
+/// Foundation hands out content decoded, but leaves the fields that describe it encoded.
+enum ContentDecoding {
+  /// Removes what no longer holds once the content coding is undone: the coding, and the length and digest of the
+  /// encoded bytes.
+  static func normalize(_ head: inout HTTPResponse) {
+    guard let coding = head.headerFields[.contentEncoding]?.lowercased(), coding != "identity" else { return }
+    head.headerFields[.contentEncoding] = nil
+    head.headerFields[.contentLength] = nil
+  }
+}

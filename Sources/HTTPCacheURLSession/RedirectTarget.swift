@@ -1,0 +1,65 @@
+import Foundation
+import HTTPTypes
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Where a redirect response leads, and how (RFC 9110 §15.4).
+struct RedirectTarget {
+  private let url: URL
+  private let becomesGet: Bool
+  private let isSameOrigin: Bool
+
+  /// `nil` if the response does not redirect.
+  init?(_ response: HTTPResponse, of request: HTTPRequest, url: URL) {
+    switch response.status.code {
+    case 301, 302:
+      // For POST, user agents change the method, and the RFC lets them (§15.4.2, §15.4.3).
+      becomesGet = request.method == .post
+    case 303: becomesGet = request.method != .head
+    case 307, 308: becomesGet = false
+    default: return nil
+    }
+    guard let location = response.headerFields[.location],
+      let target = URL(string: location, relativeTo: url)?.absoluteURL
+    else { return nil }
+    self.url = target.fragment == nil ? Self.inheriting(url.fragment, target) : target
+    isSameOrigin = target.scheme == url.scheme && target.host == url.host && target.port == url.port
+  }
+
+  /// The request to go on with.
+  ///
+  /// - Throws: `URLError.unsupportedURL` where the redirect leaves HTTP.
+  func request(from request: URLRequest) throws -> URLRequest {
+    guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", url.host != nil else {
+      throw URLError(.unsupportedURL, userInfo: [NSURLErrorFailingURLErrorKey: url])
+    }
+    var next = request
+    next.url = url
+    if becomesGet {
+      next.httpMethod = "GET"
+      next.httpBody = nil
+      next.httpBodyStream = nil
+      for name in [
+        "Content-Length", "Content-Type", "Content-Encoding", "Content-Language", "Content-Location",
+      ] {
+        next.setValue(nil, forHTTPHeaderField: name)
+      }
+    }
+    if !isSameOrigin {
+      // Credentials for one origin are not for another (§15.4).
+      for name in ["Authorization", "Cookie", "Host"] { next.setValue(nil, forHTTPHeaderField: name) }
+    }
+    return next
+  }
+
+  /// A target without a fragment takes the one of the URL it was reached from (§10.2.2).
+  private static func inheriting(_ fragment: String?, _ url: URL) -> URL {
+    guard let fragment, var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+      return url
+    }
+    components.percentEncodedFragment = fragment
+    return components.url ?? url
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCaching
+import RawStructuredFieldValues
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Where a response came from, as its `Cache-Status` field tells it (RFC 9211).
+public struct ResponseStory: Hashable, Sendable {
+  public var source: CachedResponse.Source
+  /// Why; ``Reason/sentence`` is for people.
+  public var reason: Reason?
+  /// The current age in whole seconds, if the response came from the store.
+  public var age: Int64?
+  /// How much longer the response is fresh, in whole seconds; 0 or less if it is stale.
+  public var remainingLifetime: Int64?
+  /// The status code that the origin gave, if it was asked.
+  public var originStatus: Int?
+  /// Whether the response is stored.
+  public var isStored: Bool
+  /// Whether another's request to the origin served this one too.
+  public var isCollapsed: Bool
+}
+
+extension HTTPURLResponse {
+  /// What the cache did for this response; `nil` if it came through none.
+  ///
+  /// ```swift
+  /// let (data, response) = try await session.data(for: request)
+  /// print((response as? HTTPURLResponse)?.cacheStory?.source)    // hit
+  /// ```
+  public var cacheStory: ResponseStory? {
+    guard let field = value(forHTTPHeaderField: "Cache-Status") else { return nil }
+    var parser = StructuredFieldValueParser(Array(field.utf8))
+    // The last member is that of the cache nearest to us (RFC 9211 §2).
+    guard let list = try? parser.parseListFieldValue(), case .item(let member) = list.last else { return nil }
+    return ResponseStory(member, age: value(forHTTPHeaderField: "Age").flatMap { Int64($0) })
+  }
+}
+
+extension ResponseStory {
+  init(_ member: Item, age: Int64?) {
+    func has(_ name: String) -> Bool { member.rfc9651Parameters[name] == .bool(true) }
+    func integer(_ name: String) -> Int64? {
+      if case .integer(let value) = member.rfc9651Parameters[name] { Int64(value) } else { nil }
+    }
+    if case .token(let detail) = member.rfc9651Parameters["detail"] { reason = Reason(rawValue: detail) }
+    remainingLifetime = integer("ttl")
+    originStatus = integer("fwd-status").map { Int($0) }
+    isStored = has("stored")
+    isCollapsed = has("collapsed")
+    switch reason {
+    case .validated: source = .validated
+    case .fresh, .freshByHeuristic: source = .hit
+    case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
+      .policyReturnsStored:
+      source = .stale
+    case .onlyIfCached: source = .generated
+    default: source = has("hit") ? .hit : .network
+    }
+    self.age = source == .network ? nil : age
+  }
+}

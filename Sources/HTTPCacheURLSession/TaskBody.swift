@@ -1,0 +1,68 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// The content of a request, wherever Foundation keeps it.
+enum TaskBody {
+  /// The request with its content in `httpBody`, as far as it lies in the task only.
+  ///
+  /// Darwin puts the data of an upload task into the request; Foundation on Linux keeps it in the task, out of a
+  /// protocol's sight, and gives a protocol no way to hand out a download's file.
+  ///
+  /// - Throws: `URLError` where going on would send the wrong content, or lose the response's.
+  static func request(_ request: URLRequest, of task: URLSessionTask?) throws -> URLRequest {
+    #if canImport(FoundationNetworking)
+      if task is URLSessionDownloadTask {
+        throw URLError(
+          .unsupportedURL,
+          userInfo: [
+            NSLocalizedDescriptionKey:
+              "On Linux, Foundation loses what a URLProtocol loads for a download task. Use a data task, or a session "
+              + "without the cache."
+          ])
+      }
+      guard let task = task as? URLSessionUploadTask, request.httpBody == nil else { return request }
+      var request = request
+      request.httpBody = try uploadData(of: task)
+      return request
+    #else
+      return request
+    #endif
+  }
+
+  #if canImport(FoundationNetworking)
+    /// What was given to `uploadTask(with:from:)` or `uploadTask(with:fromFile:)`.
+    ///
+    /// There is no other way to it than reflection. Should a later Foundation keep it elsewhere, the task fails: an
+    /// upload that arrives empty would be worse.
+    private static func uploadData(of task: URLSessionUploadTask) throws -> Data {
+      var mirror: Mirror? = Mirror(reflecting: task)
+      while let current = mirror {
+        if let body = current.descendant("knownBody").flatMap(payload) {
+          switch body {
+          case let data as DispatchData: return Data(data)
+          case let data as Data: return data
+          case let file as URL: return try Data(contentsOf: file)
+          default: break
+          }
+        }
+        mirror = current.superclassMirror
+      }
+      throw URLError(
+        .requestBodyStreamExhausted,
+        userInfo: [
+          NSLocalizedDescriptionKey:
+            "The content of the upload task cannot be read. Set the request's httpBody."
+        ])
+    }
+
+    /// The associated value of an enumeration's case, through any optionals.
+    private static func payload(_ value: Any) -> Any? {
+      let mirror = Mirror(reflecting: value)
+      guard let child = mirror.children.first else { return nil }
+      return mirror.displayStyle == .optional ? payload(child.value) : child.value
+    }
+  #endif
+}

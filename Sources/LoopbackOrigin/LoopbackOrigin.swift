@@ -1,0 +1,196 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// An HTTP/1.1 origin server on a free port of 127.0.0.1, for tests and benchmarks.
+///
+/// A closure answers; every request is recorded, so that a test can say how many reached the origin and what they
+/// carried.
+///
+/// ```swift
+/// let origin = try await LoopbackOrigin.start { request in .init(body: "hello") }
+/// // … http://127.0.0.1:\(origin.port)/ …
+/// await origin.stop()
+/// ```
+public final class LoopbackOrigin: Sendable {
+  public typealias Handler = @Sendable (Request) async -> Response
+
+  /// A request as it arrived.
+  public struct Request: Sendable {
+    public var method: String
+    /// The request target: path and query.
+    public var target: String
+    public var fields: HTTPFields
+    public var body: [UInt8]
+    /// The position among all requests, from 1.
+    public var number: Int
+  }
+
+  /// What is sent back.
+  public struct Response: Sendable {
+    /// How the content, and the connection, ends.
+    public enum Ending: Sendable {
+      case whole
+      /// The connection is closed when this many bytes of the content have been sent.
+      case cut(afterBytes: Int)
+      /// The connection is closed without a response.
+      case noResponse
+    }
+
+    public var status: Int
+    public var fields: HTTPFields
+    public var body: [UInt8]
+    public var ending: Ending
+    /// Whether the content is sent in chunks of 1 KiB, without Content-Length.
+    public var isChunked: Bool
+
+    public init(
+      status: Int = 200, fields: HTTPFields = [:], body: String = "", ending: Ending = .whole,
+      isChunked: Bool = false
+    ) {
+      self.init(
+        status: status, fields: fields, bytes: Array(body.utf8), ending: ending, isChunked: isChunked)
+    }
+
+    public init(
+      status: Int = 200, fields: HTTPFields = [:], bytes: [UInt8], ending: Ending = .whole,
+      isChunked: Bool = false
+    ) {
+      self.status = status
+      self.fields = fields
+      self.body = bytes
+      self.ending = ending
+      self.isChunked = isChunked
+    }
+  }
+
+  private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+
+  public let port: Int
+  private let serving: Task<Void, any Error>
+  private let log: Log
+
+  private final class Log: Sendable {
+    let requests = Mutex<[Request]>([])
+
+    func add(_ request: Request) -> Request {
+      requests.withLock { requests in
+        var request = request
+        request.number = requests.count + 1
+        requests.append(request)
+        return request
+      }
+    }
+  }
+
+  /// Starts a server that answers with what `handler` returns.
+  public static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .serverChannelOption(.backlog, value: 1024)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+      .bind(host: "127.0.0.1", port: 0) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+          return try Connection(wrappingChannelSynchronously: channel)
+        }
+      }
+    guard let port = server.channel.localAddress?.port else { throw IOError(errnoCode: 0, reason: "no port") }
+    let log = Log()
+    let serving = Task {
+      try await server.executeThenClose { connections in
+        try await withThrowingDiscardingTaskGroup { group in
+          for try await connection in connections {
+            group.addTask { await serve(connection, handler, log) }
+          }
+        }
+      }
+    }
+    return LoopbackOrigin(port: port, serving: serving, log: log)
+  }
+
+  private init(port: Int, serving: Task<Void, any Error>, log: Log) {
+    self.port = port
+    self.serving = serving
+    self.log = log
+  }
+
+  /// Closes the port and all connections.
+  public func stop() async {
+    serving.cancel()
+    _ = try? await serving.value
+  }
+
+  /// `http://127.0.0.1:<port>` and a path.
+  public func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+  /// All requests so far, in the order of their arrival.
+  public var requests: [Request] { log.requests.withLock { $0 } }
+
+  /// How many requests there were so far.
+  public var requestCount: Int { log.requests.withLock { $0.count } }
+
+  // MARK: - One connection
+
+  private static func serve(_ connection: Connection, _ handler: @escaping Handler, _ log: Log) async {
+    // What breaks off is the client's affair, or the test's purpose.
+    try? await connection.executeThenClose { inbound, outbound in
+      var head: HTTPRequestHead?
+      var body: [UInt8] = []
+      for try await part in inbound {
+        switch part {
+        case .head(let received):
+          head = received
+          body = []
+        case .body(let buffer): body += buffer.readableBytesView
+        case .end:
+          guard let head else { return }
+          let request = log.add(Request(head: head, body: body))
+          let response = await handler(request)
+          if try await !send(response, to: head, outbound) || !head.isKeepAlive { return }
+        }
+      }
+    }
+  }
+
+  /// `false` if the connection is to be closed.
+  private static func send(
+    _ response: Response, to request: HTTPRequestHead,
+    _ outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
+  ) async throws -> Bool {
+    if case .noResponse = response.ending { return false }
+    var head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: response.status))
+    for field in response.fields { head.headers.add(name: field.name.rawName, value: field.value) }
+    let hasContent = request.method != .HEAD && response.status != 304 && response.status != 204
+    if response.isChunked {
+      head.headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")
+    } else if response.status != 304, response.status != 204, !head.headers.contains(name: "Content-Length") {
+      head.headers.add(name: "Content-Length", value: String(response.body.count))
+    }
+    try await outbound.write(.head(head))
+    if hasContent {
+      var body = response.body[...]
+      if case .cut(let bytes) = response.ending { body = body.prefix(bytes) }
+      let size = response.isChunked ? 1024 : Swift.max(1, body.count)
+      while !body.isEmpty {
+        try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body.prefix(size)))))
+        body = body.dropFirst(size)
+      }
+      if case .cut = response.ending { return false }
+    }
+    try await outbound.write(.end(nil))
+    return true
+  }
+}
+
+extension LoopbackOrigin.Request {
+  init(head: HTTPRequestHead, body: [UInt8]) {
+    var fields = HTTPFields()
+    for (name, value) in head.headers {
+      if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+    }
+    self.init(method: head.method.rawValue, target: head.uri, fields: fields, body: body, number: 0)
+  }
+}

@@ -1,1 +1,0 @@
-// Rooms are filled in the commits that follow.

@@ -1,0 +1,176 @@
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+@Suite("A damaged or failing disk")
+struct DamageTests {
+  let scratch = ScratchDirectory()
+
+  /// A small log with everything in it: replaced, updated, and removed entries. Key 1 was removed, key 2 replaced.
+  private func fill() throws {
+    let store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1), number: 1, size: 20))
+    store.insert(entry(key(2), number: 2, size: 20))
+    store.insert(entry(key(3), number: 3, size: 20))
+    store.insert(entry(key(2), number: 22, size: 20))
+    store.remove(key(1))
+    if let id = store.lookup(key(3)).first?.id {
+      store.updateMetadata(of: id, key: key(3), metadata: Array("head 3".utf8), storedAt: 9)
+    }
+    store.insert(entry(key(4), number: 4, size: 20))
+  }
+
+  /// Opens what is there, and checks that nothing wrong comes out of it.
+  private func check(_ what: String, mayBringBack: Bool = false) throws {
+    let store = try CacheStore(scratch.configuration())
+    if !mayBringBack { #expect(store.lookup(key(1)).isEmpty, "\(what): key 1 came back") }
+    let allowed = [1: [1], 2: mayBringBack ? [2, 22] : [22], 3: [3], 4: [4]]
+    for (number, contents) in allowed {
+      for found in store.lookup(key(number)) {
+        let isRight = contents.contains { holds(found, number: $0, size: 20) }
+        #expect(isRight, "\(what): key \(number) has the wrong bytes")
+      }
+    }
+    // It goes on.
+    #expect(store.insert(entry(key(5), number: 5)).id != nil)
+    #expect(holds(try #require(store.lookup(key(5)).first), number: 5))
+  }
+
+  @Test("with any byte flipped gives no wrong byte and brings nothing back")
+  func everyByteFlipped() throws {
+    try fill()
+    let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
+    let bytes = try scratch.bytes(of: name)
+    for index in bytes.indices {
+      var damaged = bytes
+      damaged[index] ^= UInt8(1 << (index % 8))
+      try scratch.write(damaged, to: name)
+      try check("byte \(index)")
+    }
+  }
+
+  @Test("cut at any length gives what was there at some moment")
+  func everyLength() throws {
+    try fill()
+    let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
+    let bytes = try scratch.bytes(of: name)
+    for count in bytes.indices {
+      try scratch.write(Array(bytes[..<count]), to: name)
+      try check("length \(count)", mayBringBack: true)
+    }
+  }
+
+  @Test("with zeros from any record on gives what was there at some moment")
+  func zeros() throws {
+    try fill()
+    let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
+    let bytes = try scratch.bytes(of: name)
+    for count in stride(from: 0, to: bytes.count, by: 8) {
+      try scratch.write(bytes[..<count] + Array(repeating: 0, count: bytes.count - count), to: name)
+      try check("zeros from \(count)", mayBringBack: true)
+    }
+  }
+
+  @Test("that loses a segment forgets what came before it")
+  func missingSegment() throws {
+    let store = try CacheStore(scratch.configuration(disk: 1 << 20))
+    for number in 0..<400 { store.insert(entry(key(number), number: number, size: 1000)) }
+    store.close()
+    let names = try scratch.names.filter { $0.hasPrefix("segment-") }
+    try #require(names.count > 4)
+    try POSIXFileSystem().unlink(scratch.path.appending(names[2]))
+    let again = try CacheStore(scratch.configuration(disk: 1 << 20))
+    #expect(again.lookup(key(0)).isEmpty)
+    #expect(holds(try #require(again.lookup(key(399)).first), number: 399, size: 1000))
+    #expect(try !scratch.names.contains(names[0]))
+  }
+
+  @Test("that refuses writes leaves memory at work, and recovers", arguments: [ENOSPC, EIO], [true, false])
+  func failingWrites(errno: Int32, writesHalf: Bool) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20), files: files)
+    store.insert(entry(key(1), number: 1))
+    files.set {
+      $0.failing = [.write: errno]
+      $0.writesHalf = writesHalf
+    }
+    #expect(store.insert(entry(key(2), number: 2)).id != nil)
+    #expect(store.insert(entry(key(3), number: 3, tiers: .disk)) == .refused(.inputOutput))
+    #expect(holds(try #require(store.lookup(key(2)).first), number: 2))
+    #expect(store.statistics.ioErrors > 0)
+    files.set { $0.failing = [:] }
+    store.insert(entry(key(4), number: 4))
+    let again = try CacheStore(try scratch.copy().configuration())
+    #expect(holds(try #require(again.lookup(key(1)).first), number: 1))
+    #expect(holds(try #require(again.lookup(key(4)).first), number: 4))
+    #expect(again.lookup(key(2)).isEmpty && again.lookup(key(3)).isEmpty)
+  }
+
+  @Test("that can neither write nor cut a torn record goes on in another segment")
+  func failingTruncation() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(), files: files)
+    store.insert(entry(key(1), number: 1))
+    files.set {
+      $0.failing = [.write: EIO, .truncate: EIO]
+      $0.writesHalf = true
+    }
+    store.insert(entry(key(2), number: 2))
+    files.set { $0 = .init() }
+    store.insert(entry(key(3), number: 3))
+    let again = try CacheStore(try scratch.copy().configuration())
+    #expect(
+      again.lookup(key(1)).count == 1 && again.lookup(key(2)).isEmpty && again.lookup(key(3)).count == 1)
+  }
+
+  @Test(
+    "loses no removal when it cannot log or sync it", arguments: [FaultyFileSystem.Operation.write, .sync])
+  func unloggableRemoval(failing: FaultyFileSystem.Operation) throws {
+    let files = FaultyFileSystem()
+    var configuration = scratch.configuration()
+    configuration.syncRemovals = true
+    let store = try CacheStore(configuration, files: files)
+    store.insert(entry(key(1), number: 1))
+    store.insert(entry(key(1), number: 11))
+    files.set { $0.failing = [failing: ENOSPC] }
+    store.remove(key(1))
+    #expect(store.lookup(key(1)).isEmpty)
+    let again = try CacheStore(try scratch.copy().configuration())
+    #expect(again.lookup(key(1)).isEmpty)
+  }
+
+  @Test("that fails to read, or reads wrong, is a miss and counted", arguments: [true, false])
+  func failingReads(fails: Bool) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(), files: files)
+    store.insert(entry(key(1), number: 1))
+    store.insert(entry(key(2), number: 2))
+    files.set { if fails { $0.failing = [.read: EIO] } else { $0.flippedByte = 130 } }
+    #expect(store.lookup(key(1)).isEmpty)
+    #expect(fails ? store.statistics.ioErrors == 1 : store.statistics.corruptRecords == 1)
+    files.set { $0 = .init() }
+    // Dropped without a trace in the log, it must not come back after a removal.
+    store.remove(key(1))
+    let again = try CacheStore(try scratch.copy().configuration())
+    #expect(again.lookup(key(1)).isEmpty && again.lookup(key(2)).count == 1)
+  }
+
+  @Test("that fills up under a large body refuses it and keeps nothing of it")
+  func failingLargeBody() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(), files: files)
+    let writer = store.makeWriter(key: key(1), variant: one, metadata: [], storedAt: 0)
+    #expect(writer.append(pattern(1, 400_000)))
+    files.set { $0.failing = [.write: ENOSPC] }
+    #expect(!writer.append(pattern(1, 400_000)))
+    #expect(writer.commit() == .refused(.inputOutput))
+    #expect(try scratch.names.allSatisfy { !$0.hasPrefix("body-") })
+  }
+}

@@ -1,0 +1,186 @@
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("A store on disk")
+struct DiskTests {
+  let scratch = ScratchDirectory()
+
+  @Test("finds everything after it was reopened, or after its process was killed", arguments: [true, false])
+  func reopen(closes: Bool) throws {
+    var store: CacheStore? = try CacheStore(scratch.configuration(memory: 1 << 20))
+    var ids: [EntryID?] = []
+    for number in 0..<200 {
+      ids.append(store?.insert(entry(key(number), number: number, size: number * 10)).id)
+    }
+    store?.insert(entry(key(5), two, number: 500))
+    let updated = try #require(ids[7])
+    store?.updateMetadata(of: updated, key: key(7), metadata: [1], storedAt: 3)
+    let fingerprint = store?.fingerprint(of: [1, 2, 3])
+    let copy = closes ? nil : try scratch.copy()
+    if closes { store?.close() }
+
+    let again = try CacheStore((copy ?? scratch).configuration())
+    for number in 0..<200 where number != 7 {
+      let found = try #require(again.lookup(key(number)).first { $0.variant == one })
+      #expect(holds(found, number: number, size: number * 10) && found.id == ids[number])
+    }
+    #expect(again.lookup(key(5)).count == 2)
+    #expect(again.lookup(key(7)).first?.metadata == [1])
+    #expect(again.lookup(key(7)).first?.storedAt == 3)
+    #expect(again.fingerprint(of: [1, 2, 3]) == fingerprint)
+    #expect(again.usage.diskEntries == 201)
+    let next = try #require(again.insert(entry(key(900))).id)
+    #expect(ids.allSatisfy { $0.map { $0 < next } ?? false })
+    store = nil
+  }
+
+  @Test("does not bring back what was removed or replaced, killed or not", arguments: [true, false])
+  func removalsLast(closes: Bool) throws {
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20))
+    for number in 0..<40 { store.insert(entry(key(number), number: number, storedAt: Int64(number) * 1000)) }
+    for number in 0..<5 { store.insert(entry(key(number), number: number + 100, storedAt: 0)) }
+    store.insert(entry(key(5), number: 105, storedAt: 0, tiers: .memory))
+    store.remove(key(10))
+    store.remove(key(11), variant: one)
+    store.insert(entry(key(10), two, number: 110, storedAt: 0))
+    store.removeAll(since: 30_000)
+    store.insert(entry(key(35), number: 135, storedAt: 50_000))
+    let copy = closes ? nil : try scratch.copy()
+    if closes { store.close() }
+
+    let again = try CacheStore((copy ?? scratch).configuration())
+    for number in 0..<5 {
+      #expect(holds(try #require(again.lookup(key(number)).first), number: number + 100))
+    }
+    #expect(again.lookup(key(5)).isEmpty)
+    #expect(again.lookup(key(10)).map(\.variant) == [two])
+    #expect(again.lookup(key(11)).isEmpty)
+    #expect((30..<40).filter { !again.lookup(key($0)).isEmpty } == [35])
+    again.removeAll()
+    let last = try CacheStore(try scratchOf(copy).copy().configuration())
+    #expect(last.usage.diskEntries == 0)
+  }
+
+  private func scratchOf(_ copy: ScratchDirectory?) -> ScratchDirectory { copy ?? scratch }
+
+  @Test("syncs a removal before it returns, and only what needs it")
+  func syncing() throws {
+    let files = FaultyFileSystem()
+    var configuration = scratch.configuration()
+    configuration.syncRemovals = true
+    let store = try CacheStore(configuration, files: files)
+    store.insert(entry(key(1)))
+    let before = files.plan.withLock { $0.syncs }
+    store.remove(key(2))
+    #expect(files.plan.withLock { $0.syncs } == before)
+    store.remove(key(1))
+    #expect(files.plan.withLock { $0.syncs } > before)
+  }
+
+  @Test("gives the directory to one store at a time, and says who has it")
+  func directoryInUse() throws {
+    let first = try CacheStore(scratch.configuration())
+    #expect {
+      try CacheStore(scratch.configuration())
+    } throws: { error in
+      guard case .directoryInUse(scratch.path, POSIXFileSystem.currentProcess) = (error as? StoreError)?.kind
+      else {
+        return false
+      }
+      return "\(error)".contains(scratch.path.string)
+    }
+    first.close()
+    _ = try CacheStore(scratch.configuration())
+  }
+
+  @Test("never wipes a directory of another version, unless asked to start empty")
+  func unknownVersion() throws {
+    try CacheStore(scratch.configuration()).insert(entry(key(1)))
+    var format = try scratch.bytes(of: "format")
+    format[8] = 9
+    try scratch.write(format, to: "format")
+    #expect {
+      try CacheStore(scratch.configuration())
+    } throws: { error in
+      guard case .unknownFormat(9, 1, _) = (error as? StoreError)?.kind else { return false }
+      return true
+    }
+    var configuration = scratch.configuration()
+    configuration.startEmpty = true
+    let store = try CacheStore(configuration)
+    #expect(store.lookup(key(1)).isEmpty)
+    #expect(store.insert(entry(key(1))).id != nil)
+  }
+
+  @Test("refuses a damaged format file, and one that is missing beside a log", arguments: [true, false])
+  func damagedFormat(isMissing: Bool) throws {
+    try CacheStore(scratch.configuration()).insert(entry(key(1)))
+    if isMissing {
+      try POSIXFileSystem().unlink(scratch.path.appending("format"))
+    } else {
+      var format = try scratch.bytes(of: "format")
+      format[20] ^= 1
+      try scratch.write(format, to: "format")
+    }
+    #expect(throws: StoreError.self) { try CacheStore(scratch.configuration()) }
+  }
+
+  @Test("promotes what it reads, and then knows that memory is complete")
+  func promotion() throws {
+    try CacheStore(scratch.configuration()).insert(entry(key(1), number: 1))
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20))
+    let unknown = store.residentEntries(for: key(1))
+    #expect(unknown.entries.isEmpty && !unknown.isComplete)
+    #expect(store.lookup(key(1)).first?.tier == .disk)
+    let known = store.residentEntries(for: key(1))
+    #expect(known.isComplete && known.entries.first?.tier == .memory)
+    store.insert(entry(key(1), two, number: 2, tiers: .disk))
+    #expect(!store.residentEntries(for: key(1)).isComplete)
+    #expect(store.lookup(key(1)).count == 2)
+    #expect(store.residentEntries(for: key(1)).isComplete)
+    store.insert(entry(key(2), number: 3))
+    #expect(store.residentEntries(for: key(2)).isComplete)
+    #expect(store.statistics.diskHits == 2)
+  }
+
+  @Test("stays within its capacity on disk, and carries forward what was hit")
+  func reclaiming() throws {
+    let capacity = 1 << 20
+    let store = try CacheStore(scratch.configuration(disk: capacity))
+    for number in 0..<20 { store.insert(entry(key(number), number: number, size: 1000)) }
+    let hot = try #require(store.lookup(key(0)).first)
+    store.updateMetadata(of: hot.id, key: key(0), metadata: [5], storedAt: 5)
+    for number in 20..<5000 {
+      store.insert(entry(key(number), number: number, size: 1000))
+      if number % 50 == 0 { #expect(store.lookup(key(0)).first?.metadata == [5]) }
+      if number % 500 == 0 { #expect(try scratch.totalBytes <= capacity) }
+      #expect(store.usage.diskBytes <= capacity)
+    }
+    #expect(store.lookup(key(1)).isEmpty)
+    #expect(holds(try #require(store.lookup(key(4999)).first), number: 4999, size: 1000))
+    #expect(store.statistics.diskCarries > 0 && store.statistics.diskEvictions > 3000)
+    #expect(store.usage.diskBytes >= capacity * 8 / 10)
+    #expect(try scratch.totalBytes <= store.usage.diskBytes)
+    let entries = store.usage.diskEntries
+    store.close()
+    let again = try CacheStore(scratch.configuration(disk: capacity))
+    #expect(again.usage.diskEntries == entries)
+    #expect(again.lookup(key(0)).first?.metadata == [5])
+  }
+
+  @Test("evicts when it is reopened with, or set to, a smaller capacity")
+  func shrinking() throws {
+    let store = try CacheStore(scratch.configuration(disk: 8 << 20))
+    for number in 0..<3000 { store.insert(entry(key(number), number: number, size: 1000)) }
+    #expect(store.usage.diskBytes > 2 << 20)
+    store.setCapacity(disk: 2 << 20)
+    #expect(store.usage.diskBytes <= 2 << 20 && store.capacity.disk == 2 << 20)
+    store.close()
+    let again = try CacheStore(scratch.configuration(disk: 1 << 20))
+    #expect(again.usage.diskBytes <= 1 << 20)
+    #expect(try scratch.totalBytes <= 1 << 20)
+  }
+}

@@ -1,0 +1,94 @@
+import Synchronization
+import SystemPackage
+
+@testable import HTTPCacheStore
+
+/// The machine's file system, failing when it is told to.
+final class FaultyFileSystem: FileSystem {
+  enum Operation: Hashable, Sendable {
+    case create, write, read, sync, unlink, truncate
+  }
+
+  struct Plan: Sendable {
+    /// The operations that fail, and how.
+    var failing: [Operation: Int32] = [:]
+    /// A write that fails leaves half of its bytes behind.
+    var writesHalf = false
+    /// Every read gives one bit flipped in this byte, when it reads as far.
+    var flippedByte: Int?
+    var syncs = 0
+  }
+
+  let plan = Mutex(Plan())
+  private let base = POSIXFileSystem()
+
+  func set(_ change: @Sendable (inout Plan) -> Void) { plan.withLock { change(&$0) } }
+
+  fileprivate func check(_ operation: Operation, _ path: FilePath) throws(FileFailure) {
+    if let errno = plan.withLock({ $0.failing[operation] }) {
+      throw FileFailure(operation: "\(operation)", path: path, errno: errno)
+    }
+  }
+
+  func createDirectory(_ path: FilePath) throws(FileFailure) { try base.createDirectory(path) }
+
+  func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
+    if creating { try check(.create, path) }
+    return FaultyFile(base: try base.open(path, creating: creating), system: self)
+  }
+
+  func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
+
+  func unlink(_ path: FilePath) throws(FileFailure) {
+    try check(.unlink, path)
+    try base.unlink(path)
+  }
+
+  func syncDirectory(_ path: FilePath) throws(FileFailure) {
+    try check(.sync, path)
+    plan.withLock { $0.syncs += 1 }
+  }
+}
+
+private final class FaultyFile: File {
+  let base: any File
+  let system: FaultyFileSystem
+
+  init(base: any File, system: FaultyFileSystem) {
+    self.base = base
+    self.system = system
+  }
+
+  var path: FilePath { base.path }
+  func size() throws(FileFailure) -> Int { try base.size() }
+  func tryLock() throws(FileFailure) -> Bool { try base.tryLock() }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+    try system.check(.read, path)
+    let count = try base.read(into: buffer, at: offset)
+    if let index = system.plan.withLock({ $0.flippedByte }), index < count { buffer[index] ^= 1 }
+    return count
+  }
+
+  func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
+    do throws(FileFailure) {
+      try system.check(.write, path)
+    } catch {
+      if system.plan.withLock({ $0.writesHalf }) {
+        try base.write(UnsafeRawBufferPointer(rebasing: buffer[..<(buffer.count / 2)]), at: offset)
+      }
+      throw error
+    }
+    try base.write(buffer, at: offset)
+  }
+
+  func truncate(to size: Int) throws(FileFailure) {
+    try system.check(.truncate, path)
+    try base.truncate(to: size)
+  }
+
+  func sync() throws(FileFailure) {
+    try system.check(.sync, path)
+    system.plan.withLock { $0.syncs += 1 }
+  }
+}

@@ -1,0 +1,132 @@
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("A large body")
+struct LargeBodyTests {
+  let scratch = ScratchDirectory()
+  let size = 700_001
+
+  private func bodyFiles() throws -> [String] { try scratch.names.filter { $0.hasPrefix("body-") } }
+
+  private func write(_ number: Int, _ store: CacheStore, _ key: StoreKey) -> EntryWriter {
+    let writer = store.makeWriter(
+      key: key, variant: one, metadata: Array("head \(number)".utf8), storedAt: 0, expectedLength: size)
+    let body = pattern(number, size)
+    for start in stride(from: 0, to: size, by: 10_007) {
+      writer.append(body[start..<min(size, start + 10_007)])
+    }
+    return writer
+  }
+
+  @Test("is streamed to a file of its own, read in pieces, and found after reopening")
+  func streaming() throws {
+    let store = try CacheStore(scratch.configuration(memory: 4 << 20))
+    let writer = write(3, store, key(1))
+    #expect(try bodyFiles().count == 1 && store.lookup(key(1)).isEmpty)
+    #expect(writer.commit().id != nil)
+    #expect(store.usage.memoryEntries == 0)
+    for current in [store, nil] {
+      if current == nil { store.close() }
+      let store = try current ?? CacheStore(scratch.configuration())
+      let found = try #require(store.lookup(key(1)).first)
+      #expect(found.body.residentBytes == nil && found.body.count == size)
+      let body = pattern(3, size)
+      #expect(try Array(found.body.readAll()) == body)
+      for (offset, count) in [(0, 1), (65_535, 2), (65_536, 65_536), (size - 1, 100), (123_456, 300_000)] {
+        let expected = body[offset..<min(size, offset + count)]
+        #expect(try found.body.read(from: offset, upTo: count) == expected)
+      }
+      #expect(try found.body.read(from: size, upTo: 1).isEmpty)
+    }
+  }
+
+  @Test("inserted whole is kept on disk and, if it fits, in memory")
+  func inserted() throws {
+    let store = try CacheStore(scratch.configuration(memory: 4 << 20))
+    store.insert(entry(key(1), number: 1, size: size))
+    #expect(store.lookup(key(1)).first?.tier == .memory)
+    store.setCapacity(memory: 0)
+    let found = try #require(store.lookup(key(1)).first)
+    #expect(found.tier == .disk && holds(found, number: 1, size: size))
+  }
+
+  @Test("leaves nothing when its writer is cancelled, forgotten, or outlived by a crash")
+  func cancelled() throws {
+    let store = try CacheStore(scratch.configuration())
+    let before = store.usage.diskBytes
+    write(1, store, key(1)).cancel()
+    _ = write(2, store, key(2))
+    #expect(try bodyFiles().isEmpty && store.usage.diskBytes == before)
+    let open = write(3, store, key(3))
+    let copy = try scratch.copy()
+    #expect(try copy.names.contains { $0.hasPrefix("body-") })
+    let again = try CacheStore(copy.configuration())
+    #expect(try !copy.names.contains { $0.hasPrefix("body-") } && again.usage.diskEntries == 0)
+    open.cancel()
+  }
+
+  @Test("stays readable while it is replaced, removed, and the store is closed")
+  func readersLast() throws {
+    let store = try CacheStore(scratch.configuration())
+    write(1, store, key(1)).commit()
+    let first = try #require(store.lookup(key(1)).first)
+    _ = try first.body.read(from: 0, upTo: 10)
+    write(2, store, key(1)).commit()
+    let second = try #require(store.lookup(key(1)).first)
+    #expect(try bodyFiles().count == 1)
+    store.remove(key(1))
+    #expect(try bodyFiles().isEmpty)
+    store.close()
+    #expect(holds(first, number: 1, size: size) && holds(second, number: 2, size: size))
+  }
+
+  @Test("whose writer outlives its store touches no file of the next")
+  func writerOutlivesStore() throws {
+    let first = try CacheStore(scratch.configuration())
+    let writer = write(1, first, key(1))
+    first.close()
+    let second = try CacheStore(scratch.configuration())
+    #expect(write(2, second, key(2)).commit().id != nil)
+    writer.cancel()
+    #expect(holds(try #require(second.lookup(key(2)).first), number: 2, size: size))
+  }
+
+  @Test("counts towards the capacity while it arrives and afterwards")
+  func capacity() throws {
+    let capacity = 3 << 20
+    let store = try CacheStore(scratch.configuration(disk: capacity))
+    for number in 0..<20 {
+      let writer = write(number, store, key(number))
+      #expect(try scratch.totalBytes <= store.usage.diskBytes && store.usage.diskBytes <= capacity)
+      #expect(writer.commit().id != nil)
+    }
+    #expect((2...4).contains(store.usage.diskEntries))
+    #expect(holds(try #require(store.lookup(key(19)).first), number: 19, size: size))
+    let huge = store.makeWriter(key: key(50), variant: one, metadata: [], storedAt: 0)
+    let chunk = [UInt8](repeating: 1, count: 1 << 20)
+    while huge.append(chunk) {}
+    #expect(huge.commit() == .refused(.tooLarge))
+    #expect(try scratch.totalBytes <= capacity)
+  }
+
+  @Test(
+    "with any damage is never handed out past the damage", arguments: [0, 70_000, 699_999, 700_002, 700_080])
+  func damage(offset: Int) throws {
+    let store = try CacheStore(scratch.configuration())
+    write(1, store, key(1)).commit()
+    let name = try #require(try bodyFiles().first)
+    var bytes = try scratch.bytes(of: name)
+    bytes[offset] ^= 0x40
+    try scratch.write(bytes, to: name)
+    let found = try #require(store.lookup(key(1)).first)
+    #expect {
+      try found.body.readAll()
+    } throws: { error in
+      guard case .corrupt = (error as? StoreError)?.kind else { return false }
+      return true
+    }
+    #expect(store.lookup(key(1)).isEmpty)
+    #expect(store.statistics.corruptRecords == 1)
+  }
+}

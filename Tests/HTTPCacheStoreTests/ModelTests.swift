@@ -1,0 +1,161 @@
+import Testing
+
+@testable import HTTPCacheStore
+
+/// What a store should be: a list of entries, most recently used first, cut at a capacity.
+private struct Model {
+  struct Item {
+    var key: Int
+    var variant: UInt64
+    var number: Int
+    var size: Int
+    var id: EntryID
+    var storedAt: Int64
+    var cost: Int
+  }
+
+  var items: [Item] = []
+  let capacity: Int
+
+  mutating func use(_ key: Int) -> [Item] {
+    // Variants are used in the order of their ids, the newest first, so the oldest ends up in front.
+    let used = items.filter { $0.key == key }.sorted { $0.id > $1.id }
+    items.removeAll { $0.key == key }
+    items.insert(contentsOf: used.reversed(), at: 0)
+    return used
+  }
+
+  mutating func insert(_ item: Item) {
+    items.removeAll { $0.key == item.key && $0.variant == item.variant }
+    while items.reduce(item.cost, { $0 + $1.cost }) > capacity { items.removeLast() }
+    items.insert(item, at: 0)
+  }
+}
+
+@Suite("Compared with a simple model")
+struct ModelTests {
+  @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<4 as Range<UInt64>)
+  func exactLRU(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 20_000
+    var configuration = CacheStore.Configuration(memoryCapacity: capacity)
+    configuration.shardCount = 1
+    let store = try CacheStore(configuration)
+    var model = Model(capacity: capacity)
+    for step in 0..<3000 {
+      let number = Int.random(in: 0..<40, using: &random)
+      let variant = VariantID(rawValue: UInt64.random(in: 0..<3, using: &random))
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<45:
+        let expected = model.use(number)
+        let found = store.lookup(key(number))
+        try #require(found.map(\.id) == expected.map(\.id), "step \(step)")
+        for (entry, item) in zip(found, expected) {
+          #expect(holds(entry, number: item.number, size: item.size))
+        }
+      case 45..<90:
+        let size = Int.random(in: 0..<4000, using: &random)
+        let new = entry(key(number), variant, number: step, size: size, storedAt: Int64(step))
+        let id = try #require(store.insert(new).id)
+        let cost = PackedEntry(key: new.key.bytes, metadata: new.metadata, body: new.body).cost
+        model.insert(
+          .init(
+            key: number, variant: variant.rawValue, number: step, size: size, id: id, storedAt: Int64(step),
+            cost: cost))
+      case 90..<94:
+        store.remove(key(number))
+        model.items.removeAll { $0.key == number }
+      case 94..<98:
+        store.remove(key(number), variant: variant)
+        model.items.removeAll { $0.key == number && $0.variant == variant.rawValue }
+      case 98:
+        store.removeAll(since: Int64(step) - 30)
+        model.items.removeAll { $0.storedAt >= Int64(step) - 30 }
+      default:
+        if Int.random(in: 0..<4, using: &random) == 0 {
+          store.removeAll()
+          model.items = []
+        }
+      }
+      #expect(store.usage.memoryBytes == model.items.reduce(0) { $0 + $1.cost })
+      #expect(store.usage.memoryEntries == model.items.count)
+    }
+    #expect(store.statistics.memoryEvictions > 100)
+  }
+
+  /// With room for everything nothing may be missing; without, nothing may be wrong.
+  @Test("both tiers and reopening give what a model gives", arguments: 0..<4 as Range<UInt64>, [true, false])
+  func reopening(seed: UInt64, hasRoom: Bool) throws {
+    var random = SeededGenerator(seed: seed &+ 1000)
+    let scratch = ScratchDirectory()
+    func open() throws -> CacheStore {
+      var configuration = scratch.configuration(
+        memory: hasRoom ? 100_000 : 10_000, disk: hasRoom ? 16 << 20 : 1 << 20)
+      configuration.largeBodyThreshold = 5000
+      configuration.shardCount = 4
+      return try CacheStore(configuration)
+    }
+    var store = try open()
+    var model = Model(capacity: .max)
+    for step in 0..<1500 {
+      let number = Int.random(in: 0..<30, using: &random)
+      let variant = VariantID(rawValue: UInt64.random(in: 0..<3, using: &random))
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<40:
+        let expected = model.use(number)
+        let found = store.lookup(key(number))
+        if hasRoom { try #require(found.map(\.id) == expected.map(\.id), "step \(step)") }
+        for entry in found {
+          let item = try #require(expected.first { $0.id == entry.id }, "step \(step): entry came back")
+          #expect(holds(entry, number: item.number, size: item.size), "step \(step)")
+          #expect(entry.storedAt == item.storedAt)
+        }
+      case 40..<45:
+        let resident = store.residentEntries(for: key(number))
+        if resident.isComplete, hasRoom {
+          #expect(resident.entries.map(\.id) == model.use(number).map(\.id), "step \(step)")
+        }
+      case 45..<75:
+        let size =
+          Int.random(in: 0..<10, using: &random) == 0 ? 20_000 : Int.random(in: 0..<3000, using: &random)
+        let tiers: StoreTiers = Bool.random(using: &random) ? .all : .disk
+        let new = entry(
+          key(number), variant, number: step, size: size, storedAt: Int64(step) * 1000, tiers: tiers)
+        let id = try #require(store.insert(new).id)
+        model.insert(
+          .init(
+            key: number, variant: variant.rawValue, number: step, size: size, id: id,
+            storedAt: Int64(step) * 1000, cost: 0))
+      case 75..<85:
+        guard let index = model.items.indices.randomElement(using: &random) else { continue }
+        let item = model.items[index]
+        let isThere = store.updateMetadata(
+          of: item.id, key: key(item.key), metadata: Array("head \(item.number)".utf8),
+          storedAt: Int64(step) * 1000)
+        if hasRoom { #expect(isThere) }
+        if isThere { model.items[index].storedAt = Int64(step) * 1000 } else { model.items.remove(at: index) }
+      case 85..<89:
+        store.remove(key(number))
+        model.items.removeAll { $0.key == number }
+      case 89..<93:
+        store.remove(key(number), variant: variant)
+        model.items.removeAll { $0.key == number && $0.variant == variant.rawValue }
+      case 93:
+        store.removeAll(since: (Int64(step) - 20) * 1000)
+        model.items.removeAll { $0.storedAt >= (Int64(step) - 20) * 1000 }
+      case 94..<99:
+        store.close()
+        store = try open()
+      default:
+        if Int.random(in: 0..<4, using: &random) == 0 {
+          store.removeAll()
+          model.items = []
+        }
+      }
+      let usage = store.usage
+      #expect(usage.memoryBytes <= store.capacity.memory && usage.diskBytes <= store.capacity.disk)
+    }
+    #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
+    #expect(try scratch.totalBytes <= store.usage.diskBytes)
+  }
+}

@@ -1,0 +1,118 @@
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A directory of its own for one test, removed with everything in it.
+final class ScratchDirectory {
+  let path: FilePath
+  /// They live as long as this one.
+  private var copies: [ScratchDirectory] = []
+
+  init() {
+    let name = "httpcachestore-\(UInt64.random(in: .min ... .max))"
+    path = FilePath(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp").appending(name)
+  }
+
+  deinit {
+    for name in (try? POSIXFileSystem().list(path)) ?? [] {
+      _ = path.appending(name).withPlatformString { unlink($0) }
+    }
+    _ = path.withPlatformString { rmdir($0) }
+  }
+
+  var names: [String] {
+    get throws { try POSIXFileSystem().list(path).sorted() }
+  }
+
+  func bytes(of name: String) throws -> [UInt8] {
+    let file = try POSIXFileSystem().open(path.appending(name), creating: false)
+    return try file.read(try file.size(), at: 0) ?? []
+  }
+
+  func write(_ bytes: [UInt8], to name: String) throws {
+    let file = try POSIXFileSystem().open(path.appending(name), creating: true)
+    try file.truncate(to: 0)
+    try file.write(bytes, at: 0)
+  }
+
+  /// What another process would find if this one were killed now.
+  func copy() throws -> ScratchDirectory {
+    let other = ScratchDirectory()
+    try POSIXFileSystem().createDirectory(other.path)
+    for name in try names { try other.write(try bytes(of: name), to: name) }
+    copies.append(other)
+    return other
+  }
+
+  var totalBytes: Int {
+    get throws {
+      try names.reduce(0) { sum, name in
+        sum + (try POSIXFileSystem().open(path.appending(name), creating: false).size())
+      }
+    }
+  }
+
+  func configuration(memory: Int = 0, disk: Int = 4 << 20) -> CacheStore.Configuration {
+    var configuration = CacheStore.Configuration(memoryCapacity: memory, diskCapacity: disk, directory: path)
+    configuration.syncRemovals = false
+    return configuration
+  }
+}
+
+/// SplitMix64: the same sequence from the same seed, everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
+
+let one = VariantID(rawValue: 1)
+let two = VariantID(rawValue: 2)
+
+/// An entry whose bytes follow from a number.
+func entry(
+  _ key: StoreKey, _ variant: VariantID = one, number: Int = 0, size: Int = 100, storedAt: Int64 = 1000,
+  tiers: StoreTiers = .all
+) -> NewEntry {
+  NewEntry(
+    key: key, variant: variant, metadata: Array("head \(number)".utf8), body: pattern(number, size),
+    storedAt: storedAt, tiers: tiers)
+}
+
+/// Bytes that differ by number and by place. Made of blocks, which unoptimised code copies faster than it computes.
+func pattern(_ number: Int, _ size: Int) -> [UInt8] {
+  let block = (0..<min(size, 256)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number &* 131) }
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(size + 256)
+  while bytes.count < size {
+    bytes += block
+    let place = bytes.count / 256
+    bytes[bytes.count - 1] = UInt8(truncatingIfNeeded: place)
+    bytes[bytes.count - min(2, bytes.count)] = UInt8(truncatingIfNeeded: place >> 8 ^ number)
+  }
+  bytes.removeLast(bytes.count - size)
+  return bytes
+}
+
+/// Whether an entry is, whole, the one that a number gives.
+func holds(_ entry: StoredEntry, number: Int, size: Int = 100) -> Bool {
+  Array(entry.metadata) == Array("head \(number)".utf8)
+    && (try? entry.body.readAll()).map(Array.init) == pattern(number, size)
+}
+
+func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }

@@ -1,0 +1,116 @@
+import Synchronization
+import Testing
+
+@testable import HTTPCacheStore
+
+/// Runs work on as many threads as there are, none of it waiting for another.
+private func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
+  await withTaskGroup(of: Void.self) { group in
+    for index in 0..<count { group.addTask { work(index) } }
+  }
+}
+
+@Suite("Used from several threads")
+struct ThreadTests {
+  let scratch = ScratchDirectory()
+
+  @Test("never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8])
+  func capacity(shards: Int) async throws {
+    let memory = 200_000
+    var configuration = scratch.configuration(memory: memory, disk: 1 << 20)
+    configuration.shardCount = shards
+    configuration.largeBodyThreshold = 30_000
+    let store = try CacheStore(configuration)
+    let capacity = store.capacity
+    let violations = Atomic<Int>(0)
+    await inParallel(4) { index in
+      var random = SeededGenerator(seed: UInt64(index))
+      for step in 0..<1000 {
+        let number = Int.random(in: 0..<200, using: &random)
+        let size = step % 50 == 0 ? 100_000 : Int.random(in: 0..<6000, using: &random)
+        store.insert(entry(key(number), number: number, size: size, tiers: step % 3 == 0 ? .memory : .all))
+        // While the others are in the middle of whatever they do.
+        let usage = store.usage
+        if usage.memoryBytes > capacity.memory || usage.diskBytes > capacity.disk { violations.increment() }
+        for found in store.lookup(key(number + 1))
+        where Array(found.metadata) != Array("head \(number + 1)".utf8) {
+          violations.increment()
+        }
+      }
+    }
+    #expect(violations.value == 0)
+    #expect(store.statistics.memoryEvictions > 0 && store.statistics.ioErrors == 0)
+    #expect(store.statistics.corruptRecords == 0)
+    store.removeAll()
+    #expect(store.usage.memoryBytes == 0)
+  }
+
+  /// Every thread writes a key's generations in order; a removed generation must never be seen again.
+  @Test("serves nothing that was removed before it was asked for, in either tier", arguments: [true, false])
+  func removals(withDisk: Bool) async throws {
+    var configuration = scratch.configuration(memory: 60_000)
+    if !withDisk { configuration.directory = nil }
+    configuration.shardCount = 2
+    let store = try CacheStore(configuration)
+    let keys = 4
+    let removed = (0..<keys).map { _ in Generation() }
+    let violations = Atomic<Int>(0)
+    await inParallel(4) { index in
+      var random = SeededGenerator(seed: UInt64(index) + 77)
+      for step in 0..<2000 {
+        let number = Int.random(in: 0..<keys, using: &random)
+        switch index {
+        case 0:
+          // What is stored is what was current when the token was taken, as a response from an origin is.
+          let token = store.removalToken(for: key(number))
+          let generation = removed[number].value + 1
+          store.insert(
+            entry(key(number), number: generation, size: 300, tiers: step % 4 == 0 ? .disk : .all),
+            unlessRemovedSince: token)
+          if step % 5 == 0 { store.insert(entry(key(1000 + step), size: 5000)) }
+        case 1 where step % 4 == 0:
+          let next = removed[number].value + 1
+          // From here on generation `next` is outdated; it is gone when remove returns.
+          removed[number].begin(next)
+          if step % 40 == 0 { store.removeAll() } else { store.remove(key(number)) }
+          removed[number].end(next)
+        default:
+          let gone = removed[number].finished
+          for found in store.lookup(key(number)) {
+            let text = String(decoding: found.metadata.dropFirst(5), as: UTF8.self)
+            if (Int(text) ?? 0) <= gone || !holds(found, number: Int(text) ?? 0, size: 300) {
+              violations.increment()
+            }
+          }
+        }
+      }
+    }
+    #expect(violations.value == 0)
+  }
+
+  private final class Generation: Sendable {
+    private let begun = Atomic<Int>(0)
+    private let ended = Atomic<Int>(0)
+
+    var value: Int { begun.load(ordering: .sequentiallyConsistent) }
+    var finished: Int { ended.load(ordering: .sequentiallyConsistent) }
+    func begin(_ generation: Int) { begun.store(generation, ordering: .sequentiallyConsistent) }
+    func end(_ generation: Int) { ended.store(generation, ordering: .sequentiallyConsistent) }
+  }
+
+  @Test("keeps to a capacity that changes meanwhile")
+  func changingCapacity() async throws {
+    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+    await inParallel(3) { index in
+      for step in 0..<500 {
+        if index == 0 {
+          store.setCapacity(memory: step % 2 == 0 ? 100_000 : 400_000)
+        } else {
+          store.insert(entry(key(step * 3 + index), size: 2000))
+        }
+      }
+    }
+    store.setCapacity(memory: 100_000)
+    #expect(store.usage.memoryBytes <= 100_000 && store.usage.memoryEntries > 0)
+  }
+}

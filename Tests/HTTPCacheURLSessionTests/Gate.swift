@@ -1,0 +1,48 @@
+import Synchronization
+
+/// Holds back those who come until it is opened, and tells how many have come.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = false
+    var arrivals = 0
+    var waiting: [CheckedContinuation<Void, Never>] = []
+    var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  func wait() async {
+    await withCheckedContinuation { continuation in
+      let (isOpen, watchers) = state.withLock { state in
+        state.arrivals += 1
+        let reached = state.watchers.filter { $0.count <= state.arrivals }
+        state.watchers.removeAll { $0.count <= state.arrivals }
+        if !state.isOpen { state.waiting.append(continuation) }
+        return (state.isOpen, reached)
+      }
+      for watcher in watchers { watcher.continuation.resume() }
+      if isOpen { continuation.resume() }
+    }
+  }
+
+  /// Returns when so many have come.
+  func arrived(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isReached = state.withLock { state in
+        if state.arrivals >= count { return true }
+        state.watchers.append((count, continuation))
+        return false
+      }
+      if isReached { continuation.resume() }
+    }
+  }
+
+  func open() {
+    let waiting = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("Redirects, each hop through the cache")
+struct RedirectTests {
+  @Test("A stored redirect and a stored target are replayed without a request")
+  func replayed() async throws {
+    try await Setting.with { request in
+      request.target == "/from"
+        ? .init(status: 301, fields: [.location: "/to", .cacheControl: "max-age=60"])
+        : .init(fields: [.cacheControl: "max-age=60"], body: "arrived")
+    } test: { setting async throws in
+      for expected in [CachedResponse.Source.network, .hit] {
+        let answer = try await setting.load("/from")
+        #expect(answer.text == "arrived")
+        #expect(answer.response.url?.path == "/to")
+        #expect(answer.source == expected)
+      }
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("A redirect that may not be stored is asked for again, its stored target is not")
+  func eachHopByItsOwnRules() async throws {
+    try await Setting.with { request in
+      request.target == "/from"
+        ? .init(status: 302, fields: [.location: "to"])
+        : .init(fields: [.cacheControl: "max-age=60"], body: "arrived")
+    } test: { setting async throws in
+      for _ in 1...2 { _ = try await setting.load("/from") }
+      #expect(setting.origin.requests.map(\.target) == ["/from", "/to", "/from"])
+    }
+  }
+
+  @Test(
+    "The method changes as the status code says (RFC 9110 §15.4)",
+    arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+  func method(status: Int, expected: String) async throws {
+    try await Setting.with { request in
+      request.target == "/from"
+        ? .init(status: status, fields: [.location: "/to"])
+        : .init(body: "\(request.method) \(request.body.count)")
+    } test: { setting async throws in
+      let answer = try await setting.load(
+        setting.request(
+          "/from", method: "POST", fields: ["Content-Type": "text/plain"], body: Data("1234".utf8)))
+      #expect(answer.text == "\(expected) \(expected == "POST" ? 4 : 0)")
+    }
+  }
+
+  @Test("Credentials do not follow to another origin")
+  func credentials() async throws {
+    let other = try await LoopbackOrigin.start { request in
+      .init(body: request.fields[.authorization] ?? "none")
+    }
+    try await Setting.with { request in
+      request.target == "/away"
+        ? .init(status: 307, fields: [.location: other.url("/")])
+        : .init(status: 307, fields: [.location: "/away"])
+    } test: { setting async throws in
+      let answer = try await setting.load("/here", fields: ["Authorization": "Basic x"])
+      #expect(answer.text == "none")
+      #expect(setting.origin.requests[1].fields[.authorization] == "Basic x")
+    }
+    await other.stop()
+  }
+
+  @Test("A loop ends with an error")
+  func loop() async throws {
+    try await Setting.with { _ in
+      .init(status: 302, fields: [.location: "/round"])
+    } test: {
+      setting async throws in
+      let error = await #expect(throws: URLError.self) { try await setting.load("/round") }
+      #expect(error?.code == .httpTooManyRedirects)
+      #expect(setting.origin.requestCount <= 21)
+    }
+  }
+
+  @Test("A redirect out of HTTP is an error")
+  func otherScheme() async throws {
+    try await Setting.with { _ in
+      .init(status: 302, fields: [.location: "ftp://127.0.0.1/x"])
+    } test: {
+      setting async throws in
+      let error = await #expect(throws: URLError.self) { try await setting.load() }
+      #expect(error?.code == .unsupportedURL)
+    }
+  }
+
+  @Test("A 3xx response that leads nowhere is delivered as it is", arguments: [300, 304])
+  func withoutLocation(status: Int) async throws {
+    try await Setting.with { _ in
+      .init(status: status)
+    } test: { setting async throws in
+      #expect(try await setting.load().response.statusCode == status)
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("A session with a cache, over real sockets")
+struct SessionTests {
+  @Test("The first load comes from the network, the second from the store, without a request")
+  func storesAndReuses() async throws {
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: "answer \(request.number)")
+    } test: { setting async throws in
+      let first = try await setting.load("/a")
+      #expect(first.text == "answer 1")
+      #expect(first.source == .network)
+      #expect(first.response.cacheStory?.isStored == true)
+      setting.clock.advance(seconds: 10)
+      let second = try await setting.load("/a")
+      #expect(second.text == "answer 1")
+      #expect(second.source == .hit)
+      #expect(second.response.cacheStory?.age == 10)
+      #expect(second.response.value(forHTTPHeaderField: "Age") == "10")
+      #expect(setting.origin.requestCount == 1)
+    }
+  }
+
+  @Test("A stale response is validated: a conditional request, 304, and the stored body")
+  func validates() async throws {
+    try await Setting.with { request in
+      if request.fields[.ifNoneMatch] == "\"v1\"" {
+        return .init(status: 304, fields: [.eTag: "\"v1\"", .cacheControl: "max-age=60"])
+      }
+      return .init(fields: [.eTag: "\"v1\"", .cacheControl: "max-age=60"], body: "content")
+    } test: { setting async throws in
+      #expect(try await setting.load().source == .network)
+      setting.clock.advance(seconds: 61)
+      let validated = try await setting.load()
+      #expect(validated.response.statusCode == 200)
+      #expect(validated.text == "content")
+      #expect(validated.source == .validated)
+      #expect(validated.response.cacheStory?.originStatus == 304)
+      #expect(setting.origin.requestCount == 2)
+      #expect(try await setting.load().source == .hit)
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("Another query string is another resource")
+  func queryIsPartOfTheKey() async throws {
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: request.target)
+    } test: { setting async throws in
+      #expect(try await setting.load("/a?x=1").text == "/a?x=1")
+      #expect(try await setting.load("/a?x=2").text == "/a?x=2")
+      #expect(try await setting.load("/a?x=1").text == "/a?x=1")
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("A response varies on what was really sent, Accept-Encoding and the session's own fields among it")
+  func variesOnWhatIsSent() async throws {
+    let base = URLSessionConfiguration.ephemeral
+    base.httpAdditionalHeaders = ["X-Tenant": "blue"]
+    try await Setting.with(base: base) { request in
+      let tenant = HTTPField.Name("X-Tenant").flatMap { request.fields[$0] } ?? "none"
+      return .init(
+        fields: [.cacheControl: "max-age=60", .vary: "X-Tenant, Accept-Encoding"],
+        body: "\(tenant) \(request.fields[.acceptEncoding] ?? "none")")
+    } test: { setting async throws in
+      #expect(try await setting.load().text == "blue gzip, deflate")
+      #expect(try await setting.load().source == .hit)
+      let other = try await setting.load(fields: ["X-Tenant": "red"])
+      #expect(other.text == "red gzip, deflate")
+      #expect(other.reason == .storedWithLifetime)
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("HEAD is answered from the stored GET response, without a body")
+  func headFromGet() async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: "content")
+    } test: { setting async throws in
+      _ = try await setting.load()
+      let head = try await setting.load(setting.request(method: "HEAD"))
+      #expect(head.source == .hit)
+      #expect(head.data.isEmpty)
+      #expect(head.response.value(forHTTPHeaderField: "Content-Length") == "7")
+      #expect(setting.origin.requestCount == 1)
+    }
+  }
+
+  @Test("A successful POST reaches the origin with its body, and invalidates")
+  func postInvalidates() async throws {
+    try await Setting.with { request in
+      .init(
+        fields: [.cacheControl: "max-age=60"],
+        body: "\(request.method) \(String(decoding: request.body, as: UTF8.self))")
+    } test: { setting async throws in
+      _ = try await setting.load()
+      let post = try await setting.load(setting.request(method: "POST", body: Data("form".utf8)))
+      #expect(post.text == "POST form")
+      #expect(try await setting.load().source == .network)
+      #expect(setting.origin.requestCount == 3)
+    }
+  }
+
+  @Test("What the origin wants nobody to keep is not kept")
+  func noStore() async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "no-store"], body: "secret")
+    } test: { setting async throws in
+      let first = try await setting.load()
+      #expect(first.reason == .responseNoStore)
+      #expect(try await setting.load().source == .network)
+      #expect(setting.cache.store.usage.memoryEntries == 0)
+    }
+  }
+
+  @Test("Two sessions with two caches know nothing of each other")
+  func separateCaches() async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: "x")
+    } test: { setting async throws in
+      let other = try HTTPCache()
+      let session = URLSession(configuration: .caching(with: other, base: .ephemeral))
+      _ = try await setting.load()
+      let (_, response) = try await session.data(for: setting.request())
+      #expect((response as? HTTPURLResponse)?.cacheStory?.source == .network)
+      #expect(setting.origin.requestCount == 2)
+      session.finishTasksAndInvalidate()
+    }
+  }
+
+  @Test("A response that breaks off is an error, and is not stored")
+  func brokenBody() async throws {
+    try await Setting.with { request in
+      request.number == 1
+        ? .init(
+          fields: [.cacheControl: "max-age=60"], body: String(repeating: "x", count: 1000),
+          ending: .cut(afterBytes: 500))
+        : .init(fields: [.cacheControl: "max-age=60"], body: "whole")
+    } test: { setting async throws in
+      await #expect(throws: (any Error).self) { try await setting.load() }
+      #expect(try await setting.load().text == "whole")
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("The transport's own error reaches the caller when nothing is stored")
+  func unreachable() async throws {
+    try await Setting.with { _ in
+      .init(body: "x")
+    } test: { setting async throws in
+      let request = try setting.request()
+      await setting.origin.stop()
+      let error = await #expect(throws: URLError.self) { try await setting.session.data(for: request) }
+      #expect(error?.code == .cannotConnectToHost)
+    }
+  }
+
+  @Test("64 concurrent identical requests cause one request to the origin", arguments: [1, 3])
+  func collapses(rounds: Int) async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: String(repeating: "y", count: 20_000))
+    } test: { setting async throws in
+      for round in 1...rounds {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+          for _ in 0..<64 { group.addTask { try await setting.load("/\(round)").data.count } }
+          for try await count in group { #expect(count == 20_000) }
+        }
+        #expect(setting.origin.requestCount == round)
+      }
+    }
+  }
+
+  @Test("Cancelling one of those who wait cancels no other")
+  func cancellation() async throws {
+    let gate = Gate()
+    try await Setting.with { _ in
+      await gate.wait()
+      return .init(fields: [.cacheControl: "max-age=60"], body: "late")
+    } test: { setting async throws in
+      let first = Task { try await setting.load("/slow").text }
+      await gate.arrived(1)
+      let second = Task { try await setting.load("/slow").text }
+      first.cancel()
+      await #expect(throws: (any Error).self) { try await first.value }
+      gate.open()
+      #expect(try await second.value == "late")
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import LoopbackOrigin
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// A clock that stands until a test moves it; it starts at the real time, which the origin's Date fields have.
+final class ManualClock: CacheClock {
+  private let time = Mutex(SystemCacheClock.shared.now)
+
+  var now: Timestamp { time.withLock { $0 } }
+
+  func advance(seconds: Int64) {
+    time.withLock { $0 = $0.advanced(bySeconds: seconds) }
+  }
+}
+
+/// An origin, a cache and a session that uses it, over real sockets.
+struct Setting {
+  let origin: LoopbackOrigin
+  let cache: HTTPCache
+  let session: URLSession
+  let clock: ManualClock
+
+  /// Runs a test with an origin that answers with `handler`.
+  static func with(
+    base: URLSessionConfiguration = .ephemeral, _ handler: @escaping LoopbackOrigin.Handler,
+    test body: (Setting) async throws -> Void
+  ) async throws {
+    let clock = ManualClock()
+    let cache = HTTPCache(
+      store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .private),
+      clock: clock)
+    let origin = try await LoopbackOrigin.start(handler)
+    let session = URLSession(configuration: .caching(with: cache, base: base))
+    let setting = Setting(origin: origin, cache: cache, session: session, clock: clock)
+    do {
+      try await body(setting)
+    } catch {
+      await origin.stop()
+      throw error
+    }
+    // Not invalidateAndCancel: on Linux it cancels tasks that have just called their completion handler, which is then
+    // called again.
+    session.finishTasksAndInvalidate()
+    await origin.stop()
+  }
+
+  func request(
+    _ path: String = "/", policy: URLRequest.CachePolicy = .useProtocolCachePolicy, method: String = "GET",
+    fields: [String: String] = [:], body: Data? = nil
+  ) throws -> URLRequest {
+    guard let url = URL(string: origin.url(path)) else { throw URLError(.badURL) }
+    var request = URLRequest(url: url, cachePolicy: policy)
+    request.httpMethod = method
+    request.httpBody = body
+    for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+    return request
+  }
+
+  func load(_ request: URLRequest) async throws -> Answer {
+    let (data, response) = try await session.data(for: request)
+    guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+    return Answer(response: response, data: data)
+  }
+
+  func load(
+    _ path: String = "/", policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+    fields: [String: String] = [:]
+  ) async throws -> Answer {
+    try await load(request(path, policy: policy, fields: fields))
+  }
+}
+
+struct Answer {
+  var response: HTTPURLResponse
+  var data: Data
+
+  var text: String { String(decoding: data, as: UTF8.self) }
+  var source: CachedResponse.Source? { response.cacheStory?.source }
+  var reason: Reason? { response.cacheStory?.reason }
+}

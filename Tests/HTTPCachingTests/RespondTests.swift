@@ -1,0 +1,216 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import Testing
+
+@Suite("Responses from the store and the origin")
+struct RespondTests {
+  @Test("A fresh response is served from memory, with Age and Cache-Status, and without a suspension")
+  func hit() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("content") }
+    #expect(try await setting.get(from: origin).source == .network)
+    setting.clock.advance(seconds: 20)
+    let hit = try #require(setting.cache.storedResponse(for: .get()))
+    #expect(hit.source == .hit)
+    #expect(hit.body.bytes.map { Array($0) } == Array("content".utf8))
+    #expect(hit.age == 20)
+    #expect(hit.remainingLifetime == 40)
+    let name = try #require(HTTPField.Name("Cache-Status"))
+    #expect(hit.head.headerFields[name] == "HTTPCacheEngine; hit; ttl=40; detail=fresh")
+    #expect(origin.requests.count == 1)
+  }
+
+  @Test("A validated response is served with the origin's new fields and the stored content")
+  func validated() async throws {
+    let setting = try Setting()
+    let version = try #require(HTTPField.Name("X-Version"))
+    let origin = MemoryOrigin { _, number in
+      number == 1
+        ? .ok("content", [.cacheControl: "max-age=10", .eTag: "\"a\"", version: "1"])
+        : .ok("", [.cacheControl: "max-age=99", .eTag: "\"a\"", version: "2"], status: .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 11)
+    let answer = try await setting.get(from: origin)
+    #expect(answer.source == .validated)
+    #expect(answer.text == "content")
+    #expect(answer.response.head.headerFields[version] == "2")
+    #expect(origin.requests[1].headerFields[.ifNoneMatch] == "\"a\"")
+    setting.clock.advance(seconds: 90)
+    let hit = try await setting.get(from: origin)
+    #expect(hit.source == .hit)
+    #expect(hit.response.head.headerFields[version] == "2")
+    #expect(setting.log.reasons(.updated) == [.freshened])
+  }
+
+  @Test("A 304 that names nothing stored has the request repeated in full")
+  func unusable304() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { request, number in
+      if number == 1 { return .ok("old", [.cacheControl: "max-age=1", .eTag: "\"a\""]) }
+      return request.headerFields[.ifNoneMatch] == nil
+        ? .ok("new", [.cacheControl: "max-age=60", .eTag: "\"b\""])
+        : .ok("", [.eTag: "\"b\""], status: .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 5)
+    #expect(try await setting.get(from: origin).text == "new")
+    #expect(origin.requests.count == 3)
+    #expect(try await setting.get(from: origin).text == "new")
+  }
+
+  @Test("A client's own condition that holds for the stored response is answered 304, without content")
+  func clientCondition() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("content", [.cacheControl: "max-age=60", .eTag: "\"a\""]) }
+    _ = try await setting.get(from: origin)
+    let answer = try await setting.get(from: origin, fields: [.ifNoneMatch: "\"a\""])
+    #expect(answer.response.head.status == .notModified)
+    #expect(answer.text.isEmpty)
+    #expect(origin.requests.count == 1)
+  }
+
+  @Test("When the origin cannot be reached, its error reaches the caller")
+  func failure() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, number in
+      if number > 1 { throw Unreachable() }
+      return .ok("content", [.cacheControl: "max-age=1"])
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 5)
+    await #expect(throws: Unreachable.self) { try await setting.get(from: origin) }
+  }
+
+  @Test(
+    "A stale response stands in for an origin that fails, where it or the configuration allows that",
+    arguments: [
+      ("max-age=1, stale-if-error=60", false, true), ("max-age=1", true, true),
+      ("max-age=1, must-revalidate", true, false), ("max-age=1, no-cache", true, false),
+    ])
+  func staleInsteadOfFailure(directives: String, servesStale: Bool, isServed: Bool) async throws {
+    let setting = try Setting { $0.rules.servesStaleWhenDisconnected = servesStale }
+    let origin = MemoryOrigin { _, number in
+      if number > 1 { throw Unreachable() }
+      return .ok("content", [.cacheControl: directives])
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 5)
+    if isServed {
+      let answer = try await setting.get(from: origin)
+      #expect(answer.source == .stale)
+      #expect(answer.text == "content")
+    } else {
+      await #expect(throws: Unreachable.self) { try await setting.get(from: origin) }
+    }
+  }
+
+  @Test("A response within stale-while-revalidate is served at once and validated behind")
+  func staleWhileRevalidate() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number > 1 { await gate.wait() }
+      return .ok("\(number)", [.cacheControl: "max-age=1, stale-while-revalidate=60"])
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 5)
+    let stale = try await setting.get(from: origin)
+    #expect(stale.text == "1")
+    #expect(stale.reason == .staleWhileRevalidate)
+    // A second one while the validation is under way starts no other.
+    _ = try await setting.get(from: origin)
+    await gate.arrived(1)
+    gate.open()
+    while setting.log.reasons(.stored).count < 2 { await Task.yield() }
+    let fresh = try await setting.get(from: origin)
+    #expect(fresh.text == "2")
+    #expect(fresh.source == .hit)
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test("A successful unsafe request removes what is stored for its target, a failed one does not")
+  func invalidation() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { request, number in
+      request.method == .get
+        ? .ok("\(number)")
+        : .ok("", [:], status: number == 2 ? .internalServerError : .noContent)
+    }
+    let post = HTTPRequest(method: .post, scheme: "https", authority: "EXAMPLE.test:443", path: "/")
+    _ = try await setting.get(from: origin)
+    _ = try await setting.cache.respond(to: post, transport: origin.transport)
+    #expect(try await setting.get(from: origin).text == "1")
+    _ = try await setting.cache.respond(to: post, transport: origin.transport)
+    #expect(try await setting.get(from: origin).text == "4")
+  }
+
+  @Test("A response that was under way when its resource was invalidated is not stored")
+  func invalidatedMeanwhile() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 { await gate.wait() }
+      return .ok("\(number)")
+    }
+    async let first = setting.get(from: origin)
+    await gate.arrived(1)
+    setting.cache.removeResponses(for: .get())
+    gate.open()
+    #expect(try await first.text == "1")
+    #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
+    #expect(try await setting.get(from: origin).text == "2")
+  }
+
+  @Test("Variants of one resource are stored side by side")
+  func variants() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { request, _ in
+      .ok(
+        request.headerFields[.acceptLanguage] ?? "none",
+        [.cacheControl: "max-age=60", .vary: "Accept-Language"])
+    }
+    for language in ["de", "en", "de", "en"] {
+      #expect(try await setting.get(from: origin, fields: [.acceptLanguage: language]).text == language)
+    }
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test("What only-if-cached cannot get is a 504; what the policy cannot get is an error")
+  func notCached() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("never") }
+    let answer = try await setting.get(from: origin, fields: [.cacheControl: "only-if-cached"])
+    #expect(answer.response.head.status == .gatewayTimeout)
+    #expect(answer.source == .generated)
+    await #expect(throws: HTTPCacheError.notCached(.policyForbidsNetwork)) {
+      try await setting.get(from: origin, policy: .returnCacheDataDontLoad)
+    }
+    #expect(origin.requests.isEmpty)
+  }
+
+  @Test("Responses of one partition are not another's")
+  func partitions() async throws {
+    let blue = try Setting { $0.partition = "blue" }
+    let origin = MemoryOrigin { _, number in .ok("\(number)") }
+    _ = try await blue.get(from: origin)
+    var configuration = HTTPCache.Configuration()
+    configuration.partition = "red"
+    let red = HTTPCache(store: blue.cache.store, configuration: configuration, clock: blue.clock)
+    #expect(red.storedResponse(for: .get()) == nil)
+    #expect(blue.cache.storedResponse(for: .get()) != nil)
+  }
+
+  @Test("A newer response that may not be stored takes the older one with it")
+  func supersededByNoStore() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, number in
+      number == 1 ? .ok("old") : .ok("new", [.cacheControl: "no-store"])
+    }
+    _ = try await setting.get(from: origin)
+    #expect(try await setting.get(from: origin, policy: .reloadIgnoringLocalCacheData).text == "new")
+    #expect(setting.cache.storedResponse(for: .get(), policy: .returnCacheDataElseLoad) == nil)
+  }
+}
