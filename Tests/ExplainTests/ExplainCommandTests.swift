@@ -87,6 +87,9 @@ struct ExplainCommandTests {
       Row(
         fields: "Cache-Control: max-age=60, stale-if-error=30",
         expected: ["Used for up to 30 seconds after it went stale."]),
+      Row(
+        fields: "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
+        expected: ["For less than a second.", "When stale The origin is asked"]),
       Row(fields: "X: 1", status: "302 Found", expected: [Reason.notDeclaredCacheable.sentence]),
       Row(
         fields: "Cache-Control: max-age=60", options: ["--after", "59"],

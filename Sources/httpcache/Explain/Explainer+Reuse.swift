@@ -24,8 +24,10 @@ extension Explainer {
     let lifetime = stored.facts.lifetime
     let remaining = stored.facts.remainingLifetime(at: question.arrival) / 1000
     var sentence = ""
-    if lifetime.seconds == 0 {
+    if lifetime.milliseconds == 0 {
       sentence = "Not at all."
+    } else if lifetime.seconds == 0 {
+      sentence = "For less than a second."
     } else if remaining > 0 {
       let end = HTTPDate(question.arrival.advanced(bySeconds: remaining))
       sentence = "For \(Phrases.duration(lifetime.seconds)), until \(end.imfFixdate)."
