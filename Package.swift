@@ -107,7 +107,9 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], swiftSettings: settings),
     .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
-    .testTarget(name: "ExplainTests", dependencies: ["httpcache"], swiftSettings: settings),
+    .testTarget(
+      name: "ExplainTests", dependencies: ["httpcache", "HTTPCacheEngine", arguments, httpTypes],
+      swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,23 @@
+extension FreshnessLifetime.Source {
+  /// The section that a lifetime from this source rests on.
+  public var section: String {
+    switch self {
+    case .none: "RFC 9111 §4.2.1"
+    case .sharedMaxAge: "RFC 9111 §5.2.2.10"
+    case .maxAge: "RFC 9111 §5.2.2.1"
+    case .expires: "RFC 9111 §5.3"
+    case .heuristic: "RFC 9111 §4.2.2"
+    }
+  }
+
+  /// How the lifetime was come by, in one plain sentence.
+  public var sentence: String {
+    switch self {
+    case .none: "Nothing in the response says for how long, and nothing allows a guess."
+    case .sharedMaxAge: "The lifetime is s-maxage, which is for shared caches."
+    case .maxAge: "The lifetime is max-age."
+    case .expires: "The lifetime is Expires minus Date, both by the origin's clock; what is no date is past."
+    case .heuristic: "The lifetime is a guess: a tenth of the time from Last-Modified to Date, up to a limit."
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import HTTPCacheEngine
+import HTTPTypes
+
+extension Explainer {
+  /// What becomes of a stored response: found out by asking the engine at the moments that matter.
+  func reuse(_ question: Question, _ stored: StoredResponse) -> [Explanation.Statement] {
+    var statements = [freshness(question, stored), age(question, stored)]
+    // Rounded up, so that it is over then: a heuristic lifetime need not be whole seconds.
+    let remaining = max(0, (stored.facts.remainingLifetime(at: question.arrival) + 999) / 1000)
+    // Asked without the request's own directives: others will ask too, and this is about the response.
+    var plain = question
+    plain.request.headerFields[.cacheControl] = nil
+    HTTPField.Name("Pragma").map { plain.request.headerFields[$0] = nil }
+    statements += atOnce(plain, stored, remaining)
+    statements += whenStale(plain, stored, remaining)
+    statements += onFailure(plain, stored, remaining)
+    statements.append(matches(plain, stored))
+    statements += leftOut(plain, stored)
+    statements += endedBy(plain, stored)
+    return statements
+  }
+
+  private func freshness(_ question: Question, _ stored: StoredResponse) -> Explanation.Statement {
+    let lifetime = stored.facts.lifetime
+    let remaining = stored.facts.remainingLifetime(at: question.arrival) / 1000
+    var sentence = ""
+    if lifetime.milliseconds == 0 {
+      sentence = "Not at all."
+    } else if lifetime.seconds == 0 {
+      sentence = "For less than a second."
+    } else if remaining > 0 {
+      let end = HTTPDate(question.arrival.advanced(bySeconds: remaining))
+      sentence = "For \(Phrases.duration(lifetime.seconds)), until \(end.imfFixdate)."
+    } else {
+      sentence = "For \(Phrases.duration(lifetime.seconds)), which was over when it arrived."
+    }
+    sentence += " " + lifetime.source.sentence
+    let fields = ResponseFields(question.response.headerFields, now: question.arrival)
+    if fields.cacheControl.contains(.invalidTime) {
+      sentence += " A max-age or s-maxage here is no number of seconds, and counts as 0."
+    } else if lifetime.source == .expires, fields.expires == .invalid {
+      sentence += " The Expires here is no valid date."
+    }
+    return .init(.fresh, sentence, section: lifetime.source.section)
+  }
+
+  private func age(_ question: Question, _ stored: StoredResponse) -> Explanation.Statement {
+    let age = stored.facts.currentAge(at: question.arrival) / 1000
+    return .init(
+      .age, "\(Phrases.duration(age)), from Age, Date and the time of arrival.", section: "RFC 9111 §4.2.3")
+  }
+
+  /// Whether it is reused without a question to the origin while its lifetime lasts.
+  private func atOnce(
+    _ question: Question, _ stored: StoredResponse, _ remaining: Int64
+  ) -> [Explanation.Statement] {
+    guard remaining > 0 else { return [] }
+    switch question.plan([stored], after: 0) {
+    case .serve(let service): return [.init(.atOnce, "Yes, while fresh.", because: service.reason)]
+    case .forward(let forwarding):
+      return [.init(.atOnce, "Not without asking the origin.", because: forwarding.reason)]
+    case .fail(let refusal): return [.init(.atOnce, "No.", because: refusal.reason)]
+    }
+  }
+
+  private func whenStale(
+    _ question: Question, _ stored: StoredResponse, _ remaining: Int64
+  ) -> [Explanation.Statement] {
+    var statements: [Explanation.Statement] = []
+    var moment = remaining
+    if case .serve(let service) = question.plan([stored], after: moment) {
+      let window = stored.facts.staleWhileRevalidate.seconds
+      statements.append(
+        .init(.stale, "For another \(Phrases.duration(window)) it is still used.", because: service.reason))
+      moment += window
+    }
+    guard case .forward(let forwarding) = question.plan([stored], after: moment) else { return statements }
+    let what = forwarding.isValidation ? "The origin is asked whether it still holds." : "It is fetched anew."
+    statements.append(.init(statements.isEmpty ? .stale : .afterwards, what, because: forwarding.reason))
+    if forwarding.isValidation {
+      statements.append(
+        .init(
+          .conditions, "With these fields; a 304 (Not Modified) makes it fresh again.",
+          section: "RFC 9111 §4.3.1", lines: question.added(by: forwarding)))
+    } else if question.request.method == .get, stored.selecting.isUnmatchable == false {
+      statements.append(
+        .init(
+          .conditions, "Without conditions: it has neither an ETag nor a valid Last-Modified.",
+          section: "RFC 9111 §4.3.1"))
+    }
+    return statements
+  }
+
+  private func onFailure(
+    _ question: Question, _ stored: StoredResponse, _ remaining: Int64
+  ) -> [Explanation.Statement] {
+    // Behind any stale-while-revalidate window, the origin is asked, and may fail.
+    let moments = [remaining, remaining + stored.facts.staleWhileRevalidate.seconds]
+    for moment in moments {
+      guard case .forward(let forwarding) = question.plan([stored], after: moment) else { continue }
+      let outcome = question.outcome(of: forwarding, [stored], .failure, after: moment)
+      guard case .stored = outcome.answer else {
+        return [.init(.originFails, "The failure is passed on.", because: outcome.reason)]
+      }
+      let window = stored.facts.staleIfError.seconds
+      return [
+        .init(
+          .originFails, "Used for up to \(Phrases.duration(window)) after it went stale.",
+          because: outcome.reason)
+      ]
+    }
+    return []
+  }
+
+  private func matches(_ question: Question, _ stored: StoredResponse) -> Explanation.Statement {
+    let section = Reason.noVariantMatches.section
+    let fields = stored.selecting.fields
+    if stored.selecting.isUnmatchable {
+      return .init(.matches, "No request: its Vary is * or names no fields.", section: section)
+    }
+    if fields.isEmpty {
+      return .init(.matches, "Every GET and HEAD of this URI: it has no Vary.", section: section)
+    }
+    return .init(
+      .matches, "Only requests of this URI that say the same in the fields that Vary names:",
+      section: section,
+      lines: fields.map { field in field.value.map { "\(field.name): \($0)" } ?? "\(field.name) absent" })
+  }
+
+  private func leftOut(_ question: Question, _ stored: StoredResponse) -> [Explanation.Statement] {
+    let kept = Set(stored.fields.map(\.name))
+    var names: [String] = []
+    for field in question.response.headerFields
+    where !kept.contains(field.name) && !names.contains(field.name.rawName) {
+      names.append(field.name.rawName)
+    }
+    guard !names.isEmpty else { return [] }
+    return [
+      .init(
+        .leftOut, "Not stored with it: \(names.joined(separator: ", ")).", section: "RFC 9111 §3.1")
+    ]
+  }
+
+  /// Asked with a POST that succeeds.
+  private func endedBy(_ question: Question, _ stored: StoredResponse) -> [Explanation.Statement] {
+    var unsafe = question
+    unsafe.request.method = .post
+    guard case .forward(let forwarding) = unsafe.plan([stored], after: 0) else { return [] }
+    let outcome = unsafe.outcome(of: forwarding, [stored], .response(HTTPResponse(status: .ok)))
+    guard !outcome.invalidations.isEmpty else { return [] }
+    return [
+      .init(
+        .invalidatedBy, "A POST, PUT, DELETE or the like to this URI through the cache.",
+        because: .invalidatedByUnsafeMethod)
+    ]
+  }
+}

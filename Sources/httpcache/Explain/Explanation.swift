@@ -1,0 +1,72 @@
+import HTTPCacheEngine
+
+/// What caches do with one exchange, ready to be shown.
+struct Explanation: Hashable {
+  /// `GET http://a.example/ -> 200 OK`.
+  var title: String
+  /// What was taken for granted, because the input does not say it.
+  var notes: [String]
+  var verdicts: [Verdict]
+
+  /// What one kind of cache does, or both kinds where they do the same.
+  struct Verdict: Hashable {
+    var kinds: [CacheEngine.Configuration.Kind]
+    var statements: [Statement]
+  }
+
+  /// One answer: a sentence, the section it rests on, and lines to be shown as they are.
+  struct Statement: Hashable {
+    var topic: Topic
+    var sentence: String
+    var section: String?
+    var lines: [String] = []
+
+    init(_ topic: Topic, _ sentence: String, section: String? = nil, lines: [String] = []) {
+      (self.topic, self.sentence, self.section, self.lines) = (topic, sentence, section, lines)
+    }
+
+    /// A sentence of ours, then the engine's reason.
+    init(_ topic: Topic, _ sentence: String = "", because reason: Reason, lines: [String] = []) {
+      self.init(
+        topic, sentence.isEmpty ? reason.sentence : sentence + " " + reason.sentence, section: reason.section,
+        lines: lines)
+    }
+  }
+
+  /// What a statement is about.
+  enum Topic: Hashable {
+    case request
+    case stored
+    case fresh
+    case age
+    case atOnce
+    case stale
+    case afterwards
+    case originFails
+    case conditions
+    case matches
+    case leftOut
+    case invalidatedBy
+    case invalidates
+    case later(seconds: Int64)
+
+    var label: String {
+      switch self {
+      case .request: "Request"
+      case .stored: "Stored"
+      case .fresh: "Fresh"
+      case .age: "Age now"
+      case .atOnce: "Reused"
+      case .stale: "When stale"
+      case .afterwards: "Afterwards"
+      case .originFails: "On failure"
+      case .conditions: "It asks"
+      case .matches: "Answers"
+      case .leftOut: "Left out"
+      case .invalidatedBy: "Ended by"
+      case .invalidates: "Invalidates"
+      case .later(let seconds): "After \(seconds) s"
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import HTTPCacheEngine
+
+/// Writes an explanation as plain text, wrapped.
+struct ExplanationText {
+  var width = 80
+  /// Whether the headings are set off in bold: for terminals only.
+  var isStyled = false
+
+  private static let labelWidth = 13
+
+  func text(_ explanation: Explanation) -> String {
+    var lines = [bold(explanation.title)]
+    for note in explanation.notes { lines += wrapped(note, indent: 2) }
+    for verdict in explanation.verdicts {
+      lines += ["", bold(heading(verdict.kinds))]
+      for statement in verdict.statements { lines += text(statement) }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  private func heading(_ kinds: [CacheEngine.Configuration.Kind]) -> String {
+    let names = kinds.map { kind in
+      switch kind {
+      case .private: "A private cache (one user's, as in an app or a browser)"
+      case .shared: "A shared cache (many users', as in a proxy or a CDN)"
+      }
+    }
+    return names.count > 1 ? "A private cache and a shared cache alike" : names.joined()
+  }
+
+  private func text(_ statement: Explanation.Statement) -> [String] {
+    let sentence =
+      statement.sentence + (statement.section.map { " [\($0.replacing(" ", with: "\u{A0}"))]" } ?? "")
+    var lines = wrapped(sentence, indent: 2 + Self.labelWidth)
+    // A label too long for its column gets a line of its own.
+    let label = "  " + statement.topic.label
+    if label.count < 2 + Self.labelWidth, let first = lines.first {
+      let text = first.drop { $0 == " " }
+      lines[0] = label + String(repeating: " ", count: 2 + Self.labelWidth - label.count) + text
+    } else {
+      lines.insert(label, at: 0)
+    }
+    return lines + statement.lines.map { String(repeating: " ", count: 4 + Self.labelWidth) + $0.printable }
+  }
+
+  /// Breaks at spaces; what no-break spaces join, as a section, and a word longer than the line, stay whole.
+  private func wrapped(_ text: String, indent: Int) -> [String] {
+    let margin = String(repeating: " ", count: indent)
+    var lines: [String] = []
+    var line = ""
+    for word in text.printable.split(separator: " ") {
+      if !line.isEmpty, indent + line.count + 1 + word.count > width {
+        lines.append(margin + line)
+        line = ""
+      }
+      line += (line.isEmpty ? "" : " ") + word
+    }
+    if !line.isEmpty { lines.append(margin + line) }
+    return lines.map { $0.replacing("\u{A0}", with: " ") }
+  }
+
+  private func bold(_ text: String) -> String {
+    isStyled ? "\u{1B}[1m\(text.printable)\u{1B}[0m" : text.printable
+  }
+}
+
+extension String {
+  /// Without control characters: what came over the network may not move a terminal's cursor.
+  fileprivate var printable: String {
+    guard unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return self }
+    return String(
+      String.UnicodeScalarView(
+        unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+  }
+}

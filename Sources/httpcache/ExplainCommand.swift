@@ -1,0 +1,118 @@
+import ArgumentParser
+import HTTPCacheEngine
+import HTTPTypes
+
+/// `httpcache explain`.
+struct ExplainCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "explain",
+    abstract: "Say what a cache does with a response, and why.",
+    discussion: """
+      Reads a request and response head as curl -i or curl -v print them, or plain. Of several responses in a \
+      row, as with redirects, the last one is explained.
+
+        curl -sv -o /dev/null https://example.com/ 2>&1 | httpcache explain
+        curl -si https://example.com/ | httpcache explain --url https://example.com/ --after 3600
+
+      Exit status: 0 if it was explained, 64 for a wrong option, 65 for input that is no HTTP head, 66 for a file \
+      that cannot be read.
+      """)
+
+  @Argument(help: "The file to read; standard input if it is - or left out.", completion: .file())
+  var file = "-"
+
+  @Option(name: .customLong("cache"), help: "The kind of cache: private, shared or both.")
+  var kind = Kinds.both
+
+  @Option(help: "The target, where the input has a response only. It also settles http or https.")
+  var url: String?
+
+  @Option(help: "The policy of the request that comes again.")
+  var policy = RequestCachePolicy.useProtocolCachePolicy
+
+  @Option(help: ArgumentHelp("What happens to the same request that much later.", valueName: "seconds"))
+  var after: Int64?
+
+  @Option(
+    help: ArgumentHelp("When the response arrived, as an HTTP date; its Date otherwise.", valueName: "date"))
+  var now: String?
+
+  @Flag(help: "Explain each response of the input, not only the last.")
+  var all = false
+
+  enum Kinds: String, CaseIterable, ExpressibleByArgument {
+    case `private`
+    case shared
+    case both
+
+    var kinds: [CacheEngine.Configuration.Kind] {
+      switch self {
+      case .private: [.private]
+      case .shared: [.shared]
+      case .both: [.private, .shared]
+      }
+    }
+  }
+
+  func validate() throws {
+    if let after, after < 0 { throw ValidationError("--after takes a number of seconds, 0 or more.") }
+    if let url, Self.target(url) == nil {
+      throw ValidationError("--url takes an address such as https://example.com/path, and not '\(url)'.")
+    }
+    if let now, HTTPDate(parsing: now, now: Input.systemTime) == nil {
+      throw ValidationError("--now takes a date such as 'Sun, 06 Nov 1994 08:49:37 GMT', and not '\(now)'.")
+    }
+  }
+
+  func run() throws {
+    let name = file == "-" ? "standard input" : file
+    let bytes: [UInt8]
+    do {
+      bytes = try Input.bytes(of: file)
+    } catch {
+      Input.complain(error.text(file: name))
+      throw ExitCode(66)  // EX_NOINPUT of sysexits.h
+    }
+    do {
+      let text = try explanation(of: bytes, systemTime: Input.systemTime, isStyled: Input.isTerminalOutput)
+      print(text, terminator: "")
+    } catch {
+      Input.complain(error.text(file: name))
+      throw ExitCode(65)  // EX_DATAERR
+    }
+  }
+
+  /// The whole output for an input.
+  func explanation(
+    of bytes: [UInt8], systemTime: Timestamp, isStyled: Bool = false
+  ) throws(InputError) -> String {
+    let exchanges = try HeadParser.exchanges(in: bytes)
+    let explainer = Explainer(
+      kinds: kind.kinds, policy: policy, after: after,
+      now: now.flatMap { HTTPDate(parsing: $0, now: systemTime)?.timestamp }, systemTime: systemTime,
+      url: url.flatMap(Self.target))
+    let writer = ExplanationText(isStyled: isStyled)
+    let chosen = all ? Array(exchanges.indices) : [exchanges.count - 1]
+    return chosen.map { position in
+      var explanation = explainer.explain(exchanges[position], after: Array(exchanges[..<position]))
+      if !all, position > 0 {
+        let codes = exchanges[..<position].map { String($0.response.status.code) }
+        explanation.notes.insert(
+          "The last of \(exchanges.count) responses; before it: \(codes.joined(separator: ", ")). "
+            + "Say --all to have each explained.", at: 0)
+      }
+      return writer.text(explanation)
+    }.joined(separator: "\n")
+  }
+
+  /// `example.com/path` is taken for http, as curl does.
+  static func target(_ text: String) -> TargetURI? {
+    let reference = text.contains("://") ? text : "http://" + text
+    guard let uri = TargetURI(scheme: "http", authority: "example.com", path: "/").resolving(reference),
+      uri.scheme == "http" || uri.scheme == "https", !uri.text.contains(" ")
+    else { return nil }
+    return uri
+  }
+}
+
+extension RequestCachePolicy: ExpressibleByArgument {}

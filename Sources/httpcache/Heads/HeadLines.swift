@@ -1,0 +1,55 @@
+/// The lines of the input that may belong to heads, each with who sent it.
+struct HeadLine: Hashable {
+  enum Sender: Hashable {
+    /// Marked `> `.
+    case client
+    /// Marked `< `.
+    case server
+    /// Not marked: the line itself has to say.
+    case unknown
+  }
+
+  var number: Int
+  var sender: Sender
+  var text: String
+
+  var isBlank: Bool { text.allSatisfy { $0 == " " || $0 == "\t" } }
+  var isStatusLine: Bool { text.hasPrefix("HTTP/") }
+}
+
+enum HeadLines {
+  /// Splits the input at LF or CRLF.
+  ///
+  /// If it is a transcript of `curl -v`, only the marked lines are kept: what else it holds are notes, progress and
+  /// content. Bytes that are no UTF-8 become U+FFFD: they may be content.
+  static func split(_ bytes: [UInt8]) -> (lines: [HeadLine], isMarked: Bool, isEncrypted: Bool) {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let input = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+    var all: [HeadLine] = []
+    var isEncrypted = false
+    for (index, raw) in input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      .enumerated()
+    {
+      let line = raw.last == UInt8(ascii: "\r") ? raw.dropLast() : raw
+      all.append(HeadLine(number: index + 1, sender: .unknown, text: String(decoding: line, as: UTF8.self)))
+    }
+    let marked = all.compactMap { line -> HeadLine? in
+      if line.text.hasPrefix("* ") {
+        if line.text.hasPrefix("* SSL connection using") { isEncrypted = true }
+        return nil
+      }
+      guard let sender = sender(of: line.text) else { return nil }
+      return HeadLine(number: line.number, sender: sender, text: String(line.text.dropFirst(2)))
+    }
+    let isMarked = marked.contains {
+      $0.sender == .server && $0.isStatusLine || $0.sender == .client && StartLine.isRequest($0.text)
+    }
+    return isMarked ? (marked, true, isEncrypted) : (all, false, false)
+  }
+
+  private static func sender(of text: String) -> HeadLine.Sender? {
+    if text.hasPrefix("> ") || text == ">" { return .client }
+    if text.hasPrefix("< ") || text == "<" { return .server }
+    return nil
+  }
+}

@@ -1,0 +1,146 @@
+import HTTPTypes
+
+/// Finds requests and responses in what `curl -v` or `curl -i` print, or in plain heads.
+struct HeadParser {
+  private let lines: [HeadLine]
+  private let isMarked: Bool
+  private let isEncrypted: Bool?
+  private var position = 0
+  private var exchanges: [RecordedExchange] = []
+  private var request: RecordedRequest?
+
+  private init(_ bytes: [UInt8]) {
+    let (lines, isMarked, isEncrypted) = HeadLines.split(bytes)
+    self.lines = lines
+    self.isMarked = isMarked
+    self.isEncrypted = isMarked ? isEncrypted : nil
+  }
+
+  /// All pairs of the input, in order; at least one.
+  ///
+  /// Interim responses (1xx) and a proxy's answer to CONNECT are passed over: no cache sees them.
+  static func exchanges(in bytes: [UInt8]) throws(InputError) -> [RecordedExchange] {
+    var parser = HeadParser(bytes)
+    try parser.parse()
+    return parser.exchanges
+  }
+
+  private mutating func parse() throws(InputError) {
+    skipBlankLines()
+    guard let first = current else {
+      throw InputError(
+        line: nil, problem: "The input is empty.",
+        advice: "Pipe a response into it, as in: curl -si URL | httpcache explain --url URL")
+    }
+    if isMarked { try parseMarked() } else { try parsePlain(first) }
+    guard exchanges.isEmpty else { return }
+    throw InputError(
+      line: nil, problem: "There is no final response in the input.",
+      advice: "Give the response's head too, from its status line (\"HTTP/1.1 200 OK\") on.")
+  }
+
+  private var current: HeadLine? { position < lines.count ? lines[position] : nil }
+
+  private mutating func skipBlankLines() {
+    while let line = current, line.isBlank { position += 1 }
+  }
+
+  // MARK: - Transcripts
+
+  private mutating func parseMarked() throws(InputError) {
+    while let line = current {
+      if line.sender == .client, StartLine.isRequest(line.text) {
+        try parseRequest(line)
+      } else if line.sender == .server, line.isStatusLine {
+        try parseResponse(line)
+      } else {
+        position += 1  // A line of content that happens to begin like a mark.
+      }
+    }
+  }
+
+  // MARK: - Plain heads
+
+  private mutating func parsePlain(_ first: HeadLine) throws(InputError) {
+    if StartLine.isRequest(first.text) {
+      try parseRequest(first)
+      // A request's content, if any, lies between the heads.
+      while let line = current, !line.isStatusLine { position += 1 }
+    } else if !first.isStatusLine {
+      throw InputError(
+        line: first.number,
+        problem: "This is neither a request line nor a status line: \(first.text.excerpt).",
+        advice: "Begin with \"GET /path HTTP/1.1\" or \"HTTP/1.1 200 OK\", as curl -i and curl -v print them."
+      )
+    }
+    // The heads of redirects and interim responses follow each other; anything else is content.
+    while let line = current, line.isStatusLine { try parseResponse(line) }
+  }
+
+  // MARK: - Heads
+
+  private mutating func parseRequest(_ line: HeadLine) throws(InputError) {
+    guard let (method, target) = StartLine.request(line.text) else { return }
+    position += 1
+    var fields = try parseFields(sender: line.sender)
+    let hostName = HTTPField.Name("Host")
+    let host = hostName.flatMap { fields[$0] }
+    if let hostName { fields[hostName] = nil }
+    request = RecordedRequest(
+      method: method, target: target, fields: fields, host: host, isEncrypted: isEncrypted)
+  }
+
+  private mutating func parseResponse(_ line: HeadLine) throws(InputError) {
+    position += 1
+    let status = try StartLine.status(line)
+    let fields = try parseFields(sender: line.sender)
+    if status.kind == .informational, status.code != 101 { return }
+    let isTunnel =
+      request?.method == .connect
+      || (request == nil && fields.isEmpty && status.reasonPhrase.lowercased().contains("established"))
+    defer { if isMarked { request = nil } }
+    if isTunnel, status.kind == .successful { return }
+    exchanges.append(
+      RecordedExchange(
+        request: request, response: HTTPResponse(status: status, headerFields: fields), line: line.number))
+  }
+
+  /// The field lines up to the blank line, or to the end of what this sender sent.
+  private mutating func parseFields(sender: HeadLine.Sender) throws(InputError) -> HTTPFields {
+    var fields = HTTPFields()
+    while let line = current, line.sender == sender {
+      if line.isBlank {
+        position += 1
+        break
+      }
+      if line.isStatusLine { break }
+      try add(line, to: &fields)
+      position += 1
+    }
+    return fields
+  }
+
+  private func add(_ line: HeadLine, to fields: inout HTTPFields) throws(InputError) {
+    let text = line.text
+    if text.unicodeScalars.contains(where: { $0.value < 0x20 && $0 != "\t" || $0.value == 0x7F }) {
+      throw InputError(
+        line: line.number,
+        problem: "This line holds control characters, which no field may: \(text.excerpt).",
+        advice: "Give heads as text, and a blank line between a head and its content.")
+    }
+    if text.first == " " || text.first == "\t", let last = fields.last {
+      // A folded line goes on with the value before it (RFC 9112 §5.2).
+      fields[fields.endIndex - 1].value =
+        last.value + " " + String(text.drop { $0 == " " || $0 == "\t" })
+      return
+    }
+    guard let colon = text.firstIndex(of: ":"), let name = HTTPField.Name(String(text[..<colon])) else {
+      throw InputError(
+        line: line.number, problem: "This is no field line: \(text.excerpt).",
+        advice:
+          "A field line is \"Name: value\", without a space before the colon; a blank line ends the head.")
+    }
+    let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+    fields.append(HTTPField(name: name, lenientValue: String(value).utf8))
+  }
+}

@@ -1,0 +1,22 @@
+import HTTPTypes
+
+/// A request and its final response, as they were found in the input.
+struct RecordedExchange: Hashable {
+  /// `nil` where the input shows responses only.
+  var request: RecordedRequest?
+  var response: HTTPResponse
+  /// The line of the response's status line.
+  var line: Int
+}
+
+/// A request head, with its target as it was written.
+struct RecordedRequest: Hashable {
+  var method: HTTPRequest.Method
+  /// `/path?query`, or a whole URI.
+  var target: String
+  /// Without `Host`.
+  var fields: HTTPFields
+  var host: String?
+  /// Whether the connection was seen to be encrypted; `nil` where the input does not say.
+  var isEncrypted: Bool?
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import HTTPCacheEngine
+import Testing
+
+@testable import httpcache
+
+struct ExplainCommandTests {
+  private let clock = Timestamp(seconds: 784_111_777)
+
+  private func explain(_ input: String, _ arguments: String...) throws -> String {
+    let command = try ExplainCommand.parse(arguments)
+    return try command.explanation(of: Array(input.utf8), systemTime: clock)
+  }
+
+  /// The text with its line breaks and indents made single spaces.
+  private func flat(_ text: String) -> String {
+    text.split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
+  }
+
+  @Test("A static file: how long, by which field, and what will be asked after")
+  func staticFile() throws {
+    let text = flat(try explain(Transcripts.nginxStaticFile, "--url", "http://www.example.com/style.css"))
+    for expected in [
+      "GET http://www.example.com/style.css -> 200 OK", "A private cache and a shared cache alike",
+      "Stored Yes. Stored, with a freshness lifetime that the origin gave. [RFC 9111 §3]",
+      "For 1 minute (60 s), until Sun, 06 Nov 1994 08:50:37 GMT. The lifetime is max-age. [RFC 9111 §5.2.2.1]",
+      "Age now 0 seconds", "If-None-Match: \"6365a1c8-60b\"",
+      "If-Modified-Since: Thu, 27 Oct 1994 08:49:37 GMT",
+      "The failure is passed on.", "Every GET and HEAD of this URI: it has no Vary.",
+      "Not stored with it: Connection.",
+      "[RFC 9111 §4.4]",
+    ] {
+      #expect(text.contains(expected), "\(expected)")
+    }
+  }
+
+  @Test("Private and shared caches are told apart where they differ")
+  func bothKinds() throws {
+    let text = flat(try explain(Transcripts.verboseOverHTTP2))
+    for expected in [
+      "GET https://www.example.com/news?page=2 -> 200", "A private cache (one user's",
+      "The lifetime is max-age.", "A shared cache (many users'", "The lifetime is s-maxage",
+      "Age now 12 seconds", "For another 30 seconds it is still used.", "accept-language: de,en",
+      "If-None-Match: W/\"n2\"", "must be validated before it is used again",
+    ] {
+      #expect(text.contains(expected), "\(expected)")
+    }
+    #expect(!flat(try explain(Transcripts.verboseOverHTTP2, "--cache", "shared")).contains("A private cache"))
+  }
+
+  struct Row: CustomTestStringConvertible {
+    var fields: String
+    var status = "200 OK"
+    var options: [String] = []
+    var expected: [String]
+    var testDescription: String { "\(status) \(fields) \(options)" }
+  }
+
+  @Test(
+    "What the engine says is what is shown",
+    arguments: [
+      Row(
+        fields: "Cache-Control: no-store",
+        expected: ["alike", "Stored No. \(Reason.responseNoStore.sentence)"]),
+      Row(
+        fields: "Cache-Control: private, max-age=60",
+        expected: [
+          "A private cache (", "Stored Yes.", "A shared cache (",
+          "No. \(Reason.privateInSharedCache.sentence)",
+        ]),
+      Row(
+        fields: "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
+        expected: [
+          "Fresh Not at all. The lifetime is Expires minus Date", "[RFC 9111 §5.3]", "Without conditions",
+        ]),
+      Row(fields: "Expires: 0", expected: ["The Expires here is no valid date."]),
+      Row(fields: "Cache-Control: max-age=abc", expected: ["is no number of seconds, and counts as 0."]),
+      Row(fields: "Cache-Control: max-age=60\nAge: 100", expected: ["which was over when it arrived."]),
+      Row(fields: "Vary: *", expected: ["No request: its Vary is *"]),
+      Row(fields: "Vary: Accept-Encoding", expected: ["accept-encoding absent"]),
+      Row(
+        fields: "Last-Modified: Sun, 06 Nov 1994 08:32:52 GMT",
+        expected: ["a tenth of the time from Last-Modified", "[RFC 9111 §4.2.2]", "Yes, while fresh."]),
+      Row(
+        fields: "Cache-Control: max-age=60, no-cache",
+        expected: ["Not without asking the origin. \(Reason.storedNoCache.sentence)"]),
+      Row(
+        fields: "Cache-Control: max-age=60, stale-if-error=30",
+        expected: ["Used for up to 30 seconds after it went stale."]),
+      Row(
+        fields: "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
+        expected: ["For less than a second.", "When stale The origin is asked"]),
+      Row(fields: "X: 1", status: "302 Found", expected: [Reason.notDeclaredCacheable.sentence]),
+      Row(
+        fields: "Cache-Control: max-age=60", options: ["--after", "59"],
+        expected: [
+          "After 59 s Answered with the stored response: 59 seconds old, fresh for another 1 second."
+        ]),
+      Row(
+        fields: "Cache-Control: max-age=60", options: ["--after", "60"],
+        expected: ["After 60 s Sent to the origin. \(Reason.stale.sentence)"]),
+      Row(
+        fields: "Cache-Control: max-age=60\nETag: \"a\"", options: ["--after", "60"],
+        expected: ["Sent to the origin with conditions.", "If-None-Match: \"a\""]),
+      Row(
+        fields: "Cache-Control: max-age=60",
+        options: ["--after", "60", "--policy", "returnCacheDataDontLoad"],
+        expected: [Reason.policyReturnsStored.sentence]),
+      Row(
+        fields: "Cache-Control: no-store", options: ["--policy", "returnCacheDataDontLoad"],
+        expected: ["After 0 s Not answered from the store. \(Reason.policyForbidsNetwork.sentence)"]),
+      Row(
+        fields: "Cache-Control: max-age=60", options: ["--policy", "reloadIgnoringLocalAndRemoteCacheData"],
+        expected: ["Pragma: no-cache", "Cache-Control: no-cache"]),
+      Row(
+        fields: "Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:37 GMT",
+        options: ["--now", "Sun, 06 Nov 1994 08:50:07 GMT"], expected: ["Age now 30 seconds"]),
+    ])
+  func table(row: Row) throws {
+    let arguments = row.options
+    let command = try ExplainCommand.parse(arguments)
+    let text = flat(
+      try command.explanation(of: Array("HTTP/1.1 \(row.status)\n\(row.fields)\n\n".utf8), systemTime: clock))
+    for expected in row.expected { #expect(text.contains(flat(expected)), "\(expected) in \(text)") }
+  }
+
+  @Test("Redirects: the last is explained, where they led, and all if asked")
+  func redirects() throws {
+    let last = flat(try explain(Transcripts.redirects, "--url", "www.example.com"))
+    #expect(last.contains("The last of 3 responses; before it: 301, 302."))
+    #expect(last.contains("GET https://www.example.com/end?x=1 -> 200"))
+    #expect(last.contains(Reason.responseNoStore.sentence))
+    let all = try explain(Transcripts.redirects, "--url", "www.example.com", "--all")
+    #expect(all.contains("GET http://www.example.com/ -> 301"))
+    #expect(all.contains("GET https://www.example.com/start -> 302"))
+  }
+
+  @Test("An unsafe method: what it invalidates")
+  func unsafeMethod() throws {
+    let text = flat(try explain(Transcripts.throughProxy))
+    #expect(text.contains("POST https://a.example/form -> 201 Created"))
+    #expect(text.contains("https://a.example/form https://a.example/form/7"))
+    #expect(text.contains(Reason.methodNotStored.sentence))
+  }
+
+  @Test("A request that only takes what is stored is refused before the origin")
+  func onlyIfCached() throws {
+    let text = try explain("GET / HTTP/1.1\nHost: a\nCache-Control: only-if-cached\n\nHTTP/1.1 200 OK\n\n")
+    #expect(flat(text).contains("answers 504, and the origin is not asked. \(Reason.onlyIfCached.sentence)"))
+  }
+
+  @Test("Lines fit, sections are not broken, and control characters are shown as what they are not")
+  func layout() throws {
+    let text = try explain(Transcripts.verboseOverHTTP2)
+    for line in text.split(separator: "\n") {
+      #expect(line.count <= 80)
+      #expect(!line.hasSuffix("[RFC") && !line.hasSuffix(" "))
+    }
+    #expect(!text.contains("\u{1B}"))
+    let styled = ExplanationText(isStyled: true).text(.init(title: "a\u{1B}[2Jb", notes: [], verdicts: []))
+    #expect(styled == "\u{1B}[1ma\u{FFFD}[2Jb\u{1B}[0m\n")
+  }
+
+  @Test(
+    "Options that make no sense are refused with status 64",
+    arguments: [
+      ["--bogus"], ["--cache", "x"], ["--policy", "x"], ["--after", "-1"], ["--after=-1"],
+      ["--after", "soon"],
+      ["--url", "a b"], ["--url", "ftp://a/"], ["--url", ""], ["--now", "today"], ["a", "b"],
+    ])
+  func badOptions(arguments: [String]) {
+    let error = #expect(throws: (any Error).self) { try ExplainCommand.parse(arguments) }
+    #expect(error.map { ExplainCommand.exitCode(for: $0).rawValue } == 64)
+  }
+
+  @Test(
+    "Durations are said as people say them",
+    arguments: [
+      (0, "0 seconds"), (1, "1 second"), (59, "59 seconds"), (60, "1 minute (60 s)"),
+      (90, "1 minute 30 seconds (90 s)"), (3600, "1 hour (3600 s)"), (3601, "about 1 hour (3601 s)"),
+      (86_400, "1 day (86400 s)"), (31_536_000, "1 year (31536000 s)"),
+      (2_147_483_648, "about 68 years 35 days (2147483648 s)"),
+    ])
+  func durations(seconds: Int64, text: String) {
+    #expect(Phrases.duration(seconds) == text)
+  }
+}
