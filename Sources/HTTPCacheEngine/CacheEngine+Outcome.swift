@@ -176,7 +176,9 @@ extension CacheEngine {
   ) -> [Int] {
     switch obstacle {
     case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable:
-      guard status.kind != .serverError else { return [] }
+      // A 401 or 429 says that this request was refused, not that the resource has changed.
+      guard status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
+      else { return [] }
       return VariantSelection.matching(
         exchange.candidates, request: exchange.forwarding.original.headerFields)
     default: return []

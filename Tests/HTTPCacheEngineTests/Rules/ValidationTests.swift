@@ -294,11 +294,13 @@ struct ValidationTests {
     #expect(outcome.updates.isEmpty)
   }
 
-  @Test("A full answer that may not be stored removes what it replaces, an error does not")
-  func superseded() throws {
+  @Test(
+    "A full answer that may not be stored removes what it replaces, an error does not",
+    arguments: [(200, true), (302, true), (404, true), (410, true), (401, false), (429, false), (503, false)])
+  func superseded(status: Int, isRemoved: Bool) throws {
     let stored = try stored("ETag: \"a\"")
-    #expect(try validate([stored], response(200, "Cache-Control: no-store")).removals == [0])
-    #expect(try validate([stored], response(503, "Cache-Control: no-store")).removals.isEmpty)
+    #expect(
+      try validate([stored], response(status, "Cache-Control: no-store")).removals == (isRemoved ? [0] : []))
     #expect(try validate([stored], response(), request("Cache-Control: no-store")).removals.isEmpty)
   }
 
