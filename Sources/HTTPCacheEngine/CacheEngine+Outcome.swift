@@ -6,7 +6,7 @@ extension CacheEngine {
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
     let request = exchange.forwarding.original
-    let fields = RequestFields(request.headerFields, now: exchange.responseTime)
+    let fields = RequestFields(request, now: exchange.responseTime)
     switch exchange.result {
     case .failure:
       return afterFailure(exchange, fields, isDisconnected: true)
@@ -113,7 +113,7 @@ extension CacheEngine {
     let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
       candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
-      isNotModified: Preconditions.isNotModified(stored, for: client))
+      content: ContentSelection(stored, for: client))
   }
 
   // MARK: - Failure
@@ -177,7 +177,8 @@ extension CacheEngine {
     switch obstacle {
     case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable:
       // A 401 or 429 says that this request was refused, not that the resource has changed.
-      guard status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
+      guard
+        status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
       else { return [] }
       return VariantSelection.matching(
         exchange.candidates, request: exchange.forwarding.original.headerFields)

@@ -10,7 +10,7 @@ extension CacheEngine {
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
-    let fields = RequestFields(request.headerFields, now: now)
+    let fields = RequestFields(request, now: now)
     let planner = Planner(
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now)
     return planner.plan()
@@ -80,9 +80,12 @@ private struct Planner {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if request.method != .get, request.method != .head { return .methodNotCacheable }
     if CacheKey(request) == nil { return .targetNotCacheable }
-    if fields.hasRange { return .rangeRequest }
     if fields.hasOriginPrecondition { return .originPrecondition }
     return nil
+  }
+
+  private func content(of selected: Int) -> ContentSelection {
+    ContentSelection(candidates[selected], for: fields)
   }
 
   private func freshReason(_ facts: ReuseFacts) -> Reason {
@@ -95,7 +98,7 @@ private struct Planner {
       Service(
         candidate: selected, age: facts.currentAge(at: now) / 1000,
         remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
-        isNotModified: Preconditions.isNotModified(candidates[selected], for: fields),
+        content: content(of: selected),
         revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
         reason: reason))
   }

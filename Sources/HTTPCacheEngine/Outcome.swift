@@ -55,8 +55,8 @@ public struct Outcome: Hashable, Sendable {
     /// How much longer the response is fresh, in whole seconds; 0 or less if it is stale.
     public var remainingLifetime: Int64
     public var isStale: Bool
-    /// Whether the client has this representation already, and 304 is the answer.
-    public var isNotModified: Bool
+    /// How much of the stored content is the answer.
+    public var content: ContentSelection
   }
 
   /// Whether the response is to be stored.

@@ -28,8 +28,8 @@ public struct Service: Hashable, Sendable {
   public var remainingLifetime: Int64
   /// Whether the response is stale, and served all the same.
   public var isStale: Bool
-  /// Whether the client has this representation already, and 304 (Not Modified) is the answer (§4.3.2).
-  public var isNotModified: Bool
+  /// How much of the stored content is the answer.
+  public var content: ContentSelection
   /// A request that validates the response behind the client's back (RFC 5861 §3).
   public var revalidation: Forwarding?
   public var reason: Reason

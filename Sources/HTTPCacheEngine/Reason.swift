@@ -24,7 +24,6 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case requestNoCache
   case requestMaxAge
   case requestMinFresh
-  case rangeRequest
   case originPrecondition
   case methodNotCacheable
   case unsafeMethod
@@ -113,8 +112,6 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
         "RFC 9111 §5.2.1.3",
         "The stored response does not stay fresh as long as the request's min-fresh asks."
       )
-    case .rangeRequest:
-      ("RFC 9111 §3.3", "The request asks for a range; ranges are passed to the origin.")
     case .originPrecondition:
       ("RFC 9111 §4.3.2", "The request carries a precondition that only the origin may evaluate.")
     case .methodNotCacheable:

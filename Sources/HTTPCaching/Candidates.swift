@@ -11,7 +11,8 @@ struct Candidates: Sendable {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
-      guard let response = StoredResponse(decoding: entry.metadata) else { continue }
+      guard var response = StoredResponse(decoding: entry.metadata) else { continue }
+      response.contentLength = Int64(entry.body.count)
       entries.append(entry)
       responses.append(response)
     }

@@ -52,14 +52,13 @@ extension HTTPCache {
     with answer: Outcome.StoredAnswer, _ outcome: Outcome, _ pending: PendingExchange, forwardStatus: Int?
   ) -> CachedResponse {
     let request = pending.forwarding.original
-    let hasContent = request.method != .head && !answer.isNotModified
     let source: CachedResponse.Source =
       outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
     return CachedResponse(
-      head: answer.isNotModified
-        ? answer.response.notModifiedResponse(age: answer.age) : answer.response.response(age: answer.age),
-      body: hasContent
-        ? MessageBody(pending.lookup.candidates.entries[answer.candidate].body) : .empty,
+      head: answer.response.response(answer.content, age: answer.age, boundary: boundary),
+      body: content(
+        answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate], for: request
+      ),
       source: source, reason: outcome.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,

@@ -75,15 +75,25 @@ extension HTTPCache {
       flight.run { [self] flight in await fly(pending, flight) }
     }
     let stored = lookup.candidates.responses[service.candidate]
-    let hasContent = request.method != .head && !service.isNotModified
     return CachedResponse(
-      head: service.isNotModified
-        ? stored.notModifiedResponse(age: service.age) : stored.response(age: service.age),
-      body: hasContent ? MessageBody(lookup.candidates.entries[service.candidate].body) : .empty,
+      head: stored.response(service.content, age: service.age, boundary: boundary),
+      body: content(service.content, of: stored, lookup.candidates.entries[service.candidate], for: request),
       source: service.isStale ? .stale : .hit, reason: service.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, isHit: true, timeToLive: service.remainingLifetime,
         isCollapsed: isCollapsed, detail: service.reason))
+  }
+
+  /// The content of a stored response, as much of it as the request is answered with.
+  func content(
+    _ selection: ContentSelection, of stored: StoredResponse, _ entry: StoredEntry, for request: HTTPRequest
+  ) -> MessageBody {
+    if request.method == .head { return .empty }
+    return switch selection {
+    case .whole: MessageBody(entry.body)
+    case .notModified, .unsatisfiable: .empty
+    case .ranges: MessageBody(entry.body, pieces: stored.pieces(of: selection, boundary: boundary))
+    }
   }
 
   func refuse(_ request: HTTPRequest, _ refusal: Refusal) throws -> CachedResponse {
@@ -150,9 +160,10 @@ extension Forwarding {
   /// Whether a response to the same request that is under way already may serve this one too.
   ///
   /// Not if this request wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use
-  /// needs a validation of its own.
+  /// needs a validation of its own. The answer to a range is not stored, so that nobody could share it.
   var isCollapsible: Bool {
-    guard original.method == .get, policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
+    guard original.method == .get, original.headerFields[.range] == nil,
+      policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
     else { return false }
     switch reason {
     case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture: return true

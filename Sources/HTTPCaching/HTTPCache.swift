@@ -58,6 +58,8 @@ public final class HTTPCache: Sendable {
   let configuration: Configuration
   let clock: any CacheClock
   let flights = FlightTable()
+  /// Separates the parts of multipart responses; nobody outside can know it.
+  let boundary: String
 
   /// Opens a cache with a store of its own.
   ///
@@ -79,6 +81,7 @@ public final class HTTPCache: Sendable {
     self.configuration = configuration
     self.clock = clock
     engine = CacheEngine(configuration.rules)
+    boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
   }
 
   // MARK: - Removing

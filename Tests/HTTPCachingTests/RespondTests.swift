@@ -213,4 +213,53 @@ struct RespondTests {
     #expect(try await setting.get(from: origin, policy: .reloadIgnoringLocalCacheData).text == "new")
     #expect(setting.cache.storedResponse(for: .get(), policy: .returnCacheDataElseLoad) == nil)
   }
+
+  @Test(
+    "Ranges are cut from what is stored, in memory and on disk",
+    arguments: [("bytes=2-4", "234"), ("bytes=-2", "89")])
+  func ranges(range: String, expected: String) async throws {
+    try await withTemporaryDirectory { directory in
+      let origin = MemoryOrigin { _, _ in .ok("0123456789") }
+      var setting = try Setting(directory: directory)
+      _ = try await setting.get(from: origin)
+      for _ in 1...2 {
+        let answer = try await setting.get(from: origin, fields: [.range: range])
+        #expect(answer.response.head.status == .partialContent)
+        #expect(answer.text == expected)
+        setting.cache.close()
+        setting = try Setting(directory: directory)
+      }
+      #expect(origin.requests.count == 1)
+      setting.cache.close()
+    }
+  }
+
+  @Test("Several ranges come as the parts of one content")
+  func multipart() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("0123456789") }
+    _ = try await setting.get(from: origin)
+    let answer = try await setting.get(from: origin, fields: [.range: "bytes=0-1, 8-9"])
+    let boundary = try #require(answer.response.head.headerFields[.contentType]?.split(separator: "=").last)
+    let lines = answer.text.split(separator: "\r\n", omittingEmptySubsequences: false)
+    #expect(
+      lines == [
+        "--\(boundary)", "Content-Range: bytes 0-1/10", "", "01", "--\(boundary)",
+        "Content-Range: bytes 8-9/10", "", "89", "--\(boundary)--", "",
+      ])
+    #expect(answer.response.head.headerFields[.contentLength] == String(answer.text.utf8.count))
+  }
+
+  @Test("A range asked for before anything is stored neither stores nor holds up others")
+  func rangeFirst() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { request, _ in
+      request.headerFields[.range] == nil
+        ? .ok("0123456789")
+        : .ok("01", [.contentRange: "bytes 0-1/10", .cacheControl: "max-age=60"], status: .partialContent)
+    }
+    #expect(try await setting.get(from: origin, fields: [.range: "bytes=0-1"]).text == "01")
+    #expect(setting.log.reasons(.notStored) == [.statusNotUnderstood])
+    #expect(try await setting.get(from: origin).text == "0123456789")
+  }
 }

@@ -50,9 +50,11 @@ enum Freshening {
     let selecting =
       updatedNames.contains("vary")
       ? SelectingFields(VaryField(parsing: fields[values: .vary]), of: request) : stored.selecting
-    return make(
+    var updated = make(
       status: stored.status, fields: fields, selecting: selecting, requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
+    updated.contentLength = stored.contentLength
+    return updated
   }
 
   /// A stored response from the fields of a response just received.

@@ -15,4 +15,16 @@ enum Preconditions {
       ?? HTTPDate(stored.facts.date)  // §4.3.2: Date, or the time of arrival, where nothing better is known.
     return modified <= since
   }
+
+  /// Whether the client's partial content is of the stored representation, so that a range completes it
+  /// (RFC 9110 §13.1.5): by strong comparison only.
+  static func holds(ifRange condition: String, for stored: StoredResponse) -> Bool {
+    if let date = HTTPDate(parsing: condition, now: stored.facts.responseTime) {
+      guard let modified = stored.lastModified?.date, modified == date else { return false }
+      // A date is a strong validator if the origin said it at least a second after (§8.8.2.2).
+      return stored.facts.date.seconds > modified.secondsSince1970
+    }
+    guard let tag = EntityTag(parsing: condition), let own = stored.entityTag else { return false }
+    return own.matchesStrongly(tag)
+  }
 }

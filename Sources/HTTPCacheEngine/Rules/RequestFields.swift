@@ -6,16 +6,20 @@ struct RequestFields {
   var ifNoneMatch: EntityTagCondition?
   var ifModifiedSince: HTTPDate?
   var hasAuthorization = false
-  var hasRange = false
-  /// If-Match, If-Unmodified-Since or If-Range: not for a cache to evaluate (RFC 9111 §4.3.2).
+  /// The ranges asked for; `nil` if there are none, or none that count.
+  var range: RangeField?
+  /// If-Range: an entity tag or a date, as received.
+  var ifRange: String?
+  /// If-Match or If-Unmodified-Since: not for a cache to evaluate (RFC 9111 §4.3.2).
   var hasOriginPrecondition = false
 
-  init(_ fields: HTTPFields, now: Timestamp) {
+  init(_ request: HTTPRequest, now: Timestamp) {
     var noneMatch: [String] = []
     var pragmaNoCache = false
     var hasCacheControl = false
     var modifiedSinceLines = 0
-    for field in fields {
+    var rangeLines = 0
+    for field in request.headerFields {
       switch field.name.canonicalName {
       case "cache-control":
         hasCacheControl = true
@@ -29,8 +33,12 @@ struct RequestFields {
         ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
         modifiedSinceLines += 1
       case "authorization": hasAuthorization = true
-      case "range": hasRange = true
-      case "if-match", "if-unmodified-since", "if-range": hasOriginPrecondition = true
+      // Only GET has ranges (RFC 9110 §14.2).
+      case "range" where request.method == .get:
+        range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
+        rangeLines += 1
+      case "if-range": ifRange = field.value
+      case "if-match", "if-unmodified-since": hasOriginPrecondition = true
       default: break
       }
     }

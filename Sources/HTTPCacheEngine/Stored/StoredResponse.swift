@@ -8,6 +8,8 @@ public struct StoredResponse: Hashable, Sendable {
   /// What the request said in the fields that `Vary` nominates.
   public var selecting: SelectingFields
   public var facts: ReuseFacts
+  /// The length of the stored content in bytes, where whoever keeps it has said so: ranges are cut from it.
+  public var contentLength: Int64?
 
   init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
     self.status = status

@@ -12,8 +12,14 @@ public struct MessageBody: AsyncSequence, Sendable {
 
   enum Storage: Sendable {
     case bytes(ArraySlice<UInt8>)
-    case stored(StoredBody)
+    case pieces([Piece])
     case stream(any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)
+  }
+
+  /// A run of bytes, in memory or in the store.
+  enum Piece: Sendable {
+    case bytes(ArraySlice<UInt8>)
+    case stored(StoredBody, Range<Int>)
   }
 
   let storage: Storage
@@ -50,7 +56,25 @@ public struct MessageBody: AsyncSequence, Sendable {
     if let bytes = stored.residentBytes {
       self.init(bytes)
     } else {
-      self.init(.stored(stored), length: stored.count)
+      self.init(.pieces([.stored(stored, 0..<stored.count)]), length: stored.count)
+    }
+  }
+
+  /// A content put together from parts of a stored one.
+  init(_ stored: StoredBody, pieces: [ContentPiece]) {
+    let made: [Piece] = pieces.map { piece in
+      switch piece {
+      case .text(let text): return .bytes(Array(text.utf8)[...])
+      case .stored(let range):
+        let range = Int(range.lowerBound)..<Int(range.upperBound)
+        guard let bytes = stored.residentBytes else { return .stored(stored, range) }
+        return .bytes(bytes.dropFirst(range.lowerBound).prefix(range.count))
+      }
+    }
+    if made.count == 1, case .bytes(let bytes) = made[0] {
+      self.init(bytes)
+    } else {
+      self.init(.pieces(made), length: Int(pieces.reduce(0) { $0 + $1.count }))
     }
   }
 
@@ -85,7 +109,7 @@ public struct MessageBody: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private enum Source {
       case bytes(ArraySlice<UInt8>)
-      case stored(StoredBody, offset: Int)
+      case pieces(ArraySlice<Piece>)
       case stream(any AsyncIteratorProtocol<ArraySlice<UInt8>, any Error>)
     }
 
@@ -95,9 +119,27 @@ public struct MessageBody: AsyncSequence, Sendable {
     init(_ storage: Storage) {
       switch storage {
       case .bytes(let bytes): source = .bytes(bytes)
-      case .stored(let body): source = .stored(body, offset: 0)
+      case .pieces(let pieces): source = .pieces(pieces[...])
       case .stream(let stream): source = .stream(stream.makeAsyncIterator())
       }
+    }
+
+    /// The next chunk of the first piece that has one.
+    private static func next(_ pieces: inout ArraySlice<Piece>) async throws -> ArraySlice<UInt8>? {
+      while let piece = pieces.popFirst() {
+        switch piece {
+        case .bytes(let bytes): if !bytes.isEmpty { return bytes }
+        case .stored(let body, let range):
+          let chunk = try await BlockingExecutor.run {
+            Result { try body.read(from: range.lowerBound, upTo: Swift.min(range.count, chunkSize)) }
+          }.get()
+          guard !chunk.isEmpty else { continue }
+          let rest = range.lowerBound + chunk.count..<range.upperBound
+          if !rest.isEmpty { pieces = [.stored(body, rest)] + pieces }
+          return chunk
+        }
+      }
+      return nil
     }
 
     public mutating func next() async throws -> ArraySlice<UInt8>? {
@@ -109,13 +151,9 @@ public struct MessageBody: AsyncSequence, Sendable {
       case .bytes(let bytes):
         source = .bytes([])
         return bytes.isEmpty ? nil : bytes
-      case .stored(let body, let offset):
-        guard offset < body.count else { return nil }
-        let chunk = try await BlockingExecutor.run {
-          Result { try body.read(from: offset, upTo: Self.chunkSize) }
-        }.get()
-        source = .stored(body, offset: offset + chunk.count)
-        return chunk.isEmpty ? nil : chunk
+      case .pieces(var pieces):
+        defer { source = .pieces(pieces) }
+        return try await Self.next(&pieces)
       case .stream(var iterator):
         let chunk = try await iterator.next(isolation: actor)
         source = .stream(iterator)

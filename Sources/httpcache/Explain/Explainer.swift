@@ -138,7 +138,8 @@ struct Explainer {
     case .serve(let service):
       let state =
         service.isStale ? "stale" : "fresh for another \(Phrases.duration(service.remainingLifetime))"
-      let answer = service.isNotModified ? "304, as the client has it already" : "the stored response"
+      let answer =
+        service.content == .notModified ? "304, as the client has it already" : "the stored response"
       var sentence = "Answered with \(answer): \(Phrases.duration(service.age)) old, \(state)."
       if service.revalidation != nil {
         sentence += " It is validated at the origin behind the client's back."

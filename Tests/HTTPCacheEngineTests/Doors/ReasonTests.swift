@@ -25,7 +25,7 @@ struct ReasonTests {
       .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
       .noLifetime: .stale, .storedNoCache: .stale, .storedInvalidated: .stale, .storedInTheFuture: .stale,
       .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
-      .rangeRequest: .bypass, .originPrecondition: .bypass, .targetNotCacheable: .bypass,
+      .originPrecondition: .bypass, .targetNotCacheable: .bypass,
       .policyIgnoresStored: .bypass, .policyRevalidates: .request, .methodNotCacheable: .method,
       .unsafeMethod: .method,
     ]

@@ -1,0 +1,101 @@
+import HTTPTypes
+
+/// How much of a stored response's content answers a request.
+public enum ContentSelection: Hashable, Sendable {
+  /// All of it.
+  case whole
+  /// None: the client has this representation already, and 304 (Not Modified) is the answer (RFC 9111 §4.3.2).
+  case notModified
+  /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes.
+  case ranges([Range<Int64>], of: Int64)
+  /// None of the ranges asked for is there: 416 (RFC 9110 §15.5.17); of a content of so many bytes.
+  case unsatisfiable(length: Int64)
+
+  /// Preconditions first, then the range (RFC 9110 §13.2.2).
+  init(_ stored: StoredResponse, for request: RequestFields) {
+    if Preconditions.isNotModified(stored, for: request) {
+      self = .notModified
+    } else {
+      self = Self.partial(stored, request) ?? .whole
+    }
+  }
+
+  /// Only a stored 200 whose length is known is cut.
+  private static func partial(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
+    guard let range = request.range, stored.status == .ok, let length = stored.contentLength,
+      request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
+    else { return nil }
+    let ranges = range.resolved(length: length)
+    guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
+    // Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
+    let total = ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
+    return total <= length ? .ranges(ranges, of: length) : nil
+  }
+}
+
+/// A piece of the content of a response that is put together from a stored one.
+public enum ContentPiece: Hashable, Sendable {
+  /// These bytes: what stands between the parts of a multipart response.
+  case text(String)
+  /// This range of the stored content.
+  case stored(Range<Int64>)
+}
+
+extension StoredResponse {
+  /// The head that answers with a selection of the content.
+  ///
+  /// - Parameters:
+  ///   - age: `Age` in whole seconds, or `nil` to leave it out.
+  ///   - boundary: separates the parts of a multipart response (RFC 2046 §5.1.1): a token that nobody can guess, so
+  ///     that no content holds it.
+  public func response(_ selection: ContentSelection, age: Int64?, boundary: String) -> HTTPResponse {
+    switch selection {
+    case .whole: return response(age: age)
+    case .notModified: return notModifiedResponse(age: age)
+    case .unsatisfiable(let length):
+      return HTTPResponse(
+        status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */\(length)", .contentLength: "0"])
+    case .ranges(let ranges, let length):
+      var response = response(age: age)
+      response.status = .partialContent
+      if ranges.count == 1, let range = ranges.first {
+        response.headerFields[.contentRange] = Self.contentRange(range, of: length)
+        response.headerFields[.contentLength] = String(range.count)
+      } else {
+        response.headerFields[.contentType] = "multipart/byteranges; boundary=" + boundary
+        let bytes = pieces(of: selection, boundary: boundary).reduce(0) { $0 + $1.count }
+        response.headerFields[.contentLength] = String(bytes)
+      }
+      return response
+    }
+  }
+
+  /// What the content of that response is made of; empty if it has none.
+  public func pieces(of selection: ContentSelection, boundary: String) -> [ContentPiece] {
+    guard case .ranges(let ranges, let length) = selection else { return [] }
+    if ranges.count == 1 { return [.stored(ranges[0])] }
+    var pieces: [ContentPiece] = []
+    for range in ranges {
+      var head = "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\n"
+      if let type = fields[.contentType] { head += "Content-Type: \(type)\r\n" }
+      head += "Content-Range: \(Self.contentRange(range, of: length))\r\n\r\n"
+      pieces += [.text(head), .stored(range)]
+    }
+    pieces.append(.text("\r\n--\(boundary)--\r\n"))
+    return pieces
+  }
+
+  private static func contentRange(_ range: Range<Int64>, of length: Int64) -> String {
+    "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+  }
+}
+
+extension ContentPiece {
+  /// The length in bytes.
+  public var count: Int64 {
+    switch self {
+    case .text(let text): Int64(text.utf8.count)
+    case .stored(let range): Int64(range.count)
+    }
+  }
+}
