@@ -96,7 +96,13 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
-    .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
+    .testTarget(
+      name: "CacheBenchTests",
+      dependencies: [
+        "CacheBench", "HTTPCacheEngine", "HTTPCacheStore", arguments,
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: settings),
     .testTarget(name: "ExplainTests", dependencies: ["httpcache"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

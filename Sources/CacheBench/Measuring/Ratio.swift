@@ -14,7 +14,10 @@ struct Ratio: Codable, Hashable, Sendable {
 
   /// All that can be told from some measurements.
   static func all(of measurements: [Measurement]) -> [Ratio] {
-    measurements.filter { $0.cache == .ours }.flatMap { own in
+    let ours = Action.allCases.flatMap { action in
+      measurements.filter { $0.cache == .ours && $0.action == action }
+    }
+    return ours.flatMap { own in
       [CacheName.urlCache, .dictionary].compactMap { yardstick in
         let action = own.action.counterpart
         guard

@@ -97,7 +97,7 @@ struct Dataset: Sendable {
   /// A path that makes the key 64 bytes long; distinct paths, because URLCache on Linux ignores the query.
   private static func path(_ number: Int) -> String {
     let digits = String(number)
-    return "/assets/images/objects/" + String(repeating: "0", count: max(0, 12 - digits.count)) + digits
+    return "/assets/images/objects/" + String(repeating: "0", count: max(0, 11 - digits.count)) + digits
       + ".webp"
   }
 
