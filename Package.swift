@@ -106,7 +106,13 @@ let package = Package(
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
     .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], swiftSettings: settings),
-    .testTarget(name: "CacheBenchTests", dependencies: ["CacheBench"], swiftSettings: settings),
+    .testTarget(
+      name: "CacheBenchTests",
+      dependencies: [
+        "CacheBench", "HTTPCacheEngine", "HTTPCacheStore", arguments,
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: settings),
     .testTarget(
       name: "ExplainTests", dependencies: ["httpcache", "HTTPCacheEngine", arguments, httpTypes],
       swiftSettings: settings),

@@ -1,0 +1,15 @@
+import ArgumentParser
+
+/// `cache-bench`: how fast the store, the cache and the `URLSession` adapter are, beside what they replace.
+@main
+struct CacheBench: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cache-bench",
+    abstract: "Measures the HTTP cache, beside URLCache and a locked Dictionary in the same run.",
+    discussion: """
+      Figures of two machines, or of two runs, do not compare well; the ratios of one run do. Without a subcommand, \
+      'quick' runs.
+      """,
+    subcommands: [Quick.self, Throughput.self, Latency.self, Session.self],
+    defaultSubcommand: Quick.self)
+}

@@ -1,0 +1,63 @@
+/// What is measured.
+enum Action: String, CaseIterable, Codable, Sendable {
+  /// A lookup of what is there; the key is built from a request, and that is a part of it.
+  case get
+  /// The same with the key at hand: the table alone.
+  case getByKey
+  /// A lookup and the whole decision of `HTTPCache.storedResponse(for:policy:)`, to the head that is handed out.
+  case decide
+  /// A lookup of what is not there.
+  case miss
+  /// Adding what was not there yet, head and body at hand.
+  case store
+  /// The same from the origin's head on: whether it may be stored, for how long, and its bytes.
+  case judgeAndStore
+  /// A lookup, and adding what it did not find, in a cache that cannot hold everything.
+  case mixed
+  /// A lookup that reads from disk, body included.
+  case diskGet
+  /// Adding what was not there yet, to disk.
+  case diskStore
+
+  var title: String {
+    switch self {
+    case .get: "get"
+    case .getByKey: "get, key at hand"
+    case .decide: "get and decide"
+    case .miss: "miss"
+    case .store: "store"
+    case .judgeAndStore: "judge and store"
+    case .mixed: "get, or store"
+    case .diskGet: "disk get"
+    case .diskStore: "disk store"
+    }
+  }
+
+  /// Whether a cache is filled by it, each key once.
+  var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
+
+  /// Whether every operation is to succeed (`true`), none (`false`), or either.
+  func mustSucceed(isBounded: Bool) -> Bool? {
+    switch self {
+    case .miss: false
+    case .mixed: nil
+    case .get, .getByKey, .decide: isBounded ? nil : true
+    case .store, .judgeAndStore, .diskGet, .diskStore: true
+    }
+  }
+}
+
+/// What is measured with: ours and the yardsticks.
+enum CacheName: String, CaseIterable, Codable, Sendable {
+  case ours
+  case dictionary
+  case urlCache
+
+  var title: String {
+    switch self {
+    case .ours: "HTTPCacheEngine"
+    case .dictionary: "Dictionary, locked"
+    case .urlCache: "URLCache"
+    }
+  }
+}

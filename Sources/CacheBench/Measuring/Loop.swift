@@ -1,0 +1,68 @@
+import Histogram
+
+/// The loops that are measured.
+struct Loop: Sendable {
+  var measuring: Measuring
+  /// Operations between two looks at the clock, when throughput is measured.
+  var batch = 16
+
+  /// Does an operation on the keys of a sequence, over and over, for some time.
+  func run(
+    for nanoseconds: UInt64, over indices: [UInt32], _ operation: (Int) -> Bool
+  ) -> Round {
+    var round = Round()
+    indices.withUnsafeBufferPointer { indices in
+      guard !indices.isEmpty else { return }
+      var position = 0
+      let start = MonotonicClock.now
+      var now = start
+      switch measuring {
+      case .throughput:
+        while now - start < nanoseconds {
+          for _ in 0..<batch {
+            round.successes += operation(Int(indices[position])) ? 1 : 0
+            position = position + 1 == indices.count ? 0 : position + 1
+          }
+          round.operations += batch
+          now = MonotonicClock.now
+        }
+      case .latency:
+        var histogram = Self.histogram()
+        while now - start < nanoseconds {
+          let before = MonotonicClock.now
+          round.successes += operation(Int(indices[position])) ? 1 : 0
+          now = MonotonicClock.now
+          histogram.record(min(now - before, Self.longest))
+          round.operations += 1
+          position = position + 1 == indices.count ? 0 : position + 1
+        }
+        round.latencies = histogram
+      }
+      round.nanoseconds = now - start
+    }
+    return round
+  }
+
+  /// Does an operation once on each of some keys.
+  func pass(over indices: ArraySlice<UInt32>, _ operation: (Int) -> Bool) -> Round {
+    var round = Round()
+    var histogram = measuring == .latency ? Self.histogram() : nil
+    let start = MonotonicClock.now
+    for index in indices {
+      let before = histogram == nil ? 0 : MonotonicClock.now
+      round.successes += operation(Int(index)) ? 1 : 0
+      if histogram != nil { histogram?.record(min(MonotonicClock.now - before, Self.longest)) }
+    }
+    round.nanoseconds = MonotonicClock.now - start
+    round.operations = indices.count
+    round.latencies = histogram
+    return round
+  }
+
+  /// A minute: what takes longer counts as that.
+  private static let longest: UInt64 = 60_000_000_000
+
+  static func histogram() -> Histogram<UInt64> {
+    Histogram(highestTrackableValue: longest, numberOfSignificantValueDigits: .three)
+  }
+}

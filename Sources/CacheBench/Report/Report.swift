@@ -1,0 +1,63 @@
+import Foundation
+
+/// Everything that a run found, as `--json` prints it. Units are in the names.
+struct Report: Codable, Sendable {
+  /// Grows when a field changes its meaning or goes away.
+  static let currentFormat = 1
+
+  var format = Report.currentFormat
+  var command: String
+  var machine: Machine
+  var parameters: Parameters
+  var measurements: [Measurement] = []
+  var ratios: [Ratio] = []
+  var session: [Scenario] = []
+  var notes: [String] = []
+
+  func json() throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(self), as: UTF8.self)
+  }
+
+  func print(asJSON: Bool) throws {
+    let text = asJSON ? try json() : self.text
+    FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+  }
+}
+
+/// What was asked for.
+struct Parameters: Codable, Hashable, Sendable {
+  var keys: Int?
+  var diskKeys: Int?
+  var valueBytes: Int
+  var distribution: Distribution?
+  var zipfExponent: Double?
+  var threads: Int?
+  var seconds: Double?
+  var rounds: Int?
+  var seed: UInt64?
+  var tier: TierChoice?
+  var capacityBytes: Int?
+  /// Requests of each scenario of `session`.
+  var requests: Int?
+
+  init(_ options: StoreOptions) {
+    keys = options.keys
+    diskKeys = options.tier == .both ? options.diskKeys : nil
+    valueBytes = options.valueSize
+    distribution = options.distribution
+    zipfExponent = options.distribution == .zipf ? options.zipfExponent : nil
+    threads = options.threads
+    seconds = options.seconds
+    rounds = options.rounds
+    seed = options.seed
+    tier = options.tier
+    capacityBytes = options.capacity
+  }
+
+  init(requests: Int, valueBytes: Int) {
+    self.requests = requests
+    self.valueBytes = valueBytes
+  }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Testing
+
+@testable import CacheBench
+
+@Suite struct FlagTests {
+  @Test(arguments: [
+    "throughput --keys 0", "throughput --keys=-1", "throughput --keys 99999999999999999999",
+    "throughput --keys many", "throughput --value-size 0", "throughput --value-size=-1",
+    "throughput --threads 0", "throughput --threads 257", "throughput --seconds 0",
+    "throughput --seconds=-1", "throughput --seconds nan", "throughput --seconds inf",
+    "throughput --rounds 0", "throughput --seed=-1", "throughput --tier floppy",
+    "throughput --distribution normal", "throughput --zipf-exponent 0", "throughput --zipf-exponent nan",
+    "throughput --capacity 0", "throughput --disk-keys 0", "throughput --unknown", "throughput stray",
+    "latency --keys 0", "latency --seconds 0", "session --requests 0", "session --value-size 0",
+    "session --requests 1000001", "quick --keys 3", "nonsense", "--nonsense",
+  ])
+  func `a bad flag is an error of usage`(line: String) {
+    let arguments = line.split(separator: " ").map(String.init)
+    let error = #expect(throws: (any Error).self) { _ = try CacheBench.parseAsRoot(arguments) }
+    guard let error else { return }
+    #expect(CacheBench.exitCode(for: error).rawValue == 64)
+    #expect(!CacheBench.message(for: error).isEmpty)
+  }
+
+  @Test(arguments: [
+    ("--keys 100000000 --value-size 1073741824", "--keys 100000000"),
+    ("--tier both --keys 1 --disk-keys 1000000 --value-size 1073741824", "--disk-keys 1000000"),
+  ])
+  func `what cannot fit in memory is refused before anything is made`(line: String, named: String) {
+    let arguments = ["throughput"] + line.split(separator: " ").map(String.init)
+    let error = #expect(throws: (any Error).self) { _ = try CacheBench.parseAsRoot(arguments) }
+    guard let error else { return }
+    #expect(CacheBench.exitCode(for: error).rawValue == 64)
+    #expect(CacheBench.message(for: error).contains(named))
+    #expect(CacheBench.message(for: error).contains("GiB"))
+  }
+
+  @Test func `a refusal names the flag, the value and what to give`() {
+    let error = #expect(throws: (any Error).self) {
+      _ = try CacheBench.parseAsRoot(["latency", "--threads", "0"])
+    }
+    guard let error else { return }
+    #expect(CacheBench.message(for: error) == "--threads is 0; give 1 to 256")
+  }
+
+  @Test func `without flags the measurement is the one that the targets are for`() throws {
+    let options = try StoreOptions.parse([])
+    #expect(options.keys == 10_000)
+    #expect(options.valueSize == 1024)
+    #expect(options.diskKeys == 100)
+    #expect(options.threads == 1)
+    #expect(options.distribution == .zipf)
+    #expect(options.zipfExponent == 0.99)
+    #expect(options.tier == .memory)
+    #expect(!options.json)
+  }
+
+  @Test(arguments: [
+    "throughput --keys 5 --value-size 100 --distribution uniform --threads 2 --seconds 0.5 --seed 7 --json",
+    "latency --tier both --zipf-exponent 1.2 --capacity 100000 --rounds 3", "session --requests 5",
+    "quick --json",
+  ])
+  func `good flags are taken`(line: String) throws {
+    _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))
+  }
+
+  @Test func `without a subcommand the quick run is meant`() throws {
+    #expect(try CacheBench.parseAsRoot([]) is Quick)
+  }
+
+  @Test func `URLCache is left out where it would take for ever, and the notes say so`() throws {
+    let few = StoreBench(
+      options: try StoreOptions.parse(["--tier", "both"]), measuring: .latency, progress: ProgressLine())
+    #expect(few.notes.isEmpty)
+    let many = StoreBench(
+      options: try StoreOptions.parse(["--keys", "50001", "--tier", "both", "--disk-keys", "501"]),
+      measuring: .latency, progress: ProgressLine())
+    #expect(!many.options.includesURLCache)
+    #expect(many.notes.count == 2)
+  }
+}

@@ -1,0 +1,114 @@
+import Synchronization
+import Histogram
+import Testing
+
+@testable import CacheBench
+
+@Suite struct MeasuringTests {
+  @Test func `the median is the middle, or the mean of the two in the middle`() {
+    #expect(median([]) == nil)
+    #expect(median([7]) == 7)
+    #expect(median([9, 1, 5]) == 5)
+    #expect(median([4, 1, 3, 2]) == 2.5)
+  }
+
+  @Test func `a pass does every key once`() {
+    var done: [Int] = []
+    let round = Loop(measuring: .throughput).pass(over: [3, 1, 2]) { key in
+      done.append(key)
+      return key != 1
+    }
+    #expect(done == [3, 1, 2])
+    #expect(round.operations == 3)
+    #expect(round.successes == 2)
+    #expect(round.latencies == nil)
+  }
+
+  @Test func `a loop goes round its keys until the time is over`() {
+    var done: [Int] = []
+    let round = Loop(measuring: .throughput, batch: 4).run(for: 1, over: [5, 6, 7]) { key in
+      done.append(key)
+      return true
+    }
+    #expect(Array(done.prefix(4)) == [5, 6, 7, 5])
+    #expect(round.operations == done.count)
+    #expect(round.operations.isMultiple(of: 4))
+    #expect(round.nanoseconds > 0)
+  }
+
+  @Test func `latency counts every operation`() throws {
+    let round = Loop(measuring: .latency).run(for: 100_000, over: [1]) { _ in true }
+    let latencies = try #require(round.latencies)
+    #expect(latencies.totalCount == UInt64(round.operations))
+    let percentiles = Percentiles(latencies)
+    #expect(percentiles.p50Nanoseconds <= percentiles.p90Nanoseconds)
+    #expect(percentiles.p90Nanoseconds <= percentiles.p99Nanoseconds)
+    #expect(percentiles.p99Nanoseconds <= percentiles.p999Nanoseconds)
+    #expect(percentiles.p999Nanoseconds <= percentiles.maxNanoseconds)
+  }
+
+  @Test func `rounds at the same time count their time once, rounds in turn add it up`() {
+    let one = Round(operations: 10, successes: 9, nanoseconds: 100)
+    let other = Round(operations: 20, successes: 20, nanoseconds: 150)
+    var together = one
+    together.join(other)
+    #expect(together.operations == 30)
+    #expect(together.successes == 29)
+    #expect(together.nanoseconds == 150)
+    var inTurn = one
+    inTurn.append(other)
+    #expect(inTurn.nanoseconds == 250)
+  }
+
+  @Test func `every thread of a team works, and all latencies are kept`() {
+    let round = ThreadTeam.run(4) { thread in
+      Loop(measuring: .latency).pass(over: [0, 1, 2]) { _ in thread != 0 }
+    }
+    #expect(round.operations == 12)
+    #expect(round.successes == 9)
+    #expect(round.latencies?.totalCount == 12)
+  }
+
+  @Test func `an operation that must succeed and does not ends the measurement`() {
+    struct Broken: BenchCache {
+      func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? { { $0 != 1 } }
+    }
+    let contest = Contest(
+      entrants: [.init(name: .ours, filling: .store, actions: []) { _ in Broken() }], entries: 3,
+      valueSize: 1, threads: 1, rounds: 1, seconds: 0.001, measuring: .throughput, sequences: [],
+      order: [0, 1, 2])
+    #expect(throws: BenchError.self) { _ = try contest.run(ProgressLine(isShown: false)) }
+  }
+
+  @Test func `caches take turns, each in an empty directory of its own`() throws {
+    final class Diary: Sendable {
+      let names = Mutex<[String]>([])
+      let directories = Mutex<[String]>([])
+    }
+    struct Nothing: BenchCache {
+      func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? { { _ in true } }
+    }
+    let diary = Diary()
+    func entrant(_ name: CacheName) -> Contest.Entrant {
+      .init(name: name, filling: .store, actions: [.get]) { directory in
+        diary.directories.withLock { $0.append(directory) }
+        diary.names.withLock { names in
+          if names.last != name.rawValue { names.append(name.rawValue) }
+        }
+        return Nothing()
+      }
+    }
+    let contest = Contest(
+      entrants: [entrant(.ours), entrant(.dictionary)], entries: 1, valueSize: 1, threads: 1, rounds: 2,
+      seconds: 0.000_001, measuring: .throughput,
+      sequences: [KeySequence(keys: 1, distribution: .uniform, exponent: 1, seed: 1, stream: 0, length: 8)],
+      order: [0])
+    let measurements = try contest.run(ProgressLine(isShown: false))
+    #expect(measurements.map(\.action) == [.store, .get, .store, .get])
+    #expect(measurements.allSatisfy { $0.operationsPerSecondByRound.count == 2 })
+    // Ours, the other; then the other first, and ours.
+    #expect(diary.names.withLock { $0 } == ["ours", "dictionary", "ours"])
+    let directories = diary.directories.withLock { $0 }
+    #expect(Set(directories).count == directories.count)
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+@testable import CacheBench
+
+@Suite struct TemporaryDirectoryTests {
+  @Test func `it is there, empty and private, and gone afterwards with what is in it`() throws {
+    var used = ""
+    try TemporaryDirectory.with { path in
+      used = path
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+      let attributes = try FileManager.default.attributesOfItem(atPath: path)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+      try FileManager.default.createDirectory(
+        atPath: path + "/a/b", withIntermediateDirectories: true)
+      try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/a/b/c"))
+    }
+    #expect(!used.isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: used))
+  }
+
+  @Test func `it is gone also after an error`() {
+    var used = ""
+    #expect(throws: CancellationError.self) {
+      try TemporaryDirectory.with { path in
+        used = path
+        throw CancellationError()
+      }
+    }
+    #expect(!used.isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: used))
+  }
+}
