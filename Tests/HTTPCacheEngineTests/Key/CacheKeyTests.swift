@@ -1,0 +1,31 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+@Suite("Keys made straight from a request")
+struct CacheKeyTests {
+  @Test("They are those of the request's target URI, whatever its parts are made of")
+  func equalsLongWay() {
+    let schemes = ["http", "HTTPS", "https", "ftp", "h", "", "http2", "httpx", "ht tp"]
+    let hosts = [
+      "a.example", "A.Example", "a.example:80", "a.example:443", "a.example:", "a.example:8080", ":80", "",
+      "[::1]:80", "u:p@A.example", "ä.example", "a b", "a/b", "a.example:080", "192.168.0.1", "x_y",
+    ]
+    let paths = ["/", "", "/a/b?q=1#f", "?q", "*", "/%7e~", "/ä", "#", "/a#", "a", "/?#"]
+    var count = 0
+    for scheme in schemes {
+      for host in hosts {
+        for path in paths {
+          for partition in ["", "p"] {
+            let request = HTTPRequest(method: .get, scheme: scheme, authority: host, path: path)
+            let long = TargetURI(request).map { CacheKey($0, partition: partition) }
+            #expect(CacheKey(request, partition: partition) == long, "\(scheme) \(host) \(path)")
+            if long != nil { count += 1 }
+          }
+        }
+      }
+    }
+    #expect(count > 500)
+  }
+}
