@@ -24,6 +24,19 @@ import Testing
     #expect(round.latencies == nil)
   }
 
+  @Test func `a pass prepares a few keys at a time before it does them`() {
+    var story: [String] = []
+    let round = Loop(measuring: .latency).pass(
+      over: [1, 2, 3], chunk: 2, prepare: { story.append("prepare \($0)") }
+    ) { key in
+      story.append("do \(key)")
+      return true
+    }
+    #expect(story == ["prepare 1", "prepare 2", "do 1", "do 2", "prepare 3", "do 3"])
+    #expect(round.operations == 3)
+    #expect(round.latencies?.totalCount == 3)
+  }
+
   @Test func `a loop goes round its keys until the time is over`() {
     var done: [Int] = []
     let round = Loop(measuring: .throughput, batch: 4).run(for: 1, over: [5, 6, 7]) { key in

@@ -2,6 +2,8 @@
 protocol BenchCache: Sendable {
   /// The operation, which says whether it found or stored what it was to; `nil` if this cache has none such.
   func operation(_ action: Action) -> (@Sendable (_ key: Int) -> Bool)?
+  /// Brings what a store is given into the processor's cache, where it is when it has just arrived.
+  func warm(_ key: Int)
   /// Bytes of memory per entry beyond key and body, where the cache can tell.
   var overhead: EntryOverhead? { get }
   /// Lets go of files.
@@ -19,4 +21,5 @@ struct EntryOverhead: Codable, Hashable, Sendable {
 extension BenchCache {
   var overhead: EntryOverhead? { nil }
   func close() {}
+  func warm(_ key: Int) {}
 }

@@ -11,6 +11,8 @@ final class DictionaryCache: BenchCache {
     self.data = data
   }
 
+  func warm(_ key: Int) { data.touch(key) }
+
   func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? {
     let data = data
     switch action {

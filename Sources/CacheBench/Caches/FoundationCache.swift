@@ -29,6 +29,8 @@ final class FoundationCache: BenchCache {
     cache = SendableURLCache(value: made)
   }
 
+  func warm(_ key: Int) { data.touchFoundation(key) }
+
   func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? {
     let (data, cache) = (data, cache)
     switch action {

@@ -29,6 +29,8 @@ final class StoreCache: BenchCache {
     store.close()
   }
 
+  func warm(_ key: Int) { data.touch(key) }
+
   func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? {
     let (data, store, cache) = (data, store, cache)
     switch action {

@@ -95,8 +95,12 @@ struct Contest {
     guard let operation = cache.operation(action) else { return Round() }
     let loop = Loop(measuring: measuring, batch: batch)
     let (order, threads) = (order, threads)
+    // What is warmed has to fit in the processor's cache.
+    let chunk = min(32, max(1, (256 << 10) / max(1, valueSize)))
     let round = ThreadTeam.run(threads) { thread in
-      loop.pass(over: order[order.count * thread / threads..<order.count * (thread + 1) / threads], operation)
+      loop.pass(
+        over: order[order.count * thread / threads..<order.count * (thread + 1) / threads], chunk: chunk,
+        prepare: { cache.warm($0) }, operation)
     }
     try check(round, action, entrant)
     return round

@@ -102,7 +102,9 @@ extension Report {
       notes.append("Targets are for 10,000 entries of 1 KiB in memory and 100 on disk, on one thread.")
     }
     if measurements.contains(where: { $0.action == .store }) {
-      notes.append("'store' adds a body that is at hand: ours copies it, the yardsticks keep a reference.")
+      notes.append(
+        "'store' fills an empty cache with bodies that are at hand, and in the processor's cache as when they have "
+          + "just arrived: ours copies them, the yardsticks keep references.")
     }
     return notes
   }

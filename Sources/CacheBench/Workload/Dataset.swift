@@ -90,6 +90,23 @@ struct Dataset: Sendable {
     return stored
   }
 
+  /// Reads a key and its body.
+  func touch(_ key: Int) {
+    let request = requests[key]
+    let parts = [request.scheme, request.authority, request.path].compactMap { $0?.utf8 }
+    BlackHole.take(parts.reduce(Self.sum(bodies[key])) { $0 &+ Self.sum($1) })
+  }
+
+  /// Reads Foundation's form of a key and its body.
+  func touchFoundation(_ key: Int) {
+    let path = urlRequests[key].url?.path.utf8.count ?? 0
+    BlackHole.take(cachedResponses[key].value.data.withUnsafeBytes { Self.sum($0) } &+ path)
+  }
+
+  private static func sum(_ bytes: some Collection<UInt8>) -> Int {
+    bytes.reduce(0) { $0 &+ Int($1) }
+  }
+
   // MARK: - The parts
 
   private static let authority = "cache.example.com"
