@@ -79,7 +79,8 @@ private struct Planner {
   private var obstacle: Reason? {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if request.method != .get, request.method != .head { return .methodNotCacheable }
-    if CacheKey(request) == nil { return .targetNotCacheable }
+    // Where something is stored, there was a key to find it by.
+    if candidates.isEmpty, CacheKey(request) == nil { return .targetNotCacheable }
     if fields.hasOriginPrecondition { return .originPrecondition }
     return nil
   }

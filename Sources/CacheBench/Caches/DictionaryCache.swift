@@ -23,7 +23,7 @@ final class DictionaryCache: BenchCache {
       return {
         self.body(StoreKey(CacheKey(data.absentRequests[$0 % data.absentRequests.count])?.bytes ?? [])) != nil
       }
-    case .store:
+    case .store, .storeAgain:
       return { number in
         let key = StoreKey(CacheKey(data.requests[number])?.bytes ?? [])
         self.bodies.withLock { $0[key] = data.bodies[number] }

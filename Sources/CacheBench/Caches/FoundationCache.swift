@@ -40,7 +40,7 @@ final class FoundationCache: BenchCache {
       return {
         cache.value.cachedResponse(for: data.absentURLRequests[$0 % data.absentURLRequests.count]) != nil
       }
-    case .store where !isOnDisk, .diskStore where isOnDisk:
+    case .store where !isOnDisk, .storeAgain where !isOnDisk, .diskStore where isOnDisk:
       return {
         cache.value.storeCachedResponse(data.cachedResponses[$0].value, for: data.urlRequests[$0])
         return true

@@ -40,7 +40,7 @@ final class StoreCache: BenchCache {
       return { cache.storedResponse(for: data.requests[$0])?.body.bytes?.count == data.valueSize }
     case .miss:
       return { !store.lookup(Self.key(data.absentRequests[$0 % data.absentRequests.count])).isEmpty }
-    case .store, .diskStore: return { self.insert($0, Self.key(data.requests[$0])) }
+    case .store, .storeAgain, .diskStore: return { self.insert($0, Self.key(data.requests[$0])) }
     case .judgeAndStore: return { self.judgeAndInsert($0) }
     case .mixed:
       return {

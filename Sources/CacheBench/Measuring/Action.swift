@@ -10,6 +10,8 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case miss
   /// Adding what was not there yet, head and body at hand.
   case store
+  /// The same over and over in a cache that holds all keys: each takes the place of what was stored before.
+  case storeAgain
   /// The same from the origin's head on: whether it may be stored, for how long, and its bytes.
   case judgeAndStore
   /// A lookup, and adding what it did not find, in a cache that cannot hold everything.
@@ -26,6 +28,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .decide: "get and decide"
     case .miss: "miss"
     case .store: "store"
+    case .storeAgain: "store, all held"
     case .judgeAndStore: "judge and store"
     case .mixed: "get, or store"
     case .diskGet: "disk get"
@@ -42,7 +45,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .miss: false
     case .mixed: nil
     case .get, .getByKey, .decide: isBounded ? nil : true
-    case .store, .judgeAndStore, .diskGet, .diskStore: true
+    case .store, .storeAgain, .judgeAndStore, .diskGet, .diskStore: true
     }
   }
 }

@@ -49,7 +49,7 @@ extension Action {
   var target: Double? {
     switch self {
     case .get: 5
-    case .store: 10
+    case .store, .storeAgain: 10
     case .diskGet: 100
     case .diskStore: 300
     default: nil

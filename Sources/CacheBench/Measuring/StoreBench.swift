@@ -37,17 +37,19 @@ struct StoreBench {
     var entrants = [
       Contest.Entrant(
         name: .ours, filling: .store,
-        actions: [.get, .getByKey, .decide, .miss] + (options.capacity == nil ? [] : [.mixed]) + [
-          .judgeAndStore
-        ]
+        actions: [.get, .getByKey, .decide, .miss, .storeAgain] + (options.capacity == nil ? [] : [.mixed])
+          + [
+            .judgeAndStore
+          ]
       ) { _ in try StoreCache(data, memory: capacity) },
-      Contest.Entrant(name: .dictionary, filling: .store, actions: [.get, .getByKey, .miss]) { _ in
+      Contest.Entrant(name: .dictionary, filling: .store, actions: [.get, .getByKey, .miss, .storeAgain]) {
+        _ in
         DictionaryCache(data)
       },
     ]
     if options.includesURLCache {
       entrants.append(
-        Contest.Entrant(name: .urlCache, filling: .store, actions: [.get, .miss]) {
+        Contest.Entrant(name: .urlCache, filling: .store, actions: [.get, .miss, .storeAgain]) {
           FoundationCache(data, directory: $0, isOnDisk: false)
         })
     }
