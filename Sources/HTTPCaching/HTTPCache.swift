@@ -41,7 +41,7 @@ public final class HTTPCache: Sendable {
 
     public init(
       kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
-      diskCapacity: Int = 0, directory: String? = nil
+      diskCapacity: Int = 256 << 20, directory: String? = nil
     ) {
       rules = .init(kind: kind)
       self.memoryCapacity = memoryCapacity

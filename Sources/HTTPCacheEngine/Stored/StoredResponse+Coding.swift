@@ -15,9 +15,9 @@ import HTTPTypes
 /// | text | reason phrase |
 /// | 1 | whether the response varies on `*` |
 /// | 4, texts | number of selecting fields; of each its name, whether it was present (1 byte), its value |
-/// | 4, texts | number of fields; of each its name and its value |
+/// | 4, fields | number of fields; of each its name and, as a text, its value |
 ///
-/// A text is its length in bytes (4) and its UTF-8. The decision's integers come first and have fixed places, so that
+/// A text is its length in bytes (4) and its UTF-8. A name is its number in ``FieldNameTable`` (1), or 0 and a text. The decision's integers come first and have fixed places, so that
 /// they can be read without the rest.
 extension StoredResponse {
   private static let version: UInt8 = 1
@@ -46,7 +46,9 @@ extension StoredResponse {
     }
     writer.write(UInt32(fields.count))
     for field in fields {
-      writer.write(field.name.rawName)
+      let number = FieldNameTable.number(of: field.name)
+      writer.write(number)
+      if number == 0 { writer.write(field.name.rawName) }
       // The bytes, not the text: a value need not be UTF-8 (RFC 9110 §5.5), and is kept as it came.
       field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
     }
@@ -92,9 +94,13 @@ extension StoredResponse {
   private static func readFields(_ reader: inout ByteReader) -> HTTPFields? {
     guard let count: UInt32 = reader.readInteger() else { return nil }
     var fields = HTTPFields()
+    fields.reserveCapacity(Int(Swift.min(count, 64)))
     for _ in 0..<count {
-      guard let name = reader.readText().flatMap(HTTPField.Name.init(_:)), let value = reader.readBytes()
-      else { return nil }
+      guard let number = reader.readByte() else { return nil }
+      let name =
+        number == 0
+        ? reader.readText().flatMap(HTTPField.Name.init(_:)) : FieldNameTable.name(numbered: number)
+      guard let name, let value = reader.readBytes() else { return nil }
       fields.append(HTTPField(name: name, value: value))
     }
     return fields

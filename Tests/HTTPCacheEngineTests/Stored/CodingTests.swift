@@ -88,4 +88,21 @@ struct CodingTests {
     _ = stored.response(age: stored.facts.currentAge(at: arrival))
     #expect(StoredResponse(decoding: stored.encoded()[...]) != nil)
   }
+
+  @Test("Names are kept in the spelling they came in, common ones by number and all others in full")
+  func names() throws {
+    let lines = [
+      "ETag: \"a\"", "etag: \"b\"", "Content-Type: a/b", "CONTENT-TYPE: c/d", "X-Own: 1", "Vary: A",
+    ]
+    let stored = try #require(
+      CacheEngine.privately.stored(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))))
+    let decoded = try #require(StoredResponse(decoding: stored.encoded()[...]))
+    #expect(decoded.fields.map(\.name.rawName) == stored.fields.map(\.name.rawName))
+    #expect(
+      decoded.fields.map(\.name.rawName).starts(with: ["ETag", "etag", "Content-Type", "CONTENT-TYPE"]))
+    let numbers = (1...UInt8.max).compactMap { FieldNameTable.name(numbered: $0) }
+    #expect(numbers.count == Set(numbers.map(\.rawName)).count)
+    #expect(FieldNameTable.name(numbered: 0) == nil)
+    #expect(FieldNameTable.number(of: .eTag) > 0)
+  }
 }
