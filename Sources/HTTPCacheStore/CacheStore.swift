@@ -110,6 +110,7 @@ public final class CacheStore: Sendable {
   /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
   /// memory does not know all variants.
   public func lookup(_ key: StoreKey) -> StoredEntries {
+    guard disk != nil else { return residentEntries(for: key).entries }
     let hash = hasher.hash(key)
     // Before the index is asked: see `changes` above.
     let moment = changes.moment(for: hash)

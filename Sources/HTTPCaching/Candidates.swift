@@ -12,7 +12,7 @@ struct Candidates: Sendable {
     responses.reserveCapacity(stored.count)
     for entry in stored {
       guard var response = StoredResponse(decoding: entry.metadata) else { continue }
-      response.contentLength = Int64(entry.body.count)
+      response.contentLength = Int64(entry.bodyCount)
       entries.append(entry)
       responses.append(response)
     }

@@ -73,7 +73,7 @@ final class StoreCache: BenchCache {
   }
 
   private static func hasBody(_ entries: StoredEntries, _ data: Dataset) -> Bool {
-    entries.first?.body.count == data.valueSize
+    entries.first?.bodyCount == data.valueSize
   }
 
   private func insert(_ number: Int, _ key: StoreKey) -> Bool {

@@ -14,12 +14,47 @@ public struct StoredEntry: Sendable {
   public let variant: VariantID
   /// When the entry was stored or last updated, as the caller gave it: milliseconds since 1970.
   public let storedAt: Int64
-  /// The caller's opaque bytes.
-  public let metadata: ArraySlice<UInt8>
-  /// The body, or the means to read it.
-  public let body: StoredBody
   /// Where the entry was found.
   public let tier: Tier
+  private let content: Content
+
+  private enum Content: Sendable {
+    /// What memory holds, as it holds it: fewer references to count than two slices of it.
+    case packed(PackedEntry)
+    case parts(metadata: ArraySlice<UInt8>, body: StoredBody)
+  }
+
+  /// The caller's opaque bytes.
+  public var metadata: ArraySlice<UInt8> {
+    switch content {
+    case .packed(let entry): entry.metadata
+    case .parts(let metadata, _): metadata
+    }
+  }
+
+  /// The body, or the means to read it.
+  public var body: StoredBody {
+    switch content {
+    case .packed(let entry): StoredBody(entry.body)
+    case .parts(_, let body): body
+    }
+  }
+
+  /// The length of the body in bytes.
+  public var bodyCount: Int {
+    switch content {
+    case .packed(let entry): entry.bodyCount
+    case .parts(_, let body): body.count
+    }
+  }
+
+  init(id: EntryID, variant: VariantID, storedAt: Int64, packed: PackedEntry) {
+    self.id = id
+    self.variant = variant
+    self.storedAt = storedAt
+    tier = .memory
+    content = .packed(packed)
+  }
 
   init(
     id: EntryID, variant: VariantID, storedAt: Int64, metadata: ArraySlice<UInt8>, body: StoredBody,
@@ -28,9 +63,8 @@ public struct StoredEntry: Sendable {
     self.id = id
     self.variant = variant
     self.storedAt = storedAt
-    self.metadata = metadata
-    self.body = body
     self.tier = tier
+    content = .parts(metadata: metadata, body: body)
   }
 }
 
@@ -39,44 +73,45 @@ public struct StoredEntry: Sendable {
 /// It is a collection of its own so that the common answer, a single variant, needs no allocation.
 public struct StoredEntries: RandomAccessCollection, Sendable {
   private var head: StoredEntry?
-  private var tail: [StoredEntry]
+  private var tail: [StoredEntry]?
 
   /// No entries.
   public init() {
     head = nil
-    tail = []
+    tail = nil
   }
 
   /// These entries, in this order.
   public init(_ entries: [StoredEntry]) {
     head = entries.first
-    tail = Array(entries.dropFirst())
+    tail = entries.count > 1 ? Array(entries.dropFirst()) : nil
   }
 
   @inline(__always)
   init(_ entry: StoredEntry) {
     head = entry
-    tail = []
+    tail = nil
   }
 
   public var startIndex: Int { 0 }
-  public var endIndex: Int { head == nil ? 0 : 1 + tail.count }
+  public var endIndex: Int { head == nil ? 0 : 1 + (tail?.count ?? 0) }
 
   public var first: StoredEntry? { head }
   public var isEmpty: Bool { head == nil }
 
   /// - Complexity: O(1).
   public subscript(position: Int) -> StoredEntry {
-    guard position == 0 else { return tail[position - 1] }
-    guard let head else { preconditionFailure("index 0 of an empty StoredEntries") }
-    return head
+    guard let entry = position == 0 ? head : tail?[position - 1] else {
+      preconditionFailure("index \(position) of \(count) stored entries")
+    }
+    return entry
   }
 
   mutating func append(_ entry: StoredEntry) {
     if head == nil {
       head = entry
     } else {
-      tail.append(entry)
+      tail = (tail ?? []) + [entry]
     }
   }
 }

@@ -21,8 +21,6 @@ struct MemorySlot {
   var isComplete = false
 
   var storedEntry: StoredEntry {
-    StoredEntry(
-      id: EntryID(rawValue: id), variant: variant, storedAt: storedAt, metadata: entry.metadata,
-      body: StoredBody(entry.body), tier: .memory)
+    StoredEntry(id: EntryID(rawValue: id), variant: variant, storedAt: storedAt, packed: entry)
   }
 }

@@ -99,7 +99,7 @@ final class MemoryTier: Sendable {
     // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
     for _ in 0..<4 {
       let result = attempt(
-        new, key: key, purpose: purpose, room: &room, isComplete: isComplete, objection: objection)
+        &new, key: key, purpose: purpose, room: &room, isComplete: isComplete, objection: objection)
       room.dropGarbage()
       switch result {
       case .placed:
@@ -124,19 +124,19 @@ final class MemoryTier: Sendable {
   }
 
   private func attempt(
-    _ slot: MemorySlot, key: StoreKey, purpose: Purpose, room: inout Room, isComplete: () -> Bool,
+    _ new: inout MemorySlot, key: StoreKey, purpose: Purpose, room: inout Room, isComplete: () -> Bool,
     objection: () -> RefusalReason?
   ) -> Attempt {
-    shard(slot.hash).state.withLock { state in
-      var new = slot
+    shard(new.hash).state.withLock { state in
       new.isComplete = false
       if let reason = objection() { return .refused(reason) }
       let first = state.find(key, hash: new.hash)
       if let first, let found = state.find(new.variant, from: first) {
-        let old = state.slots[Int(found)]
-        guard Self.mayReplace(old, with: new, purpose: purpose) else { return .refused(.superseded) }
+        let (id, revision) = (state.slots[Int(found)].id, state.slots[Int(found)].revision)
+        guard Self.mayReplace(id, revision, with: new, purpose: purpose) else { return .refused(.superseded) }
         new.isComplete = state.isComplete(first)
-        room.hold(state.detach(found), cost: old.cost)
+        let cost = state.slots[Int(found)].cost
+        room.hold(state.detach(found), cost: cost)
         room.hasReplaced = true
       } else if purpose == .update, !room.hasReplaced {
         return .refused(.superseded)
@@ -154,10 +154,12 @@ final class MemoryTier: Sendable {
     }
   }
 
-  private static func mayReplace(_ old: MemorySlot, with new: MemorySlot, purpose: Purpose) -> Bool {
+  private static func mayReplace(
+    _ id: UInt64, _ revision: UInt64, with new: borrowing MemorySlot, purpose: Purpose
+  ) -> Bool {
     switch purpose {
-    case .insert: old.id < new.id
-    case .update: old.id == new.id && old.revision < new.revision
+    case .insert: id < new.id
+    case .update: id == new.id && revision < new.revision
     }
   }
 
@@ -275,7 +277,9 @@ final class MemoryTier: Sendable {
 private struct Room {
   let budget: ByteBudget
   private(set) var held = 0
-  private var garbage: [PackedEntry] = []
+  /// Nearly always one at the most, which then needs no array.
+  private var garbage: PackedEntry?
+  private var moreGarbage: [PackedEntry] = []
   /// The entry to be replaced has been taken out.
   var hasReplaced = false
 
@@ -285,7 +289,11 @@ private struct Room {
 
   mutating func hold(_ entry: PackedEntry, cost: Int) {
     held += cost
-    garbage.append(entry)
+    if garbage == nil {
+      garbage = entry
+    } else {
+      moreGarbage.append(entry)
+    }
   }
 
   /// Whether this much is held, after reserving what is missing.
@@ -297,7 +305,8 @@ private struct Room {
   }
 
   mutating func dropGarbage() {
-    garbage = []
+    garbage = nil
+    moreGarbage = []
   }
 
   /// Gives back what is held beyond what the tier now keeps.
