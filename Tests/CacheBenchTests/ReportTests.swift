@@ -53,16 +53,16 @@ import Testing
     let ours = Set(report.measurements.filter { $0.cache == .ours }.map(\.action))
     #expect(ours == Set(Action.allCases).subtracting([.mixed]))
     let foundation = Set(report.measurements.filter { $0.cache == .urlCache }.map(\.action))
-    #expect(foundation == [.get, .miss, .store, .diskGet, .diskStore])
+    #expect(foundation == [.get, .miss, .store, .storeAgain, .diskGet, .diskStore])
     let dictionary = Set(report.measurements.filter { $0.cache == .dictionary }.map(\.action))
-    #expect(dictionary == [.get, .getByKey, .miss, .store])
+    #expect(dictionary == [.get, .getByKey, .miss, .store, .storeAgain])
     for one in report.measurements {
       #expect(one.operationsPerSecond > 0)
       #expect(one.operationsPerSecondByRound.count == 2)
       #expect(one.latency == nil)
     }
     let targets = report.ratios.filter { $0.target != nil }
-    #expect(Set(targets.map(\.action)) == [.get, .store, .diskGet, .diskStore])
+    #expect(Set(targets.map(\.action)) == [.get, .storeAgain, .diskGet, .diskStore])
     #expect(targets.allSatisfy { $0.yardstick == .urlCache })
     #expect(report.measurements.first { $0.overhead != nil }?.cache == .ours)
   }

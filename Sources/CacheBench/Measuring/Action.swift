@@ -39,6 +39,9 @@ enum Action: String, CaseIterable, Codable, Sendable {
   /// Whether a cache is filled by it, each key once.
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
 
+  /// Whether it looks nothing up, so that there are no hits to count.
+  var onlyStores: Bool { isFilling || self == .storeAgain }
+
   /// Whether every operation is to succeed (`true`), none (`false`), or either.
   func mustSucceed(isBounded: Bool) -> Bool? {
     switch self {

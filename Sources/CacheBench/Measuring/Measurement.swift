@@ -31,7 +31,7 @@ struct Measurement: Codable, Sendable {
     operationsPerSecondByRound = rounds.map(\.operationsPerSecond)
     operationsPerSecond = median(operationsPerSecondByRound) ?? 0
     hitRatio =
-      action.isFilling || all.operations == 0 ? nil : Double(all.successes) / Double(all.operations)
+      action.onlyStores || all.operations == 0 ? nil : Double(all.successes) / Double(all.operations)
     latency = all.latencies.map { Percentiles($0) }
     self.overhead = overhead
   }
