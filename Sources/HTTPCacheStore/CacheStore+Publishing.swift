@@ -1,8 +1,11 @@
 extension CacheStore {
   /// Whether a body of this size is to be streamed to a file of its own.
-  func mustStream(_ entry: NewEntry, bodyCount: Int) -> Bool {
+  ///
+  /// - Parameter expected: the size it will have, as far as that is known.
+  func mustStream(_ entry: NewEntry, bodyCount: Int, expected: Int) -> Bool {
     guard let disk, entry.tiers.contains(.disk) else { return false }
-    return bodyCount > disk.options.largeBodyThreshold
+    let head = entry.key.bytes.count + entry.metadata.count
+    return bodyCount > disk.largeBodyThreshold && expected <= disk.maximumEntrySize - head
   }
 
   /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.

@@ -44,7 +44,9 @@ public final class EntryWriter: Sendable {
         return false
       }
       do throws(AppendFailure) {
-        if state.file == nil, store.mustStream(state.entry, bodyCount: state.count) {
+        if state.file == nil,
+          store.mustStream(state.entry, bodyCount: state.count, expected: expectedCount(state))
+        {
           try spill(&state)
         }
         if state.file != nil {
@@ -94,8 +96,11 @@ public final class EntryWriter: Sendable {
   private func objection(to state: State) -> RefusalReason? {
     if !store.isOpen { return .closed }
     if let expectedLength, state.count > expectedLength { return .lengthMismatch }
-    return store.sizeObjection(to: state.entry, bodyCount: state.count)
+    return store.sizeObjection(to: state.entry, bodyCount: expectedCount(state))
   }
+
+  /// The length of the body, as far as it is known: what cannot be stored is refused before room is made for it.
+  private func expectedCount(_ state: State) -> Int { max(state.count, expectedLength ?? 0) }
 
   private func spill(_ state: inout State) throws(AppendFailure) {
     guard let disk = store.disk else { return }

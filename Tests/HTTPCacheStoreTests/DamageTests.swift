@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -14,7 +15,7 @@ struct DamageTests {
   let scratch = ScratchDirectory()
 
   /// A small log with everything in it: replaced, updated, and removed entries. Key 1 was removed, key 2 replaced.
-  private func fill() throws {
+  func fill() throws {
     let store = try CacheStore(scratch.configuration())
     store.insert(entry(key(1), number: 1, size: 20))
     store.insert(entry(key(2), number: 2, size: 20))
@@ -28,7 +29,7 @@ struct DamageTests {
   }
 
   /// Opens what is there, and checks that nothing wrong comes out of it.
-  private func check(_ what: String, mayBringBack: Bool = false) throws {
+  func check(_ what: String, mayBringBack: Bool = false) throws {
     let store = try CacheStore(scratch.configuration())
     if !mayBringBack { #expect(store.lookup(key(1)).isEmpty, "\(what): key 1 came back") }
     let allowed = [1: [1], 2: mayBringBack ? [2, 22] : [22], 3: [3], 4: [4]]
@@ -172,5 +173,62 @@ struct DamageTests {
     #expect(!writer.append(pattern(1, 400_000)))
     #expect(writer.commit() == .refused(.inputOutput))
     #expect(try scratch.names.allSatisfy { !$0.hasPrefix("body-") })
+  }
+}
+
+extension DamageTests {
+  @Test("with zeros in the middle of the log brings nothing back that was removed")
+  func zerosInTheMiddle() throws {
+    try fill()
+    let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
+    let bytes = try scratch.bytes(of: name)
+    for start in stride(from: 32, to: bytes.count - 96, by: 8) {
+      var damaged = bytes
+      damaged.replaceSubrange(start..<start + 96, with: repeatElement(0, count: 96))
+      try scratch.write(damaged, to: name)
+      try check("zeros at \(start)")
+    }
+  }
+
+  @Test(
+    "with files of strange names opens",
+    arguments: [
+      "segment-00000000ffffffff", "segment-0000000000000000", "segment-+000000000000001",
+      "segment-000000000000000A", "body-+000000000000001", "segment-0000000000000002.txt",
+    ])
+  func strangeNames(name: String) throws {
+    try fill()
+    try scratch.write([], to: name)
+    try check(name)
+    try check(name)
+  }
+
+  @Test("does not bring back what only memory replaced, after it could not be read")
+  func unreadableThenReplaced() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20), files: files)
+    store.insert(entry(key(1), number: 1, tiers: .disk))
+    files.set { $0.failing = [.read: EIO] }
+    #expect(store.lookup(key(1)).isEmpty)
+    files.set { $0 = .init() }
+    store.insert(entry(key(1), number: 2, tiers: .memory))
+    let again = try CacheStore(try scratch.copy().configuration())
+    #expect(again.lookup(key(1)).isEmpty)
+  }
+
+  @Test("that failed to sync is synced by the next removal")
+  func failedFlush() throws {
+    let files = FaultyFileSystem()
+    var configuration = scratch.configuration(disk: 1 << 20)
+    configuration.syncRemovals = true
+    let store = try CacheStore(configuration, files: files)
+    for number in 0..<1200 { store.insert(entry(key(number), number: number, size: 1000)) }
+    #expect(store.lookup(key(0)).isEmpty)
+    files.set { $0.failing = [.sync: EIO] }
+    store.flush()
+    files.set { $0 = .init() }
+    // Its segment was unlinked, which no sync has made durable yet.
+    store.remove(key(0))
+    #expect(files.plan.withLock { $0.syncs } > 0)
   }
 }

@@ -113,4 +113,26 @@ struct ThreadTests {
     store.setCapacity(memory: 100_000)
     #expect(store.usage.memoryBytes <= 100_000 && store.usage.memoryEntries > 0)
   }
+
+  @Test("does not bring back what is removed while its metadata is updated")
+  func updateMeetsRemoval() async throws {
+    var configuration = CacheStore.Configuration(memoryCapacity: 40_000)
+    configuration.shardCount = 16
+    let store = try CacheStore(configuration)
+    var isBack = false
+    for step in 0..<150 {
+      for number in 1..<40 { store.insert(entry(key(number), size: 1500)) }
+      guard let id = store.insert(entry(key(1000 + step), size: 5000)).id else { continue }
+      await inParallel(2) { index in
+        if index == 0 {
+          // Larger than what its shard has, so that room comes from the others.
+          store.updateMetadata(of: id, key: key(1000 + step), metadata: pattern(1, 12_000), storedAt: 5)
+        } else {
+          for _ in 0..<4 { store.remove(key(1000 + step)) }
+        }
+      }
+      isBack = isBack || !store.lookup(key(1000 + step)).isEmpty
+    }
+    #expect(!isBack)
+  }
 }

@@ -68,17 +68,9 @@ extension CacheStore.Configuration {
     }
   }
 
-  /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
-  var chosenSegmentSize: Int {
-    if let segmentSize { return segmentSize }
-    let most = min(16 << 20, diskCapacity / 16)
-    let size = max(DiskFormat.minimumSegmentSize, most, diskCapacity / 256)
-    return min(size, DiskFormat.maximumSegmentSize) & ~4095
-  }
-
   var diskOptions: DiskTier.Options {
     DiskTier.Options(
-      segmentSize: chosenSegmentSize, largeBodyThreshold: min(largeBodyThreshold, chosenSegmentSize / 4),
-      maximumVariants: maximumVariants, syncRemovals: syncRemovals)
+      segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
+      syncRemovals: syncRemovals)
   }
 }

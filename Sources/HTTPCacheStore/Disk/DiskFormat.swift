@@ -17,8 +17,10 @@ enum DiskFormat {
   static func segmentName(_ number: UInt32) -> String { "segment-" + hexadecimal(UInt64(number)) }
   static func bodyName(_ number: UInt64) -> String { "body-" + hexadecimal(number) }
 
+  /// The number in a segment's name; `nil` of any other name, and of numbers that no log reaches.
   static func segmentNumber(_ name: String) -> UInt32? {
-    number(name, prefix: "segment-").flatMap(UInt32.init(exactly:))
+    guard let number = number(name, prefix: "segment-"), (1...1 << 31).contains(number) else { return nil }
+    return UInt32(number)
   }
   static func bodyNumber(_ name: String) -> UInt64? { number(name, prefix: "body-") }
 
@@ -28,8 +30,11 @@ enum DiskFormat {
   }
 
   private static func number(_ name: String, prefix: String) -> UInt64? {
-    guard name.hasPrefix(prefix), name.utf8.count == prefix.utf8.count + 16 else { return nil }
-    return UInt64(name.dropFirst(prefix.count), radix: 16)
+    guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count), radix: 16) else {
+      return nil
+    }
+    // The name that the store would give, to the letter: it is what the file is opened by.
+    return name == prefix + hexadecimal(number) ? number : nil
   }
 
   /// The bytes that a body of this length occupies in a file of its own, its chunks' checksums included.

@@ -10,7 +10,7 @@ extension DiskTier {
 
   /// Writes a record for which there is room at the end of the log.
   private func write(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
-    guard record.count <= options.segmentSize - DiskFormat.segmentHeaderSize else { throw .noRoom }
+    guard record.count <= segmentSize(log) - DiskFormat.segmentHeaderSize else { throw .noRoom }
     let last = try activeSegment(for: record.count, log: &log)
     let offset = log.segments[last].count
     let location = RecordLocation(
@@ -36,7 +36,7 @@ extension DiskTier {
 
   private func activeSegment(for count: Int, log: inout Log) throws(AppendFailure) -> Int {
     if let last = log.segments.last, !last.isSealed {
-      if last.count + count <= options.segmentSize, last.bodyFileBytes < options.segmentSize {
+      if last.count + count <= segmentSize(log), last.bodyFileBytes < segmentSize(log) {
         return log.segments.count - 1
       }
       log.segments[log.segments.count - 1].isSealed = true
@@ -67,11 +67,15 @@ extension DiskTier {
   // MARK: Reclaiming
 
   /// What of a segment, at most, is copied forward when it is reclaimed.
-  private var carryBudget: Int { options.segmentSize / 2 }
+  private func carryBudget(_ log: Log) -> Int { segmentSize(log) / 2 }
+
+  private func segmentSize(_ log: Log) -> Int { options.segmentSize(for: log.capacity) }
 
   /// Reclaims segments, oldest first, until this many more bytes fit.
   func makeRoom(_ needed: Int, log: inout Log) -> Bool {
-    guard needed + log.reserved <= log.capacity else { return false }
+    // A capacity that was lowered is to be kept as far as possible, whatever bodies in the making have reserved.
+    guard needed == 0 || needed + log.reserved <= log.capacity else { return false }
+    let carryBudget = carryBudget(log)
     // Room for what is carried forward is kept free, for it is copied before its segment goes.
     var turns = log.segments.count
     while log.used + needed > log.capacity - carryBudget, !log.segments.isEmpty {
@@ -121,7 +125,7 @@ extension DiskTier {
   }
 
   private func carryForward(_ oldest: Log.Segment, log: inout Log) {
-    var budget = carryBudget
+    var budget = carryBudget(log)
     for slot in oldest.slots {
       let entry = catalog.withLock { $0.index[slot] }
       guard entry.location.segment == oldest.number, entry.isHit else { continue }

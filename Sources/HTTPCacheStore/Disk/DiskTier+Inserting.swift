@@ -1,8 +1,11 @@
 extension DiskTier {
   /// The most bytes that key, metadata and body of an entry may have together.
   var maximumEntrySize: Int {
-    max(0, capacity - options.segmentSize)
+    max(0, capacity - options.segmentSize(for: capacity))
   }
+
+  /// Bodies of more bytes than this get a file of their own.
+  var largeBodyThreshold: Int { options.largeBodyThreshold(for: capacity) }
 
   /// Inserts an entry whose body is in memory, or was streamed.
   ///
@@ -14,7 +17,12 @@ extension DiskTier {
       kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: id,
       storedAt: entry.storedAt)
     do throws(AppendFailure) {
-      if file == nil, entry.body.count > options.largeBodyThreshold {
+      if file == nil, entry.body.count > largeBodyThreshold {
+        // Before anything is reclaimed for it.
+        guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
+          _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+          return .refused(.tooLarge)
+        }
         file = try BodyFileWriter(tier: self)
         try file?.append(entry.body[...])
       }
@@ -34,7 +42,7 @@ extension DiskTier {
       &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
       inlineBody: header.kind == .entry ? entry.body[...] : nil, hasher: hasher)
     var outcome = Outcome.refused(.tooLarge)
-    if record.count <= options.segmentSize - DiskFormat.segmentHeaderSize {
+    if record.count <= options.segmentSize(for: capacity) - DiskFormat.segmentHeaderSize {
       outcome = insert(header, record: record, objection: objection)
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)

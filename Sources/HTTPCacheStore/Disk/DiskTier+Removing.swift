@@ -48,7 +48,7 @@ extension DiskTier {
   /// is as if the replacement had been lost too.
   func forget(hash: UInt64, variant: UInt64, log: inout Log) {
     let isPresent = catalog.withLock { $0.index.slot(for: hash, variant: variant) != nil }
-    guard isPresent else { return }
+    guard !log.isClosed, isPresent || log.isSuspect(hash) else { return }
     // Not at any price: where nothing can be written, nothing replaces it either.
     let record = removalRecord(hash: hash, variant: variant)
     if (try? append(record, log: &log)) == nil { log.suspect(hash) }
@@ -102,7 +102,10 @@ extension DiskTier {
   /// Appends a removal; when the file system is full, at the price of the oldest segment.
   private func appendSurely(_ record: [UInt8], log: inout Log) -> Bool {
     for _ in 0..<2 {
-      if (try? append(record, log: &log)) != nil { return true }
+      if (try? append(record, log: &log)) != nil {
+        log.hasUnsyncedRemoval = true
+        return true
+      }
       guard log.segments.count > 1, reclaimOldest(carrying: false, log: &log) else { return false }
     }
     return false

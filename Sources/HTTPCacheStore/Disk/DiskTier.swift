@@ -9,10 +9,25 @@ import SystemPackage
 /// disk itself syncs under a third, `syncing`, after it has let go of `log`.
 final class DiskTier: Sendable {
   struct Options: Sendable {
-    var segmentSize: Int
+    var segmentSize: Int?
     var largeBodyThreshold: Int
     var maximumVariants: Int
     var syncRemovals: Bool
+
+    /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
+    ///
+    /// It follows the capacity when that changes: a log of few segments, or less than one, loses all it has whenever it
+    /// makes room.
+    func segmentSize(for capacity: Int) -> Int {
+      if let segmentSize { return min(segmentSize, capacity / 4) }
+      let most = min(16 << 20, capacity / 16)
+      let size = max(DiskFormat.minimumSegmentSize, most, capacity / 256)
+      return min(size, DiskFormat.maximumSegmentSize) & ~4095
+    }
+
+    func largeBodyThreshold(for capacity: Int) -> Int {
+      min(largeBodyThreshold, segmentSize(for: capacity) / 4)
+    }
   }
 
   let directory: FilePath
@@ -48,10 +63,14 @@ final class DiskTier: Sendable {
     withLog { log in _ = makeRoom(0, log: &log) }
   }
 
-  /// Runs under the log's lock, and then shows how much is used.
+  /// Runs under the log's lock, and then shows how much is used, of what.
   func withLog<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
     log.withLock { log in
-      defer { shownBytes.store(log.used, ordering: .relaxed) }
+      defer {
+        shownBytes.store(log.used, ordering: .releasing)
+        // A lower capacity is shown only once it is kept.
+        if log.used <= log.capacity { shownCapacity.store(log.capacity, ordering: .releasing) }
+      }
       return body(&log)
     }
   }
@@ -82,8 +101,9 @@ final class DiskTier: Sendable {
         forget(hash: header.hash, variant: oldest.variant, log: &log)
         counters.evictions.increment()
       }
-      if catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
-        _ = reclaimOldest(carrying: false, log: &log)
+      while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
+        // The oldest may hold none of them any more.
+        guard reclaimOldest(carrying: false, log: &log) else { break }
       }
       let location: RecordLocation
       do throws(AppendFailure) {
@@ -119,7 +139,7 @@ final class DiskTier: Sendable {
     return isOnly
   }
 
-  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it.
+  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it and forgot it.
   func updateMetadata(of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64)
     -> Bool
   {
@@ -132,10 +152,14 @@ final class DiskTier: Sendable {
       var header = RecordHeader(
         kind: .metadata, hash: hash, variant: variant, id: id, revision: revision, storedAt: storedAt)
       let record = Record.encode(&header, metadata: metadata[...], hasher: hasher)
-      guard let location = try? append(record, log: &log),
-        // Making room may have reclaimed the entry itself.
-        let slot = currentSlot(hash: hash, id: id)
-      else { return false }
+      guard let location = try? append(record, log: &log) else {
+        // With its old metadata it must not be found again, once memory has lost the new.
+        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, variant: variant, log: &log) }
+        changes.advance(for: hash)
+        return false
+      }
+      // Making room may have reclaimed the entry itself.
+      guard let slot = currentSlot(hash: hash, id: id) else { return false }
       catalog.withLock { catalog in
         catalog.index.updates[id] = (location, revision)
         catalog.index[slot].hasUpdate = true
@@ -160,12 +184,9 @@ final class DiskTier: Sendable {
 
   func setCapacity(_ bytes: Int) {
     withLog { log in
-      // A lower capacity is shown only once it is kept.
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
       log.capacity = bytes
       _ = makeRoom(0, log: &log)
-      shownBytes.store(log.used, ordering: .releasing)
-      shownCapacity.store(bytes, ordering: .releasing)
     }
   }
 
@@ -180,7 +201,7 @@ final class DiskTier: Sendable {
   func sync(onlyRemovals: Bool = false) -> Bool {
     syncing.withLock { _ in
       let (dirty, needsNames) = withLog { log -> ([any File], Bool) in
-        guard !onlyRemovals || log.needsSync else { return ([], false) }
+        guard !onlyRemovals || log.needsSync || log.hasUnsyncedRemoval else { return ([], false) }
         var needsNames = log.needsSync
         var dirty: [any File] = []
         for index in log.segments.indices where log.segments[index].isDirty {
@@ -190,6 +211,7 @@ final class DiskTier: Sendable {
           log.segments[index].isNew = false
         }
         log.needsSync = false
+        log.hasUnsyncedRemoval = false
         return (dirty, needsNames)
       }
       do throws(FileFailure) {
@@ -198,6 +220,13 @@ final class DiskTier: Sendable {
         return true
       } catch {
         counters.ioErrors.increment()
+        // Whoever comes next must not take this for done.
+        withLog { log in
+          for index in log.segments.indices where dirty.contains(where: { $0 === log.segments[index].file }) {
+            log.segments[index].isDirty = true
+          }
+          log.needsSync = true
+        }
         return false
       }
     }

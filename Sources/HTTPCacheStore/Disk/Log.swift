@@ -39,6 +39,9 @@ struct Log: Sendable {
   /// rely on it.
   var needsSync = false
 
+  /// A removal was logged that awaits its sync. Another of the same key finds nothing to remove, and relies on it.
+  var hasUnsyncedRemoval = false
+
   mutating func suspect(_ hash: UInt64) {
     if suspects.count >= 4096 { suspectsAll = true } else { suspects.insert(hash) }
   }

@@ -66,13 +66,13 @@ struct LogRecovery {
     var window = ScanWindow(file: segment.file, size: segment.count)
     guard let start = try window.bytes(at: 0, count: DiskFormat.segmentHeaderSize) else { return .torn(0) }
     guard Array(start) == DiskFormat.segmentHeader(segment.number, hasher: hasher) else {
-      return start.allSatisfy { $0 == 0 } ? .torn(0) : .damaged
+      return try window.isZero(from: 0) ? .torn(0) : .damaged
     }
     var offset = DiskFormat.segmentHeaderSize
     while offset < segment.count {
       guard let bytes = try window.bytes(at: offset, count: RecordHeader.size) else { return .torn(offset) }
       guard let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }) else {
-        return bytes.allSatisfy { $0 == 0 } ? .torn(offset) : .damaged
+        return try window.isZero(from: offset) ? .torn(offset) : .damaged
       }
       guard header.recordCount <= segment.count - offset else { return .torn(offset) }
       let location = RecordLocation(
@@ -171,5 +171,18 @@ private struct ScanWindow {
       guard bytes.count >= count else { return nil }
     }
     return bytes[offset - start..<offset - start + count]
+  }
+
+  /// Whether there is nothing but zeros from an offset to the end of the file.
+  mutating func isZero(from offset: Int) throws(FileFailure) -> Bool {
+    var offset = offset
+    while offset < size {
+      let count = min(Self.size, size - offset)
+      guard let bytes = try bytes(at: offset, count: count), bytes.allSatisfy({ $0 == 0 }) else {
+        return false
+      }
+      offset += count
+    }
+    return true
   }
 }

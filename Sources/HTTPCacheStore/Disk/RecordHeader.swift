@@ -90,8 +90,8 @@ struct RecordHeader: Equatable {
     bodyChecksum = get(64)
     bodyFile = get(72)
     headChecksum = get(80)
-    // No record is larger than a segment; sums of what is left cannot overflow.
-    guard inlineBodyCount <= DiskFormat.maximumSegmentSize else { return nil }
+    // No record is larger than a segment, no file than an exbibyte; sums of what is left cannot overflow.
+    guard inlineBodyCount <= DiskFormat.maximumSegmentSize, bodyCount <= 1 << 60 else { return nil }
   }
 
   init(

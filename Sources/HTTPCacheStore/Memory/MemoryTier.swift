@@ -1,5 +1,13 @@
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// The memory tier: shards by the key's hash, one budget over all of them.
 ///
 /// Room is made in the own shard first, at the least recently used end, and in the others only when that is not enough;
@@ -128,18 +136,14 @@ final class MemoryTier: Sendable {
     objection: () -> RefusalReason?
   ) -> Attempt {
     shard(new.hash).state.withLock { state in
+      if purpose == .update { return update(&new, key: key, room: &room, state: &state) }
       new.isComplete = false
       if let reason = objection() { return .refused(reason) }
       let first = state.find(key, hash: new.hash)
       if let first, let found = state.find(new.variant, from: first) {
-        let (id, revision) = (state.slots[Int(found)].id, state.slots[Int(found)].revision)
-        guard Self.mayReplace(id, revision, with: new, purpose: purpose) else { return .refused(.superseded) }
-        new.isComplete = state.isComplete(first)
+        guard state.slots[Int(found)].id < new.id else { return .refused(.superseded) }
         let cost = state.slots[Int(found)].cost
         room.hold(state.detach(found), cost: cost)
-        room.hasReplaced = true
-      } else if purpose == .update, !room.hasReplaced {
-        return .refused(.superseded)
       } else if let first, state.variantCount(from: first) >= maximumVariants {
         let (entry, cost) = state.evict(state.lastVariant(from: first))
         room.hold(entry, cost: cost)
@@ -148,19 +152,32 @@ final class MemoryTier: Sendable {
         guard let (entry, cost) = state.evictOldest() else { return .needsRoom }
         room.hold(entry, cost: cost)
       }
-      if purpose == .insert { new.isComplete = isComplete() }
+      new.isComplete = isComplete()
       state.add(new, to: state.find(key, hash: new.hash))
       return .placed
     }
   }
 
-  private static func mayReplace(
-    _ id: UInt64, _ revision: UInt64, with new: borrowing MemorySlot, purpose: Purpose
-  ) -> Bool {
-    switch purpose {
-    case .insert: id < new.id
-    case .update: id == new.id && revision < new.revision
+  /// Puts an entry in the place of the same one with older metadata.
+  ///
+  /// That one stays until there is room: it is never out while the shard's lock is not held, when a removal would miss
+  /// it.
+  private func update(
+    _ new: inout MemorySlot, key: StoreKey, room: inout Room, state: inout MemoryShardState
+  ) -> Attempt {
+    guard let first = state.find(key, hash: new.hash), let found = state.find(new.variant, from: first),
+      case let old = state.slots[Int(found)], old.id == new.id, old.revision < new.revision
+    else { return .refused(.superseded) }
+    state.promote(found)
+    while !room.secure(new.cost - old.cost) {
+      guard state.oldest != found, let (entry, cost) = state.evictOldest() else { return .needsRoom }
+      room.hold(entry, cost: cost)
     }
+    // Asked only now: what was evicted may have been another variant.
+    if let first = state.find(key, hash: new.hash) { new.isComplete = state.isComplete(first) }
+    room.hold(state.detach(found), cost: old.cost)
+    state.add(new, to: state.find(key, hash: new.hash))
+    return .placed
   }
 
   private func evictElsewhere(than hash: UInt64, need: Int, room: inout Room) {
@@ -193,7 +210,10 @@ final class MemoryTier: Sendable {
     new.revision = revision
     new.nextVariant = MemorySlot.none
     let refusal = place(new, key: key, purpose: .update)
-    if let refusal, refusal != .superseded { remove(key, hash: hash, variant: new.variant) }
+    if let refusal, refusal != .superseded {
+      remove(key, hash: hash, variant: new.variant, olderThan: id + 1)
+      markIncomplete(key, hash: hash)
+    }
     return refusal == nil
   }
 
@@ -250,9 +270,8 @@ final class MemoryTier: Sendable {
       // A lower capacity is shown only once it is kept.
       if bytes > capacity { capacity = bytes }
       budget.setLimit(bytes)
-      var isEmpty = false
-      while budget.excess > 0, !isEmpty {
-        isEmpty = true
+      while budget.excess > 0 {
+        var isEmpty = true
         for shard in shards where budget.excess > 0 {
           var room = Room(budget: budget)
           shard.state.withLock { state in
@@ -261,6 +280,8 @@ final class MemoryTier: Sendable {
           isEmpty = isEmpty && room.held == 0
           room.close()
         }
+        // The rest is reserved by inserts that are under way. They wait for nothing; one may yet add its entry.
+        if isEmpty { sched_yield() }
       }
       capacity = bytes
     }
@@ -280,8 +301,6 @@ private struct Room {
   /// Nearly always one at the most, which then needs no array.
   private var garbage: PackedEntry?
   private var moreGarbage: [PackedEntry] = []
-  /// The entry to be replaced has been taken out.
-  var hasReplaced = false
 
   init(budget: ByteBudget) {
     self.budget = budget
