@@ -32,6 +32,15 @@ final class CacheBinding: Sendable {
     }
   }
 
+  /// The `Cookie` field that Foundation will send to a URL, whatever the request says; `nil` if it sends none of its
+  /// own. A response may vary on it.
+  func storedCookies(for url: URL) -> String? {
+    guard configuration.value.httpShouldSetCookies,
+      let cookies = configuration.value.httpCookieStorage?.cookies(for: url), !cookies.isEmpty
+    else { return nil }
+    return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+  }
+
   /// The session that talks to origins. It is made at the first use, so that everything set on the configuration
   /// before its own session was made holds for it too.
   var originSession: OriginSession {

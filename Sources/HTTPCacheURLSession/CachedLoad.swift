@@ -32,32 +32,42 @@ struct CachedLoad: Sendable {
 
   /// The answer to the request, or to the last of the requests that it was redirected to.
   func run() async throws -> Loaded {
-    var request = request
+    var request = try Self.withBodyInMemory(request)
     for _ in 0...Self.redirectLimit {
       guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
-      let body = try requestBody(request)
+      let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
+      let hasStoredCookies = binding.storedCookies(for: url) != nil
       let template = request
       let origin = binding.originSession
-      let response = try await binding.cache.respond(to: head, body: body, policy: policy) {
-        forwarded, body in
+      let (answer, bytes) = try await respond(to: head, body: body) { forwarded, body in
         try await origin.send(forwarded, body: body, like: template)
       }
-      guard let target = RedirectTarget(response.head, of: head, url: url) else {
-        return try await finish(response, url: url)
+      // A redirect was read to its end too, so that it is stored; what it says is for people.
+      guard let target = RedirectTarget(answer, of: head, url: url) else {
+        guard let loaded = loaded(answer, url: url, data: Data(bytes)) else {
+          throw URLError(.cannotParseResponse)
+        }
+        return loaded
       }
-      // Read to its end, so that the redirect is stored; what it says is for people.
-      _ = try await response.body.collect(upTo: .max)
       request = try target.request(from: request)
+      // Those of one URL are not those of another; the next request gets its own.
+      if hasStoredCookies { request.setValue(nil, forHTTPHeaderField: "Cookie") }
     }
     throw URLError(.httpTooManyRedirects)
   }
 
-  private func finish(_ response: CachedResponse, url: URL) async throws -> Loaded {
-    let bytes = try await response.body.collect(upTo: .max)
-    guard let loaded = loaded(response.head, url: url, data: Data(bytes)) else {
-      throw URLError(.cannotParseResponse)
+  private func respond(
+    to head: HTTPRequest, body: MessageBody, transport: @escaping Transport
+  ) async throws -> (head: HTTPResponse, bytes: ArraySlice<UInt8>) {
+    let response = try await binding.cache.respond(to: head, body: body, policy: policy, transport: transport)
+    do {
+      return (response.head, try await response.body.collect(upTo: .max))
+    } catch  where response.source != .network {
+      // Stored content that is found damaged is gone from the store, and nothing of it was handed out.
+      let response = try await binding.cache.respond(
+        to: head, body: body, policy: policy, transport: transport)
+      return (response.head, try await response.body.collect(upTo: .max))
     }
-    return loaded
   }
 
   private func loaded(_ head: HTTPResponse, url: URL, data: Data) -> Loaded? {
@@ -79,6 +89,7 @@ struct CachedLoad: Sendable {
       guard let name = HTTPField.Name(name), head.headerFields[name] == nil else { continue }
       head.headerFields[name] = value
     }
+    if let cookies = request.url.flatMap(binding.storedCookies) { head.headerFields[.cookie] = cookies }
     if head.headerFields[.acceptEncoding] == nil {
       // Foundation would add one that nobody sees, and `Vary: Accept-Encoding` could not be told apart.
       head.headerFields[.acceptEncoding] = OriginSession.acceptEncoding
@@ -86,20 +97,27 @@ struct CachedLoad: Sendable {
     return head
   }
 
-  private func requestBody(_ request: URLRequest) throws -> MessageBody {
-    if let data = request.httpBody { return MessageBody(Array(data)) }
-    guard let stream = request.httpBodyStream else { return .empty }
-    return MessageBody(try Self.readAll(stream))
+  /// A stream can be read once, but a redirect may want the content again.
+  private static func withBodyInMemory(_ request: URLRequest) throws -> URLRequest {
+    guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
+    var request = request
+    request.httpBodyStream = nil
+    request.httpBody = try readAll(stream)
+    return request
   }
 
-  private static func readAll(_ stream: InputStream) throws -> [UInt8] {
+  private static func readAll(_ stream: InputStream) throws -> Data {
     stream.open()
     defer { stream.close() }
-    var bytes: [UInt8] = []
+    var bytes = Data()
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
       let count = stream.read(&buffer, maxLength: buffer.count)
-      if count < 0 { throw stream.streamError ?? URLError(.requestBodyStreamExhausted) }
+      if count < 0 {
+        // On Linux, asking a stream for an error that it does not have ends the process.
+        throw (stream.streamStatus == .error ? stream.streamError : nil)
+          ?? URLError(.requestBodyStreamExhausted)
+      }
       if count == 0 { return bytes }
       bytes += buffer[..<count]
     }

@@ -98,6 +98,8 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
 private final class Transfer: Sendable {
   private struct State {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
+    /// Whether the task is complete; a cancellation can come before anybody waits.
+    var isComplete = false
     /// The head of a redirect, kept until the task is complete.
     var redirect: HTTPResponse?
   }
@@ -125,8 +127,15 @@ private final class Transfer: Sendable {
   func response() async throws -> TransportResponse {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        state.withLock { $0.waiting = continuation }
-        task.resume()
+        let isComplete = state.withLock { state in
+          if !state.isComplete { state.waiting = continuation }
+          return state.isComplete
+        }
+        if isComplete {
+          continuation.resume(throwing: CancellationError())
+        } else {
+          task.resume()
+        }
       }
     } onCancel: {
       Self.cancel(task)
@@ -160,7 +169,10 @@ private final class Transfer: Sendable {
   }
 
   func completed(_ error: (any Error)?) {
-    let redirect = state.withLock { $0.redirect }
+    let redirect = state.withLock { state in
+      state.isComplete = true
+      return state.redirect
+    }
     if let waiting = takeWaiting() {
       if error == nil, var redirect {
         // Foundation drops the content of a redirect, so nothing may be said of its length.

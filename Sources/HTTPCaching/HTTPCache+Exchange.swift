@@ -125,6 +125,10 @@ extension HTTPCache {
       flight.deliver(result.map { answer(MessageBody(bytes)) })
       return
     }
+    if case .store(let stored, _) = outcome.storage, !stored.isReusable(at: clock.now) {
+      // Those who wait would have to ask the origin all the same, and the end may never come: a stream of events.
+      land(flight, pending.lookup.key, .notShared)
+    }
     guard let channel = flight.openChannel() else {
       await drain(response.body, into: writer, outcome, pending, flight)
       return
@@ -148,11 +152,17 @@ extension HTTPCache {
     _ body: MessageBody, to channel: BodyChannel, and writer: EntryWriter?, _ outcome: Outcome,
     _ pending: PendingExchange, _ flight: Flight
   ) async {
+    var writer = writer
     var received = 0
     do {
       for try await chunk in body {
         received += chunk.count
-        writer?.append(chunk)
+        if let refused = writer, !refused.append(chunk) {
+          writer = nil
+          giveUp(refused, pending, flight)
+          // For the leader alone now, and at its pace.
+          channel.waitAgain()
+        }
         let isRead = await channel.send(chunk)
         if !isRead, writer == nil || Task.isCancelled { throw CancellationError() }
       }
@@ -181,9 +191,11 @@ extension HTTPCache {
     do {
       for try await chunk in body {
         received += chunk.count
-        writer.append(chunk)
+        if !writer.append(chunk) { return giveUp(writer, pending, flight) }
         try Task.checkCancellation()
       }
+      // A stream that is cancelled may just end.
+      try Task.checkCancellation()
     } catch {
       writer.cancel()
       note(.notStored, pending.forwarding.original, .incompleteContent)
@@ -191,6 +203,14 @@ extension HTTPCache {
       return
     }
     conclude(writer, received: received, outcome, pending, flight)
+  }
+
+  /// Says that the store does not take any more of the content: there is nothing to wait for.
+  private func giveUp(_ writer: EntryWriter, _ pending: PendingExchange, _ flight: Flight) {
+    if case .refused(let refusal) = writer.commit() {
+      note(.notStored, pending.forwarding.original, Reason(refusal))
+    }
+    land(flight, pending.lookup.key, .notShared)
   }
 
   /// Makes the entry visible if the content is whole.

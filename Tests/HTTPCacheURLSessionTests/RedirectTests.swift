@@ -105,4 +105,58 @@ struct RedirectTests {
       #expect(try await setting.load().response.statusCode == status)
     }
   }
+
+  @Test("Content that came as a stream is sent again where the redirect keeps the method")
+  func streamedContent() async throws {
+    try await Setting.with { request in
+      request.target == "/from"
+        ? .init(status: 307, fields: [.location: "/to"]) : .init(body: "\(request.body.count)")
+    } test: { setting async throws in
+      var request = try setting.request("/from", method: "POST")
+      request.httpBodyStream = InputStream(data: Data(repeating: 1, count: 100_000))
+      #expect(try await setting.load(request).text == "100000")
+      #expect(setting.origin.requests.map(\.body.count) == [100_000, 100_000])
+    }
+  }
+
+  @Test("A cookie that a redirect sets counts where the target varies on it")
+  func cookies() async throws {
+    try await Setting.with { request in
+      request.target == "/login"
+        ? .init(status: 303, fields: [.location: "/home", .setCookie: "user=ann; Path=/"])
+        : .init(
+          fields: [.cacheControl: "max-age=60", .vary: "Cookie"], body: request.fields[.cookie] ?? "nobody")
+    } test: { setting async throws in
+      #expect(try await setting.load("/home").text == "nobody")
+      #expect(try await setting.load("/login").text == "user=ann")
+      let known = try await setting.load("/home")
+      #expect(known.text == "user=ann")
+      #expect(known.source == .hit)
+      let storage = try #require(setting.session.configuration.httpCookieStorage)
+      for cookie in storage.cookies ?? [] { storage.deleteCookie(cookie) }
+      #expect(try await setting.load("/home").text == "nobody")
+    }
+  }
+
+  @Test("A cookie that a redirect deletes is not sent on")
+  func deletedCookie() async throws {
+    try await Setting.with { request in
+      switch request.target {
+      case "/login": .init(fields: [.setCookie: "user=ann; Path=/"])
+      case "/logout":
+        .init(
+          status: 303,
+          fields: [
+            .location: "/home", .setCookie: "user=gone; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+          ],
+          body: request.fields[.cookie] ?? "nobody")
+      default: .init(body: request.fields[.cookie] ?? "nobody")
+      }
+    } test: { setting async throws in
+      _ = try await setting.load("/login")
+      #expect(try await setting.load("/home").text == "user=ann")
+      #expect(try await setting.load("/logout").text == "nobody")
+      #expect(try await setting.load("/home", fields: ["Cookie": "own=1"]).text == "own=1")
+    }
+  }
 }

@@ -198,4 +198,78 @@ struct SessionTests {
       #expect(try await second.value == "late")
     }
   }
+
+  @Test("Stored content that is found damaged while it is read is loaded from the origin")
+  func damagedContent() async throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let body = [UInt8](repeating: 7, count: 3 << 20)
+    let origin = try await LoopbackOrigin.start { _ in
+      .init(fields: [.cacheControl: "max-age=60"], bytes: body)
+    }
+    let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory.path))
+    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+    let url = try #require(URL(string: origin.url("/")))
+    _ = try await session.data(from: url)
+    #expect(try await session.data(from: url).0.count == body.count)
+    #expect(origin.requestCount == 1)
+    let files = try FileManager.default.subpathsOfDirectory(atPath: directory.path).map {
+      directory.appending(path: $0)
+    }
+    let large = try #require(
+      try files.first {
+        try Data(contentsOf: $0).count > body.count && $0.pathExtension != "log"
+      })
+    let handle = try FileHandle(forUpdating: large)
+    try handle.seek(toOffset: 2 << 20)
+    try handle.write(contentsOf: [1, 2, 3])
+    try handle.close()
+    #expect(Array(try await session.data(from: url).0) == body)
+    #expect(origin.requestCount == 2)
+    #expect(cache.store.statistics.corruptRecords == 1)
+    session.finishTasksAndInvalidate()
+    cache.store.close()
+    await origin.stop()
+  }
+
+  @Test(
+    "The request's timeout, or the configuration's, ends the wait for the origin", arguments: [true, false])
+  func timeout(isRequests: Bool) async throws {
+    let gate = Gate()
+    let base = URLSessionConfiguration.ephemeral
+    if !isRequests { base.timeoutIntervalForRequest = 1 }
+    try await Setting.with(base: base) { _ in
+      await gate.wait()
+      return .init(body: "late")
+    } test: { setting async throws in
+      var request = try setting.request()
+      if isRequests { request.timeoutInterval = 1 }
+      let error = await #expect(throws: URLError.self) { try await setting.load(request) }
+      #expect(error?.code == .timedOut)
+      gate.open()
+    }
+  }
+
+  @Test(
+    "A URL reaches the origin, and the caller, as without the cache",
+    arguments: [
+      "", "/a%20b?q=%E2%82%AC&x=a+b", "/ü?q=€", "/a?b#fragment", "//double//slash", "/%2F..%2e/x", "?q",
+      "/[x]|{y}?a[]=1", "/x;y=1,2'*()!$&", "/a/../b/./c",
+    ])
+  func unusualURL(path: String) async throws {
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: request.target)
+    } test: { setting async throws in
+      let request = try setting.request(path)
+      let plain = URLSession(configuration: .ephemeral)
+      let expected = String(decoding: try await plain.data(for: request).0, as: UTF8.self)
+      for source in [CachedResponse.Source.network, .hit] {
+        let answer = try await setting.load(request)
+        #expect(answer.text == expected)
+        #expect(answer.response.url == request.url)
+        #expect(answer.source == source)
+      }
+      plain.finishTasksAndInvalidate()
+    }
+  }
 }

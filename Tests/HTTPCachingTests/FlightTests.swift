@@ -1,6 +1,6 @@
 import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPCaching
+@testable import HTTPCaching
 import HTTPTypes
 import Testing
 
@@ -128,5 +128,151 @@ struct FlightTests {
     for _ in 0..<50 { await Task.yield() }
     gate.open()
     #expect(try await second.value == "2")
+  }
+
+  @Test("A leader that goes when its response is there, but not taken, leaves nothing waiting")
+  func leaderLeavesItsResponse() async throws {
+    let flight = Flight()
+    let channel = try #require(flight.openChannel())
+    flight.deliver(
+      .success(
+        CachedResponse(
+          head: HTTPResponse(status: .ok), body: MessageBody(.stream(BodyReader(channel)), length: nil),
+          source: .network, reason: .fromOrigin, cacheStatus: CacheStatus(cache: "test"))))
+    let leader = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await flight.response()
+    }
+    await #expect(throws: CancellationError.self) { try await leader.value }
+  }
+
+  @Test("One who comes to a request that was given up is not told of another's cancellation")
+  func latecomer() async throws {
+    let flight = Flight()
+    flight.run { flight in
+      while !Task.isCancelled { await Task.yield() }
+      flight.land(.failed(CancellationError()))
+    }
+    let leader = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await flight.response()
+    }
+    await #expect(throws: CancellationError.self) { try await leader.value }
+    for _ in 0..<100 {
+      guard case .notShared = await flight.follow() else {
+        Issue.record("told of a cancellation")
+        return
+      }
+      await Task.yield()
+    }
+  }
+
+  @Test("After a request was given up, those who come share one new request though the old one has not ended")
+  func givenUp() async throws {
+    let setting = try Setting()
+    let (old, new) = (Gate(), Gate())
+    let origin = MemoryOrigin { _, number in
+      await (number == 1 ? old : new).wait()
+      return .ok("\(number)")
+    }
+    let first = Task { try await setting.get(from: origin) }
+    await old.arrived(1)
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    let others = (0..<8).map { _ in Task { try await setting.get(from: origin).text } }
+    await new.arrived(1)
+    for _ in 0..<100 { await Task.yield() }
+    new.open()
+    for other in others { #expect(try await other.value == "2") }
+    #expect(origin.requests.count == 2)
+    old.open()
+  }
+
+  @Test("Nobody waits for the end of a response that each use has to validate, as a stream of events")
+  func unendingNoCache() async throws {
+    let setting = try Setting()
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 {
+        await gate.wait()
+        return .streamed(stream, [.cacheControl: "no-cache"])
+      }
+      return .ok("\(number)")
+    }
+    let leader = Task { try await setting.cache.respond(to: .get(), transport: origin.transport) }
+    await gate.arrived(1)
+    let follower = Task { try await setting.get(from: origin).text }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    gate.open()
+    let response = try await leader.value
+    #expect(try await follower.value == "2")
+    #expect(try await setting.get(from: origin).text != "1")
+    feed.finish()
+    _ = try await response.body.collect(upTo: .max)
+    #expect(setting.cache.flights.count == 0)
+  }
+
+  @Test("Nobody waits for the end of a response that turns out too large to be stored")
+  func tooLarge() async throws {
+    let setting = try Setting()
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let origin = MemoryOrigin { _, number in number == 1 ? .streamed(stream) : .ok("\(number)") }
+    let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    let follower = Task { try await setting.get(from: origin).text }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    let piece = [UInt8](repeating: 65, count: 1 << 20)
+    for _ in 0..<5 { feed.yield(piece[...]) }
+    #expect(try await follower.value == "2")
+    feed.finish()
+    #expect(try await leader.body.collect(upTo: .max).count == 5 << 20)
+    #expect(setting.log.reasons(.notStored) == [.tooLarge])
+    #expect(setting.cache.flights.count == 0)
+  }
+
+  @Test("A transfer that goes on for others is not stored if they go too before its end")
+  func allLeave() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let taken = Gate()
+    let pieces = HalfAStream(taken: taken)
+    let origin = MemoryOrigin { _, _ in
+      await gate.wait()
+      return .streamed(AsyncThrowingStream { await pieces.next() })
+    }
+    let leader = Task { try await setting.get(from: origin) }
+    await gate.arrived(1)
+    let follower = Task { try await setting.get(from: origin) }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    leader.cancel()
+    await #expect(throws: CancellationError.self) { try await leader.value }
+    gate.open()
+    await taken.wait()
+    follower.cancel()
+    await #expect(throws: CancellationError.self) { try await follower.value }
+    while setting.log.reasons(.notStored).isEmpty, setting.log.reasons(.stored).isEmpty {
+      await Task.yield()
+    }
+    #expect(setting.cache.storedResponse(for: .get()) == nil)
+  }
+}
+
+/// Gives one piece; then waits, and when it is cancelled ends without an error, as an `AsyncStream` does.
+private actor HalfAStream {
+  private var isTaken = false
+  private let taken: Gate
+
+  init(taken: Gate) {
+    self.taken = taken
+  }
+
+  func next() async -> ArraySlice<UInt8>? {
+    guard isTaken else {
+      isTaken = true
+      return Array("half".utf8)[...]
+    }
+    taken.open()
+    while !Task.isCancelled { await Task.yield() }
+    return nil
   }
 }

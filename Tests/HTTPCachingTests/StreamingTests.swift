@@ -1,6 +1,6 @@
 import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPCaching
+@testable import HTTPCaching
 import HTTPTypes
 import Synchronization
 import Testing
@@ -85,6 +85,29 @@ struct StreamingTests {
     var received = 0
     for try await chunk in response.body { received += chunk.count }
     #expect(received == 1000 * piece.count)
+  }
+
+  @Test("The origin is read at the caller's pace again when nobody else waits any more")
+  func backPressureReturns() async throws {
+    let setting = try Setting()
+    let counter = Counter()
+    let isFollowed = Gate()
+    let origin = MemoryOrigin { _, _ in
+      .streamed(
+        Stream {
+          if counter.value == 1 { await isFollowed.wait() }
+          return counter.increment() <= 100 ? [UInt8](repeating: 7, count: 64 * 1024)[...] : nil
+        }, [.cacheControl: "max-age=60"])
+    }
+    let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    let follower = Task { try await setting.get(from: origin) }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    follower.cancel()
+    await #expect(throws: CancellationError.self) { try await follower.value }
+    isFollowed.open()
+    for _ in 0..<2000 { await Task.yield() }
+    #expect(counter.value <= 16)
+    #expect(try await response.body.collect(upTo: .max).count == 100 * 64 * 1024)
   }
 
   @Test("A caller that does not read does not hold up the others")

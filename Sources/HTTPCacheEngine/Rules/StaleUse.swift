@@ -53,3 +53,14 @@ enum StaleUse {
     return isDisconnected && configuration.servesStaleWhenDisconnected ? .staleWhileDisconnected : nil
   }
 }
+
+extension StoredResponse {
+  /// Whether it can answer a request that asks for nothing special, without a validation before.
+  ///
+  /// What cannot is of no use to requests that wait for the response to another: each has to ask the origin itself.
+  public func isReusable(at now: Timestamp) -> Bool {
+    guard !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
+    return facts.staleness(at: now) == nil
+      || StaleUse.permission(for: facts, request: CacheControl(), now: now) != nil
+  }
+}

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Carries a body from the task that receives and stores it to the caller that reads it.
 ///
-/// The sender waits while the reader is more than ``limit`` bytes behind, unless ``stopWaiting()`` was called: others
-/// wait for the whole body then, and must not depend on how fast this reader is.
+/// The sender waits while the reader is more than ``limit`` bytes behind, but not between ``stopWaiting()`` and
+/// ``waitAgain()``: others wait for the whole body then, and must not depend on how fast this reader is.
 final class BodyChannel: Sendable {
   /// Bytes that may wait to be read.
   static let limit = 256 * 1024
@@ -90,6 +90,11 @@ final class BodyChannel: Sendable {
       state.isUnlimited = true
       return state.takeSender()
     }?.resume()
+  }
+
+  /// From now on the sender waits for the reader again.
+  func waitAgain() {
+    state.withLock { $0.isUnlimited = false }
   }
 
   // MARK: - Reader

@@ -125,9 +125,10 @@ final class Flight: Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let landing: Landing? = state.withLock { state in
-          if let landing = state.landing { return landing }
           if Task.isCancelled { return .cancelled }
+          // Before the landing, which tells of a cancellation that was not this follower's.
           if state.isAbandoned { return .notShared }
+          if let landing = state.landing { return landing }
           state.followers[number] = continuation
           // Somebody else depends on the body now: the leader's pace must not hold it up.
           state.channel?.stopWaiting()
@@ -137,7 +138,9 @@ final class Flight: Sendable {
       }
     } onCancel: {
       let (follower, task) = state.withLock { state in
-        (state.followers.removeValue(forKey: number), state.taskToCancel())
+        let follower = state.followers.removeValue(forKey: number)
+        if state.followers.isEmpty { state.channel?.waitAgain() }
+        return (follower, state.taskToCancel())
       }
       follower?.resume(returning: .cancelled)
       task?.cancel()
@@ -145,13 +148,23 @@ final class Flight: Sendable {
   }
 
   private func leaderLeft() {
-    let (leader, task) = state.withLock { state in
+    let (leader, response, task) = state.withLock { state in
       state.leaderIsGone = true
-      state.response = nil
-      defer { state.leader = nil }
-      return (state.leader, state.taskToCancel())
+      defer {
+        state.leader = nil
+        state.response = nil
+      }
+      return (state.leader, state.response, state.taskToCancel())
     }
+    // A response that was not taken goes outside the lock: with its body it calls here again.
+    withExtendedLifetime(response) {}
     leader?.resume(throwing: CancellationError())
     task?.cancel()
   }
+
+  /// Whether the request was given up because nobody waited: those who come now need another.
+  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  /// How many wait for the landing.
+  var followerCount: Int { state.withLock { $0.followers.count } }
 }

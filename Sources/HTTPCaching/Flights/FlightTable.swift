@@ -8,7 +8,7 @@ final class FlightTable: Sendable {
   /// The flight under way for a key, or a new one of which the caller is the leader.
   func join(_ key: CacheKey) -> (flight: Flight, isLeader: Bool) {
     flights.withLock { flights in
-      if let flight = flights[key] { return (flight, false) }
+      if let flight = flights[key], !flight.isAbandoned { return (flight, false) }
       let flight = Flight()
       flights[key] = flight
       return (flight, true)
@@ -18,7 +18,7 @@ final class FlightTable: Sendable {
   /// A flight that nobody waits for; `nil` if there is one for the key already.
   func startBehind(_ key: CacheKey) -> Flight? {
     flights.withLock { flights in
-      guard flights[key] == nil else { return nil }
+      if let flight = flights[key], !flight.isAbandoned { return nil }
       let flight = Flight(isPinned: true)
       flights[key] = flight
       return flight
@@ -34,4 +34,7 @@ final class FlightTable: Sendable {
 
   /// How many there are.
   var count: Int { flights.withLock { $0.count } }
+
+  /// How many requests wait for another's.
+  var followerCount: Int { flights.withLock { $0.values.reduce(0) { $0 + $1.followerCount } } }
 }
