@@ -83,8 +83,18 @@ public struct SelectingFields: Hashable, Sendable {
     return key
   }
 
-  /// The field's lines combined, whitespace around commas removed: both are allowed to differ (§4.1).
+  /// Fields whose values mean the same in whatever case: language ranges (RFC 4647 §2), content codings (RFC 9110
+  /// §8.4.1) and charsets (§8.3.2).
+  private static let caseInsensitive: Set<String> = ["accept-language", "accept-encoding", "accept-charset"]
+
+  /// The field's lines combined, whitespace around commas removed, and case where it has no meaning: all are allowed to
+  /// differ (§4.1).
   static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
+    let value = combinedValue(of: name, in: fields)
+    return caseInsensitive.contains(name) ? value?.lowercased() : value
+  }
+
+  private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {
     var combined: String?
     for field in fields where field.name.canonicalName == name {
       var value = ""

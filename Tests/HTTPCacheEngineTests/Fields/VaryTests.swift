@@ -35,6 +35,17 @@ struct VaryTests {
     #expect((selecting.variantKey == other.variantKey) == match)
   }
 
+  @Test(
+    "Case counts but for fields in which it has no meaning (§4.1)",
+    arguments: [
+      ("Accept-Language", true), ("Accept-Encoding", true), ("Accept-Charset", true), ("Cookie", false),
+      ("User-Agent", false),
+    ])
+  func letterCase(name: String, match: Bool) {
+    let selecting = SelectingFields(.names([name.lowercased()]), of: HTTPFields("\(name): en, DE"))
+    #expect(selecting.match(HTTPFields("\(name): EN,de")) == match)
+  }
+
   @Test("All nominated fields have to match, and * never does")
   func several() {
     let both = SelectingFields(.names(["a", "b"]), of: HTTPFields("A: 1", "B: 2"))
