@@ -47,12 +47,12 @@ public class CachingURLProtocol: URLProtocol {
       fail(error)
       return
     }
+    let own = LoadingProtocol(value: self)
     if let stored = load.fromMemory() {
-      // No task, and no thread but this one: a hit costs a lookup and Foundation's own handling.
-      succeed(stored)
+      // No task: a hit costs a lookup and Foundation's own handling. But not on this queue, see below.
+      DispatchQueue.global().async { own.value.succeed(stored) }
       return
     }
-    let own = LoadingProtocol(value: self)
     let task = Task {
       do {
         let loaded = try await load.run()
@@ -78,16 +78,26 @@ public class CachingURLProtocol: URLProtocol {
 
   // MARK: - Client
 
+  // The client is called under the lock, so that `stopLoading` waits until the answer is through. On Linux, Foundation
+  // completes a cancelled task right after `stopLoading`, and a task that is being completed here, but is not marked so
+  // yet, a second time: that ends the process. To call the client on the session's own queue instead would block it
+  // for ever where a task is cancelled at that moment: the cancellation holds the task's lock and waits for the queue,
+  // and the completion on the queue waits for the task's lock.
+
   fileprivate func succeed(_ loaded: CachedLoad.Loaded) {
-    guard !loading.withLock({ $0.isStopped }) else { return }
-    client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
-    if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
-    client?.urlProtocolDidFinishLoading(self)
+    loading.withLock { loading in
+      guard !loading.isStopped else { return }
+      client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
+      if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
+      client?.urlProtocolDidFinishLoading(self)
+    }
   }
 
   fileprivate func fail(_ error: any Error) {
-    guard !loading.withLock({ $0.isStopped }) else { return }
-    client?.urlProtocol(self, didFailWithError: Self.urlError(for: error, url: request.url))
+    loading.withLock { loading in
+      guard !loading.isStopped else { return }
+      client?.urlProtocol(self, didFailWithError: Self.urlError(for: error, url: request.url))
+    }
   }
 
   /// The error as Foundation's callers know it; the transport's own errors stay as they are.
