@@ -47,8 +47,9 @@ enum Action: String, CaseIterable, Codable, Sendable {
     switch self {
     case .miss: false
     case .mixed: nil
+    case .storeAgain: nil  // Of two threads that store the same key at once, one is refused.
     case .get, .getByKey, .decide: isBounded ? nil : true
-    case .store, .storeAgain, .judgeAndStore, .diskGet, .diskStore: true
+    case .store, .judgeAndStore, .diskGet, .diskStore: true
     }
   }
 }
