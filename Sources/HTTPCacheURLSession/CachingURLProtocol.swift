@@ -107,7 +107,6 @@ public class CachingURLProtocol: URLProtocol {
     return switch error {
     case is CancellationError: URLError(.cancelled, userInfo: details)
     case HTTPCacheError.notCached: URLError(.resourceUnavailable, userInfo: details)
-    case HTTPCacheError.incompleteContent: URLError(.networkConnectionLost, userInfo: details)
     case HTTPCacheError.contentTooLarge: URLError(.dataLengthExceedsMaximum, userInfo: details)
     default: error
     }

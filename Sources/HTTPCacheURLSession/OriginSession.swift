@@ -194,5 +194,11 @@ enum ContentDecoding {
     guard let coding = head.headerFields[.contentEncoding]?.lowercased(), coding != "identity" else { return }
     head.headerFields[.contentEncoding] = nil
     head.headerFields[.contentLength] = nil
+    for name in digests { head.headerFields[name] = nil }
+  }
+
+  /// Of the encoded bytes all (RFC 9530 §2, §3).
+  private static let digests = ["Content-Digest", "Repr-Digest", "Content-MD5"].compactMap {
+    HTTPField.Name($0)
   }
 }

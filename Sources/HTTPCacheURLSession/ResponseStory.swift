@@ -11,7 +11,7 @@ import RawStructuredFieldValues
 public struct ResponseStory: Hashable, Sendable {
   public var source: CachedResponse.Source
   /// Why; ``Reason/sentence`` is for people.
-  public var reason: Reason?
+  public var reason: Reason
   /// The current age in whole seconds, if the response came from the store.
   public var age: Int64?
   /// How much longer the response is fresh, in whole seconds; 0 or less if it is stale.
@@ -33,20 +33,27 @@ extension HTTPURLResponse {
   /// ```
   public var cacheStory: ResponseStory? {
     guard let field = value(forHTTPHeaderField: "Cache-Status") else { return nil }
-    var parser = StructuredFieldValueParser(Array(field.utf8))
-    // The last member is that of the cache nearest to us (RFC 9211 §2).
-    guard let list = try? parser.parseListFieldValue(), case .item(let member) = list.last else { return nil }
+    // The last member is that of the cache nearest to us (RFC 9211 §2). Ours has no comma; what caches before it wrote
+    // may be anything.
+    let ours = field.utf8.suffix(field.utf8.reversed().prefix { $0 != UInt8(ascii: ",") }.count)
+    var parser = StructuredFieldValueParser(Array(ours))
+    guard let member = try? parser.parseItemFieldValue() else { return nil }
     return ResponseStory(member, age: value(forHTTPHeaderField: "Age").flatMap { Int64($0) })
   }
 }
 
 extension ResponseStory {
-  init(_ member: Item, age: Int64?) {
+  /// `nil` for another cache's member: it gives no reason of ours.
+  init?(_ member: Item, age: Int64?) {
     func has(_ name: String) -> Bool { member.rfc9651Parameters[name] == .bool(true) }
     func integer(_ name: String) -> Int64? {
       if case .integer(let value) = member.rfc9651Parameters[name] { Int64(value) } else { nil }
     }
-    if case .token(let detail) = member.rfc9651Parameters["detail"] { reason = Reason(rawValue: detail) }
+    guard case .token(let detail) = member.rfc9651Parameters["detail"], let reason = Reason(rawValue: detail)
+    else {
+      return nil
+    }
+    self.reason = reason
     remainingLifetime = integer("ttl")
     originStatus = integer("fwd-status").map { Int($0) }
     isStored = has("stored")

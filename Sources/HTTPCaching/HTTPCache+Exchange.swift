@@ -77,10 +77,11 @@ extension HTTPCache {
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
     for update in outcome.updates {
-      store.updateMetadata(
+      let isUpdated = store.updateMetadata(
         of: pending.lookup.candidates.entries[update.candidate].id, key: storeKey,
         metadata: update.response.encoded(), storedAt: update.response.facts.responseTime.milliseconds)
-      note(.updated, request, update.reason)
+      // Replaced or removed meanwhile: what came in its place is newer.
+      if isUpdated { note(.updated, request, update.reason) }
     }
     for candidate in outcome.removals {
       store.remove(storeKey, variant: pending.lookup.candidates.entries[candidate].variant)

@@ -6,8 +6,6 @@ public enum HTTPCacheError: Error, Hashable, Sendable {
   case notCached(Reason)
   /// The content is larger than the caller said it would take.
   case contentTooLarge(limit: Int)
-  /// The content ended before the length that Content-Length announced.
-  case incompleteContent(received: Int, expected: Int)
   /// The body of a response was read a second time; it arrives from the network only once.
   case bodyAlreadyRead
 }
@@ -18,8 +16,6 @@ extension HTTPCacheError: CustomStringConvertible {
     case .notCached(let reason):
       "not answered from the cache: \(reason) Use another cache policy to let the request reach the network."
     case .contentTooLarge(let limit): "the content has more than the \(limit) bytes that were asked for"
-    case .incompleteContent(let received, let expected):
-      "the content broke off after \(received) of \(expected) bytes"
     case .bodyAlreadyRead:
       "the body was read before; keep its bytes if they are needed twice"
     }

@@ -125,6 +125,35 @@ struct SessionTests {
     }
   }
 
+  @Test(
+    "The story is that of this cache, whatever caches before it wrote",
+    arguments: ["Edge; hit", "not a (structured field", "\"a, b\"; fwd=miss"])
+  func upstreamCacheStatus(value: String) async throws {
+    let name = try #require(HTTPField.Name("Cache-Status"))
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "max-age=60", name: value], body: "x")
+    } test: { setting async throws in
+      for expected in [CachedResponse.Source.network, .hit] {
+        let answer = try await setting.load()
+        #expect(answer.source == expected)
+        #expect(answer.response.value(forHTTPHeaderField: "Cache-Status")?.hasPrefix(value) == true)
+      }
+    }
+  }
+
+  @Test("A response that came through no cache of ours has no story")
+  func noStory() async throws {
+    let name = try #require(HTTPField.Name("Cache-Status"))
+    try await Setting.with { _ in
+      .init(fields: [name: "Edge; hit"], body: "x")
+    } test: { setting async throws in
+      let session = URLSession(configuration: .ephemeral)
+      let (_, response) = try await session.data(for: setting.request())
+      #expect((response as? HTTPURLResponse)?.cacheStory == nil)
+      session.finishTasksAndInvalidate()
+    }
+  }
+
   @Test("Two sessions with two caches know nothing of each other")
   func separateCaches() async throws {
     try await Setting.with { _ in
