@@ -4,6 +4,14 @@ import Testing
 
 @testable import HTTPCacheStore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 @Suite("A store on disk")
 struct DiskTests {
   let scratch = ScratchDirectory()
@@ -182,5 +190,23 @@ struct DiskTests {
     let again = try CacheStore(scratch.configuration(disk: 1 << 20))
     #expect(again.usage.diskBytes <= 1 << 20)
     #expect(try scratch.totalBytes <= 1 << 20)
+  }
+
+  @Test("closes its directory to others, but not one with other things in it", arguments: [false, true])
+  func directoryMode(hasOtherThings: Bool) throws {
+    try POSIXFileSystem().createDirectory(scratch.path)
+    if hasOtherThings { try scratch.write([1], to: "notes.txt") }
+    chmod(scratch.path.string, 0o755)
+    let store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1)))
+    store.close()
+    func mode(_ path: FilePath) -> mode_t {
+      var status = stat()
+      return stat(path.string, &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+    #expect(mode(scratch.path) == (hasOtherThings ? 0o755 : 0o700))
+    for name in try POSIXFileSystem().list(scratch.path) where name != "notes.txt" {
+      #expect(mode(scratch.path.appending(name)) == 0o600)
+    }
   }
 }

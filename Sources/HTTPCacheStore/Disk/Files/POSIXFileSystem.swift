@@ -18,7 +18,10 @@ struct POSIXFileSystem: FileSystem {
     guard errno == EEXIST else {
       throw FileFailure(operation: "create directory", path: path, errno: errno)
     }
-    // One that was there may be open to others.
+    // One that was there may be open to others. If it is a store's, or is to be one's alone, it is closed to them; a
+    // directory with other things in it is not ours to close, and our files are private by themselves.
+    let names = try list(path)
+    guard names.isEmpty || names.contains(DiskFormat.formatName) else { return }
     guard path.withPlatformString({ chmod($0, 0o700) }) == 0 else {
       throw FileFailure(operation: "make private", path: path, errno: errno)
     }
