@@ -97,13 +97,20 @@ let package = Package(
       name: "HTTPCacheStoreTests",
       dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
       swiftSettings: settings),
+    // What the tests of several targets share.
+    .target(
+      name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching"], path: "Tests/TestSupport",
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
-      dependencies: ["HTTPCaching", httpTypes, .product(name: "SystemPackage", package: "swift-system")],
+      dependencies: [
+        "HTTPCaching", "TestSupport", httpTypes, .product(name: "SystemPackage", package: "swift-system"),
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
-      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", httpTypes], swiftSettings: settings),
+      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
+      swiftSettings: settings),
     .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], swiftSettings: settings),
     .testTarget(

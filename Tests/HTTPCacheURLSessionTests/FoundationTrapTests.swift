@@ -6,6 +6,7 @@ import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -4,6 +4,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -5,6 +5,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -6,21 +6,11 @@ import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import Synchronization
+import TestSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
 #endif
-
-/// A clock that stands until a test moves it; it starts at the real time, which the origin's Date fields have.
-final class ManualClock: CacheClock {
-  private let time = Mutex(SystemCacheClock.shared.now)
-
-  var now: Timestamp { time.withLock { $0 } }
-
-  func advance(seconds: Int64) {
-    time.withLock { $0 = $0.advanced(bySeconds: seconds) }
-  }
-}
 
 /// An origin, a cache and a session that uses it, over real sockets.
 struct Setting {
@@ -34,7 +24,7 @@ struct Setting {
     base: URLSessionConfiguration = .ephemeral, _ handler: @escaping LoopbackOrigin.Handler,
     test body: (Setting) async throws -> Void
   ) async throws {
-    let clock = ManualClock()
+    let clock = ManualClock(SystemCacheClock.shared.now)
     let cache = HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .private),
       clock: clock)

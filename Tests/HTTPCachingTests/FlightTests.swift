@@ -2,6 +2,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 @testable import HTTPCaching
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite("Concurrent requests for the same thing")

@@ -2,6 +2,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite("Responses from the store and the origin")

@@ -3,6 +3,7 @@ import HTTPCacheStore
 @testable import HTTPCaching
 import HTTPTypes
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Content that arrives while it is stored")

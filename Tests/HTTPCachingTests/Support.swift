@@ -3,6 +3,7 @@ import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import Synchronization
+import TestSupport
 import SystemPackage
 
 #if canImport(Glibc)
@@ -10,17 +11,6 @@ import SystemPackage
 #elseif canImport(Darwin)
   import Darwin
 #endif
-
-/// A clock that stands until a test moves it.
-final class ManualClock: CacheClock {
-  private let time = Mutex(Timestamp(seconds: 1_700_000_000))
-
-  var now: Timestamp { time.withLock { $0 } }
-
-  func advance(seconds: Int64) {
-    time.withLock { $0 = $0.advanced(bySeconds: seconds) }
-  }
-}
 
 /// An origin in memory: a closure that answers, and a record of what it was asked.
 final class MemoryOrigin: Sendable {
@@ -59,7 +49,7 @@ final class EventLog: Sendable {
 
 /// A cache in memory with a clock of its own.
 struct Setting {
-  let clock = ManualClock()
+  let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
   let log = EventLog()
   let cache: HTTPCache
 

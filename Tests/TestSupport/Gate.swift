@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Holds back those who come until it is opened, and tells how many have come.
-final class Gate: Sendable {
+public final class Gate: Sendable {
   private struct State {
     var isOpen = false
     var arrivals = 0
@@ -11,7 +11,10 @@ final class Gate: Sendable {
 
   private let state = Mutex(State())
 
-  func wait() async {
+  public init() {}
+
+  /// Returns when the gate is open.
+  public func wait() async {
     await withCheckedContinuation { continuation in
       let (isOpen, watchers) = state.withLock { state in
         state.arrivals += 1
@@ -26,7 +29,7 @@ final class Gate: Sendable {
   }
 
   /// Returns when so many have come.
-  func arrived(_ count: Int) async {
+  public func arrived(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isReached = state.withLock { state in
         if state.arrivals >= count { return true }
@@ -37,7 +40,8 @@ final class Gate: Sendable {
     }
   }
 
-  func open() {
+  /// Lets everybody through, now and later.
+  public func open() {
     let waiting = state.withLock { state in
       state.isOpen = true
       defer { state.waiting = [] }
