@@ -183,6 +183,46 @@ struct MemoryShardState {
     return all
   }
 
+  /// Gives back the memory of slots that are free, once they are most of a slab that is worth it.
+  ///
+  /// An entry's share of the slab goes back to the budget when it is taken out; were the slab kept at its greatest, many
+  /// small entries and then a few large ones would occupy more than the capacity. Call it last: slots change places.
+  ///
+  /// - Complexity: O(slots), but only after three quarters of them were taken out.
+  @inline(__always)
+  mutating func compactIfSparse() {
+    if slots.count >= 256, count * 4 < slots.count { compact() }
+  }
+
+  private mutating func compact() {
+    var places = ContiguousArray(repeating: MemorySlot.none, count: slots.count)
+    var kept = ContiguousArray<MemorySlot>()
+    kept.reserveCapacity(count)
+    var slot = oldest
+    while slot != MemorySlot.none {
+      places[Int(slot)] = Int32(kept.count)
+      kept.append(slots[Int(slot)])
+      slot = slots[Int(slot)].newer
+    }
+    var isChained = ContiguousArray(repeating: false, count: kept.count)
+    for index in kept.indices {
+      kept[index].older = Int32(index) - 1  // `none` of the first.
+      kept[index].newer = index + 1 < kept.count ? Int32(index) + 1 : MemorySlot.none
+      let next = kept[index].nextVariant
+      guard next != MemorySlot.none else { continue }
+      kept[index].nextVariant = places[Int(next)]
+      isChained[Int(places[Int(next)])] = true
+    }
+    slots = kept
+    freeSlot = MemorySlot.none
+    oldest = kept.isEmpty ? MemorySlot.none : 0
+    newest = Int32(kept.count) - 1
+    table.removeAll()
+    for index in slots.indices where !isChained[index] {
+      table.insert(slots[index].hash, slot: Int32(index), slots: slots)
+    }
+  }
+
   // MARK: Recency
 
   @inline(__always)

@@ -136,6 +136,7 @@ final class MemoryTier: Sendable {
     objection: () -> RefusalReason?
   ) -> Attempt {
     shard(new.hash).state.withLock { state in
+      defer { state.compactIfSparse() }
       if purpose == .update { return update(&new, key: key, room: &room, state: &state) }
       new.isComplete = false
       if let reason = objection() { return .refused(reason) }
@@ -184,6 +185,7 @@ final class MemoryTier: Sendable {
     let own = Int(truncatingIfNeeded: hash >> shardShift)
     for step in 1..<max(shards.count, 1) where room.held < need {
       shards[(own + step) & (shards.count - 1)].state.withLock { state in
+        defer { state.compactIfSparse() }
         while !room.secure(need), let (entry, cost) = state.evictOldest() {
           room.hold(entry, cost: cost)
         }
@@ -223,6 +225,7 @@ final class MemoryTier: Sendable {
   func remove(_ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max) {
     var room = Room(budget: budget)
     shard(hash).state.withLock { state in
+      defer { state.compactIfSparse() }
       guard let first = state.find(key, hash: hash) else { return }
       var slot = first
       while slot != MemorySlot.none {
@@ -252,6 +255,7 @@ final class MemoryTier: Sendable {
     for shard in shards {
       var room = Room(budget: budget)
       shard.state.withLock { state in
+        defer { state.compactIfSparse() }
         for index in state.slots.indices where state.slots[index].id != 0 {
           guard state.slots[index].storedAt >= time else { continue }
           let cost = state.slots[index].cost
@@ -275,6 +279,7 @@ final class MemoryTier: Sendable {
         for shard in shards where budget.excess > 0 {
           var room = Room(budget: budget)
           shard.state.withLock { state in
+            defer { state.compactIfSparse() }
             if let (entry, cost) = state.evictOldest() { room.hold(entry, cost: cost) }
           }
           isEmpty = isEmpty && room.held == 0
@@ -290,6 +295,8 @@ final class MemoryTier: Sendable {
   var limit: Int { capacity.withLock { $0 } }
   var bytes: Int { budget.used }
   var count: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.count } } }
+  /// Slots that are held, free ones among them.
+  var slotCount: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.slots.count } } }
   var hits: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.hits } } }
   var evictions: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.evictions } } }
 }
