@@ -71,7 +71,7 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(
-      name: "httpcache", dependencies: ["HTTPCacheEngine", arguments, httpTypes],
+      name: "httpcache", dependencies: ["Conformance", "HTTPCacheEngine", arguments, httpTypes],
       swiftSettings: settings),
 
     // Scenarios as data, run in virtual time; not a product.
@@ -121,7 +121,8 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
-      name: "ExplainTests", dependencies: ["httpcache", "HTTPCacheEngine", arguments, httpTypes],
+      name: "ExplainTests",
+      dependencies: ["httpcache", "Conformance", "HTTPCacheEngine", arguments, httpTypes],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

@@ -59,9 +59,11 @@ final class ScenarioOrigin: Sendable {
     if fields[.contentType] == nil { fields[.contentType] = "text/plain" }
     let hasContent = status != 204 && status != 304 && request.method != .head
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
+    // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
+    let length = fields[.contentLength].flatMap { Int($0) } ?? .max
     return TransportResponse(
       head: HTTPResponse(status: .init(code: status), headerFields: fields),
-      body: MessageBody(Array(body.utf8)))
+      body: MessageBody(Array(body.utf8.prefix(length))))
   }
 
   /// A text unique to the scenario, of 36 bytes: some scenarios state the length of the suite's own, a UUID.

@@ -2,8 +2,8 @@ import ArgumentParser
 
 /// `httpcache`: what an HTTP cache does, on the command line.
 @main
-struct HTTPCacheCommand: ParsableCommand {
+struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
-    subcommands: [ExplainCommand.self])
+    subcommands: [ExplainCommand.self, ConformCommand.self])
 }

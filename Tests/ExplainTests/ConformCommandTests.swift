@@ -1,0 +1,78 @@
+import ArgumentParser
+import Conformance
+import Foundation
+import HTTPCacheEngine
+import Testing
+
+@testable import httpcache
+
+@Suite("httpcache conform")
+struct ConformCommandTests {
+  /// Two scenarios of our own: one that every cache passes, one that none can.
+  private static let suite = """
+    [{"name": "Own", "id": "own", "tests": [
+      {"id": "reuse", "name": "A fresh response is reused", "kind": "optimal", "requests": [
+        {"response_headers": [["Cache-Control", "max-age=60"]], "setup": true, "pause_after": true},
+        {"expected_type": "cached", "expected_response_headers": [["Age", ">", 2]]}]},
+      {"id": "impossible", "name": "What may not be stored is", "requests": [
+        {"response_headers": [["Cache-Control", "no-store"]], "setup": true},
+        {"expected_type": "cached"}]},
+      {"id": "after", "name": "Depends on it", "depends_on": ["impossible"], "requests": [{}]}
+    ]}]
+    """
+
+  private func report() async throws -> ConformReport {
+    let suites = try ScenarioSuite.load(Data(Self.suite.utf8))
+    return ConformReport(try await ScenarioRunner(kind: .shared).run(suites))
+  }
+
+  @Test("The table counts by suite and kind, and a failure tells what came and why")
+  func text() async throws {
+    let report = try await report()
+    let lines = report.text().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    #expect(lines[0] == "     required  optimal  check: yes")
+    #expect(lines[1] == "Own       0/2      1/1            ")
+    #expect(lines[2] == "all       0/2      1/1            ")
+    let text = report.text()
+    #expect(text.contains("impossible (required): step 2: expected a cached response, the origin was asked"))
+    #expect(text.contains("step 1: network 200"))
+    #expect(text.contains("The response carries no-store. (RFC 9111 §5.2.2.5)"))
+    #expect(text.contains("after (required): says nothing, because impossible did not pass"))
+    #expect(!text.contains("reuse (optimal)"))
+    #expect(report.text(showsSteps: true).contains("reuse (optimal): passed"))
+    #expect(report.hasRequiredFailure)
+  }
+
+  @Test("JSON has one object for each scenario")
+  func json() async throws {
+    let decoded = try JSONSerialization.jsonObject(with: Data(await report().json().utf8))
+    let rows = try #require(decoded as? [[String: Any]])
+    #expect(rows.map { $0["id"] as? String } == ["reuse", "impossible", "after"])
+    #expect(rows.map { $0["result"] as? String } == ["passed", "failed", "dependency"])
+    #expect((rows[1]["steps"] as? [String])?.count == 2)
+  }
+
+  @Test(
+    "The exit status says what went wrong",
+    arguments: [
+      (["conform", "/does/not/exist"], 66), (["conform", "FILE", "--only", "nothing"], 65),
+      (["conform", "FILE", "--only", "impossible"], 1),
+      (["conform", "FILE", "--only", "reuse", "--json"], 0),
+      (["conform", "FILE", "--cache", "cold"], 64), (["conform"], 64),
+    ] as [([String], Int32)])
+  func exitStatus(arguments: [String], status: Int32) async throws {
+    let file = FileManager.default.temporaryDirectory
+      .appendingPathComponent("httpcache-conform-\(UInt64.random(in: 0 ... .max)).json")
+    try Data(Self.suite.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    var actual: Int32 = 0
+    do {
+      let parsed = try HTTPCacheCommand.parseAsRoot(arguments.map { $0 == "FILE" ? file.path : $0 })
+      let command = try #require(parsed as? ConformCommand)
+      try await command.run()
+    } catch {
+      actual = HTTPCacheCommand.exitCode(for: error).rawValue
+    }
+    #expect(actual == status)
+  }
+}
