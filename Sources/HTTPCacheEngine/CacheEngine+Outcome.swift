@@ -14,7 +14,7 @@ extension CacheEngine {
     case .response(let head):
       if !Invalidation.isSafe(request.method) {
         return Outcome(
-          .network, reason: .unsafeMethod, storage: .refuse(.methodNotStored),
+          .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head),
           invalidations: Invalidation.targets(of: request, response: head))
       }
       let response = ResponseFields(head.headerFields, now: exchange.responseTime)
@@ -139,6 +139,37 @@ extension CacheEngine {
 
   // MARK: - Full responses
 
+  /// A response to POST is stored as one to GET if it says that it is a representation of the target, by a
+  /// Content-Location that names it, and for how long (RFC 9110 §9.3.3).
+  private func storageOfPost(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse
+  ) -> Outcome.Storage {
+    let request = exchange.forwarding.original
+    guard request.method == .post, head.status == .ok, let target = TargetURI(request),
+      let location = head.headerFields[.contentLocation], target.resolving(location) == target
+    else { return .refuse(.methodNotStored) }
+    let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+    if let obstacle = Storability.obstacle(
+      method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
+    {
+      return .refuse(obstacle)
+    }
+    let stored = stored(from: head, response, exchange)
+    switch stored.facts.lifetime.source {
+    case .sharedMaxAge, .maxAge, .expires: return .store(stored, .storedWithLifetime)
+    case .none, .heuristic: return .refuse(.methodNotStored)
+    }
+  }
+
+  private func stored(
+    from head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange
+  ) -> StoredResponse {
+    Freshening.make(
+      status: head.status, fields: head.headerFields,
+      selecting: SelectingFields(response.vary, of: exchange.forwarding.original.headerFields),
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+  }
+
   private func afterFullResponse(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
@@ -155,10 +186,7 @@ extension CacheEngine {
         .network, reason: reason, storage: .refuse(obstacle),
         removals: superseded(by: obstacle, status: head.status, exchange))
     }
-    let stored = Freshening.make(
-      status: head.status, fields: head.headerFields,
-      selecting: SelectingFields(response.vary, of: forwarding.original.headerFields),
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+    let stored = stored(from: head, response, exchange)
     let storedReason: Reason =
       switch stored.facts.lifetime.source {
       case .none: .storedWithoutLifetime

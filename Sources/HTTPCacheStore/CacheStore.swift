@@ -161,6 +161,11 @@ public final class CacheStore: Sendable {
     RemovalToken(moment: removals.moment(for: hasher.hash(key)))
   }
 
+  /// Whether a key may have been removed since a token was taken; when in doubt, it was.
+  public func mayBeRemoved(_ key: StoreKey, since token: RemovalToken) -> Bool {
+    !removals.isCurrent(token.moment, for: hasher.hash(key))
+  }
+
   /// Stores an entry, in place of the one with the same key and variant.
   ///
   /// - Parameter token: refuse when the key was removed since the token was taken.

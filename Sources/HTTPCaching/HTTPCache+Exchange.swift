@@ -7,7 +7,7 @@ extension HTTPCache {
   func fly(_ pending: PendingExchange, _ flight: Flight) async {
     note(.forwarded, pending.forwarding.original, pending.forwarding.reason)
     let key = pending.lookup.key
-    let token = key.map { store.removalToken(for: StoreKey($0.bytes)) }
+    var token = key.map { store.removalToken(for: StoreKey($0.bytes)) }
     let requestTime = clock.now
     let response: TransportResponse
     do {
@@ -23,7 +23,10 @@ extension HTTPCache {
       return
     }
     let outcome = outcome(of: .response(response.head), pending, requestTime: requestTime)
+    let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: token)
     apply(outcome, pending)
+    // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
+    if isOwnInvalidation { token = key.map { store.removalToken(for: StoreKey($0.bytes)) } }
     switch outcome.answer {
     case .forwardAgain(let forwarding):
       var again = pending
@@ -36,6 +39,11 @@ extension HTTPCache {
     case .network, .failure:
       await passOn(response, outcome, pending, flight, token: token)
     }
+  }
+
+  private func isRemoved(_ key: CacheKey?, since token: RemovalToken?) -> Bool {
+    guard let key, let token else { return false }
+    return store.mayBeRemoved(StoreKey(key.bytes), since: token)
   }
 
   func outcome(

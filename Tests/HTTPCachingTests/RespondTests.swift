@@ -263,4 +263,37 @@ struct RespondTests {
     #expect(setting.log.reasons(.notStored) == [.statusNotUnderstood])
     #expect(try await setting.get(from: origin).text == "0123456789")
   }
+
+  @Test("A response to POST that says it is the target's replaces what the POST invalidates")
+  func storedPost() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { request, number in
+      .ok("\(request.method) \(number)", [.cacheControl: "max-age=60", .contentLocation: "/"])
+    }
+    let post = HTTPRequest(method: .post, scheme: "https", authority: "example.test", path: "/")
+    #expect(try await setting.get(from: origin).text == "GET 1")
+    _ = try await setting.cache.respond(to: post, transport: origin.transport)
+    let answer = try await setting.get(from: origin)
+    #expect(answer.text == "POST 2")
+    #expect(answer.source == .hit)
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test("A response to POST does not undo what was removed while it was on its way")
+  func removedDuringPost() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, _ in
+      await gate.wait()
+      return .ok("x", [.cacheControl: "max-age=60", .contentLocation: "/"])
+    }
+    let post = HTTPRequest(method: .post, scheme: "https", authority: "example.test", path: "/")
+    async let answer = setting.cache.respond(to: post, transport: origin.transport)
+    await gate.arrived(1)
+    setting.cache.removeResponses(for: .get())
+    gate.open()
+    _ = try await answer
+    #expect(setting.cache.storedResponse(for: .get()) == nil)
+    #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
+  }
 }

@@ -199,4 +199,32 @@ struct StorabilityTests {
   func date_() throws {
     #expect(try #require(CacheEngine.privately.stored(response())).fields[.date] == arrivalDate)
   }
+
+  @Test(
+    "A response to POST is stored for GET if Content-Location names the target and its lifetime is explicit",
+    arguments: [
+      (["Cache-Control: max-age=60", "Content-Location: /r"], 200, true),
+      (["Cache-Control: max-age=60", "Content-Location: http://A.example:80/r"], 200, true),
+      (["Expires: \(date(60))", "Content-Location: r"], 200, true),
+      (["Cache-Control: max-age=60"], 200, false),
+      (["Cache-Control: max-age=60", "Content-Location: /other"], 200, false),
+      (["Cache-Control: max-age=60", "Content-Location: http://b.example/r"], 200, false),
+      (["Content-Location: /r", "Last-Modified: \(date(-1000))"], 200, false),
+      (["Cache-Control: no-store, max-age=60", "Content-Location: /r"], 200, false),
+      (["Cache-Control: max-age=60", "Content-Location: /r"], 201, false),
+      (["Cache-Control: max-age=60", "Content-Location: /r"], 500, false),
+    ])
+  func post(lines: [String], status: Int, isStored: Bool) {
+    var head = response(status)
+    head.headerFields = HTTPFields(lines: lines)
+    for method in [HTTPRequest.Method.post, .put] {
+      let outcome = CacheEngine.privately.firstOutcome(request(method: method), head)
+      if case .store = outcome.storage {
+        #expect(isStored && method == .post)
+      } else {
+        #expect(!isStored || method == .put)
+      }
+      #expect(outcome.invalidations.isEmpty == (status == 500))
+    }
+  }
 }
