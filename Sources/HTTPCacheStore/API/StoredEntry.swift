@@ -16,56 +16,32 @@ public struct StoredEntry: Sendable {
   public let storedAt: Int64
   /// Where the entry was found.
   public let tier: Tier
-  private let content: Content
-
-  private enum Content: Sendable {
-    /// What memory holds, as it holds it: fewer references to count than two slices of it.
-    case packed(PackedEntry)
-    case parts(metadata: ArraySlice<UInt8>, body: StoredBody)
-  }
-
-  /// The caller's opaque bytes.
-  public var metadata: ArraySlice<UInt8> {
-    switch content {
-    case .packed(let entry): entry.metadata
-    case .parts(let metadata, _): metadata
-    }
-  }
-
-  /// The body, or the means to read it.
-  public var body: StoredBody {
-    switch content {
-    case .packed(let entry): StoredBody(entry.body)
-    case .parts(_, let body): body
-    }
-  }
-
-  /// The length of the body in bytes.
-  public var bodyCount: Int {
-    switch content {
-    case .packed(let entry): entry.bodyCount
-    case .parts(_, let body): body.count
-    }
-  }
-
-  init(id: EntryID, variant: VariantID, storedAt: Int64, packed: PackedEntry) {
-    self.id = id
-    self.variant = variant
-    self.storedAt = storedAt
-    tier = .memory
-    content = .packed(packed)
-  }
+  /// What memory holds, as it holds it: copied as a whole, it has fewer references to count than slices of it, and no
+  /// cases to tell apart.
+  private let packed: PackedEntry
+  /// The body, where it stays in a file of its own.
+  private let file: (any BodyReading)?
 
   init(
-    id: EntryID, variant: VariantID, storedAt: Int64, metadata: ArraySlice<UInt8>, body: StoredBody,
+    id: EntryID, variant: VariantID, storedAt: Int64, packed: PackedEntry, file: (any BodyReading)? = nil,
     tier: Tier
   ) {
     self.id = id
     self.variant = variant
     self.storedAt = storedAt
+    self.packed = packed
+    self.file = file
     self.tier = tier
-    content = .parts(metadata: metadata, body: body)
   }
+
+  /// The caller's opaque bytes.
+  public var metadata: ArraySlice<UInt8> { packed.metadata }
+
+  /// The body, or the means to read it.
+  public var body: StoredBody { file.map { StoredBody($0) } ?? StoredBody(packed.body) }
+
+  /// The length of the body in bytes.
+  public var bodyCount: Int { file?.count ?? packed.bodyCount }
 }
 
 /// The variants that a lookup found, newest first.

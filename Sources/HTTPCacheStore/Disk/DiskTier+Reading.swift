@@ -76,35 +76,35 @@ extension DiskTier {
     _ candidate: Candidate, header: RecordHeader, record: [UInt8],
     newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
   ) throws(FileFailure) -> Found {
-    let metadata = newer?.metadata ?? record[header.metadataRange]
     let storedAt = newer?.header.storedAt ?? header.storedAt
-    let body: StoredBody
+    let isWhole = header.kind != .entryWithBodyFile
+    let packed: PackedEntry
+    if let newer {
+      let key = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
+      packed = PackedEntry(key: key, metadata: newer.metadata, body: isWhole ? record[header.bodyRange] : [])
+    } else {
+      packed = PackedEntry(
+        record: record, keyOffset: RecordHeader.size, keyCount: header.keyCount,
+        metadataCount: header.metadataCount, bodyCount: isWhole ? header.bodyCount : 0)
+    }
+    var bodyFile: BodyFileReader?
     var slot: MemorySlot?
-    if header.kind == .entryWithBodyFile {
+    if !isWhole {
       let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
       do throws(FileFailure) {
         let file = try files.open(path, creating: false)
         guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
-        body = StoredBody(
-          BodyFileReader(
-            file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self,
-            candidate: candidate))
+        bodyFile = BodyFileReader(
+          file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self, candidate: candidate
+        )
       } catch {
         // Gone because the entry was removed after the index was asked: no failure.
         if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }
         throw error
       }
     } else {
-      body = StoredBody(record[header.bodyRange])
       var new = MemorySlot()
-      if newer == nil {
-        new.entry = PackedEntry(
-          record: record, keyOffset: RecordHeader.size, keyCount: header.keyCount,
-          metadataCount: header.metadataCount, bodyCount: header.bodyCount)
-      } else {
-        let key = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
-        new.entry = PackedEntry(key: key, metadata: metadata, body: record[header.bodyRange])
-      }
+      new.entry = packed
       new.hash = header.hash
       new.variant = VariantID(rawValue: header.variant)
       new.id = header.id
@@ -114,7 +114,7 @@ extension DiskTier {
     }
     let entry = StoredEntry(
       id: EntryID(rawValue: header.id), variant: VariantID(rawValue: header.variant), storedAt: storedAt,
-      metadata: metadata, body: body, tier: .disk)
+      packed: packed, file: bodyFile, tier: .disk)
     return .entry(entry, forMemory: slot)
   }
 
