@@ -16,9 +16,12 @@ struct PublicSuiteTests {
     "partial-store-partial-reuse-partial-suffix", "partial-store-partial-complete",
   ]
 
-  @Test("No scenario fails but those known to", arguments: CacheEngine.Configuration.Kind.allCases)
+  @Test(
+    "No scenario fails but those known to",
+    .enabled(if: FileManager.default.fileExists(atPath: file.path), "the suite's file is not here"),
+    arguments: CacheEngine.Configuration.Kind.allCases)
   func nothingElseFails(kind: CacheEngine.Configuration.Kind) async throws {
-    guard let data = try? Data(contentsOf: Self.file) else { return }
+    let data = try Data(contentsOf: Self.file)
     let reports = try await ScenarioRunner(kind: kind).run(ScenarioSuite.load(data))
     #expect(reports.filter(\.result.isPass).count > 150)
     for report in reports where report.scenario.kind != .check {
