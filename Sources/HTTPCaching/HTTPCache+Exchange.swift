@@ -130,8 +130,9 @@ extension HTTPCache {
     }
     if let bytes = response.body.bytes {
       // All there already: stored before the leader sees it, so that its next request finds it.
-      let result = store(bytes, in: writer, outcome, pending, flight)
-      flight.deliver(result.map { answer(MessageBody(bytes)) })
+      writer?.append(bytes)
+      conclude(writer, received: bytes.count, outcome, pending, flight)
+      flight.deliver(.success(answer(MessageBody(bytes))))
       return
     }
     if case .store(let stored, _) = outcome.storage, !stored.isReusable(at: clock.now) {
@@ -144,15 +145,6 @@ extension HTTPCache {
     }
     flight.deliver(.success(answer(MessageBody(.stream(BodyReader(channel)), length: response.body.length))))
     await pump(response.body, to: channel, and: writer, outcome, pending, flight)
-  }
-
-  private func store(
-    _ bytes: ArraySlice<UInt8>, in writer: EntryWriter?, _ outcome: Outcome, _ pending: PendingExchange,
-    _ flight: Flight
-  ) -> Result<Void, any Error> {
-    if let writer, !bytes.isEmpty { writer.append(bytes) }
-    conclude(writer, received: bytes.count, outcome, pending, flight)
-    return .success(())
   }
 
   /// Streams the content to the leader and into the store; goes on for the store when the leader has gone but

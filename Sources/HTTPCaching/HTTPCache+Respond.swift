@@ -15,7 +15,7 @@ extension HTTPCache {
     to request: HTTPRequest, body: MessageBody = .empty,
     policy: RequestCachePolicy = .useProtocolCachePolicy, transport: @escaping Transport
   ) async throws -> CachedResponse {
-    let lookup = await lookUp(request, policy: policy)
+    let lookup = await lookUp(request)
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
@@ -53,7 +53,7 @@ extension HTTPCache {
   // MARK: - Steps
 
   /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
-  func lookUp(_ request: HTTPRequest, policy: RequestCachePolicy) async -> Lookup {
+  func lookUp(_ request: HTTPRequest) async -> Lookup {
     guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
     let storeKey = StoreKey(key.bytes)
     let resident = store.residentEntries(for: storeKey)
@@ -124,7 +124,7 @@ extension HTTPCache {
     case .stored, .notShared: break
     }
     let policy = pending.forwarding.policy
-    let lookup = await lookUp(request, policy: policy)
+    let lookup = await lookUp(request)
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {

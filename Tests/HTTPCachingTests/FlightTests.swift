@@ -46,11 +46,7 @@ struct FlightTests {
   @Test("Of those that wait, each gets what its own fields select")
   func variants() async throws {
     let setting = try Setting()
-    let origin = MemoryOrigin { request, _ in
-      .ok(
-        request.headerFields[.acceptLanguage] ?? "none",
-        [.cacheControl: "max-age=60", .vary: "Accept-Language"])
-    }
+    let origin = MemoryOrigin.varyingOnLanguage()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<32 {
         let language = ["de", "en"][index % 2]

@@ -168,11 +168,7 @@ struct RespondTests {
   @Test("Variants of one resource are stored side by side")
   func variants() async throws {
     let setting = try Setting()
-    let origin = MemoryOrigin { request, _ in
-      .ok(
-        request.headerFields[.acceptLanguage] ?? "none",
-        [.cacheControl: "max-age=60", .vary: "Accept-Language"])
-    }
+    let origin = MemoryOrigin.varyingOnLanguage()
     for language in ["de", "en", "de", "en"] {
       #expect(try await setting.get(from: origin, fields: [.acceptLanguage: language]).text == language)
     }

@@ -23,6 +23,15 @@ final class MemoryOrigin: Sendable {
     self.handler = handler
   }
 
+  /// Answers with the language that was asked for, and says that it varies on it.
+  static func varyingOnLanguage() -> MemoryOrigin {
+    MemoryOrigin { request, _ in
+      .ok(
+        request.headerFields[.acceptLanguage] ?? "none",
+        [.cacheControl: "max-age=60", .vary: "Accept-Language"])
+    }
+  }
+
   var requests: [HTTPRequest] { log.withLock { $0 } }
 
   var transport: Transport {
