@@ -7,13 +7,15 @@ struct AnswerCheck {
   let step: Step
   let number: Int
   let head: HTTPResponse
+  let interim: [HTTPResponse]
   let body: String
 
   /// The first thing that is wrong, or `nil`.
   func problem(previousStart: Timestamp) -> ScenarioRunner.Result? {
     let numbers = head.headerFields[named: "Request-Numbers"]?.split(separator: " ") ?? []
     if Set(numbers).count != numbers.count { return .setup("step \(number): a request was sent twice") }
-    return typeProblem() ?? statusProblem() ?? fieldProblem(now: previousStart) ?? bodyProblem()
+    return typeProblem() ?? statusProblem() ?? fieldProblem(now: previousStart)
+      ?? interimProblem() ?? bodyProblem()
   }
 
   private func fail(_ check: String, _ text: String) -> ScenarioRunner.Result {
@@ -78,6 +80,21 @@ struct AnswerCheck {
     for missing in step.list("expected_response_headers_missing") {
       if let name = missing.text, head.headerFields[named: name] != nil {
         return fail("expected_response_headers_missing", "\(name) is there")
+      }
+    }
+    return nil
+  }
+
+  /// As many interim responses as expected, in order, each with at least the fields expected.
+  private func interimProblem() -> ScenarioRunner.Result? {
+    guard let expected = step["expected_interim_responses"]?.list else { return nil }
+    let codes = expected.compactMap { $0.list?.first?.integer }
+    let came = interim.map { Int64($0.status.code) }
+    if codes != came { return fail("expected_interim_responses", "the interim responses are \(came)") }
+    for (head, parts) in zip(interim, expected) {
+      for field in (parts.list?.dropFirst().first?.list ?? []).compactMap(FieldSpecification.init)
+      where head.headerFields[named: field.name] != field.value.text {
+        return fail("expected_interim_responses", "the interim \(field.name) is not as sent")
       }
     }
     return nil

@@ -28,7 +28,44 @@ final class ScenarioOrigin: Sendable {
 
   var requests: [Record] { records.withLock { $0 } }
 
-  func answer(_ request: HTTPRequest) throws -> TransportResponse {
+  /// Answers with the interim responses of the step first, if it has any.
+  func answer(_ request: HTTPRequest) async throws -> TransportResponse {
+    let step = step(of: request)
+    let interim = step?.list("interim_responses").compactMap(Self.interimHead) ?? []
+    return try await answer(request, behind: interim[...], pause: step?["response_pause"]?.integer ?? 0)
+  }
+
+  private func answer(
+    _ request: HTTPRequest, behind interim: ArraySlice<HTTPResponse>, pause: Int64
+  ) async throws -> TransportResponse {
+    guard let first = interim.first else {
+      clock.advance(seconds: pause)
+      return try final(request)
+    }
+    return TransportResponse(interim: first) {
+      try await self.answer(request, behind: interim.dropFirst(), pause: pause)
+    }
+  }
+
+  private static func interimHead(_ value: JSONValue) -> HTTPResponse? {
+    guard let parts = value.list, let code = parts.first?.integer, (100...199).contains(code) else {
+      return nil
+    }
+    var head = HTTPResponse(status: .init(code: Int(code)))
+    for field in (parts.dropFirst().first?.list ?? []).compactMap(FieldSpecification.init) {
+      head.headerFields.append(named: field.name, field.value.text ?? "")
+    }
+    return head
+  }
+
+  private func step(of request: HTTPRequest) -> Step? {
+    guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
+      scenario.steps.indices.contains(number - 1)
+    else { return nil }
+    return scenario.steps[number - 1]
+  }
+
+  private func final(_ request: HTTPRequest) throws -> TransportResponse {
     guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
       scenario.steps.indices.contains(number - 1)
     else { throw Disconnected() }

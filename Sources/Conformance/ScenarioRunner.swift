@@ -52,8 +52,7 @@ public struct ScenarioRunner: Sendable {
   private func isApplicable(_ scenario: Scenario) -> Bool {
     if scenario.isForBrowsersOnly || scenario.isForCDNsOnly { return false }
     if configuration.rules.kind == .private, scenario.isNotForBrowsers { return false }
-    // Interim responses do not pass through a transport of this package: that is a server's affair.
-    return !scenario.steps.contains { $0["expected_interim_responses"] != nil }
+    return true
   }
 
   private func settleDependencies(_ reports: [Report]) -> [Report] {
@@ -83,8 +82,11 @@ public struct ScenarioRunner: Sendable {
     for (index, step) in scenario.steps.enumerated() {
       let request = request(step, number: index + 1, of: scenario, previous: previous)
       let answer: (head: HTTPResponse, body: String)
+      let interim = InterimLog()
       do {
-        let response = try await cache.respond(to: request) { forwarded, _ in try origin.answer(forwarded) }
+        let response = try await cache.respond(to: request, interim: { interim.add($0) }) { forwarded, _ in
+          try await origin.answer(forwarded)
+        }
         let bytes = try await response.body.collect(upTo: 1 << 20)
         answer = (response.head, String(decoding: bytes, as: UTF8.self))
         trace.append(
@@ -95,7 +97,8 @@ public struct ScenarioRunner: Sendable {
         trace.append("step \(index + 1): \(error)")
       }
       let check = AnswerCheck(
-        scenario: scenario, step: step, number: index + 1, head: answer.head, body: answer.body)
+        scenario: scenario, step: step, number: index + 1, head: answer.head, interim: interim.heads,
+        body: answer.body)
       if let problem = check.problem(previousStart: clock.now) { return (problem, trace) }
       previous = answer.head
       answers.append(answer.head)

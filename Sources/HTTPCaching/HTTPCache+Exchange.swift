@@ -11,7 +11,7 @@ extension HTTPCache {
     let requestTime = clock.now
     let response: TransportResponse
     do {
-      response = try await pending.transport(pending.forwarding.request, pending.body)
+      response = try await pending.send()
     } catch {
       land(flight, key, .failed(error))
       let outcome = outcome(of: .failure, pending, requestTime: requestTime)

@@ -8,12 +8,15 @@ extension HTTPCache {
   /// - Parameters:
   ///   - body: the request's content, for methods that have some.
   ///   - policy: what the request allows the cache to do.
+  ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored, and those who are
+  ///     answered from the store, or by another's request, get none.
   ///   - transport: brings a response from the origin; called once for all who ask for the same at the same time.
   /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids the network and nothing stored can answer;
   ///   whatever the transport throws where nothing stored may be used instead.
   public func respond(
     to request: HTTPRequest, body: MessageBody = .empty,
-    policy: RequestCachePolicy = .useProtocolCachePolicy, transport: @escaping Transport
+    policy: RequestCachePolicy = .useProtocolCachePolicy, interim: InterimReceiver? = nil,
+    transport: @escaping Transport
   ) async throws -> CachedResponse {
     let lookup = await lookUp(request)
     let plan = engine.plan(
@@ -23,7 +26,7 @@ extension HTTPCache {
     case .fail(let refusal): return try refuse(request, refusal)
     case .forward(let forwarding):
       let pending = PendingExchange(
-        forwarding: forwarding, lookup: lookup, body: body, transport: transport)
+        forwarding: forwarding, lookup: lookup, body: body, interim: interim, transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
       let (flight, isLeader) = flights.join(key)
       if isLeader { return try await lead(pending, flight) }
@@ -153,7 +156,19 @@ struct PendingExchange: Sendable {
   var forwarding: Forwarding
   var lookup: Lookup
   var body: MessageBody
+  /// The client's; `nil` for a request that no client waits for.
+  var interim: InterimReceiver?
   var transport: Transport
+
+  /// The origin's final response; the interim ones before it go to the client (RFC 9110 §15.2).
+  func send() async throws -> TransportResponse {
+    var response = try await transport(forwarding.request, body)
+    while response.head.status.kind == .informational, let next = response.next {
+      interim?(response.head)
+      response = try await next()
+    }
+    return response
+  }
 }
 
 extension Forwarding {

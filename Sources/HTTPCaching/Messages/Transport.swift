@@ -9,11 +9,26 @@ public typealias Transport =
 
 /// What a transport brings back.
 public struct TransportResponse: Sendable {
+  /// Waits for the response behind an interim one.
+  public typealias Next = @Sendable () async throws -> TransportResponse
+
   public var head: HTTPResponse
   public var body: MessageBody
+  /// Brings the response that follows this one, where this one is interim (1xx).
+  public var next: Next?
 
   public init(head: HTTPResponse, body: MessageBody = .empty) {
     self.head = head
     self.body = body
   }
+
+  /// An interim response, as 103 (Early Hints), and the means to have the one that follows: another, or the final one
+  /// (RFC 9110 §15.2).
+  public init(interim head: HTTPResponse, next: @escaping Next) {
+    self.init(head: head)
+    self.next = next
+  }
 }
+
+/// Takes an interim (1xx) response that came before the final one (RFC 9110 §15.2). It must not block.
+public typealias InterimReceiver = @Sendable (_ head: HTTPResponse) -> Void

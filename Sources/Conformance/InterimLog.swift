@@ -1,0 +1,9 @@
+import HTTPTypes
+import Synchronization
+
+/// Writes down the interim responses that reached the client.
+final class InterimLog: Sendable {
+  private let log = Mutex<[HTTPResponse]>([])
+  var heads: [HTTPResponse] { log.withLock { $0 } }
+  func add(_ head: HTTPResponse) { log.withLock { $0.append(head) } }
+}
