@@ -77,7 +77,8 @@ let package = Package(
     // Scenarios as data, run in virtual time; not a product.
     .target(
       name: "Conformance",
-      dependencies: ["HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes], swiftSettings: settings),
+      dependencies: ["HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes],
+      exclude: ["Format.md"], swiftSettings: settings),
 
     // An origin server on loopback, for the tests and the benchmarks; not a product.
     .target(
@@ -112,7 +113,8 @@ let package = Package(
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
       swiftSettings: settings),
     .testTarget(
-      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], swiftSettings: settings),
+      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], exclude: ["Scenarios"],
+      swiftSettings: settings),
     .testTarget(
       name: "CacheBenchTests",
       dependencies: [

@@ -31,6 +31,12 @@ public struct Scenario: Decodable, Sendable {
   public var isForBrowsersOnly: Bool
   public var isForCDNsOnly: Bool
   public var isNotForBrowsers: Bool
+  /// The kinds of cache it is for: `private`, `shared`, `cdn`; all that the other flags leave where there are none.
+  public var caches: [String]
+  /// Sections of the standards that it is written from.
+  public var sections: [String]
+  /// What the cache is set to, beside its kind.
+  public var options: ScenarioOptions
   public var steps: [Step]
 
   private enum CodingKeys: String, CodingKey {
@@ -39,6 +45,7 @@ public struct Scenario: Decodable, Sendable {
     case browserOnly = "browser_only"
     case cdnOnly = "cdn_only"
     case browserSkip = "browser_skip"
+    case caches, sections, options
   }
 
   public init(from decoder: any Decoder) throws {
@@ -50,8 +57,19 @@ public struct Scenario: Decodable, Sendable {
     isForBrowsersOnly = try container.decodeIfPresent(Bool.self, forKey: .browserOnly) ?? false
     isForCDNsOnly = try container.decodeIfPresent(Bool.self, forKey: .cdnOnly) ?? false
     isNotForBrowsers = try container.decodeIfPresent(Bool.self, forKey: .browserSkip) ?? false
+    caches = try container.decodeIfPresent([String].self, forKey: .caches) ?? []
+    sections = try container.decodeIfPresent([String].self, forKey: .sections) ?? []
+    options = try container.decodeIfPresent(ScenarioOptions.self, forKey: .options) ?? ScenarioOptions()
     steps = try container.decode([Step].self, forKey: .requests)
   }
+}
+
+/// What a scenario sets the cache to; what is absent is as the runner has it.
+public struct ScenarioOptions: Decodable, Sendable {
+  public var usesHeuristics: Bool?
+  public var servesStaleWhenDisconnected: Bool?
+
+  public init() {}
 }
 
 /// One request of a scenario, what the origin answers if it is asked, and what the client must get.
@@ -63,6 +81,22 @@ public struct Step: Decodable, Sendable {
   }
 
   subscript(name: String) -> JSONValue? { values[name] }
+
+  /// The names that the step uses.
+  public var names: [String] { values.keys.sorted() }
+
+  /// The names that the format has; see Format.md.
+  public static let knownNames: Set<String> = [
+    "request_method", "request_headers", "request_body", "filename", "query_arg", "url", "magic_ims",
+    "policy",
+    "pause_after", "advance_after", "interim_responses", "response_pause", "response_status",
+    "response_headers", "rfc850date", "magic_locations", "response_body", "validates", "disconnect",
+    "truncate_after", "expected_type", "expected_status", "expected_response_text",
+    "expected_response_headers", "expected_response_headers_missing", "expected_interim_responses",
+    "expected_method", "expected_request_headers", "expected_request_headers_missing", "expected_source",
+    "expected_reason", "expected_storage", "expected_cache_status", "expected_origin_requests", "check_body",
+    "setup", "setup_tests",
+  ]
 
   func flag(_ name: String) -> Bool { values[name] == .bool(true) }
   func text(_ name: String) -> String? { values[name]?.text }

@@ -72,7 +72,6 @@ final class ScenarioOrigin: Sendable {
     let step = scenario.steps[number - 1]
     let now = clock.now
     let previous = records.withLock { $0.last }
-    let status = status(of: step, request, previous)
     var fields = HTTPFields()
     var checked: [(String, String)] = []
     let baseURL = request.path ?? "/"
@@ -81,6 +80,7 @@ final class ScenarioOrigin: Sendable {
       fields.append(named: specification.name, value)
       if specification.isChecked { checked.append((specification.name, value)) }
     }
+    let status = status(of: step, request, previous, fields)
     let record = Record(
       step: number, request: request, responseFields: fields, checked: checked, time: now)
     let all = records.withLock { records in
@@ -98,9 +98,19 @@ final class ScenarioOrigin: Sendable {
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
     // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
+    let bytes = Array(body.utf8.prefix(length))
     return TransportResponse(
       head: HTTPResponse(status: .init(code: status), headerFields: fields),
-      body: MessageBody(Array(body.utf8.prefix(length))))
+      body: step["truncate_after"]?.integer.map { Self.broken(bytes.prefix(Int($0))) } ?? MessageBody(bytes))
+  }
+
+  /// A content that breaks off behind these bytes.
+  private static func broken(_ bytes: ArraySlice<UInt8>) -> MessageBody {
+    MessageBody(
+      AsyncThrowingStream<ArraySlice<UInt8>, any Error> { continuation in
+        continuation.yield(bytes)
+        continuation.finish(throwing: Disconnected())
+      })
   }
 
   /// A text unique to the scenario, of 36 bytes: some scenarios state the length of the suite's own, a UUID.
@@ -112,8 +122,13 @@ final class ScenarioOrigin: Sendable {
     return String(text.prefix(36)).padding(toLength: 36, withPad: ".", startingAt: 0)
   }
 
-  private func status(of step: Step, _ request: HTTPRequest, _ previous: Record?) -> Int {
+  private func status(
+    of step: Step, _ request: HTTPRequest, _ previous: Record?, _ fields: HTTPFields
+  ) -> Int {
     let chosen = step.list("response_status").first?.integer.map { Int($0) } ?? 200
+    if step.flag("validates") {
+      return Self.isCurrent(request, fields) ? 304 : chosen
+    }
     guard step.text("expected_type")?.hasSuffix("validated") == true else { return chosen }
     if let since = request.headerFields[.ifModifiedSince],
       since == previous?.responseFields[.lastModified]
@@ -122,6 +137,15 @@ final class ScenarioOrigin: Sendable {
     }
     if let tags = request.headerFields[.ifNoneMatch], tags == previous?.responseFields[.eTag] { return 304 }
     return 999
+  }
+
+  /// Whether the request's precondition names what the origin has now (RFC 9110 §13.2.2).
+  private static func isCurrent(_ request: HTTPRequest, _ fields: HTTPFields) -> Bool {
+    if let condition = request.headerFields[.ifNoneMatch] {
+      let tags = condition.split(separator: ",").map { $0.drop { $0 == " " } }
+      return tags.contains { fields[.eTag] == String($0) } || condition == "*"
+    }
+    return request.headerFields[.ifModifiedSince].map { $0 == fields[.lastModified] } ?? false
   }
 
   static func value(

@@ -52,7 +52,7 @@ public struct ScenarioRunner: Sendable {
   private func isApplicable(_ scenario: Scenario) -> Bool {
     if scenario.isForBrowsersOnly || scenario.isForCDNsOnly { return false }
     if configuration.rules.kind == .private, scenario.isNotForBrowsers { return false }
-    return true
+    return scenario.caches.isEmpty || scenario.caches.contains(configuration.rules.kind.rawValue)
   }
 
   private func settleDependencies(_ reports: [Report]) -> [Report] {
@@ -74,7 +74,8 @@ public struct ScenarioRunner: Sendable {
   public func run(_ scenario: Scenario) async throws -> (Result, trace: [String]) {
     let clock = VirtualClock(Timestamp(seconds: 1_700_000_000))
     let cache = HTTPCache(
-      store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: configuration, clock: clock)
+      store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: configuration(for: scenario),
+      clock: clock)
     let origin = ScenarioOrigin(scenario, clock: clock)
     var trace: [String] = []
     var previous: HTTPResponse?
@@ -83,10 +84,16 @@ public struct ScenarioRunner: Sendable {
       let request = request(step, number: index + 1, of: scenario, previous: previous)
       let answer: (head: HTTPResponse, body: String)
       let interim = InterimLog()
+      var story: StepStory
       do {
-        let response = try await cache.respond(to: request, interim: { interim.add($0) }) { forwarded, _ in
+        let response = try await cache.respond(
+          to: request, body: MessageBody(Array((step.text("request_body") ?? "").utf8)),
+          policy: step.text("policy").flatMap(RequestCachePolicy.init(rawValue:)) ?? .useProtocolCachePolicy,
+          interim: { interim.add($0) }
+        ) { forwarded, _ in
           try await origin.answer(forwarded)
         }
+        story = StepStory(response)
         let bytes = try await response.body.collect(upTo: 1 << 20)
         answer = (response.head, String(decoding: bytes, as: UTF8.self))
         trace.append(
@@ -94,19 +101,36 @@ public struct ScenarioRunner: Sendable {
             + (response.storage.map { "; \($0)" } ?? ""))
       } catch {
         answer = (HTTPResponse(status: .gatewayTimeout), "")
+        story = StepStory(error)
         trace.append("step \(index + 1): \(error)")
       }
+      // What goes on behind the client's back belongs to this step, and is to end at its time.
+      await cache.settle()
+      story.originRequests = origin.requests.count
       let check = AnswerCheck(
         scenario: scenario, step: step, number: index + 1, head: answer.head, interim: interim.heads,
         body: answer.body)
-      if let problem = check.problem(previousStart: clock.now) { return (problem, trace) }
+      let hasAnswer = story.source != "error" || step.text("expected_source") != "error"
+      if let problem = (hasAnswer ? check.problem(previousStart: clock.now) : nil)
+        ?? story.problem(step).map({ .failed("step \(index + 1): \($0)") })
+      {
+        return (problem, trace)
+      }
       previous = answer.head
       answers.append(answer.head)
-      if step.flag("pause_after") { clock.advance(seconds: 3) }
+      clock.advance(seconds: step.flag("pause_after") ? 3 : step["advance_after"]?.integer ?? 0)
     }
     return (
       RecordCheck(scenario: scenario, records: origin.requests, answers: answers).problem() ?? .passed, trace
     )
+  }
+
+  private func configuration(for scenario: Scenario) -> HTTPCache.Configuration {
+    var configuration = configuration
+    let options = scenario.options
+    options.usesHeuristics.map { configuration.rules.usesHeuristics = $0 }
+    options.servesStaleWhenDisconnected.map { configuration.rules.servesStaleWhenDisconnected = $0 }
+    return configuration
   }
 
   private func request(
@@ -116,7 +140,10 @@ public struct ScenarioRunner: Sendable {
     if let file = step.text("filename") { path += "/\(file)" }
     if let query = step.text("query_arg") { path += "?\(query)" }
     let method = step.text("request_method").flatMap(HTTPRequest.Method.init(rawValue:)) ?? .get
-    var request = HTTPRequest(method: method, scheme: "http", authority: "origin.test", path: path)
+    var target = TargetURI(scheme: "http", authority: "origin.test", path: path)
+    if let reference = step.text("url"), let other = target.resolving(reference) { target = other }
+    var request = HTTPRequest(
+      method: method, scheme: target.scheme, authority: target.authority, path: target.path)
     for field in step.fields("request_headers") {
       var value = field.value.text ?? field.value.integer.map { String($0) } ?? ""
       if step.flag("magic_ims"), field.name.lowercased() == "if-modified-since",

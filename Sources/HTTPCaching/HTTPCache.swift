@@ -118,6 +118,11 @@ public final class HTTPCache: Sendable {
 
   // MARK: - Helpers of the two doors
 
+  /// Waits until no request is under way: for those who let time pass by hand.
+  package func settle() async {
+    while flights.count > 0 { await Task.yield() }
+  }
+
   func note(_ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: Reason) {
     guard let observer = configuration.observer else { return }
     let uri = TargetURI(request)?.text ?? request.path ?? ""

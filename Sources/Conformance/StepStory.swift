@@ -1,0 +1,47 @@
+import HTTPCacheEngine
+import HTTPCaching
+import HTTPTypes
+
+/// What the cache itself says of a step: the part of a scenario that the public format has no words for.
+struct StepStory {
+  var source: String
+  var reason: Reason?
+  var storage: Reason?
+  var cacheStatus: [String] = []
+  var originRequests = 0
+
+  init(_ response: CachedResponse) {
+    source = response.source.rawValue
+    reason = response.reason
+    storage = response.storage
+    cacheStatus = response.cacheStatus.fieldValue.split(separator: ";").map {
+      String($0.drop { $0 == " " })
+    }
+  }
+
+  init(_ error: any Error) {
+    source = "error"
+    if case HTTPCacheError.notCached(let reason) = error { self.reason = reason }
+  }
+
+  /// The first thing that is not as the step expects it, or `nil`.
+  func problem(_ step: Step) -> String? {
+    let said: [(name: String, came: String?)] = [
+      ("expected_source", source), ("expected_reason", reason?.rawValue),
+      ("expected_storage", storage?.rawValue),
+    ]
+    for (name, came) in said {
+      if let expected = step.text(name), came != expected {
+        return "\(name): expected \(expected), got \(came ?? "none")"
+      }
+    }
+    for expected in step.list("expected_cache_status").compactMap(\.text)
+    where !cacheStatus.contains(expected) {
+      return "expected_cache_status: \(expected) is not in \(cacheStatus.joined(separator: "; "))"
+    }
+    if let expected = step["expected_origin_requests"]?.integer, Int64(originRequests) != expected {
+      return "expected_origin_requests: expected \(expected), got \(originRequests)"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,53 @@
+import Conformance
+import Foundation
+import HTTPCacheEngine
+import Testing
+
+@Suite("Scenarios written from the standards")
+struct ScenarioTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("Scenarios")
+
+  static let files: [String] = {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return names.filter { $0.hasSuffix(".json") }.sorted()
+  }()
+
+  private static func load(_ file: String) throws -> [ScenarioSuite] {
+    try ScenarioSuite.load(Data(contentsOf: folder.appendingPathComponent(file)))
+  }
+
+  @Test("Every scenario passes with every kind of cache it is for", arguments: files)
+  func pass(file: String) async throws {
+    let suites = try Self.load(file)
+    var ran: Set<String> = []
+    for kind in CacheEngine.Configuration.Kind.allCases {
+      for report in try await ScenarioRunner(kind: kind).run(suites) where report.result != .notApplicable {
+        ran.insert(report.scenario.id)
+        if report.result.isPass { continue }
+        Issue.record(
+          "\(report.scenario.id), \(kind): \(report.result)\n\(report.trace.joined(separator: "\n"))")
+      }
+    }
+    #expect(ran == Set(suites.flatMap(\.tests).map(\.id)), "some ran with no kind of cache")
+  }
+
+  /// A name that the runner does not know would be an expectation that nothing checks.
+  @Test("They say only what the runner understands, and where it is written", arguments: files)
+  func areWellFormed(file: String) throws {
+    for scenario in try Self.load(file).flatMap(\.tests) {
+      #expect(!scenario.sections.isEmpty, "\(scenario.id) names no section")
+      #expect(!scenario.steps.isEmpty, "\(scenario.id) has no step")
+      for step in scenario.steps {
+        #expect(Set(step.names).isSubset(of: Step.knownNames), "\(scenario.id): \(step.names)")
+      }
+    }
+  }
+
+  @Test("No two have the same id")
+  func idsAreUnique() throws {
+    let ids = try Self.files.flatMap { try Self.load($0).flatMap(\.tests).map(\.id) }
+    #expect(!ids.isEmpty)
+    #expect(Set(ids).count == ids.count)
+  }
+}
