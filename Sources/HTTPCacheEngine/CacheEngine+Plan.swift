@@ -5,7 +5,8 @@ extension CacheEngine {
   ///
   /// - Parameters:
   ///   - request: as the client sent it.
-  ///   - candidates: all responses stored under the request's ``CacheKey``, in any order.
+  ///   - candidates: all responses stored under the request's ``CacheKey``, in any order; for a QUERY request that
+  ///     with its content.
   ///   - now: the present time, read after the candidates were looked up.
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
@@ -78,7 +79,7 @@ private struct Planner {
   /// Why the cache has no part in this request, whatever is stored.
   private var obstacle: Reason? {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
-    if request.method != .get, request.method != .head { return .methodNotCacheable }
+    if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
     // Where something is stored, there was a key to find it by.
     if candidates.isEmpty, CacheKey(request) == nil { return .targetNotCacheable }
     if fields.hasOriginPrecondition { return .originPrecondition }
@@ -113,7 +114,7 @@ private struct Planner {
   private func forwarding(reason: Reason, selected: Int?, others: [Int]) -> Forwarding {
     var (outgoing, nominated) = (request, [Int]())
     // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
-    if request.method == .get {
+    if request.method.isRetrieval {
       (outgoing, nominated) = Validation.request(
         from: request, client: fields, selected: selected, others: others, candidates: candidates)
     }

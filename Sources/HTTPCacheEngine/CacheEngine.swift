@@ -37,15 +37,19 @@ public struct CacheEngine: Sendable {
     public var heuristicMaximum: DeltaSeconds
     /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
     public var servesStaleWhenDisconnected: Bool
+    /// Whether responses may answer for other query strings where their `No-Vary-Search` says so. The field is not a
+    /// standard yet.
+    public var usesNoVarySearch: Bool
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false
+      servesStaleWhenDisconnected: Bool = false, usesNoVarySearch: Bool = false
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
       self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
+      self.usesNoVarySearch = usesNoVarySearch
     }
   }
 

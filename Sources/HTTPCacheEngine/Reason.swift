@@ -26,6 +26,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case requestMinFresh
   case originPrecondition
   case methodNotCacheable
+  case queryNotKeyed
   case unsafeMethod
   case targetNotCacheable
   case policyIgnoresStored
@@ -116,6 +117,11 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §4.3.2", "The request carries a precondition that only the origin may evaluate.")
     case .methodNotCacheable:
       ("RFC 9111 §3", "Responses to this method are not taken from the cache.")
+    case .queryNotKeyed:
+      (
+        "draft-ietf-httpbis-safe-method-w-body",
+        "The content of the QUERY request is too long, or of unknown length, to be part of a key."
+      )
     case .unsafeMethod:
       ("RFC 9111 §4", "The method is unsafe, and is written through to the origin.")
     case .targetNotCacheable:

@@ -6,13 +6,14 @@ struct Candidates: Sendable {
   var entries: [StoredEntry] = []
   var responses: [StoredResponse] = []
 
-  /// Entries whose head cannot be read, as one of another version, are left out.
-  init(_ stored: StoredEntries) {
+  /// Entries whose head cannot be read, as one of another version, are left out, and those that are not wanted.
+  init(_ stored: StoredEntries, where isWanted: (StoredResponse) -> Bool = { _ in true }) {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
       guard var response = StoredResponse(decoding: entry.metadata) else { continue }
       response.contentLength = Int64(entry.bodyCount)
+      guard isWanted(response) else { continue }
       entries.append(entry)
       responses.append(response)
     }

@@ -7,7 +7,7 @@ extension HTTPCache {
   func fly(_ pending: PendingExchange, _ flight: Flight) async {
     note(.forwarded, pending.forwarding.original, pending.forwarding.reason)
     let key = pending.lookup.key
-    var token = key.map { store.removalToken(for: StoreKey($0.bytes)) }
+    var tokens = removalTokens(pending.lookup)
     let requestTime = clock.now
     let response: TransportResponse
     do {
@@ -23,10 +23,10 @@ extension HTTPCache {
       return
     }
     let outcome = outcome(of: .response(response.head), pending, requestTime: requestTime)
-    let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: token)
+    let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: tokens.key)
     apply(outcome, pending)
     // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
-    if isOwnInvalidation { token = key.map { store.removalToken(for: StoreKey($0.bytes)) } }
+    if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
     switch outcome.answer {
     case .forwardAgain(let forwarding):
       var again = pending
@@ -37,7 +37,7 @@ extension HTTPCache {
       flight.deliver(
         .success(respond(with: answer, outcome, pending, forwardStatus: response.head.status.code)))
     case .network, .failure:
-      await passOn(response, outcome, pending, flight, token: token)
+      await passOn(response, outcome, pending, flight, tokens: tokens)
     }
   }
 
@@ -79,7 +79,7 @@ extension HTTPCache {
   private func apply(_ outcome: Outcome, _ pending: PendingExchange) {
     let request = pending.forwarding.original
     for uri in outcome.invalidations {
-      store.remove(StoreKey(CacheKey(uri, partition: configuration.partition).bytes))
+      removeAll(for: uri)
       note(.invalidated, request, .invalidatedByUnsafeMethod)
     }
     guard let key = pending.lookup.key else { return }
@@ -106,16 +106,21 @@ extension HTTPCache {
   /// Gives the origin's response to the leader, and to the store if it may be kept.
   private func passOn(
     _ response: TransportResponse, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight,
-    token: RemovalToken?
+    tokens: RemovalTokens
   ) async {
     let request = pending.forwarding.original
-    var writer: EntryWriter?
-    if case .store(let stored, _) = outcome.storage, let key = pending.lookup.key {
+    var (outcome, writer) = (outcome, EntryWriter?.none)
+    if case .store(let stored, _) = outcome.storage,
+      let place = place(for: stored, pending.lookup, tokens: tokens)
+    {
       writer = store.makeWriter(
-        key: StoreKey(key.bytes), variant: store.fingerprint(of: stored.selecting.variantKey),
+        key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
         metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-        expectedLength: response.body.length, tiers: .all, unlessRemovedSince: token)
+        expectedLength: response.body.length, tiers: .all, unlessRemovedSince: place.token)
     } else {
+      if case .store = outcome.storage {
+        outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
+      }
       if let reason = outcome.storage.reason { note(.notStored, request, reason) }
       land(flight, pending.lookup.key, .notShared)
     }

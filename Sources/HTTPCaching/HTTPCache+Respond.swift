@@ -18,13 +18,15 @@ extension HTTPCache {
     policy: RequestCachePolicy = .useProtocolCachePolicy, interim: InterimReceiver? = nil,
     transport: @escaping Transport
   ) async throws -> CachedResponse {
-    let lookup = await lookUp(request)
+    let body = try await withQueryContent(body, of: request)
+    let lookup = await lookUp(request, content: body)
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
-    case .serve(let service): return serve(request, service, lookup, transport: transport)
+    case .serve(let service): return serve(request, service, lookup, body: body, transport: transport)
     case .fail(let refusal): return try refuse(request, refusal)
-    case .forward(let forwarding):
+    case .forward(var forwarding):
+      if request.method.isQuery, lookup.key == nil { forwarding.reason = .queryNotKeyed }
       let pending = PendingExchange(
         forwarding: forwarding, lookup: lookup, body: body, interim: interim, transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
@@ -36,37 +38,32 @@ extension HTTPCache {
 
   /// The response to a request if it can be had from memory at once, without the origin; `nil` otherwise.
   ///
-  /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A response whose use requires a
-  /// validation behind the client's back is left to ``respond(to:body:policy:transport:)``.
+  /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A QUERY request, and a response whose
+  /// use requires a validation behind the client's back, are left to ``respond(to:body:policy:transport:)``.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy
   ) -> CachedResponse? {
-    guard !policy.ignoresStored, let key = CacheKey(request, partition: configuration.partition) else {
-      return nil
-    }
-    let resident = store.residentEntries(for: StoreKey(key.bytes))
-    guard resident.isComplete, !resident.entries.isEmpty else { return nil }
-    let lookup = Lookup(key: key, candidates: Candidates(resident.entries))
+    guard !policy.ignoresStored, !request.method.isQuery,
+      let lookup = lookUp(request, content: .empty, inMemory: true), !lookup.candidates.entries.isEmpty
+    else { return nil }
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
-    return serve(request, service, lookup, transport: nil)
+    return serve(request, service, lookup, body: .empty, transport: nil)
   }
 
   // MARK: - Steps
 
-  /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
-  func lookUp(_ request: HTTPRequest) async -> Lookup {
-    guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
-    let storeKey = StoreKey(key.bytes)
-    let resident = store.residentEntries(for: storeKey)
-    if resident.isComplete { return Lookup(key: key, candidates: Candidates(resident.entries)) }
-    let stored = await BlockingExecutor.run { [store] in store.lookup(storeKey) }
-    return Lookup(key: key, candidates: Candidates(stored))
+  /// The content of a QUERY request, in memory where it can be part of the key.
+  private func withQueryContent(_ body: MessageBody, of request: HTTPRequest) async throws -> MessageBody {
+    guard request.method.isQuery, body.bytes == nil, let length = body.length,
+      length <= configuration.maximumQueryContent
+    else { return body }
+    return MessageBody(try await body.collect(upTo: length))
   }
 
   func serve(
-    _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, transport: Transport?,
+    _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, body: MessageBody, transport: Transport?,
     isCollapsed: Bool = false
   ) -> CachedResponse {
     note(.served, request, service.reason)
@@ -74,7 +71,7 @@ extension HTTPCache {
       let flight = flights.startBehind(key)
     {
       let pending = PendingExchange(
-        forwarding: revalidation, lookup: lookup, body: .empty, transport: transport)
+        forwarding: revalidation, lookup: lookup, body: body, transport: transport)
       flight.run { [self] flight in await fly(pending, flight) }
     }
     let stored = lookup.candidates.responses[service.candidate]
@@ -127,12 +124,13 @@ extension HTTPCache {
     case .stored, .notShared: break
     }
     let policy = pending.forwarding.policy
-    let lookup = await lookUp(request)
+    let lookup = await lookUp(request, content: pending.body)
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
     case .serve(let service):
-      return serve(request, service, lookup, transport: pending.transport, isCollapsed: true)
+      return serve(
+        request, service, lookup, body: pending.body, transport: pending.transport, isCollapsed: true)
     case .fail(let refusal): return try refuse(request, refusal)
     case .forward(let forwarding):
       // What came is not for this request. It goes by itself: waiting in line again could last for ever.
@@ -142,13 +140,6 @@ extension HTTPCache {
       return try await lead(own, Flight())
     }
   }
-}
-
-/// What is stored for a request.
-struct Lookup: Sendable {
-  /// `nil` if the request has no key.
-  var key: CacheKey?
-  var candidates = Candidates()
 }
 
 /// A request about to go to the origin.
@@ -177,7 +168,7 @@ extension Forwarding {
   /// Not if this request wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use
   /// needs a validation of its own. The answer to a range is not stored, so that nobody could share it.
   var isCollapsible: Bool {
-    guard original.method == .get, original.headerFields[.range] == nil,
+    guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
       policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
     else { return false }
     switch reason {

@@ -36,6 +36,9 @@ public final class HTTPCache: Sendable {
     public var name: String
     /// Keeps the responses of one account or site apart from another's in the same store.
     public var partition: String
+    /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
+    /// content of unknown length is not kept.
+    public var maximumQueryContent: Int
     /// Called for everything the cache does, on whatever thread it is done; it must not block.
     public var observer: (@Sendable (CacheEvent) -> Void)?
 
@@ -49,6 +52,7 @@ public final class HTTPCache: Sendable {
       self.directory = directory
       name = "HTTPCacheEngine"
       partition = ""
+      maximumQueryContent = 64 << 10
     }
   }
 
@@ -88,8 +92,7 @@ public final class HTTPCache: Sendable {
 
   /// Removes everything that is stored for the target of a request; what is on its way for it is not stored either.
   public func removeResponses(for request: HTTPRequest) {
-    guard let key = CacheKey(request, partition: configuration.partition) else { return }
-    store.remove(StoreKey(key.bytes))
+    TargetURI(request).map(removeAll(for:))
   }
 
   /// Removes everything; what is on its way is not stored either. On disk too, when the call returns.

@@ -74,7 +74,7 @@ extension Reason {
       .validationUnusable, .staleWhileRevalidate:
       .stale
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .policyRevalidates: .request
-    case .originPrecondition, .targetNotCacheable, .policyIgnoresStored: .bypass
+    case .originPrecondition, .queryNotKeyed, .targetNotCacheable, .policyIgnoresStored: .bypass
     case .methodNotCacheable, .unsafeMethod: .method
     default: nil
     }

@@ -2,7 +2,8 @@ import HTTPTypes
 
 /// What responses are stored under: the target URI of a request, and the partition it belongs to (RFC 9111 §2).
 ///
-/// Only responses to GET are stored, so the method takes no part; a HEAD request is answered from them too.
+/// Of all methods GET alone is stored under it, so the method takes no part; a HEAD request is answered from it too.
+/// QUERY has keys of its own.
 public struct CacheKey: Hashable, Sendable {
   /// The bytes of the key: equal exactly for equal keys.
   public let bytes: [UInt8]
@@ -27,6 +28,10 @@ public struct CacheKey: Hashable, Sendable {
       return
     }
     self.init(scheme: scheme, authority: authority, path: path, partition: partition)
+  }
+
+  init(bytes: [UInt8]) {
+    self.bytes = bytes
   }
 
   private init(scheme: String, authority: String, path: String, partition: String) {

@@ -33,8 +33,8 @@ struct RequestFields {
         ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
         modifiedSinceLines += 1
       case "authorization": hasAuthorization = true
-      // Only GET has ranges (RFC 9110 §14.2).
-      case "range" where request.method == .get:
+      // Only GET has ranges (RFC 9110 §14.2), and QUERY, which has all that GET has.
+      case "range" where request.method.isRetrieval:
         range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
         rangeLines += 1
       case "if-range": ifRange = field.value

@@ -34,7 +34,7 @@ enum Storability {
     kind: CacheEngine.Configuration.Kind
   ) -> Reason? {
     let directives = response.cacheControl
-    guard method == .get else { return .methodNotStored }
+    guard method.isRetrieval else { return .methodNotStored }
     guard (200...999).contains(status) else { return .statusNotFinal }
     if isAboutTheRequest(status) { return .statusNotUnderstood }
     if directives.contains(.mustUnderstand) {

@@ -1,0 +1,39 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// A small entry of the store that holds a nonce, and for a path its `No-Vary-Search` value. See `CacheKey.queryAnchor`.
+struct Anchor: Sendable {
+  let nonce: UInt64
+  /// The lines of `No-Vary-Search`; none for QUERY.
+  let lines: [String]
+
+  /// No head of a stored response begins like this.
+  private static let mark: UInt8 = 0xFE
+
+  init(lines: [String] = []) {
+    nonce = .random(in: .min ... .max)
+    self.lines = lines
+  }
+
+  /// Reads what ``metadata`` wrote; `nil` for anything else.
+  init?(_ metadata: ArraySlice<UInt8>) {
+    guard metadata.count >= 9, metadata.first == Self.mark else { return nil }
+    let number = metadata.dropFirst().prefix(8)
+    nonce = number.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    // A line of a field contains no line break.
+    lines = metadata.dropFirst(9).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  var metadata: [UInt8] {
+    var bytes = [Self.mark]
+    for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: nonce >> shift)) }
+    return bytes + lines.joined(separator: "\n").utf8
+  }
+
+  /// The entry to store it as.
+  func entry(_ key: CacheKey, at time: Timestamp) -> NewEntry {
+    NewEntry(
+      key: StoreKey(key.bytes), variant: VariantID(rawValue: 0), metadata: metadata, body: [],
+      storedAt: time.milliseconds)
+  }
+}

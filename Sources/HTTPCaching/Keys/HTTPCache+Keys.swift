@@ -1,0 +1,159 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// What is stored for a request.
+struct Lookup: Sendable {
+  /// What it is stored under; `nil` if the request has no key.
+  var key: CacheKey?
+  var candidates = Candidates()
+  /// The target, where a response's `No-Vary-Search` may give it another key.
+  var target: TargetURI?
+  /// What all equivalents of the target have in common, by the `No-Vary-Search` of their path.
+  var anchor: Anchor?
+}
+
+extension HTTPCache {
+  // MARK: - Finding
+
+  /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
+  func lookUp(_ request: HTTPRequest, content: MessageBody) async -> Lookup {
+    if let lookup = lookUp(request, content: content, inMemory: true) { return lookup }
+    return await BlockingExecutor.run { [self] in
+      lookUp(request, content: content, inMemory: false) ?? Lookup()
+    }
+  }
+
+  /// - Parameter inMemory: whether to ask memory alone, and answer `nil` where that does not know everything.
+  func lookUp(_ request: HTTPRequest, content: MessageBody, inMemory: Bool) -> Lookup? {
+    if request.method.isQuery { return lookUpQuery(request, content: content, inMemory: inMemory) }
+    guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
+    guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
+      return entries(for: key, inMemory: inMemory).map { Lookup(key: key, candidates: Candidates($0)) }
+    }
+    return lookUp(target, key, inMemory: inMemory)
+  }
+
+  /// Draft "No-Vary-Search", *Caching*: what has most recently been said of the path's queries leads to the response.
+  private func lookUp(_ target: TargetURI, _ exact: CacheKey, inMemory: Bool) -> Lookup? {
+    guard let anchors = entries(for: pathAnchorKey(target), inMemory: inMemory) else { return nil }
+    let anchor = anchors.first.flatMap { Anchor($0.metadata) }
+    var common: CacheKey?
+    if let anchor, let rule = NoVarySearch(parsing: anchor.lines) {
+      let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
+      guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
+      // What has been updated and says otherwise now is equivalent no more.
+      let candidates = Candidates(entries) { NoVarySearch($0) == rule }
+      if !candidates.entries.isEmpty {
+        return Lookup(key: key, candidates: candidates, target: target, anchor: anchor)
+      }
+      common = key
+    }
+    guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
+    return Lookup(
+      key: entries.isEmpty ? common ?? exact : exact, candidates: Candidates(entries), target: target,
+      anchor: anchor)
+  }
+
+  /// A QUERY request is found by its content; without a key, one whose content is not at hand or is too long.
+  private func lookUpQuery(_ request: HTTPRequest, content: MessageBody, inMemory: Bool) -> Lookup? {
+    guard let content = content.bytes, content.count <= configuration.maximumQueryContent,
+      let target = TargetURI(request)
+    else { return Lookup() }
+    let anchorKey = CacheKey.queryAnchor(target, partition: configuration.partition)
+    guard let anchors = entries(for: anchorKey, inMemory: inMemory) else { return nil }
+    var anchor = anchors.first.flatMap { Anchor($0.metadata) }
+    if anchor == nil {
+      // Stored before the request goes out: an invalidation while it is under way removes it.
+      if inMemory { return nil }
+      let new = Anchor()
+      store.insert(new.entry(anchorKey, at: clock.now))
+      anchor = new
+    }
+    guard let anchor,
+      let key = CacheKey.query(
+        request, content: content, nonce: anchor.nonce, partition: configuration.partition)
+    else { return Lookup() }
+    return entries(for: key, inMemory: inMemory).map { Lookup(key: key, candidates: Candidates($0)) }
+  }
+
+  private func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
+    let key = StoreKey(key.bytes)
+    guard inMemory else { return store.lookup(key) }
+    let resident = store.residentEntries(for: key)
+    return resident.isComplete ? resident.entries : nil
+  }
+
+  private func pathAnchorKey(_ target: TargetURI) -> CacheKey {
+    CacheKey.pathAnchor(target, partition: configuration.partition)
+  }
+
+  // MARK: - Storing
+
+  /// The moments in the histories of a request's keys, taken before the request goes out.
+  struct RemovalTokens: Sendable {
+    var key: RemovalToken?
+    /// Of the target's own key, where that is another.
+    var target: RemovalToken?
+  }
+
+  func removalTokens(_ lookup: Lookup) -> RemovalTokens {
+    RemovalTokens(
+      key: lookup.key.map { store.removalToken(for: StoreKey($0.bytes)) },
+      target: lookup.target.map { store.removalToken(for: exactKey($0)) })
+  }
+
+  /// Where a response to a request is to be stored, and since when nothing may have been removed there; `nil` if
+  /// nowhere.
+  func place(
+    for stored: StoredResponse, _ lookup: Lookup, tokens: RemovalTokens
+  ) -> (key: StoreKey, token: RemovalToken?)? {
+    guard let key = lookup.key else { return nil }
+    guard let target = lookup.target else { return (StoreKey(key.bytes), tokens.key) }
+    guard let rule = NoVarySearch(stored) else { return (exactKey(target), tokens.target) }
+    var anchor = lookup.anchor
+    if anchor.flatMap({ NoVarySearch(parsing: $0.lines) }) != rule {
+      let new = Anchor(lines: NoVarySearch.lines(of: stored))
+      store.insert(new.entry(pathAnchorKey(target), at: clock.now))
+      anchor = new
+    }
+    guard let anchor else { return nil }
+    let common = StoreKey(
+      CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition).bytes)
+    let token = store.removalToken(for: common)
+    // In this order no removal is missed: one that advances the target's counter from here on reads the anchor after
+    // that, finds this one, and removes the common key too.
+    if let before = tokens.target, store.mayBeRemoved(exactKey(target), since: before) { return nil }
+    return (common, token)
+  }
+
+  // MARK: - Removing
+
+  /// Removes everything that is stored for a target, however it is found.
+  func removeAll(for target: TargetURI) {
+    store.remove(exactKey(target))
+    store.remove(StoreKey(CacheKey.queryAnchor(target, partition: configuration.partition).bytes))
+    guard configuration.rules.usesNoVarySearch,
+      let entries = entries(for: pathAnchorKey(target), inMemory: false),
+      let anchor = entries.first.flatMap({ Anchor($0.metadata) }),
+      let rule = NoVarySearch(parsing: anchor.lines)
+    else { return }
+    store.remove(
+      StoreKey(
+        CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition).bytes))
+  }
+
+  private func exactKey(_ target: TargetURI) -> StoreKey {
+    StoreKey(CacheKey(target, partition: configuration.partition).bytes)
+  }
+}
+
+extension NoVarySearch {
+  init?(_ stored: StoredResponse) {
+    self.init(parsing: Self.lines(of: stored))
+  }
+
+  static func lines(of stored: StoredResponse) -> [String] {
+    HTTPField.Name("No-Vary-Search").map { stored.fields[values: $0] } ?? []
+  }
+}
