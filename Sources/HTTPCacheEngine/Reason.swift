@@ -119,7 +119,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §3", "Responses to this method are not taken from the cache.")
     case .queryNotKeyed:
       (
-        "draft-ietf-httpbis-safe-method-w-body",
+        "QUERY draft",
         "The content of the QUERY request is too long, or of unknown length, to be part of a key."
       )
     case .unsafeMethod:
