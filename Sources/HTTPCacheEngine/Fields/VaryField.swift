@@ -83,15 +83,11 @@ public struct SelectingFields: Hashable, Sendable {
     return key
   }
 
-  /// Fields whose values mean the same in whatever case: language ranges (RFC 4647 §2), content codings (RFC 9110
-  /// §8.4.1) and charsets (§8.3.2).
-  private static let caseInsensitive: Set<String> = ["accept-language", "accept-encoding", "accept-charset"]
-
-  /// The field's lines combined, whitespace around commas removed, and case where it has no meaning: all are allowed to
-  /// differ (§4.1).
+  /// The field's lines combined and whitespace around commas removed, and for fields whose meaning is known, one spelling
+  /// for all that mean the same: such values are allowed to differ (§4.1).
   static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
     let value = combinedValue(of: name, in: fields)
-    return caseInsensitive.contains(name) ? value?.lowercased() : value
+    return PreferenceField.names.contains(name) ? value.map(PreferenceField.normalized) : value
   }
 
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {

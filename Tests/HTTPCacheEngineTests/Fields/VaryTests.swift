@@ -46,6 +46,28 @@ struct VaryTests {
     #expect(selecting.match(HTTPFields("\(name): EN,de")) == match)
   }
 
+  @Test(
+    "Of preferences, neither the order nor the spelling counts; what they say does (§4.1, RFC 9110 §12.5)",
+    arguments: [
+      ("Accept-Language", "en, de", "de, en", true),
+      ("Accept-Language", "en;q=0.5, de", "DE , en ; q=0.50", true),
+      ("Accept-Language", "en;q=1.000", "en;Q=1", true), ("Accept-Language", "en", "en;q=1.", true),
+      ("Accept-Language", "en;q=0.5", "en;q=0.6", false), ("Accept-Language", "en;q=0", "en", false),
+      ("Accept-Language", "en, de;q=0.5", "en;q=0.5, de", false), ("Accept-Language", "en", "en, de", false),
+      ("Accept-Language", "en;q=2", "en", false), ("Accept-Language", "en;q=1.0000", "en", false),
+      ("Accept-Language", "en;q=1.001", "en", false), ("Accept-Language", "en;q=", "en;q", false),
+      ("Accept-Encoding", "gzip, br;q=0.9", "br;q=0.90,GZIP", true),
+      ("Accept-Charset", "utf-8, *;q=0.1", "*;q=0.1, UTF-8", true),
+      ("Accept", "text/html;level=1, */*;q=0.8", "*/*; q=0.8, TEXT/html ;LEVEL=1", true),
+      ("Accept", "a/b;p=X", "a/b;p=x", false), ("Accept", "a/b;p=\"x;q=1\"", "a/b;p=\"x", false),
+      ("Accept", "a/b;p=\"x\\\";q=1\"", "a/b;p=\"x\\\"\"", false), ("Accept", "a/b;;", "a/b", true),
+      ("Cookie", "b, a", "a, b", false),
+    ])
+  func preferences(name: String, first: String, second: String, match: Bool) {
+    let selecting = SelectingFields(.names([name.lowercased()]), of: HTTPFields("\(name): \(first)"))
+    #expect(selecting.match(HTTPFields("\(name): \(second)")) == match)
+  }
+
   @Test("All nominated fields have to match, and * never does")
   func several() {
     let both = SelectingFields(.names(["a", "b"]), of: HTTPFields("A: 1", "B: 2"))

@@ -1,0 +1,97 @@
+/// Fields by which a client says what it prefers: `Accept` and its kin (RFC 9110 §12.5).
+///
+/// Their members are ranges with a weight, in no order, and what they mean has many spellings. A response stored for one
+/// answers all (RFC 9111 §4.1).
+enum PreferenceField {
+  /// In lowercase. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
+  /// on that.
+  static let names: Set<String> = ["accept", "accept-language", "accept-encoding", "accept-charset"]
+
+  /// One spelling for all values that are known to mean the same: members in order of their text, ranges and the names
+  /// of parameters in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets: §8.3.2; media types:
+  /// §8.3.1), weights as short as can be, and no whitespace.
+  ///
+  /// - Parameter value: the lines combined.
+  static func normalized(_ value: String) -> String {
+    var members: [String] = []
+    value.withFieldBytes { bytes in
+      var list = ListMembers(bytes.whole)
+      while let member = list.next(in: bytes) { members.append(normalized(bytes, member)) }
+    }
+    return members.count == 1 ? members[0] : members.sorted().joined(separator: ",")
+  }
+
+  private static func normalized(_ bytes: Span<UInt8>, _ member: ByteRange) -> String {
+    var parts = SemicolonParts(member)
+    guard let range = parts.next(in: bytes) else { return "" }
+    var text = bytes.string(range).lowercased()
+    while let part = parts.next(in: bytes) {
+      guard let equals = bytes.firstIndex(of: UInt8(ascii: "="), in: part) else {
+        text += ";" + bytes.string(part)
+        continue
+      }
+      let name = bytes.string(ByteRange(start: part.start, end: equals)).lowercased()
+      let argument = ByteRange(start: equals + 1, end: part.end)
+      if name == "q", let weight = Weight(bytes, argument) {
+        if weight.thousandths != 1000 { text += ";q=\(weight.thousandths)" }
+      } else {
+        // The value's case may count (§8.3.1).
+        text += ";" + name + "=" + bytes.string(argument)
+      }
+    }
+    return text
+  }
+}
+
+/// A quality value (RFC 9110 §12.4.2).
+struct Weight: Hashable {
+  /// 0 to 1000.
+  let thousandths: Int
+
+  /// `nil` for what is none.
+  init?(_ bytes: Span<UInt8>, _ range: ByteRange) {
+    guard range.count >= 1, range.count <= 5,
+      bytes[range.start] == UInt8(ascii: "0") || bytes[range.start] == UInt8(ascii: "1"),
+      range.count == 1 || bytes[range.start + 1] == UInt8(ascii: ".")
+    else { return nil }
+    var value = Int(bytes[range.start] - UInt8(ascii: "0")) * 1000
+    var place = 100
+    for index in Swift.min(range.start + 2, range.end)..<range.end {
+      guard bytes[index].isDigit else { return nil }
+      value += Int(bytes[index] - UInt8(ascii: "0")) * place
+      place /= 10
+    }
+    guard value <= 1000 else { return nil }
+    thousandths = value
+  }
+}
+
+/// Walks the parts of a member that semicolons separate, outside quotes; empty parts are skipped.
+private struct SemicolonParts {
+  private var position: Int
+  private let end: Int
+
+  init(_ range: ByteRange) {
+    position = range.start
+    end = range.end
+  }
+
+  mutating func next(in bytes: Span<UInt8>) -> ByteRange? {
+    while position < end {
+      let start = position
+      var isQuoted = false
+      while position < end, isQuoted || bytes[position] != UInt8(ascii: ";") {
+        if bytes[position] == UInt8(ascii: "\"") {
+          isQuoted.toggle()
+        } else if isQuoted, bytes[position] == UInt8(ascii: "\\") {
+          position += 1
+        }
+        position += 1
+      }
+      let part = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
+      position += 1
+      if !part.isEmpty { return part }
+    }
+    return nil
+  }
+}
