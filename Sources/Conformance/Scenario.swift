@@ -68,6 +68,8 @@ public struct Scenario: Decodable, Sendable {
 public struct ScenarioOptions: Decodable, Sendable {
   public var usesHeuristics: Bool?
   public var servesStaleWhenDisconnected: Bool?
+  public var usesNoVarySearch: Bool?
+  public var negotiatesLanguage: Bool?
 
   public init() {}
 }

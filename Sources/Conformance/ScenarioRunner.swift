@@ -33,6 +33,8 @@ public struct ScenarioRunner: Sendable {
     var configuration = HTTPCache.Configuration(kind: kind)
     // The suite asks what a cache does that has lost its origin: one that may serve stale (RFC 9111 §4.2.4).
     configuration.rules.servesStaleWhenDisconnected = true
+    // And what one does that negotiates languages: more than §4.1 allows a cache by itself.
+    configuration.rules.negotiatesLanguage = true
     self.configuration = configuration
   }
 
@@ -130,6 +132,8 @@ public struct ScenarioRunner: Sendable {
     let options = scenario.options
     options.usesHeuristics.map { configuration.rules.usesHeuristics = $0 }
     options.servesStaleWhenDisconnected.map { configuration.rules.servesStaleWhenDisconnected = $0 }
+    options.usesNoVarySearch.map { configuration.rules.usesNoVarySearch = $0 }
+    options.negotiatesLanguage.map { configuration.rules.negotiatesLanguage = $0 }
     return configuration
   }
 

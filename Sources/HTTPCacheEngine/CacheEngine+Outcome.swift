@@ -31,6 +31,13 @@ extension CacheEngine {
     }
   }
 
+  /// The positions of the stored responses that the request could have been answered with.
+  private func matching(_ exchange: Exchange) -> [Int] {
+    VariantSelection.matching(
+      exchange.candidates, request: exchange.forwarding.original.headerFields,
+      negotiatesLanguage: configuration.negotiatesLanguage)
+  }
+
   // MARK: - 304
 
   private func afterValidation(
@@ -39,8 +46,7 @@ extension CacheEngine {
     let forwarding = exchange.forwarding
     let now = exchange.responseTime
     // §4.3.4: the initial set are the responses that the request could have been answered with.
-    let matching = VariantSelection.matching(
-      exchange.candidates, request: forwarding.original.headerFields)
+    let matching = matching(exchange)
     func identify(among initial: [Int]) -> [Int] {
       Freshening.identified(
         by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
@@ -208,8 +214,7 @@ extension CacheEngine {
       guard
         status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
       else { return [] }
-      return VariantSelection.matching(
-        exchange.candidates, request: exchange.forwarding.original.headerFields)
+      return matching(exchange)
     default: return []
     }
   }
@@ -220,8 +225,7 @@ extension CacheEngine {
   ) -> Outcome {
     var (updates, removals) = ([Outcome.Update](), [Int]())
     if head.status == .ok {
-      let matching = VariantSelection.matching(
-        exchange.candidates, request: exchange.forwarding.original.headerFields)
+      let matching = matching(exchange)
       for candidate in matching where exchange.candidates[candidate].status == .ok {
         let stored = exchange.candidates[candidate]
         if Freshening.headMatches(response, stored) {

@@ -30,7 +30,9 @@ private struct Planner {
   func plan() -> Plan {
     if let obstacle { return forward(reason: obstacle) }
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
-    let matching = VariantSelection.matching(candidates, request: request.headerFields)
+    let matching = VariantSelection.matching(
+      candidates, request: request.headerFields,
+      negotiatesLanguage: engine.configuration.negotiatesLanguage)
     guard let selected = matching.first else {
       return forward(
         reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,

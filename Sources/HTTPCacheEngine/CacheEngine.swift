@@ -40,16 +40,22 @@ public struct CacheEngine: Sendable {
     /// Whether responses may answer for other query strings where their `No-Vary-Search` says so. The field is not a
     /// standard yet.
     public var usesNoVarySearch: Bool
+    /// Whether a stored response in the language that a request prefers to all others answers it, though its
+    /// `Accept-Language` is another than that of the request it was stored for. RFC 9111 §4.1 leaves such requests to
+    /// the origin.
+    public var negotiatesLanguage: Bool
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false, usesNoVarySearch: Bool = false
+      servesStaleWhenDisconnected: Bool = false, usesNoVarySearch: Bool = false,
+      negotiatesLanguage: Bool = false
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
       self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
       self.usesNoVarySearch = usesNoVarySearch
+      self.negotiatesLanguage = negotiatesLanguage
     }
   }
 

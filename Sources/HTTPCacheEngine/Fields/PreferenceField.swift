@@ -21,6 +21,27 @@ enum PreferenceField {
     return members.count == 1 ? members[0] : members.sorted().joined(separator: ",")
   }
 
+  /// The ranges of a line, in lowercase, with their weights in thousandths; those without parameters other than that.
+  static func ranges(_ line: String) -> [(range: String, weight: Int)] {
+    line.withFieldBytes { bytes in
+      var ranges: [(String, Int)] = []
+      var list = ListMembers(bytes.whole)
+      while let member = list.next(in: bytes) {
+        var parts = SemicolonParts(member)
+        guard let range = parts.next(in: bytes) else { continue }
+        var weight: Int? = 1000
+        while let part = parts.next(in: bytes) {
+          let value = ByteRange(start: Swift.min(part.start + 2, part.end), end: part.end)
+          weight =
+            bytes.matches("q=", in: ByteRange(start: part.start, end: value.start))
+            ? Weight(bytes, value)?.thousandths : nil
+        }
+        if let weight { ranges.append((bytes.string(range).lowercased(), weight)) }
+      }
+      return ranges
+    }
+  }
+
   private static func normalized(_ bytes: Span<UInt8>, _ member: ByteRange) -> String {
     var parts = SemicolonParts(member)
     guard let range = parts.next(in: bytes) else { return "" }

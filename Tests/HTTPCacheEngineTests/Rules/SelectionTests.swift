@@ -28,6 +28,32 @@ struct SelectionTests {
     #expect(reversed.service?.candidate == candidate.map { 2 - $0 })
   }
 
+  @Test(
+    "The language that a request prefers selects a response only where the cache is set to negotiate",
+    arguments: [
+      ("Accept-Language: fr;q=0.5, de;q=1.0", 1), ("Accept-Language: DE, *;q=0.1", 1),
+      ("Accept-Language: en, de;q=0.9, fr;q=0.8", 0), ("Accept-Language: en, fr", nil),
+      ("Accept-Language: *", nil), ("Accept-Language: it", nil), ("Accept-Language: de-CH", nil),
+      ("Accept-Language: de;q=0", nil), ("Accept-Language: de;level=1", nil), ("A: x", nil),
+    ] as [(String, Int?)])
+  func languages(line: String, candidate: Int?) throws {
+    var configuration = CacheEngine.Configuration(kind: .shared)
+    configuration.negotiatesLanguage = true
+    let negotiating = CacheEngine(configuration)
+    let asked = request("Accept-Language: en, de")
+    let candidates = [
+      try stored(asked, "Vary: Accept-Language", "Content-Language: en"),
+      try stored(asked, "Vary: Accept-Language", "Content-Language: de"),
+      try stored(asked, "Vary: Accept-Language", "Content-Language: it, de"),
+      try stored(asked, "Vary: Accept-Language"),
+      try stored(
+        request("Accept-Language: en, de", "A: 1"), "Vary: Accept-Language, A", "Content-Language: it"),
+      try stored(asked, "Vary: *", "Content-Language: it"),
+    ]
+    #expect(negotiating.plan(request(line), candidates).service?.candidate == candidate)
+    #expect(engine.plan(request(line), candidates).reason == .noVariantMatches)
+  }
+
   @Test("Of several that match, the most recent by Date answers (§4)")
   func mostRecent() throws {
     let candidates = [

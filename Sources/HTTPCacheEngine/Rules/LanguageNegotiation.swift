@@ -1,0 +1,42 @@
+import HTTPTypes
+
+/// Which stored response a request prefers by its languages, where its `Accept-Language` matches none to the letter.
+///
+/// This goes beyond RFC 9111 §4.1, by which such a request is the origin's to answer, and so is an option: an origin
+/// that has a representation in the one language that a client prefers to all others answers with it, whatever else the
+/// client would take. Caches in front of sites in many languages do this, as each client has a list of its own.
+enum LanguageNegotiation {
+  /// Whether the stored response is in the language that the request prefers to all others, and its other nominated
+  /// fields match.
+  static func prefers(_ stored: StoredResponse, request: HTTPFields) -> Bool {
+    guard !stored.selecting.isUnmatchable,
+      stored.selecting.fields.contains(where: { $0.name == "accept-language" }),
+      let language = language(of: stored), preferred(by: request[values: .acceptLanguage]) == language
+    else { return false }
+    return stored.selecting.fields.allSatisfy {
+      $0.name == "accept-language" || SelectingFields.normalizedValue(of: $0.name, in: request) == $0.value
+    }
+  }
+
+  /// The one language of the content, in lowercase; `nil` where there are several, or it is not said (RFC 9110 §8.5).
+  private static func language(of stored: StoredResponse) -> String? {
+    let lines = stored.fields[values: .contentLanguage]
+    guard lines.count == 1, !lines[0].contains(",") else { return nil }
+    return lines[0].lowercased()
+  }
+
+  /// The language range with the greatest weight; `nil` if several have it, or it is `*`.
+  private static func preferred(by lines: [String]) -> String? {
+    var best: (range: String, weight: Int)?
+    for line in lines {
+      for (range, weight) in PreferenceField.ranges(line) {
+        if weight > best?.weight ?? 0 {
+          best = (range, weight)
+        } else if let other = best, other.weight == weight, other.range != range {
+          best = ("*", weight)  // Either would do: that is the origin's choice.
+        }
+      }
+    }
+    return best.flatMap { $0.range == "*" ? nil : $0.range }
+  }
+}
