@@ -11,7 +11,9 @@ extension CacheEngine {
     guard let completion = exchange.forwarding.completion else { return nil }
     switch head.status {
     case .partialContent:
-      return completed(completion, exchange, client, head, response)
+      var part = head
+      part.headerFields = PartialContent.withoutDigests(head.headerFields)
+      return completed(completion, exchange, client, part, response)
         ?? repeatedInFull(exchange, because: .completionUnusable)
     case .rangeNotSatisfiable: return repeatedInFull(exchange, because: .completionUnusable)
     case .notModified where client.ifNoneMatch == nil && client.ifModifiedSince == nil:
@@ -87,6 +89,8 @@ extension CacheEngine {
       Outcome(.network, reason: reason, storage: .refuse(obstacle))
     }
     if CacheKey(exchange.forwarding.original) == nil { return refuse(.targetNotCacheable) }
+    var head = head
+    head.headerFields = PartialContent.withoutDigests(head.headerFields)
     guard client.range != nil, let part = PartialContent.part(of: head, length: exchange.contentLength) else {
       return refuse(.partNotPlaced)
     }

@@ -30,7 +30,9 @@ private struct Planner {
     if let obstacle { return forward(reason: obstacle) }
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
     let matching = VariantSelection.matching(candidates, request: request.headerFields)
-    guard let selected = matching.first else {
+    // §4 has the most recent of those that are suitable; one of which only other parts are stored is not.
+    let suitable = matching.first { candidates[$0].parts == nil || content(of: $0) != nil }
+    guard let selected = suitable ?? matching.first else {
       return forward(
         reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
         others: Array(candidates.indices))

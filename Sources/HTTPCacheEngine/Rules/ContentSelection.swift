@@ -42,7 +42,7 @@ public enum ContentSelection: Hashable, Sendable {
     _ stored: StoredResponse, _ parts: StoredParts, _ request: RequestFields
   ) -> ContentSelection? {
     guard let range = request.range,
-      request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
+      request.ifRange.map({ parts.isCombinable && Preconditions.holds(ifRange: $0, for: stored) }) ?? true
     else { return nil }
     let ranges: [Range<Int64>]
     if let length = parts.completeLength {
@@ -92,6 +92,7 @@ extension StoredResponse {
     case .ranges(let ranges, let length):
       var response = response(age: age)
       response.status = .partialContent
+      response.headerFields = PartialContent.withoutDigests(response.headerFields)
       if ranges.count == 1, let range = ranges.first {
         response.headerFields[.contentRange] = ContentRange.bytes(range, of: length).fieldValue
         response.headerFields[.contentLength] = String(range.count)

@@ -34,6 +34,12 @@ enum PartialContent {
     fields[values: .contentEncoding].contains { $0.lowercased() != "identity" }
   }
 
+  /// Without what is of the content of this one message, and of no other part, nor of the whole (RFC 9530 §2).
+  static func withoutDigests(_ fields: HTTPFields) -> HTTPFields {
+    HTTPFields(
+      fields.filter { $0.name.canonicalName != "content-digest" && $0.name.canonicalName != "content-md5" })
+  }
+
   // MARK: - Representations
 
   /// What a response says of the representation that a stored response is of.

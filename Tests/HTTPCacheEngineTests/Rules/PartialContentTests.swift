@@ -193,6 +193,37 @@ struct PartialContentTests {
     #expect(variant.request.headerFields[.ifNoneMatch] == nil)
   }
 
+  @Test("What else is stored whole, or in the right part, answers in place of a more recent other part")
+  func suitable() throws {
+    var whole = try #require(
+      engine.stored(response(200, "Cache-Control: max-age=60", "Vary: Accept", "Date: \(date(-9))")))
+    whole.contentLength = 10
+    let part = try part("0-4/10")
+    #expect(engine.plan(request(), [part, whole], after: 1).service?.candidate == 1)
+    #expect(engine.plan(request("Range: bytes=0-1"), [part, whole], after: 1).service?.candidate == 0)
+    #expect(engine.plan(request("Range: bytes=4-5"), [part, whole], after: 1).service?.candidate == 1)
+    #expect(
+      engine.plan(request("Accept: x"), [part, whole], after: 1).forwarding?.completion?.candidate == 0)
+  }
+
+  @Test("A digest of one message's content is not that of another part, nor of the whole (RFC 9530 §2)")
+  func digests() throws {
+    let digest = "Content-Digest: sha-256=:AA==:"
+    func hasDigest(_ fields: HTTPFields?) -> Bool? {
+      fields?.contains { $0.name.canonicalName == "content-digest" }
+    }
+    let part = try part("0-4/10", digest, "Repr-Digest: sha-256=:BB==:")
+    #expect(hasDigest(part.fields) == false)
+    #expect(part.fields.contains { $0.name.canonicalName == "repr-digest" })
+    #expect(
+      hasDigest(
+        storing(try outcome("5-9/10", "ETag: \"a\"", digest, meeting: [part], asked: request()))?.fields)
+        == false)
+    let whole = try #require(engine.stored(response(200, "ETag: \"a\"", digest)))
+    #expect(hasDigest(whole.response(.whole, age: nil, boundary: "b").headerFields) == true)
+    #expect(hasDigest(whole.response(.ranges([0..<1], of: 9), age: nil, boundary: "b").headerFields) == false)
+  }
+
   // MARK: - Completing
 
   @Test(
@@ -235,6 +266,8 @@ struct PartialContentTests {
         .response(response(304, "Last-Modified: \(date(0))", "Date: \(date(100))")), requestTime: later,
         responseTime: later)?.updates.first?.response)
     #expect(updated.strongValidator != nil)
+    #expect(
+      engine.plan(request("Range: bytes=0-1", "If-Range: \(date(0))"), [updated], after: 101).service == nil)
     #expect(
       engine.plan(for: request(), policy: .useProtocolCachePolicy, candidates: [updated], now: later)
         .forwarding?.completion == nil)
