@@ -180,27 +180,46 @@ extension HTTPCache {
 
   /// Makes the entry visible if the content is whole, or just the part that it was to be.
   private func conclude(_ arrival: inout Arrival) async {
-    guard case .store(_, let reason) = arrival.outcome.storage else { return }
+    guard case .store(let stored, let reason) = arrival.outcome.storage else { return }
     if let expected = arrival.expected, expected != arrival.received {
       arrival.writer?.cancel()
     } else if !arrival.hasAfter {
       await copy(arrival.after, &arrival)
     }
     guard let writer = arrival.writer else { return }
-    finish(writer.commit(), reason, arrival)
+    if stored.parts != nil, isOvertaken(stored, arrival) {
+      writer.cancel()
+      note(.notStored, arrival.request, .partNotCombined)
+    } else {
+      finish(writer.commit(), reason, arrival)
+    }
     land(arrival.flight, arrival.pending.lookup.key, .stored)
   }
 
   /// Makes visible what came of a transfer that broke off, where that is of use.
   private func keepBeginning(_ arrival: inout Arrival, _ error: any Error) async {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
-    guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)) else {
+    guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)),
+      stored.parts == nil || !isOvertaken(stored, arrival)
+    else {
       arrival.writer?.cancel()
       return note(.notStored, arrival.request, .incompleteContent)
     }
     await copy(arrival.after, &arrival)
     guard let writer = arrival.writer else { return }
-    finish(writer.commit(metadata: stored.encoded()), .storedAsPart, arrival)
+    let reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
+    finish(writer.commit(metadata: stored.encoded()), reason, arrival)
+  }
+
+  /// Whether another response was stored in the place of this one since the plan was made: it may be whole, and is not
+  /// given up for a part.
+  private func isOvertaken(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
+    let lookup = arrival.pending.lookup
+    guard let key = lookup.key else { return false }
+    let variant = store.fingerprint(of: stored.selecting.variantKey)
+    return store.lookup(StoreKey(key.bytes)).contains { entry in
+      entry.variant == variant && !lookup.candidates.entries.contains { $0.id == entry.id }
+    }
   }
 
   private func finish(_ insert: InsertOutcome, _ reason: Reason, _ arrival: Arrival) {

@@ -55,7 +55,7 @@ struct PartialContentTests {
       #expect(inner.response.head.status == .partialContent)
       #expect(inner.response.head.headerFields[.contentRange] == "bytes 4-5/10")
       #expect(origin.requests.count == 1)
-      // Two runs are missing: fetched in full... but for what a range brings first.
+      // Two runs are missing: one of them is brought by a range that somebody asks for.
       #expect(try await cache.get(origin, [.range: "bytes=0-3"]).text == "0123")
       let whole = try await cache.get(origin)
       #expect(whole.text == "0123456789")
@@ -253,6 +253,22 @@ struct PartialContentTests {
     #expect(origin.requests.map { $0.headerFields[.range] } == [nil, "bytes=3-"])
   }
 
+  @Test("The beginning of what comes joins what is stored behind it, if that makes the whole")
+  func joins() async throws {
+    let setting = try Setting()
+    let pages = RangeOrigin("0123456789")
+    let origin = pages.origin
+    _ = try await setting.get(from: origin, fields: [.range: "bytes=3-9"])
+    pages.breakOff(after: [4])
+    await #expect(throws: Unreachable.self) {
+      _ = try await setting.get(from: origin, policy: .reloadIgnoringLocalCacheData)
+    }
+    #expect(setting.log.reasons(.stored) == [.storedAsPart, .storedCombined])
+    let whole = try await setting.get(from: origin)
+    #expect(whole.text == "0123456789")
+    #expect(whole.source == .hit)
+  }
+
   @Test("What was removed meanwhile is not stored as a part either")
   func removed() async throws {
     let setting = try Setting()
@@ -286,6 +302,30 @@ struct PartialContentTests {
       for try await text in group { #expect(text == "0123456789") }
     }
     #expect(origin.requests.count == 2)
+  }
+
+  @Test("A part that comes late does not replace what was stored whole meanwhile", arguments: [true, false])
+  func overtaken(breaksOff: Bool) async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { request, _ in
+      guard request.headerFields[.range] != nil else {
+        return .ok("0123456789", [.cacheControl: "max-age=60", .eTag: "\"1\""])
+      }
+      await gate.wait()
+      var part = RangeOrigin.part("01234", "bytes 0-4/10", "\"1\"")
+      part.body = RangeOrigin.streamed(breaksOff ? "0123" : "01234", breaksOff: breaksOff)
+      return part
+    }
+    async let part = try? setting.get(from: origin, fields: [.range: "bytes=0-4"])
+    await gate.arrived(1)
+    _ = try await setting.get(from: origin)
+    gate.open()
+    #expect(await part?.text == (breaksOff ? nil : "01234"))
+    #expect(setting.log.reasons(.notStored) == [breaksOff ? .incompleteContent : .partNotCombined])
+    let whole = try await setting.get(from: origin)
+    #expect(whole.source == .hit)
+    #expect(whole.text == "0123456789")
   }
 
   @Test("A large content is resumed and streamed from the disk, in pieces")

@@ -13,9 +13,8 @@ enum Storability {
   /// Status codes whose caching this cache implements, for `must-understand` (§5.2.2.3).
   static func isUnderstood(_ status: Int) -> Bool {
     switch status {
-    case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414, 500, 501, 502,
-      503,
-      504:
+    case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414,
+      500, 501, 502, 503, 504:
       true
     default: false
     }
