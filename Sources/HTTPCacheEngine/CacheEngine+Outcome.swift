@@ -26,6 +26,10 @@ extension CacheEngine {
       {
         return stale
       }
+      if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+      if head.status == .partialContent, request.method.isRetrieval {
+        return afterPart(exchange, fields, head, response)
+      }
       if request.method == .head { return afterHead(exchange, fields, head, response) }
       return afterFullResponse(exchange, fields, head, response)
     }
@@ -55,17 +59,20 @@ extension CacheEngine {
     let identified = identify(among: matching)
     // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
     let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
-    guard let chosen = identified.first ?? identify(among: nominated).first else {
-      return afterUnusable304(exchange, client, response)
+    // One of which only parts are stored may be named, and not be able to answer.
+    let answers = (identified + identify(among: nominated)).lazy.compactMap { chosen in
+      storedAnswer(
+        chosen, updated(chosen, by: head, exchange), age: response.age.map(\.seconds), client: client,
+        now: now
+      )
     }
+    guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
 
     let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
-    let answer = storedAnswer(
-      chosen, updated(chosen, by: head, exchange), age: response.age.map(\.seconds), client: client, now: now)
     return Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
   }
 
-  private func updated(_ candidate: Int, by head: HTTPResponse, _ exchange: Exchange) -> StoredResponse {
+  func updated(_ candidate: Int, by head: HTTPResponse, _ exchange: Exchange) -> StoredResponse {
     Freshening.updated(
       exchange.candidates[candidate], with: head, request: exchange.forwarding.original.headerFields,
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
@@ -75,7 +82,7 @@ extension CacheEngine {
   ///
   /// What may not be stored when it arrives whole may not be stored by way of an update either: a 304 response with
   /// `no-store`, or with `private` in a shared cache, ends the storing (§3).
-  private func changes(
+  func changes(
     to identified: [Int], by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields,
     reason: Reason
   ) -> (updates: [Outcome.Update], removals: [Int]) {
@@ -102,24 +109,18 @@ extension CacheEngine {
     if let condition = client.ifNoneMatch, let tag = response.entityTag, condition.matches(tag) {
       return Outcome(.network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood))
     }
-    // Our conditions go, the client's come back; what the policy had added stays.
-    var again = exchange.forwarding
-    for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
-      again.request.headerFields[fields: name] = again.original.headerFields[fields: name]
-    }
-    again.nominated = []
-    again.selected = nil
-    again.reason = .validationUnusable
-    return Outcome(.forwardAgain(again), reason: .validationUnusable)
+    return repeatedInFull(exchange, because: .validationUnusable)
   }
 
+  /// `nil` where only parts of the content are stored, and they do not answer the request.
   private func storedAnswer(
     _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
-  ) -> Outcome.StoredAnswer {
+  ) -> Outcome.StoredAnswer? {
+    guard let content = ContentSelection(stored, for: client) else { return nil }
     let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
       candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
-      content: ContentSelection(stored, for: client))
+      content: content)
   }
 
   // MARK: - Failure
@@ -135,10 +136,10 @@ extension CacheEngine {
     guard
       let reason = StaleUse.permissionAfterFailure(
         for: stored.facts, request: client.cacheControl, isDisconnected: isDisconnected, now: now,
-        configuration: configuration)
+        configuration: configuration),
+      var answer = storedAnswer(
+        selected, stored, age: stored.facts.currentAge(at: now) / 1000, client: client, now: now)
     else { return nil }
-    var answer = storedAnswer(
-      selected, stored, age: stored.facts.currentAge(at: now) / 1000, client: client, now: now)
     answer.isStale = stored.facts.staleness(at: now) != nil
     return Outcome(.stored(answer), reason: reason)
   }
@@ -167,7 +168,7 @@ extension CacheEngine {
     }
   }
 
-  private func stored(
+  func stored(
     from head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange
   ) -> StoredResponse {
     Freshening.make(
@@ -199,7 +200,9 @@ extension CacheEngine {
       case .heuristic: .storedWithHeuristic
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
       }
-    return Outcome(.network, reason: reason, storage: .store(stored, storedReason))
+    return Outcome(
+      .network, reason: reason, storage: .store(stored, storedReason),
+      assembly: assemblyIfBroken(stored, exchange))
   }
 
   /// The stored responses that are known to be out of date, though what replaces them may not be stored.

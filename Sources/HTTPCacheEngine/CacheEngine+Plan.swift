@@ -33,7 +33,9 @@ private struct Planner {
     let matching = VariantSelection.matching(
       candidates, request: request.headerFields,
       negotiatesLanguage: engine.configuration.negotiatesLanguage)
-    guard let selected = matching.first else {
+    // §4 has the most recent of those that are suitable; one of which only other parts are stored is not.
+    let suitable = matching.first { candidates[$0].parts == nil || content(of: $0) != nil }
+    guard let selected = suitable ?? matching.first else {
       return forward(
         reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
         others: Array(candidates.indices))
@@ -88,7 +90,8 @@ private struct Planner {
     return nil
   }
 
-  private func content(of selected: Int) -> ContentSelection {
+  /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
+  private func content(of selected: Int) -> ContentSelection? {
     ContentSelection(candidates[selected], for: fields)
   }
 
@@ -97,12 +100,16 @@ private struct Planner {
   }
 
   private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {
+    // §3.3: an incomplete response answers nothing but requests of ranges wholly within it.
+    guard let content = content(of: selected) else {
+      return forward(reason: .contentIncomplete, selected: selected)
+    }
     let facts = candidates[selected].facts
     return .serve(
       Service(
         candidate: selected, age: facts.currentAge(at: now) / 1000,
         remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
-        content: content(of: selected),
+        content: content,
         revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
         reason: reason))
   }
@@ -115,10 +122,22 @@ private struct Planner {
 
   private func forwarding(reason: Reason, selected: Int?, others: [Int]) -> Forwarding {
     var (outgoing, nominated) = (request, [Int]())
+    var completion: Completion?
     // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
     if request.method.isRetrieval {
-      (outgoing, nominated) = Validation.request(
-        from: request, client: fields, selected: selected, others: others, candidates: candidates)
+      // §4.3.2: a response of which only parts are stored is named where these parts satisfy the request. Else a 304
+      // would leave us with nothing to answer with; but the same question can be asked of the rest.
+      if let selected, content(of: selected) == nil {
+        if let completing = PartialContent.completion(
+          of: selected, candidates[selected], for: request, client: fields)
+        {
+          (outgoing, completion) = (completing.request, completing.completion)
+        }
+      } else {
+        (outgoing, nominated) = Validation.request(
+          from: request, client: fields, selected: selected,
+          others: others.filter { content(of: $0) != nil }, candidates: candidates)
+      }
     }
     switch policy {
     case .reloadIgnoringLocalAndRemoteCacheData:
@@ -130,8 +149,8 @@ private struct Planner {
     default: break
     }
     return Forwarding(
-      request: outgoing, selected: selected, nominated: nominated, original: request, policy: policy,
-      reason: reason)
+      request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
+      policy: policy, reason: reason)
   }
 
   private func add(_ directive: String, to request: inout HTTPRequest) {

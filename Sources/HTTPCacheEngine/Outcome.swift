@@ -13,18 +13,21 @@ public struct Exchange: Hashable, Sendable {
   /// The stored responses that the plan was made from, in the same order.
   public var candidates: [StoredResponse]
   public var result: Result
+  /// How long the content of the response is, where the transport knows it.
+  public var contentLength: Int64?
   /// When the request was sent.
   public var requestTime: Timestamp
   /// When the head of the response arrived, or the failure.
   public var responseTime: Timestamp
 
   public init(
-    forwarding: Forwarding, candidates: [StoredResponse], result: Result, requestTime: Timestamp,
-    responseTime: Timestamp
+    forwarding: Forwarding, candidates: [StoredResponse], result: Result, contentLength: Int64? = nil,
+    requestTime: Timestamp, responseTime: Timestamp
   ) {
     self.forwarding = forwarding
     self.candidates = candidates
     self.result = result
+    self.contentLength = contentLength
     self.requestTime = requestTime
     self.responseTime = responseTime
   }
@@ -38,6 +41,8 @@ public struct Outcome: Hashable, Sendable {
     case network
     /// A stored response, as updated.
     case stored(StoredAnswer)
+    /// A stored response, completed: its content goes around the network's, as ``Outcome/assembly`` says.
+    case completed(StoredAnswer)
     /// Nothing yet: this request is to be sent, and its outcome asked for.
     case forwardAgain(Forwarding)
     /// The transport's error: nothing stored may be used instead.
@@ -84,6 +89,8 @@ public struct Outcome: Hashable, Sendable {
 
   public var answer: Answer
   public var storage: Storage
+  /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
+  public var assembly: ContentAssembly?
   public var updates: [Update]
   /// Positions of stored responses that the origin's answer has replaced with one that may not be stored.
   public var removals: [Int]
@@ -93,12 +100,14 @@ public struct Outcome: Hashable, Sendable {
   public var reason: Reason
 
   init(
-    _ answer: Answer, reason: Reason, storage: Storage = .none, updates: [Update] = [],
+    _ answer: Answer, reason: Reason, storage: Storage = .none, assembly: ContentAssembly? = nil,
+    updates: [Update] = [],
     removals: [Int] = [], invalidations: [TargetURI] = []
   ) {
     self.answer = answer
     self.reason = reason
     self.storage = storage
+    self.assembly = assembly
     self.updates = updates
     self.removals = removals
     self.invalidations = invalidations

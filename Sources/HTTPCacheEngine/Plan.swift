@@ -43,6 +43,8 @@ public struct Forwarding: Hashable, Sendable {
   public var selected: Int?
   /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
   public var nominated: [Int]
+  /// What the request asks for to complete a stored response; `nil` if it asks for all that the client did.
+  public var completion: Completion?
   /// The request as the client sent it.
   public var original: HTTPRequest
   public var policy: RequestCachePolicy
@@ -50,6 +52,16 @@ public struct Forwarding: Hashable, Sendable {
 
   /// Whether the request validates something stored.
   public var isValidation: Bool { !nominated.isEmpty }
+}
+
+/// The one run of bytes that a stored response lacks (RFC 9111 §3.3).
+public struct Completion: Hashable, Sendable {
+  /// The position of the stored response among the candidates.
+  public var candidate: Int
+  /// The first byte that is missing.
+  public var first: Int64
+  /// The position behind the last; `nil` where the length of the representation is not known.
+  public var end: Int64?
 }
 
 /// A request that is not answered.

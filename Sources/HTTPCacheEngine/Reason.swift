@@ -32,6 +32,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case policyIgnoresStored
   case policyRevalidates
   case validationUnusable
+  case contentIncomplete
+  case completionUnusable
 
   // Not answered at all.
   case onlyIfCached
@@ -41,11 +43,14 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   // Answered by the origin.
   case fromOrigin
   case replacedByOrigin
+  case completedByOrigin
 
   // Stored.
   case storedWithLifetime
   case storedWithHeuristic
   case storedWithoutLifetime
+  case storedAsPart
+  case storedCombined
 
   // Not stored.
   case responseNoStore
@@ -57,6 +62,9 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case statusNotUnderstood
   case notDeclaredCacheable
   case incompleteContent
+  case partNotPlaced
+  case partNotCombined
+  case partAlreadyStored
   case tooLarge
   case removedMeanwhile
   case storeFailed
@@ -64,6 +72,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   // What became of stored responses.
   case freshened
   case freshenedByHead
+  case freshenedByPart
   case outdatedByHead
   case invalidatedByUnsafeMethod
 
@@ -136,6 +145,14 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
         "The 304 response identifies no stored response, so the request is repeated in full."
       )
 
+    case .contentIncomplete:
+      ("RFC 9111 §3.3", "Only a part of the content is stored, and the request asks for more than that.")
+    case .completionUnusable:
+      (
+        "RFC 9111 §3.4",
+        "The answer does not complete the stored content, so the request is repeated in full."
+      )
+
     case .onlyIfCached:
       ("RFC 9111 §5.2.1.7", "The request carries only-if-cached, and nothing stored can answer it.")
     case .policyForbidsNetwork:
@@ -149,12 +166,18 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
         "RFC 9111 §4.3.3",
         "The origin answered the validation with a full response, which replaces the stored one."
       )
+    case .completedByOrigin:
+      ("RFC 9111 §3.4", "The origin sent what was missing of the stored content.")
 
     case .storedWithLifetime: ("RFC 9111 §3", "Stored, with a freshness lifetime that the origin gave.")
     case .storedWithHeuristic:
       ("RFC 9111 §4.2.2", "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
     case .storedWithoutLifetime:
       ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: it is validated before it is used.")
+    case .storedAsPart:
+      ("RFC 9111 §3.3", "Stored as a part of the content, for requests of ranges within it.")
+    case .storedCombined:
+      ("RFC 9111 §3.4", "Stored together with other parts of the same representation.")
 
     case .responseNoStore: ("RFC 9111 §5.2.2.5", "The response carries no-store.")
     case .requestNoStore: ("RFC 9111 §5.2.1.5", "The request carries no-store.")
@@ -175,6 +198,15 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
         "The status code is not cacheable by default, and no field of the response makes it so."
       )
     case .incompleteContent: ("RFC 9111 §3.3", "The content did not arrive whole.")
+    case .partNotPlaced:
+      (
+        "RFC 9110 §14.4",
+        "The response is partial, and does not say plainly which bytes of the content it carries."
+      )
+    case .partNotCombined:
+      ("RFC 9111 §3.4", "The response is partial, and more is stored that it cannot be combined with.")
+    case .partAlreadyStored:
+      ("RFC 9111 §3.4", "The response is partial, and its bytes are stored already.")
     case .tooLarge: ("Store", "The response is larger than the store accepts.")
     case .removedMeanwhile:
       ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")
@@ -182,6 +214,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
 
     case .freshened: ("RFC 9111 §4.3.4", "The stored response was updated from the origin's 304 response.")
     case .freshenedByHead: ("RFC 9111 §4.3.5", "The stored response was updated from a HEAD response.")
+    case .freshenedByPart:
+      ("RFC 9111 §3.4", "The stored response was updated from another part of the same representation.")
     case .outdatedByHead:
       ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is out of date.")
     case .invalidatedByUnsafeMethod:

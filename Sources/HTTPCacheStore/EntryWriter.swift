@@ -68,10 +68,18 @@ public final class EntryWriter: Sendable {
 
   /// Makes the entry visible, whole. A second call answers as the first.
   @discardableResult
-  public func commit() -> InsertOutcome {
+  public func commit() -> InsertOutcome { commit(metadata: nil) }
+
+  /// Makes the entry visible with the body as it is, even if more was announced.
+  ///
+  /// - Parameter metadata: in place of the bytes that the writer was made with; `nil` for those, and then the body must
+  ///   have the length that was announced.
+  @discardableResult
+  public func commit(metadata: [UInt8]?) -> InsertOutcome {
     state.withLock { state in
       if let outcome = state.outcome { return outcome }
-      if let expectedLength, expectedLength != state.count {
+      if let metadata { state.entry.metadata = metadata }
+      if metadata == nil, let expectedLength, expectedLength != state.count {
         refuse(.lengthMismatch, &state)
       } else if let reason = objection(to: state) {
         refuse(reason, &state)

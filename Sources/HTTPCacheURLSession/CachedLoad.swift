@@ -92,7 +92,9 @@ struct CachedLoad: Sendable {
     if let cookies = request.url.flatMap(binding.storedCookies) { head.headerFields[.cookie] = cookies }
     if head.headerFields[.acceptEncoding] == nil {
       // Foundation would add one that nobody sees, and `Vary: Accept-Encoding` could not be told apart.
-      head.headerFields[.acceptEncoding] = OriginSession.acceptEncoding
+      // A range is of encoded bytes where there is a coding, and cannot be decoded by itself.
+      head.headerFields[.acceptEncoding] =
+        head.headerFields[.range] == nil ? OriginSession.acceptEncoding : "identity"
     }
     return head
   }

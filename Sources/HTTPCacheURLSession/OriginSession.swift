@@ -188,12 +188,13 @@ private final class Transfer: Sendable {
 
 /// Foundation hands out content decoded, but leaves the fields that describe it encoded.
 enum ContentDecoding {
-  /// Removes what no longer holds once the content coding is undone: the coding, and the length and digest of the
-  /// encoded bytes.
+  /// Removes what no longer holds once the content coding is undone: the coding, and the length, positions and digest
+  /// of the encoded bytes. A part whose place is not told is not stored.
   static func normalize(_ head: inout HTTPResponse) {
     guard let coding = head.headerFields[.contentEncoding]?.lowercased(), coding != "identity" else { return }
     head.headerFields[.contentEncoding] = nil
     head.headerFields[.contentLength] = nil
+    head.headerFields[.contentRange] = nil
     for name in digests { head.headerFields[name] = nil }
   }
 

@@ -11,7 +11,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     case forwarded
     /// A request was answered without either.
     case refused
-    /// A response was stored, whole.
+    /// A response was stored; ``Reason/storedAsPart`` says that it is not whole.
     case stored
     /// A response was not stored.
     case notStored

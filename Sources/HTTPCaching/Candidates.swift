@@ -13,6 +13,8 @@ struct Candidates: Sendable {
     for entry in stored {
       guard var response = StoredResponse(decoding: entry.metadata) else { continue }
       response.contentLength = Int64(entry.bodyCount)
+      // Which bytes are where is told by the head: one that is not of this content says nothing.
+      if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
       guard isWanted(response) else { continue }
       entries.append(entry)
       responses.append(response)

@@ -22,7 +22,8 @@ extension HTTPCache {
       }
       return
     }
-    let outcome = outcome(of: .response(response.head), pending, requestTime: requestTime)
+    let outcome = outcome(
+      of: .response(response.head), pending, length: response.body.length, requestTime: requestTime)
     let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: tokens.key)
     apply(outcome, pending)
     // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
@@ -36,7 +37,7 @@ extension HTTPCache {
       land(flight, key, .stored)
       flight.deliver(
         .success(respond(with: answer, outcome, pending, forwardStatus: response.head.status.code)))
-    case .network, .failure:
+    case .network, .completed, .failure:
       await passOn(response, outcome, pending, flight, tokens: tokens)
     }
   }
@@ -47,12 +48,12 @@ extension HTTPCache {
   }
 
   func outcome(
-    of result: Exchange.Result, _ pending: PendingExchange, requestTime: Timestamp
+    of result: Exchange.Result, _ pending: PendingExchange, length: Int? = nil, requestTime: Timestamp
   ) -> Outcome {
     engine.outcome(
       of: Exchange(
         forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
-        requestTime: requestTime, responseTime: clock.now))
+        contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now))
   }
 
   /// A stored response as the answer to a request that went to the origin.
@@ -96,147 +97,9 @@ extension HTTPCache {
     }
   }
 
-  private func land(_ flight: Flight, _ key: CacheKey?, _ landing: Flight.Landing) {
+  func land(_ flight: Flight, _ key: CacheKey?, _ landing: Flight.Landing) {
     if let key { flights.close(flight, for: key) }
     flight.land(landing)
-  }
-
-  // MARK: - Content
-
-  /// Gives the origin's response to the leader, and to the store if it may be kept.
-  private func passOn(
-    _ response: TransportResponse, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight,
-    tokens: RemovalTokens
-  ) async {
-    let request = pending.forwarding.original
-    var (outcome, writer) = (outcome, EntryWriter?.none)
-    if case .store(let stored, _) = outcome.storage,
-      let place = place(for: stored, pending.lookup, tokens: tokens)
-    {
-      writer = store.makeWriter(
-        key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-        metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-        expectedLength: response.body.length, tiers: .all, unlessRemovedSince: place.token)
-    } else {
-      if case .store = outcome.storage {
-        outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
-      }
-      if let reason = outcome.storage.reason { note(.notStored, request, reason) }
-      land(flight, pending.lookup.key, .notShared)
-    }
-    func answer(_ body: MessageBody) -> CachedResponse {
-      CachedResponse(
-        head: response.head, body: body, source: .network, reason: outcome.reason,
-        storage: outcome.storage.reason,
-        cacheStatus: CacheStatus(
-          cache: configuration.name, forward: pending.forwarding.reason.forward,
-          forwardStatus: response.head.status.code, isStored: writer != nil,
-          detail: outcome.storage.reason ?? outcome.reason))
-    }
-    if let bytes = response.body.bytes {
-      // All there already: stored before the leader sees it, so that its next request finds it.
-      writer?.append(bytes)
-      conclude(writer, received: bytes.count, outcome, pending, flight)
-      flight.deliver(.success(answer(MessageBody(bytes))))
-      return
-    }
-    if case .store(let stored, _) = outcome.storage, !stored.isReusable(at: clock.now) {
-      // Those who wait would have to ask the origin all the same, and the end may never come: a stream of events.
-      land(flight, pending.lookup.key, .notShared)
-    }
-    guard let channel = flight.openChannel() else {
-      await drain(response.body, into: writer, outcome, pending, flight)
-      return
-    }
-    flight.deliver(.success(answer(MessageBody(.stream(BodyReader(channel)), length: response.body.length))))
-    await pump(response.body, to: channel, and: writer, outcome, pending, flight)
-  }
-
-  /// Streams the content to the leader and into the store; goes on for the store when the leader has gone but
-  /// followers wait, until the task is cancelled because nobody does.
-  private func pump(
-    _ body: MessageBody, to channel: BodyChannel, and writer: EntryWriter?, _ outcome: Outcome,
-    _ pending: PendingExchange, _ flight: Flight
-  ) async {
-    var writer = writer
-    var received = 0
-    do {
-      for try await chunk in body {
-        received += chunk.count
-        if let refused = writer, !refused.append(chunk) {
-          writer = nil
-          giveUp(refused, pending, flight)
-          // For the leader alone now, and at its pace.
-          channel.waitAgain()
-        }
-        let isRead = await channel.send(chunk)
-        if !isRead, writer == nil || Task.isCancelled { throw CancellationError() }
-      }
-      try Task.checkCancellation()
-    } catch {
-      writer?.cancel()
-      if writer != nil {
-        note(.notStored, pending.forwarding.original, .incompleteContent)
-        land(flight, pending.lookup.key, .failed(error))
-      }
-      channel.finish(.failure(error))
-      return
-    }
-    // Committed before the leader sees the end, so that its next request finds what it has just read.
-    conclude(writer, received: received, outcome, pending, flight)
-    channel.finish(.success(()))
-  }
-
-  /// Streams the content into the store only, or just past where there is nothing to store.
-  private func drain(
-    _ body: MessageBody, into writer: EntryWriter?, _ outcome: Outcome, _ pending: PendingExchange,
-    _ flight: Flight
-  ) async {
-    guard let writer else { return }
-    var received = 0
-    do {
-      for try await chunk in body {
-        received += chunk.count
-        if !writer.append(chunk) { return giveUp(writer, pending, flight) }
-        try Task.checkCancellation()
-      }
-      // A stream that is cancelled may just end.
-      try Task.checkCancellation()
-    } catch {
-      writer.cancel()
-      note(.notStored, pending.forwarding.original, .incompleteContent)
-      land(flight, pending.lookup.key, .failed(error))
-      return
-    }
-    conclude(writer, received: received, outcome, pending, flight)
-  }
-
-  /// Says that the store does not take any more of the content: there is nothing to wait for.
-  private func giveUp(_ writer: EntryWriter, _ pending: PendingExchange, _ flight: Flight) {
-    if case .refused(let refusal) = writer.commit() {
-      note(.notStored, pending.forwarding.original, Reason(refusal))
-    }
-    land(flight, pending.lookup.key, .notShared)
-  }
-
-  /// Makes the entry visible if the content is whole.
-  private func conclude(
-    _ writer: EntryWriter?, received: Int, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight
-  ) {
-    guard let writer, case .store(let stored, let reason) = outcome.storage else { return }
-    let request = pending.forwarding.original
-    // Content-Length of a response with content says how much there must be (RFC 9112 §8).
-    let expected = stored.fields[.contentLength].flatMap { Int($0) }
-    if let expected, expected != received {
-      writer.cancel()
-      note(.notStored, request, .incompleteContent)
-    } else {
-      switch writer.commit() {
-      case .stored: note(.stored, request, reason)
-      case .refused(let refusal): note(.notStored, request, Reason(refusal))
-      }
-    }
-    land(flight, pending.lookup.key, .stored)
   }
 }
 

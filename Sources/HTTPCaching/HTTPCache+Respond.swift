@@ -166,13 +166,15 @@ extension Forwarding {
   /// Whether a response to the same request that is under way already may serve this one too.
   ///
   /// Not if this request wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use
-  /// needs a validation of its own. The answer to a range is not stored, so that nobody could share it.
+  /// needs a validation of its own. The answer to a range serves those only who want no more than that range.
   var isCollapsible: Bool {
     guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
       policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
     else { return false }
     switch reason {
-    case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture: return true
+    case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
+      .contentIncomplete:
+      return true
     default: return false
     }
   }

@@ -17,7 +17,8 @@ import SystemPackage
 /// - Concurrent requests for the same thing make one request to the origin. It runs in a task of its own: cancelling
 ///   one of those who wait never cancels another's.
 /// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to
-///   others when it is whole; a transfer that fails or is cancelled leaves nothing behind.
+///   others when it is whole. What came of a transfer that fails or is cancelled is kept where the origin named a
+///   strong validator and a length: it answers ranges, and the next request asks for the rest only.
 /// - What is invalidated while a response is on its way stays invalid: that response is not stored.
 ///
 /// All members may be used from any thread or task.

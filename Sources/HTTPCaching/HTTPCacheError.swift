@@ -6,6 +6,8 @@ public enum HTTPCacheError: Error, Hashable, Sendable {
   case notCached(Reason)
   /// The content is larger than the caller said it would take.
   case contentTooLarge(limit: Int)
+  /// The origin sent more or less than the part of the content that it had announced.
+  case incompleteContent
   /// The body of a response was read a second time; it arrives from the network only once.
   case bodyAlreadyRead
 }
@@ -16,6 +18,8 @@ extension HTTPCacheError: CustomStringConvertible {
     case .notCached(let reason):
       "not answered from the cache: \(reason) Use another cache policy to let the request reach the network."
     case .contentTooLarge(let limit): "the content has more than the \(limit) bytes that were asked for"
+    case .incompleteContent:
+      "the origin sent more or less of the content than it had announced; the request may be repeated"
     case .bodyAlreadyRead:
       "the body was read before; keep its bytes if they are needed twice"
     }

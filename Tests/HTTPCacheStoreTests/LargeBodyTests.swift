@@ -41,6 +41,27 @@ struct LargeBodyTests {
     }
   }
 
+  @Test("that breaks off is kept as it is, under the head that tells so", arguments: [5_000, 400_000])
+  func brokenOff(count: Int) throws {
+    let store = try CacheStore(scratch.configuration(memory: 4 << 20))
+    let body = pattern(1, size)
+    func write() -> EntryWriter {
+      let writer = store.makeWriter(
+        key: key(1), variant: one, metadata: Array("whole".utf8), storedAt: 0, expectedLength: size)
+      writer.append(body[..<count])
+      return writer
+    }
+    #expect(write().commit() == .refused(.lengthMismatch))
+    #expect(store.lookup(key(1)).isEmpty)
+    let writer = write()
+    #expect(writer.commit(metadata: Array("part".utf8)).id != nil)
+    #expect(writer.commit() == writer.commit(metadata: []), "only the first counts")
+    store.close()
+    let found = try #require(CacheStore(scratch.configuration()).lookup(key(1)).first)
+    #expect(Array(found.metadata) == Array("part".utf8))
+    #expect(try found.body.readAll() == body[..<count])
+  }
+
   @Test("inserted whole is kept on disk and, if it fits, in memory")
   func inserted() throws {
     let store = try CacheStore(scratch.configuration(memory: 4 << 20))

@@ -56,6 +56,24 @@ struct FoundationTrapTests {
     }
   }
 
+  @Test("Nothing is stored in part of what Foundation decodes: its positions are others")
+  func decodedPart() async throws {
+    try await Setting.with { request in
+      let fields: HTTPFields = [
+        .cacheControl: "max-age=60", .eTag: "\"z\"", .contentEncoding: "gzip",
+        .contentRange: "bytes 0-\(Self.gzipped.count - 1)/\(Self.gzipped.count)",
+      ]
+      return .init(
+        status: request.fields[.range] == nil ? 200 : 206, fields: fields, bytes: Array(Self.gzipped))
+    } test: { setting async throws in
+      let request = try setting.request(fields: ["Range": "bytes=0-\(Self.gzipped.count - 1)"])
+      let answer = try await setting.load(request)
+      #expect(answer.reason == .partNotPlaced)
+      #expect(setting.origin.requests.map { $0.fields[.acceptEncoding] } == ["identity"])
+      #expect(setting.cache.store.usage.memoryEntries == 0)
+    }
+  }
+
   @Test("A 304 to gzipped content leaves the stored content decoded")
   func decodedContentValidated() async throws {
     try await Setting.with { request in

@@ -302,4 +302,30 @@ struct SessionTests {
       plain.finishTasksAndInvalidate()
     }
   }
+
+  @Test("A transfer that breaks off is resumed, and ranges are answered from what came of it")
+  func resumes() async throws {
+    let content = String(repeating: "0123456789", count: 20_000)
+    try await Setting.with { request in
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+      guard let range = request.fields[.range], let first = Int(range.dropFirst(6).dropLast()) else {
+        return .init(fields: fields, body: content, ending: .cut(afterBytes: 150_000))
+      }
+      fields[.contentRange] = "bytes \(first)-\(content.utf8.count - 1)/\(content.utf8.count)"
+      return .init(status: 206, fields: fields, body: String(content.dropFirst(first)))
+    } test: { setting async throws in
+      await #expect(throws: URLError.self) { _ = try await setting.load() }
+      let range = try await setting.load(setting.request(fields: ["Range": "bytes=5-9"]))
+      #expect(range.text == "56789")
+      #expect(range.source == .hit)
+      #expect(range.response.statusCode == 206)
+      let whole = try await setting.load()
+      #expect(whole.text == content)
+      #expect(whole.response.statusCode == 200)
+      #expect(whole.response.cacheStory?.originStatus == 206)
+      #expect(try await setting.load().source == .hit)
+      #expect(setting.origin.requests.count == 2)
+      #expect(setting.origin.requests.last?.fields[.ifRange] == "\"1\"")
+    }
+  }
 }

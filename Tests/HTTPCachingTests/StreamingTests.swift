@@ -27,7 +27,7 @@ struct StreamingTests {
     #expect(setting.cache.storedResponse(for: .get())?.body.bytes == [1, 2, 3])
   }
 
-  @Test("A transfer that breaks off reports it and leaves nothing behind")
+  @Test("A transfer that breaks off reports it, and leaves nothing where it could not be resumed")
   func breaksOff() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -52,7 +52,7 @@ struct StreamingTests {
     #expect(setting.log.reasons(.notStored) == [.incompleteContent])
   }
 
-  @Test("A caller that drops the body half way stores nothing")
+  @Test("A caller that drops the body half way stores nothing that could not be completed")
   func dropped() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()

@@ -76,6 +76,7 @@ extension Reason {
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .policyRevalidates: .request
     case .originPrecondition, .queryNotKeyed, .targetNotCacheable, .policyIgnoresStored: .bypass
     case .methodNotCacheable, .unsafeMethod: .method
+    case .contentIncomplete, .completionUnusable: .partial
     default: nil
     }
   }

@@ -68,4 +68,14 @@ public struct RangeField: Hashable, Sendable {
       }
     }
   }
+
+  /// The ranges where all have both ends, so that no length need be known to resolve them; `nil` otherwise.
+  var bounded: [Range<Int64>]? {
+    var ranges: [Range<Int64>] = []
+    for specifier in specifiers {
+      guard case .from(let first, let last?) = specifier, last < .max else { return nil }
+      ranges.append(first..<last + 1)
+    }
+    return ranges
+  }
 }

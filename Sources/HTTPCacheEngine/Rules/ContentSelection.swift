@@ -6,30 +6,61 @@ public enum ContentSelection: Hashable, Sendable {
   case whole
   /// None: the client has this representation already, and 304 (Not Modified) is the answer (RFC 9111 §4.3.2).
   case notModified
-  /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes.
-  case ranges([Range<Int64>], of: Int64)
+  /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes, if that is
+  /// known.
+  case ranges([Range<Int64>], of: Int64?)
   /// None of the ranges asked for is there: 416 (RFC 9110 §15.5.17); of a content of so many bytes.
   case unsatisfiable(length: Int64)
 
   /// Preconditions first, then the range (RFC 9110 §13.2.2).
-  init(_ stored: StoredResponse, for request: RequestFields) {
-    if Preconditions.isNotModified(stored, for: request) {
-      self = .notModified
-    } else {
-      self = Self.partial(stored, request) ?? .whole
+  ///
+  /// `nil` where only parts are stored, and the request asks for more than lies wholly within them: they may not be
+  /// used then, not even to answer a precondition (RFC 9111 §3.3).
+  init?(_ stored: StoredResponse, for request: RequestFields) {
+    guard let parts = stored.parts else {
+      self =
+        Preconditions.isNotModified(stored, for: request)
+        ? .notModified : Self.cut(stored, request) ?? .whole
+      return
     }
+    guard let selection = Self.cut(stored, parts, request) else { return nil }
+    self = Preconditions.isNotModified(stored, for: request) ? .notModified : selection
   }
 
   /// Only a stored 200 whose length is known is cut.
-  private static func partial(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
+  private static func cut(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
     guard let range = request.range, stored.status == .ok, let length = stored.contentLength,
       request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
     else { return nil }
     let ranges = range.resolved(length: length)
     guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
-    // Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
-    let total = ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
-    return total <= length ? .ranges(ranges, of: length) : nil
+    return total(ranges) <= length ? .ranges(ranges, of: length) : nil
+  }
+
+  /// Ranges that all lie within stored parts.
+  private static func cut(
+    _ stored: StoredResponse, _ parts: StoredParts, _ request: RequestFields
+  ) -> ContentSelection? {
+    guard let range = request.range,
+      request.ifRange.map({ parts.isCombinable && Preconditions.holds(ifRange: $0, for: stored) }) ?? true
+    else { return nil }
+    let ranges: [Range<Int64>]
+    if let length = parts.completeLength {
+      ranges = range.resolved(length: length)
+      if ranges.isEmpty { return .unsatisfiable(length: length) }
+    } else {
+      guard let bounded = range.bounded else { return nil }
+      ranges = bounded
+    }
+    guard ranges.allSatisfy({ parts.storedRange(of: $0) != nil }), total(ranges) <= parts.count else {
+      return nil
+    }
+    return .ranges(ranges, of: parts.completeLength)
+  }
+
+  /// Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
+  private static func total(_ ranges: [Range<Int64>]) -> Int64 {
+    ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
   }
 }
 
@@ -54,12 +85,16 @@ extension StoredResponse {
     case .notModified: return notModifiedResponse(age: age)
     case .unsatisfiable(let length):
       return HTTPResponse(
-        status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */\(length)", .contentLength: "0"])
+        status: .rangeNotSatisfiable,
+        headerFields: [
+          .contentRange: ContentRange.unsatisfied(length: length).fieldValue, .contentLength: "0",
+        ])
     case .ranges(let ranges, let length):
       var response = response(age: age)
       response.status = .partialContent
+      response.headerFields = PartialContent.withoutDigests(response.headerFields)
       if ranges.count == 1, let range = ranges.first {
-        response.headerFields[.contentRange] = Self.contentRange(range, of: length)
+        response.headerFields[.contentRange] = ContentRange.bytes(range, of: length).fieldValue
         response.headerFields[.contentLength] = String(range.count)
       } else {
         response.headerFields[.contentType] = "multipart/byteranges; boundary=" + boundary
@@ -73,20 +108,20 @@ extension StoredResponse {
   /// What the content of that response is made of; empty if it has none.
   public func pieces(of selection: ContentSelection, boundary: String) -> [ContentPiece] {
     guard case .ranges(let ranges, let length) = selection else { return [] }
-    if ranges.count == 1 { return [.stored(ranges[0])] }
+    /// Where a range of the representation is in the stored content.
+    func stored(_ range: Range<Int64>) -> ContentPiece {
+      .stored(parts == nil ? range : parts?.storedRange(of: range) ?? 0..<0)
+    }
+    if ranges.count == 1 { return [stored(ranges[0])] }
     var pieces: [ContentPiece] = []
     for range in ranges {
       var head = "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\n"
       if let type = fields[.contentType] { head += "Content-Type: \(type)\r\n" }
-      head += "Content-Range: \(Self.contentRange(range, of: length))\r\n\r\n"
-      pieces += [.text(head), .stored(range)]
+      head += "Content-Range: \(ContentRange.bytes(range, of: length).fieldValue)\r\n\r\n"
+      pieces += [.text(head), stored(range)]
     }
     pieces.append(.text("\r\n--\(boundary)--\r\n"))
     return pieces
-  }
-
-  private static func contentRange(_ range: Range<Int64>, of length: Int64) -> String {
-    "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
   }
 }
 

@@ -54,6 +54,7 @@ enum Freshening {
       status: stored.status, fields: fields, selecting: selecting, requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength
+    updated.parts = stored.parts
     return updated
   }
 

@@ -8,6 +8,8 @@ struct RequestFields {
   var hasAuthorization = false
   /// The ranges asked for; `nil` if there are none, or none that count.
   var range: RangeField?
+  /// Whether there is a Range field at all: such a request is not changed into one for another range.
+  var hasRangeField = false
   /// If-Range: an entity tag or a date, as received.
   var ifRange: String?
   /// If-Match or If-Unmodified-Since: not for a cache to evaluate (RFC 9111 §4.3.2).
@@ -37,6 +39,7 @@ struct RequestFields {
       case "range" where request.method.isRetrieval:
         range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
         rangeLines += 1
+        hasRangeField = true
       case "if-range": ifRange = field.value
       case "if-match", "if-unmodified-since": hasOriginPrecondition = true
       default: break

@@ -59,7 +59,7 @@ extension StoredResponse {
   ///
   /// What cannot is of no use to requests that wait for the response to another: each has to ask the origin itself.
   public func isReusable(at now: Timestamp) -> Bool {
-    guard !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
+    guard parts == nil, !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
     return facts.staleness(at: now) == nil
       || StaleUse.permission(for: facts, request: CacheControl(), now: now) != nil
   }

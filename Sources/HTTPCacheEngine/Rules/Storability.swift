@@ -3,11 +3,9 @@ import HTTPTypes
 /// Whether a response may be stored (RFC 9111 §3).
 enum Storability {
   /// Status codes that are cacheable without any further word (RFC 9110 §15.1).
-  ///
-  /// 206 belongs to them too, but is stored only by a cache that understands ranges.
   static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
-    case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
+    case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
     default: false
     }
   }
@@ -15,17 +13,18 @@ enum Storability {
   /// Status codes whose caching this cache implements, for `must-understand` (§5.2.2.3).
   static func isUnderstood(_ status: Int) -> Bool {
     switch status {
-    case 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414, 500, 501, 502, 503,
-      504:
+    case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414,
+      500, 501, 502, 503, 504:
       true
     default: false
     }
   }
 
   /// Status codes that speak of one request's range or preconditions, and not of the resource: stored, they would
-  /// answer requests that have none (206, 304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17).
+  /// answer requests that have none (304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17). What a 206 may be stored as is
+  /// for ``PartialContent`` to say.
   private static func isAboutTheRequest(_ status: Int) -> Bool {
-    status == 206 || status == 304 || status == 412 || status == 416
+    status == 304 || status == 412 || status == 416
   }
 
   /// The reason against storing, or `nil` if the response may be stored.

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// The bytes a stored response is kept as, beside its content.
 ///
-/// All integers are little-endian. Version 1:
+/// All integers are little-endian. Version 2:
 ///
 /// | bytes | what |
 /// |---|---|
@@ -16,11 +16,13 @@ import HTTPTypes
 /// | 1 | whether the response varies on `*` |
 /// | 4, texts | number of selecting fields; of each its name, whether it was present (1 byte), its value |
 /// | 4, fields | number of fields; of each its name and, as a text, its value |
+/// | 4 | number of stored ranges of the content; 0 if it is whole, and then nothing follows |
+/// | 8 × 2 × n, 8, 1 | of each range its start and end; the complete length or -1; whether others may be combined |
 ///
 /// A text is its length in bytes (4) and its UTF-8. A name is its number in ``FieldNameTable`` (1), or 0 and a text. The decision's integers come first and have fixed places, so that
 /// they can be read without the rest.
 extension StoredResponse {
-  private static let version: UInt8 = 1
+  private static let version: UInt8 = 2
 
   /// The bytes to store.
   public func encoded() -> [UInt8] {
@@ -52,6 +54,7 @@ extension StoredResponse {
       // The bytes, not the text: a value need not be UTF-8 (RFC 9110 §5.5), and is kept as it came.
       field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
     }
+    Self.write(parts, to: &writer)
     return writer.bytes
   }
 
@@ -66,7 +69,8 @@ extension StoredResponse {
       let ifError: UInt32 = reader.readInteger(), let code: UInt16 = reader.readInteger(),
       lifetime >= 0, initialAge >= 0, (100...999).contains(code), let phrase = reader.readText(),
       let unmatchable = reader.readByte(),
-      let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader), reader.isAtEnd
+      let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader),
+      let parts = Self.readParts(&reader), reader.isAtEnd
     else { return nil }
     self.init(
       status: HTTPResponse.Status(code: Int(code), reasonPhrase: phrase), fields: fields,
@@ -77,6 +81,35 @@ extension StoredResponse {
         responseTime: Timestamp(milliseconds: responseTime), date: Timestamp(milliseconds: date),
         staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)),
         staleIfError: DeltaSeconds(Int64(ifError))))
+    self.parts = parts.stored
+  }
+
+  private static func write(_ parts: StoredParts?, to writer: inout ByteWriter) {
+    writer.write(UInt32(parts?.ranges.count ?? 0))
+    guard let parts else { return }
+    for range in parts.ranges {
+      writer.write(range.lowerBound)
+      writer.write(range.upperBound)
+    }
+    writer.write(parts.completeLength ?? -1)
+    writer.write(UInt8(parts.isCombinable ? 1 : 0))
+  }
+
+  /// `nil` for what cannot be read, as against a content that is whole.
+  private static func readParts(_ reader: inout ByteReader) -> (stored: StoredParts?, Void)? {
+    guard let count: UInt32 = reader.readInteger(), count <= UInt32(StoredParts.limit) else { return nil }
+    if count == 0 { return (nil, ()) }
+    var ranges: [Range<Int64>] = []
+    for _ in 0..<count {
+      guard let start: Int64 = reader.readInteger(), let end: Int64 = reader.readInteger(), start < end
+      else { return nil }
+      ranges.append(start..<end)
+    }
+    guard let length: Int64 = reader.readInteger(), let isCombinable = reader.readByte(),
+      let parts = StoredParts(
+        ranges: ranges, completeLength: length < 0 ? nil : length, isCombinable: isCombinable != 0)
+    else { return nil }
+    return (parts, ())
   }
 
   private static func readSelecting(_ reader: inout ByteReader) -> [SelectingFields.Field]? {

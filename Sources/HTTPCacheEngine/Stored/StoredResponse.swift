@@ -10,6 +10,11 @@ public struct StoredResponse: Hashable, Sendable {
   public var facts: ReuseFacts
   /// The length of the stored content in bytes, where whoever keeps it has said so: ranges are cut from it.
   public var contentLength: Int64?
+  /// Which bytes of the representation are stored; `nil` if all are (RFC 9111 §3.3).
+  ///
+  /// A partial response has the status and the fields of the 200 response that it becomes when it is complete: without
+  /// `Content-Range`, and with the length of the whole, if known, in `Content-Length`.
+  public var parts: StoredParts?
 
   init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
     self.status = status

@@ -20,6 +20,23 @@ public struct MessageBody: AsyncSequence, Sendable {
   enum Piece: Sendable {
     case bytes(ArraySlice<UInt8>)
     case stored(StoredBody, Range<Int>)
+
+    /// Some of a stored content.
+    init(_ stored: StoredBody, _ range: Range<Int64>) {
+      let range = Int(range.lowerBound)..<Int(range.upperBound)
+      if let bytes = stored.residentBytes {
+        self = .bytes(bytes.dropFirst(range.lowerBound).prefix(range.count))
+      } else {
+        self = range.isEmpty ? .bytes([]) : .stored(stored, range)
+      }
+    }
+
+    var count: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .stored(_, let range): range.count
+      }
+    }
   }
 
   let storage: Storage
@@ -62,19 +79,21 @@ public struct MessageBody: AsyncSequence, Sendable {
 
   /// A content put together from parts of a stored one.
   init(_ stored: StoredBody, pieces: [ContentPiece]) {
-    let made: [Piece] = pieces.map { piece in
-      switch piece {
-      case .text(let text): return .bytes(Array(text.utf8)[...])
-      case .stored(let range):
-        let range = Int(range.lowerBound)..<Int(range.upperBound)
-        guard let bytes = stored.residentBytes else { return .stored(stored, range) }
-        return .bytes(bytes.dropFirst(range.lowerBound).prefix(range.count))
-      }
-    }
-    if made.count == 1, case .bytes(let bytes) = made[0] {
+    self.init(
+      pieces.map { piece in
+        switch piece {
+        case .text(let text): .bytes(Array(text.utf8)[...])
+        case .stored(let range): Piece(stored, range)
+        }
+      })
+  }
+
+  /// Pieces one after the other.
+  init(_ pieces: [Piece]) {
+    if pieces.count == 1, case .bytes(let bytes) = pieces[0] {
       self.init(bytes)
     } else {
-      self.init(.pieces(made), length: Int(pieces.reduce(0) { $0 + $1.count }))
+      self.init(.pieces(pieces), length: pieces.reduce(0) { $0 + $1.count })
     }
   }
 

@@ -27,7 +27,7 @@ struct ReasonTests {
       .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
       .originPrecondition: .bypass, .targetNotCacheable: .bypass,
       .policyIgnoresStored: .bypass, .policyRevalidates: .request, .methodNotCacheable: .method,
-      .unsafeMethod: .method,
+      .unsafeMethod: .method, .contentIncomplete: .partial, .completionUnusable: .partial,
     ]
     for (reason, forward) in asking { #expect(reason.forward == forward, "\(reason)") }
     #expect(Reason.fresh.forward == nil)

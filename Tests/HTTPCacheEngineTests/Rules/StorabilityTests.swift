@@ -71,7 +71,7 @@ struct StorabilityTests {
       inShared: .privateInSharedCache),
   ]
 
-  /// RFC 9110 §15.1 lists the status codes that need no further word; 206 needs ranges besides.
+  /// RFC 9110 §15.1 lists the status codes that need no further word; 206 must say its range besides.
   private static let statuses: [Row] =
     [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].map { Row($0) }
     + [
@@ -88,7 +88,8 @@ struct StorabilityTests {
         Row(status, "Cache-Control: s-maxage=60", inPrivate: .notDeclaredCacheable, inShared: nil),
       ]
     }
-    + [206, 304, 412, 416].flatMap { status in
+    + [Row(206, "Cache-Control: public, max-age=60", refusal: .partNotPlaced)]
+    + [304, 412, 416].flatMap { status in
       [
         Row(status, refusal: .statusNotUnderstood),
         Row(status, "Cache-Control: public, max-age=60", refusal: .statusNotUnderstood),

@@ -1,0 +1,182 @@
+import HTTPTypes
+
+/// What becomes of partial and of incomplete responses (RFC 9111 §3.3, §3.4).
+extension CacheEngine {
+  // MARK: - Completing
+
+  /// What becomes of the answer to a request for the rest of a stored response; `nil` where it is one like any other.
+  func afterCompletion(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome? {
+    guard let completion = exchange.forwarding.completion else { return nil }
+    switch head.status {
+    case .partialContent:
+      var part = head
+      part.headerFields = PartialContent.withoutDigests(head.headerFields)
+      return completed(completion, exchange, client, part, response)
+        ?? repeatedInFull(exchange, because: .completionUnusable)
+    case .rangeNotSatisfiable: return repeatedInFull(exchange, because: .completionUnusable)
+    case .notModified where client.ifNoneMatch == nil && client.ifModifiedSince == nil:
+      // Nobody had a condition that it could be the answer to.
+      return repeatedInFull(exchange, because: .completionUnusable)
+    default: return nil
+    }
+  }
+
+  private func completed(
+    _ completion: Completion, _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse,
+    _ response: ResponseFields
+  ) -> Outcome? {
+    let candidate = completion.candidate
+    let existing = exchange.candidates[candidate]
+    guard let parts = existing.parts,
+      let part = PartialContent.part(of: head, length: exchange.contentLength),
+      let length = PartialContent.completes(completion, parts, part),
+      let new = stored(from: head, part, response, exchange),
+      PartialContent.relation(of: new, to: existing) == .same,
+      // §3.4: the stored fields are updated from the new response, and not replaced by its.
+      let whole = updated(candidate, by: head, exchange)
+        .with([0..<length], completeLength: length, isCombinable: true)
+    else { return nil }
+    let answer = Outcome.StoredAnswer(
+      candidate: candidate, response: whole, age: response.age.map(\.seconds),
+      remainingLifetime: whole.facts.remainingLifetime(at: exchange.responseTime) / 1000, isStale: false,
+      content: .whole)
+    let (storage, removals) = storage(of: whole, candidate, exchange, client)
+    return Outcome(
+      .completed(answer), reason: .completedByOrigin, storage: storage,
+      assembly: ContentAssembly(
+        received: part.range, candidate: candidate, completeLength: length, parts: parts, isCombinable: true),
+      removals: removals)
+  }
+
+  /// Whether what is combined may be stored; if a new directive forbids it, what is stored goes, as after a 304.
+  private func storage(
+    of combined: StoredResponse, _ candidate: Int, _ exchange: Exchange, _ client: RequestFields
+  ) -> (Outcome.Storage, removals: [Int]) {
+    let obstacle = Storability.obstacle(
+      method: .get, request: client, status: combined.status.code,
+      response: ResponseFields(combined.fields, now: exchange.responseTime), kind: configuration.kind)
+    switch obstacle {
+    case nil: return (.store(combined, .storedCombined), [])
+    case .requestNoStore?, .authorizedInSharedCache?: return (.refuse(obstacle ?? .requestNoStore), [])
+    case let obstacle?: return (.refuse(obstacle), [candidate])
+    }
+  }
+
+  /// The client's request once more: our conditions and range go, the client's come back; what the policy had added
+  /// stays.
+  func repeatedInFull(_ exchange: Exchange, because reason: Reason) -> Outcome {
+    var again = exchange.forwarding
+    for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
+      again.request.headerFields[fields: name] = again.original.headerFields[fields: name]
+    }
+    again.nominated = []
+    again.selected = nil
+    again.completion = nil
+    again.reason = reason
+    return Outcome(.forwardAgain(again), reason: reason)
+  }
+
+  // MARK: - A range that the client asked for
+
+  /// What becomes of a 206 response to the client's own Range.
+  func afterPart(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
+    func refuse(_ obstacle: Reason) -> Outcome {
+      Outcome(.network, reason: reason, storage: .refuse(obstacle))
+    }
+    if CacheKey(exchange.forwarding.original) == nil { return refuse(.targetNotCacheable) }
+    var head = head
+    head.headerFields = PartialContent.withoutDigests(head.headerFields)
+    guard client.range != nil, let part = PartialContent.part(of: head, length: exchange.contentLength) else {
+      return refuse(.partNotPlaced)
+    }
+    if let obstacle = Storability.obstacle(
+      method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
+    {
+      return refuse(obstacle)
+    }
+    guard let new = stored(from: head, part, response, exchange) else { return refuse(.partNotPlaced) }
+    var alone = Outcome(
+      .network, reason: reason, storage: .store(new, .storedAsPart),
+      assembly: ContentAssembly(
+        received: part.range, candidate: nil, completeLength: part.completeLength, parts: nil,
+        isCombinable: new.hasStrongValidator))
+    // One response is stored for each set of selecting fields: this would take its place.
+    guard let candidate = rival(of: new, exchange) else { return alone }
+    let existing = exchange.candidates[candidate]
+    // Nothing that is stored whole is given up for the beginning of a part.
+    alone.assembly?.keepsBeginning = existing.parts != nil
+    switch PartialContent.relation(of: new, to: existing) {
+    case .different: return new.facts.date < existing.facts.date ? refuse(.partNotCombined) : alone
+    case .unknown: return existing.parts == nil ? refuse(.partNotCombined) : alone
+    case .same: break
+    }
+    guard let parts = existing.parts, parts.storedRange(of: part.range) == nil else {
+      let (updates, removals) = changes(to: [candidate], by: head, exchange, client, reason: .freshenedByPart)
+      return Outcome(
+        .network, reason: reason, storage: .refuse(.partAlreadyStored), updates: updates, removals: removals)
+    }
+    let length = part.completeLength ?? parts.completeLength
+    guard PartialContent.isWorthCopying(parts.count, for: Int64(part.range.count)),
+      let combined = updated(candidate, by: head, exchange)
+        .with(StoredParts.union(parts.ranges, part.range), completeLength: length, isCombinable: true)
+    else {
+      // Only one of them can stay.
+      return part.range.count > parts.count ? alone : refuse(.partNotCombined)
+    }
+    let (storage, removals) = storage(of: combined, candidate, exchange, client)
+    return Outcome(
+      .network, reason: reason, storage: storage,
+      assembly: ContentAssembly(
+        received: part.range, candidate: candidate, completeLength: length, parts: parts, isCombinable: true),
+      removals: removals)
+  }
+
+  /// The stored response that a new one would replace.
+  private func rival(of new: StoredResponse, _ exchange: Exchange) -> Int? {
+    let key = new.selecting.variantKey
+    return exchange.candidates.firstIndex { $0.selecting.variantKey == key }
+  }
+
+  /// A 206 response as the 200 that it is a part of (§3.3).
+  private func stored(
+    from head: HTTPResponse, _ part: PartialContent.Part, _ response: ResponseFields, _ exchange: Exchange
+  ) -> StoredResponse? {
+    var whole = head
+    whole.status = .ok
+    whole.headerFields[.contentRange] = nil
+    let stored = stored(from: whole, response, exchange)
+    return stored.with(
+      [part.range], completeLength: part.completeLength, isCombinable: stored.hasStrongValidator)
+  }
+
+  // MARK: - A transfer that may break off
+
+  /// Where the content of a full response belongs, if what comes of it is to be kept should the transfer break off.
+  ///
+  /// It is kept where it can be completed later: of a 200 with a strong validator that says how long it is. A content
+  /// with a coding is not, and nothing that is stored whole is given up for a beginning.
+  func assemblyIfBroken(_ stored: StoredResponse, _ exchange: Exchange) -> ContentAssembly? {
+    guard stored.status == .ok, exchange.forwarding.original.method.isRetrieval, stored.hasStrongValidator,
+      !PartialContent.hasContentCoding(stored.fields)
+    else { return nil }
+    let lengths = stored.fields[values: .contentLength]
+    guard lengths.count == 1, let length = Int64(lengths[0]), length > 0, length < .max else { return nil }
+    var assembly = ContentAssembly(
+      received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)
+    if let candidate = rival(of: stored, exchange) {
+      guard let parts = exchange.candidates[candidate].parts else { return nil }
+      if PartialContent.relation(of: stored, to: exchange.candidates[candidate]) == .same,
+        parts.completeLength ?? length == length
+      {
+        assembly.candidate = candidate
+        assembly.parts = parts
+      }
+    }
+    return assembly
+  }
+}

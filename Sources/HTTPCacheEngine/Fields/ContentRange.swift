@@ -1,0 +1,58 @@
+/// Which bytes of a representation a response carries: `Content-Range` (RFC 9110 §14.4).
+public enum ContentRange: Hashable, Sendable {
+  /// These bytes, positions counted from 0, of a representation of so many; `nil` where the sender does not know.
+  case bytes(Range<Int64>, of: Int64?)
+  /// None, for no range asked for lies within so many bytes (§15.5.17).
+  case unsatisfied(length: Int64)
+
+  /// `nil` for another unit than bytes, bad syntax, positions that contradict each other, and what is too large to
+  /// count: nothing may be combined by such a field (§14.4).
+  public init?(parsing text: String) {
+    guard let parsed = text.withFieldBytes(Self.parse) else { return nil }
+    self = parsed
+  }
+
+  private static func parse(_ bytes: Span<UInt8>) -> ContentRange? {
+    let value = bytes.trimmed(bytes.whole)
+    guard let space = bytes.firstIndex(of: UInt8(ascii: " "), in: value),
+      bytes.matches("bytes", in: ByteRange(start: value.start, end: space)),
+      let slash = bytes.firstIndex(of: UInt8(ascii: "/"), in: value), slash > space
+    else { return nil }
+    let range = ByteRange(start: space + 1, end: slash)
+    let length = ByteRange(start: slash + 1, end: value.end)
+    let isUnknown = isAsterisk(bytes, length)
+    let complete = number(bytes, length)
+    guard isUnknown || complete != nil else { return nil }
+    if isAsterisk(bytes, range) { return complete.map { .unsatisfied(length: $0) } }
+    guard let dash = bytes.firstIndex(of: UInt8(ascii: "-"), in: range),
+      let first = number(bytes, ByteRange(start: range.start, end: dash)),
+      let last = number(bytes, ByteRange(start: dash + 1, end: range.end)), first <= last
+    else { return nil }
+    if let complete, complete <= last { return nil }
+    return .bytes(first..<last + 1, of: complete)
+  }
+
+  private static func isAsterisk(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+    range.count == 1 && bytes[range.start] == UInt8(ascii: "*")
+  }
+
+  /// A number that leaves room to count beyond it; no sign, no whitespace.
+  private static func number(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int64? {
+    guard !range.isEmpty else { return nil }
+    var value: Int64 = 0
+    for index in range.start..<range.end {
+      guard bytes[index].isDigit else { return nil }
+      value = value.saturatingMultiplied(by: 10).saturatingAdded(Int64(bytes[index] - 0x30))
+    }
+    return value < .max ? value : nil
+  }
+
+  /// The value as the field carries it.
+  public var fieldValue: String {
+    switch self {
+    case .bytes(let range, let length):
+      "bytes \(range.lowerBound)-\(range.upperBound - 1)/" + (length.map { String($0) } ?? "*")
+    case .unsatisfied(let length): "bytes */\(length)"
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import HTTPTypes
+
+/// Storing, completing and combining parts of a representation (RFC 9111 §3.3, §3.4; RFC 9110 §15.3.7.3).
+enum PartialContent {
+  /// The bytes that a single-part 206 response carries.
+  struct Part: Hashable {
+    var range: Range<Int64>
+    var completeLength: Int64?
+
+    var isWhole: Bool { completeLength.map { range == 0..<$0 } ?? false }
+  }
+
+  /// What a 206 response carries; `nil` where it does not say plainly which bytes those are.
+  ///
+  /// Several parts in one `multipart/byteranges` are not taken apart. Nor is a content with a coding placed anywhere:
+  /// the positions are those of the coded bytes, and a transport may have undone the coding.
+  ///
+  /// - Parameter length: how long the content is, if that is known already.
+  static func part(of head: HTTPResponse, length: Int64?) -> Part? {
+    let ranges = head.headerFields[values: .contentRange]
+    guard head.status == .partialContent, ranges.count == 1, !hasContentCoding(head.headerFields),
+      case .bytes(let range, let completeLength)? = ContentRange(parsing: ranges[0])
+    else { return nil }
+    let type = head.headerFields[.contentType] ?? ""
+    guard !type.lowercased().hasPrefix("multipart/byteranges") else { return nil }
+    let lengths = head.headerFields[values: .contentLength]
+    guard lengths.allSatisfy({ Int64($0) == Int64(range.count) }), length ?? Int64(range.count) == range.count
+    else { return nil }
+    return Part(range: range, completeLength: completeLength)
+  }
+
+  /// Whether a content coding has been applied, so that its bytes are not those that others may get.
+  static func hasContentCoding(_ fields: HTTPFields) -> Bool {
+    fields[values: .contentEncoding].contains { $0.lowercased() != "identity" }
+  }
+
+  /// Without what is of the content of this one message, and of no other part, nor of the whole (RFC 9530 §2).
+  static func withoutDigests(_ fields: HTTPFields) -> HTTPFields {
+    HTTPFields(
+      fields.filter { $0.name.canonicalName != "content-digest" && $0.name.canonicalName != "content-md5" })
+  }
+
+  // MARK: - Representations
+
+  /// What a response says of the representation that a stored response is of.
+  enum Relation {
+    /// It is the same: they have a strong validator in common.
+    case same
+    /// It is another.
+    case different
+    case unknown
+  }
+
+  static func relation(of new: StoredResponse, to stored: StoredResponse) -> Relation {
+    let (tag, storedTag) = (new.entityTag, stored.entityTag)
+    let (date, storedDate) = (new.lastModified?.date, stored.lastModified?.date)
+    if let tag, let storedTag, !tag.matchesWeakly(storedTag) { return .different }
+    if tag == nil || storedTag == nil, let date, let storedDate, date != storedDate { return .different }
+    guard new.hasStrongValidator, stored.parts?.isCombinable ?? stored.hasStrongValidator,
+      // Equal dates, if neither has a tag; a tag that only one has says nothing of the other.
+      tag == storedTag
+    else { return .unknown }
+    // Of one representation there is one length; who says otherwise is not to be relied upon.
+    let lengths = [new.completeLength, stored.completeLength].compactMap { $0 }
+    let end = Swift.max(new.parts?.ranges.last?.upperBound ?? 0, stored.parts?.ranges.last?.upperBound ?? 0)
+    return Set(lengths).count <= 1 && lengths.allSatisfy({ end <= $0 }) ? .same : .unknown
+  }
+
+  // MARK: - Completing
+
+  /// The request for what a stored response lacks, if that is one run of bytes and there is a strong validator to tie
+  /// it to: without one, nothing may be combined (§3.4).
+  static func completion(
+    of candidate: Int, _ stored: StoredResponse, for request: HTTPRequest, client: RequestFields
+  ) -> (request: HTTPRequest, completion: Completion)? {
+    guard request.method.isRetrieval, !client.hasRangeField, let parts = stored.parts, parts.isCombinable,
+      let validator = stored.strongValidator, let gap = parts.onlyGap
+    else { return nil }
+    var request = request
+    let last = gap.end.flatMap { $0 == parts.completeLength ? nil : String($0 - 1) }
+    request.headerFields[.range] = "bytes=\(gap.first)-\(last ?? "")"
+    request.headerFields[.ifRange] = validator
+    return (request, Completion(candidate: candidate, first: gap.first, end: gap.end))
+  }
+
+  /// Whether a part is just what a completion lacks.
+  static func completes(_ completion: Completion, _ parts: StoredParts, _ part: Part) -> Int64? {
+    guard let length = parts.completeLength ?? part.completeLength, part.range.lowerBound == completion.first,
+      part.range.upperBound == completion.end ?? length
+    else { return nil }
+    return length
+  }
+
+  // MARK: - Combining
+
+  /// Copying what is stored, to combine it with what came, costs at most so many bytes...
+  private static let copyLimit: Int64 = 8 << 20
+  /// ... or so many for each byte that came.
+  private static let copyFactor: Int64 = 8
+
+  static func isWorthCopying(_ stored: Int64, for received: Int64) -> Bool {
+    stored <= Swift.max(copyLimit, received.saturatingMultiplied(by: copyFactor))
+  }
+}
+
+extension StoredResponse {
+  /// The validator to name this very representation with, byte for byte, as `If-Range` carries it: an entity tag that
+  /// is not weak, or, where there is no tag at all, a date that is strong (RFC 9110 §8.8.1, §13.1.5).
+  var strongValidator: String? {
+    if let tag = entityTag { return tag.isWeak ? nil : tag.fieldValue }
+    guard fields[.eTag] == nil, let modified = lastModified,
+      facts.date.seconds > modified.date.secondsSince1970
+    else { return nil }
+    return modified.text
+  }
+
+  var hasStrongValidator: Bool { strongValidator != nil }
+
+  /// The length of the whole representation, where it is known.
+  var completeLength: Int64? { parts == nil ? contentLength : parts?.completeLength }
+
+  /// This response with other bytes of the same representation; `nil` where they are too many to keep apart.
+  ///
+  /// What makes up the whole is a complete 200 (OK), its Content-Length that of the whole (RFC 9110 §15.3.7.3).
+  func with(_ ranges: [Range<Int64>], completeLength: Int64?, isCombinable: Bool) -> StoredResponse? {
+    var response = self
+    response.fields[.contentLength] = completeLength.map { String($0) }
+    if let completeLength, ranges == [0..<completeLength] {
+      response.parts = nil
+    } else {
+      guard
+        let parts = StoredParts(ranges: ranges, completeLength: completeLength, isCombinable: isCombinable)
+      else { return nil }
+      response.parts = parts
+    }
+    response.contentLength = ranges.reduce(0) { $0 + Int64($1.count) }
+    return response
+  }
+}

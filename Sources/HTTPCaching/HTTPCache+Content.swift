@@ -1,0 +1,239 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// The content of one response on its way from the origin, and what is made of it.
+private struct Arrival {
+  var outcome: Outcome
+  let pending: PendingExchange
+  let flight: Flight
+  /// What it is stored under.
+  var key: StoreKey?
+  /// Where it is stored; `nil` if it is not, or not any more.
+  var writer: EntryWriter?
+  /// How many bytes came from the network.
+  var received = 0
+  /// Whether the writer has what is stored behind, too.
+  var hasAfter = false
+
+  init(_ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight) {
+    self.outcome = outcome
+    self.pending = pending
+    self.flight = flight
+  }
+
+  var request: HTTPRequest { pending.forwarding.original }
+
+  /// The answer that has stored content around the network's; `nil` if the network's alone is the answer.
+  var completed: Outcome.StoredAnswer? {
+    if case .completed(let answer) = outcome.answer { answer } else { nil }
+  }
+
+  /// How much must come from the network, where that is known: as much as the part it is to be, or as Content-Length of
+  /// a response with content says (RFC 9112 §8).
+  var expected: Int? {
+    if let assembly = outcome.assembly { return assembly.received.count }
+    guard case .store(let stored, _) = outcome.storage else { return nil }
+    return stored.fields[.contentLength].flatMap { Int($0) }
+  }
+
+  private func stored(_ range: Range<Int64>?) -> MessageBody.Piece {
+    guard let range, let candidate = outcome.assembly?.candidate else { return .bytes([]) }
+    return MessageBody.Piece(pending.lookup.candidates.entries[candidate].body, range)
+  }
+
+  /// The stored content that goes before.
+  var before: MessageBody.Piece { stored(outcome.assembly?.before) }
+  /// The stored content that goes behind what has come.
+  var after: MessageBody.Piece { stored(outcome.assembly?.after(Int64(received))) }
+}
+
+extension HTTPCache {
+  /// Gives the origin's response to the leader, and to the store if it may be kept.
+  func passOn(
+    _ response: TransportResponse, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight,
+    tokens: RemovalTokens
+  ) async {
+    var arrival = Arrival(outcome, pending, flight)
+    if case .store(let stored, _) = outcome.storage,
+      let place = place(for: stored, pending.lookup, tokens: tokens)
+    {
+      // What is stored around it comes on top of what the transport announces.
+      let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
+      arrival.writer = store.makeWriter(
+        key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
+        metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
+        expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
+        tiers: .all, unlessRemovedSince: place.token)
+      arrival.key = place.key
+    } else {
+      if case .store = outcome.storage {
+        arrival.outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
+      }
+      if let reason = arrival.outcome.storage.reason { note(.notStored, arrival.request, reason) }
+      land(flight, pending.lookup.key, .notShared)
+    }
+    let (isStored, outcome) = (arrival.writer != nil, arrival.outcome)
+    func answer(_ body: MessageBody) -> CachedResponse {
+      CachedResponse(
+        head: arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head, body: body,
+        source: .network, reason: outcome.reason, storage: outcome.storage.reason,
+        cacheStatus: CacheStatus(
+          cache: configuration.name, forward: pending.forwarding.reason.forward,
+          forwardStatus: response.head.status.code, isStored: isStored,
+          detail: outcome.storage.reason ?? outcome.reason))
+    }
+    if let bytes = response.body.bytes {
+      // All there already: stored before the leader sees it, so that its next request finds it.
+      await copy(arrival.before, &arrival)
+      arrival.received = bytes.count
+      arrival.writer?.append(bytes)
+      let after = arrival.after
+      await conclude(&arrival)
+      let body = MessageBody(
+        arrival.completed == nil ? [.bytes(bytes)] : [arrival.before, .bytes(bytes), after])
+      flight.deliver(.success(answer(body)))
+      return
+    }
+    if case .store(let stored, _) = outcome.storage, !stored.isReusable(at: clock.now) {
+      // Those who wait would have to ask the origin all the same, and the end may never come: a stream of events.
+      land(flight, pending.lookup.key, .notShared)
+    }
+    let channel = flight.openChannel()
+    if let channel {
+      let length = arrival.completed == nil ? response.body.length : outcome.assembly.map { Int($0.count) }
+      flight.deliver(.success(answer(MessageBody(.stream(BodyReader(channel)), length: length))))
+    }
+    await pump(response.body, to: channel, &arrival)
+  }
+
+  /// Streams the content to the leader and into the store; goes on for the store when the leader has gone but
+  /// followers wait, until the task is cancelled because nobody does.
+  ///
+  /// - Parameter channel: to the leader; `nil` if there is none.
+  private func pump(_ body: MessageBody, to channel: BodyChannel?, _ arrival: inout Arrival) async {
+    guard channel != nil || arrival.writer != nil else { return }
+    do {
+      if arrival.completed == nil {
+        await copy(arrival.before, &arrival)
+      } else {
+        for try await chunk in MessageBody([arrival.before]) { try await hand(chunk, to: channel, &arrival) }
+      }
+      for try await chunk in body {
+        if arrival.completed != nil, let expected = arrival.expected,
+          chunk.count > expected - arrival.received
+        {
+          // The leader would take for the rest of the content what is none.
+          throw HTTPCacheError.incompleteContent
+        }
+        arrival.received += chunk.count
+        try await hand(chunk, to: channel, &arrival)
+      }
+      // A stream that is cancelled may just end.
+      try Task.checkCancellation()
+      if arrival.completed != nil {
+        guard arrival.received == arrival.expected else { throw HTTPCacheError.incompleteContent }
+        for try await chunk in MessageBody([arrival.after]) { try await hand(chunk, to: channel, &arrival) }
+        arrival.hasAfter = true
+      }
+    } catch {
+      if arrival.writer != nil {
+        await keepBeginning(&arrival, error)
+        land(arrival.flight, arrival.pending.lookup.key, .failed(error))
+      }
+      channel?.finish(.failure(error))
+      return
+    }
+    // Committed before the leader sees the end, so that its next request finds what it has just read.
+    await conclude(&arrival)
+    channel?.finish(.success(()))
+  }
+
+  /// Hands a chunk to the store and to the leader.
+  ///
+  /// - Throws: `CancellationError` when nobody wants it.
+  private func hand(
+    _ chunk: ArraySlice<UInt8>, to channel: BodyChannel?, _ arrival: inout Arrival
+  ) async throws {
+    if let writer = arrival.writer, !writer.append(chunk) {
+      giveUp(&arrival)
+      // For the leader alone now, and at its pace.
+      channel?.waitAgain()
+    }
+    let isRead = await channel?.send(chunk) ?? false
+    if !isRead, arrival.writer == nil || Task.isCancelled { throw CancellationError() }
+  }
+
+  /// Copies stored content into the new entry. Whatever goes wrong is the end of the storing, and of nothing else.
+  private func copy(_ piece: MessageBody.Piece, _ arrival: inout Arrival) async {
+    guard arrival.writer != nil, piece.count > 0 else { return }
+    do {
+      for try await chunk in MessageBody([piece]) where arrival.writer?.append(chunk) == false {
+        return giveUp(&arrival)
+      }
+    } catch {
+      arrival.writer?.cancel()
+      giveUp(&arrival)
+    }
+  }
+
+  /// Says that the store does not take any more of the content: there is nothing to wait for.
+  private func giveUp(_ arrival: inout Arrival) {
+    if case .refused(let refusal) = arrival.writer?.commit() {
+      note(.notStored, arrival.request, Reason(refusal))
+    }
+    arrival.writer = nil
+    land(arrival.flight, arrival.pending.lookup.key, .notShared)
+  }
+
+  /// Makes the entry visible if the content is whole, or just the part that it was to be.
+  private func conclude(_ arrival: inout Arrival) async {
+    guard case .store(let stored, let reason) = arrival.outcome.storage else { return }
+    if let expected = arrival.expected, expected != arrival.received {
+      arrival.writer?.cancel()
+    } else if !arrival.hasAfter {
+      await copy(arrival.after, &arrival)
+    }
+    guard let writer = arrival.writer else { return }
+    if stored.parts != nil, isOvertaken(stored, arrival) {
+      writer.cancel()
+      note(.notStored, arrival.request, .partNotCombined)
+    } else {
+      finish(writer.commit(), reason, arrival)
+    }
+    land(arrival.flight, arrival.pending.lookup.key, .stored)
+  }
+
+  /// Makes visible what came of a transfer that broke off, where that is of use.
+  private func keepBeginning(_ arrival: inout Arrival, _ error: any Error) async {
+    let isContradictory = error as? HTTPCacheError == .incompleteContent
+    guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)),
+      stored.parts == nil || !isOvertaken(stored, arrival)
+    else {
+      arrival.writer?.cancel()
+      return note(.notStored, arrival.request, .incompleteContent)
+    }
+    await copy(arrival.after, &arrival)
+    guard let writer = arrival.writer else { return }
+    let reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
+    finish(writer.commit(metadata: stored.encoded()), reason, arrival)
+  }
+
+  /// Whether another response was stored in the place of this one since the plan was made: it may be whole, and is not
+  /// given up for a part.
+  private func isOvertaken(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
+    let lookup = arrival.pending.lookup
+    guard let key = arrival.key else { return false }
+    let variant = store.fingerprint(of: stored.selecting.variantKey)
+    return store.lookup(key).contains { entry in
+      entry.variant == variant && !lookup.candidates.entries.contains { $0.id == entry.id }
+    }
+  }
+
+  private func finish(_ insert: InsertOutcome, _ reason: Reason, _ arrival: Arrival) {
+    switch insert {
+    case .stored: note(.stored, arrival.request, reason)
+    case .refused(let refusal): note(.notStored, arrival.request, Reason(refusal))
+    }
+  }
+}
