@@ -17,7 +17,7 @@ extension CacheEngine {
           .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head),
           invalidations: Invalidation.targets(of: request, response: head))
       }
-      let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+      let response = parsed(head.headerFields, exchange)
       if head.status == .notModified, exchange.forwarding.isValidation {
         return afterValidation(exchange, fields, head, response)
       }
@@ -29,6 +29,10 @@ extension CacheEngine {
       if request.method == .head { return afterHead(exchange, fields, head, response) }
       return afterFullResponse(exchange, fields, head, response)
     }
+  }
+
+  private func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
+    ResponseFields(fields, now: exchange.responseTime, targets: configuration.targets)
   }
 
   // MARK: - 304
@@ -78,7 +82,7 @@ extension CacheEngine {
       let response = updated(candidate, by: head, exchange)
       let obstacle = Storability.obstacle(
         method: .get, request: client, status: response.status.code,
-        response: ResponseFields(response.fields, now: exchange.responseTime), kind: configuration.kind)
+        response: parsed(response.fields, exchange), kind: configuration.kind)
       switch obstacle {
       case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
       // The one request's matter: what is stored stays as it was for the others.
@@ -148,7 +152,7 @@ extension CacheEngine {
     guard request.method == .post, head.status == .ok, let target = TargetURI(request),
       let location = head.headerFields[.contentLocation], target.resolving(location) == target
     else { return .refuse(.methodNotStored) }
-    let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+    let response = parsed(head.headerFields, exchange)
     if let obstacle = Storability.obstacle(
       method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
     {

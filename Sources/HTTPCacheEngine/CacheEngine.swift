@@ -37,15 +37,19 @@ public struct CacheEngine: Sendable {
     public var heuristicMaximum: DeltaSeconds
     /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
     public var servesStaleWhenDisconnected: Bool
+    /// The target list (RFC 9213 §2.2): names of fields that take the place of `Cache-Control` and `Expires` in
+    /// responses, the most applicable first. Empty, unless set otherwise; a CDN's cache has `["CDN-Cache-Control"]`.
+    public var targets: [String] { didSet { targets = targets.map { $0.lowercased() } } }
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false
+      servesStaleWhenDisconnected: Bool = false, targets: [String] = []
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
       self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
+      self.targets = targets.map { $0.lowercased() }
     }
   }
 

@@ -76,6 +76,10 @@ struct ExplainCommandTests {
       Row(fields: "Expires: 0", expected: ["The Expires here is no valid date."]),
       Row(fields: "Cache-Control: max-age=abc", expected: ["is no number of seconds, and counts as 0."]),
       Row(fields: "Cache-Control: max-age=60\nAge: 100", expected: ["which was over when it arrived."]),
+      Row(
+        fields: "Cache-Control: no-store\nCDN-Cache-Control: max-age=60",
+        options: ["--target", "X-Cache-Control", "--target", "CDN-Cache-Control"],
+        expected: ["For 1 minute (60 s)", "Its cdn-cache-control goes before Cache-Control and Expires"]),
       Row(fields: "Vary: *", expected: ["No request: its Vary is *"]),
       Row(fields: "Vary: Accept-Encoding", expected: ["accept-encoding absent"]),
       Row(

@@ -37,7 +37,8 @@ enum Freshening {
   ) -> StoredResponse {
     let update = withDate(
       ConnectionFields.removed(
-        from: head.headerFields, excluding: ["content-length", "content-range"]), at: responseTime)
+        from: head.headerFields, excluding: ["content-length", "content-range"],
+        targets: configuration.targets), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
     fields.reserveCapacity(stored.fields.count + update.count)
@@ -62,14 +63,16 @@ enum Freshening {
     status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, requestTime: Timestamp,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let parsed = ResponseFields(fields, now: responseTime)
+    let parsed = ResponseFields(fields, now: responseTime, targets: configuration.targets)
     let directives = parsed.cacheControl
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
     let withheld =
       directives.noCacheFields + (configuration.kind == .shared ? directives.privateFields : [])
     return StoredResponse(
       status: status,
-      fields: withDate(ConnectionFields.removed(from: fields, excluding: withheld), at: responseTime),
+      fields: withDate(
+        ConnectionFields.removed(from: fields, excluding: withheld, targets: configuration.targets),
+        at: responseTime),
       selecting: selecting,
       facts: ReuseFacts(
         status: status.code, response: parsed, requestTime: requestTime, responseTime: responseTime,
