@@ -5,6 +5,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   // Served from the store.
   case fresh
   case freshByHeuristic
+  case immutable
   case validated
   case staleAllowedByRequest
   case staleWhileRevalidate
@@ -77,6 +78,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
     case .fresh: ("RFC 9111 §4.2", "The stored response is fresh.")
     case .freshByHeuristic:
       ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")
+    case .immutable:
+      ("RFC 8246 §2", "The stored response is immutable: while it is fresh, a reload need not ask for it.")
     case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
     case .staleAllowedByRequest:
       ("RFC 9111 §5.2.1.2", "The stored response is stale, and the request's max-stale accepts it.")

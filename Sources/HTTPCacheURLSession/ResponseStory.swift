@@ -60,7 +60,7 @@ extension ResponseStory {
     isCollapsed = has("collapsed")
     switch reason {
     case .validated: source = .validated
-    case .fresh, .freshByHeuristic: source = .hit
+    case .fresh, .freshByHeuristic, .immutable: source = .hit
     case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
       .policyReturnsStored:
       source = .stale

@@ -36,6 +36,8 @@ public struct ResponseFields: Hashable, Sendable {
   public var vary: VaryField = .names([])
   /// `Content-Length`, where it is a number.
   public var contentLength: Int64?
+  /// Whether the message says where its content ends (RFC 9112 §6.3).
+  var isDelimited = false
 
   /// - Parameters:
   ///   - now: needed for two-digit years only.
@@ -61,7 +63,10 @@ public struct ResponseFields: Hashable, Sendable {
         }
       case "etag" where entityTag == nil: entityTag = EntityTag(parsing: field.value)
       case "vary": varyLines.append(field.value)
-      case "content-length": contentLength = Int64(field.value)
+      case "content-length":
+        contentLength = Int64(field.value)
+        isDelimited = true
+      case "transfer-encoding": isDelimited = true
       case let name where !targets.isEmpty && targets.contains(name):
         targeted[name, default: []].append(field.value)
       default: break

@@ -52,7 +52,8 @@ enum Freshening {
       updatedNames.contains("vary")
       ? SelectingFields(VaryField(parsing: fields[values: .vary]), of: request) : stored.selecting
     var updated = make(
-      status: stored.status, fields: fields, selecting: selecting, requestTime: requestTime,
+      status: stored.status, fields: fields, selecting: selecting,
+      isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength
     return updated
@@ -60,8 +61,8 @@ enum Freshening {
 
   /// A stored response from the fields of a response just received.
   static func make(
-    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, requestTime: Timestamp,
-    responseTime: Timestamp, configuration: CacheEngine.Configuration
+    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, isDelimited: Bool = false,
+    requestTime: Timestamp, responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let parsed = ResponseFields(fields, now: responseTime, targets: configuration.targets)
     let directives = parsed.cacheControl
@@ -75,7 +76,8 @@ enum Freshening {
         at: responseTime),
       selecting: selecting,
       facts: ReuseFacts(
-        status: status.code, response: parsed, requestTime: requestTime, responseTime: responseTime,
+        status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
+        responseTime: responseTime,
         configuration: configuration))
   }
 
