@@ -33,7 +33,7 @@ extension HTTPCache {
       again.forwarding = forwarding
       await fly(again, flight)
     case .stored(let answer):
-      land(flight, key, .stored)
+      land(flight, key, .stored(status: response.head.status.code))
       flight.deliver(
         .success(respond(with: answer, outcome, pending, forwardStatus: response.head.status.code)))
     case .network, .failure:
@@ -70,7 +70,18 @@ extension HTTPCache {
       source: source, reason: outcome.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,
-        timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty, detail: outcome.reason))
+        timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty,
+        isCollapsed: pending.isCollapsed, key: shownKey(pending), detail: outcome.reason))
+  }
+
+  private func shownKey(_ pending: PendingExchange) -> CacheKey? {
+    configuration.showsKeys ? pending.lookup.key : nil
+  }
+
+  /// In whole seconds, of a response that is being stored.
+  private func remainingLifetime(_ outcome: Outcome) -> Int64? {
+    guard case .store(let stored, _) = outcome.storage else { return nil }
+    return stored.facts.remainingLifetime(at: clock.now) / 1000
   }
 
   // MARK: - What happens to the store
@@ -125,7 +136,8 @@ extension HTTPCache {
         storage: outcome.storage.reason,
         cacheStatus: CacheStatus(
           cache: configuration.name, forward: pending.forwarding.reason.forward,
-          forwardStatus: response.head.status.code, isStored: writer != nil,
+          forwardStatus: response.head.status.code, timeToLive: remainingLifetime(outcome),
+          isStored: writer != nil, isCollapsed: pending.isCollapsed, key: shownKey(pending),
           detail: outcome.storage.reason ?? outcome.reason))
     }
     if let bytes = response.body.bytes {
@@ -231,7 +243,7 @@ extension HTTPCache {
       case .refused(let refusal): note(.notStored, request, Reason(refusal))
       }
     }
-    land(flight, pending.lookup.key, .stored)
+    land(flight, pending.lookup.key, .stored(status: stored.status.code))
   }
 }
 
