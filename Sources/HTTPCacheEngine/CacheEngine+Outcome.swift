@@ -5,6 +5,18 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
+    guard case .response(let head) = exchange.result else { return ownOutcome(of: exchange) }
+    let scopes = ScopeInvalidation.scopes(after: exchange, response: head, configuration: configuration)
+    let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
+    var outcome = ownOutcome(of: exchange, mayServeStale: !isCleared)
+    outcome.invalidatedScopes = scopes
+    // What has everything removed is no beginning of the next collection.
+    if isCleared, case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
+    return outcome
+  }
+
+  /// What becomes of the answer and of what is stored under its key.
+  private func ownOutcome(of exchange: Exchange, mayServeStale: Bool = true) -> Outcome {
     let request = exchange.forwarding.original
     let fields = RequestFields(request, now: exchange.responseTime)
     switch exchange.result {
@@ -21,7 +33,7 @@ extension CacheEngine {
       if head.status == .notModified, exchange.forwarding.isValidation {
         return afterValidation(exchange, fields, head, response)
       }
-      if StaleUse.isError(head.status.code),
+      if mayServeStale, StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)
       {
         return stale

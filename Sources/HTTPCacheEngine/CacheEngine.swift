@@ -37,18 +37,22 @@ public struct CacheEngine: Sendable {
     public var heuristicMaximum: DeltaSeconds
     /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
     public var servesStaleWhenDisconnected: Bool
+    /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all of its origin; `nil` if in a private cache only: the
+    /// field speaks to user agents, and in a shared cache would let one user empty it for all.
+    public var clearsSiteData: Bool?
     /// The target list (RFC 9213 §2.2): names of fields that take the place of `Cache-Control` and `Expires` in
     /// responses, the most applicable first. Empty, unless set otherwise; a CDN's cache has `["CDN-Cache-Control"]`.
     public var targets: [String] { didSet { targets = targets.map { $0.lowercased() } } }
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false, targets: [String] = []
+      servesStaleWhenDisconnected: Bool = false, clearsSiteData: Bool? = nil, targets: [String] = []
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
       self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
+      self.clearsSiteData = clearsSiteData
       self.targets = targets.map { $0.lowercased() }
     }
   }

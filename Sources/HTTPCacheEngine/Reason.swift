@@ -66,8 +66,12 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case freshenedByHead
   case outdatedByHead
   case invalidatedByUnsafeMethod
+  case invalidatedByGroup
+  case invalidatedWithGroup
+  case clearedByOrigin
 
-  /// The RFC and section that the decision rests on; "Policy" or "Store" where it is not the standard's.
+  /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
+  /// standard's.
   public var section: String { text.section }
 
   /// One plain sentence.
@@ -183,6 +187,12 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is out of date.")
     case .invalidatedByUnsafeMethod:
       ("RFC 9111 §4.4", "An unsafe method succeeded, so stored responses of its target are invalid.")
+    case .invalidatedByGroup:
+      ("RFC 9875 §3", "The response to an unsafe method says that stored responses of a group are invalid.")
+    case .invalidatedWithGroup:
+      ("RFC 9875 §2.2.1", "A stored response was invalidated, and with it those that share a group with it.")
+    case .clearedByOrigin:
+      ("Clear-Site-Data", "The response asks for everything that is stored of its origin to be removed.")
     }
   }
 }

@@ -23,7 +23,8 @@ extension HTTPCache {
       return
     }
     let outcome = outcome(of: .response(response.head), pending, requestTime: requestTime)
-    let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: token)
+    let isOwnInvalidation =
+      !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: token)
     apply(outcome, pending)
     // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
     if isOwnInvalidation { token = key.map { store.removalToken(for: StoreKey($0.bytes)) } }
@@ -41,9 +42,15 @@ extension HTTPCache {
     }
   }
 
-  private func isRemoved(_ key: CacheKey?, since token: RemovalToken?) -> Bool {
+  private func isRemoved(_ key: CacheKey?, _ scopes: [StoreScope], since token: RemovalToken?) -> Bool {
     guard let key, let token else { return false }
-    return store.mayBeRemoved(StoreKey(key.bytes), since: token)
+    return store.mayBeRemoved(StoreKey(key.bytes), in: scopes, since: token)
+  }
+
+  /// The scopes of the response that is to be stored.
+  private func scopes(_ outcome: Outcome, under key: CacheKey?) -> [StoreScope] {
+    guard case .store(let stored, _) = outcome.storage, let key else { return [] }
+    return stored.scopes(under: key).map { StoreScope($0) }
   }
 
   func outcome(
@@ -93,6 +100,9 @@ extension HTTPCache {
       store.remove(StoreKey(CacheKey(uri, partition: configuration.partition).bytes))
       note(.invalidated, request, .invalidatedByUnsafeMethod)
     }
+    store.mark(
+      outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: configuration.partition)) })
+    for invalidated in outcome.invalidatedScopes { note(.invalidated, request, invalidated.reason) }
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
     for update in outcome.updates {
@@ -125,7 +135,8 @@ extension HTTPCache {
       writer = store.makeWriter(
         key: StoreKey(key.bytes), variant: store.fingerprint(of: stored.selecting.variantKey),
         metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-        expectedLength: response.body.length, tiers: .all, unlessRemovedSince: token)
+        expectedLength: response.body.length, tiers: .all, scopes: scopes(outcome, under: key),
+        unlessRemovedSince: token)
     } else {
       if let reason = outcome.storage.reason { note(.notStored, request, reason) }
       land(flight, pending.lookup.key, .notShared)

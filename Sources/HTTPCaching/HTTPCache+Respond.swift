@@ -43,7 +43,7 @@ extension HTTPCache {
     }
     let resident = store.residentEntries(for: StoreKey(key.bytes))
     guard resident.isComplete, !resident.entries.isEmpty else { return nil }
-    let lookup = Lookup(key: key, candidates: Candidates(resident.entries))
+    let lookup = Lookup(key: key, candidates: Candidates(resident.entries, under: key, in: store))
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
@@ -57,9 +57,11 @@ extension HTTPCache {
     guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
     let storeKey = StoreKey(key.bytes)
     let resident = store.residentEntries(for: storeKey)
-    if resident.isComplete { return Lookup(key: key, candidates: Candidates(resident.entries)) }
+    if resident.isComplete {
+      return Lookup(key: key, candidates: Candidates(resident.entries, under: key, in: store))
+    }
     let stored = await BlockingExecutor.run { [store] in store.lookup(storeKey) }
-    return Lookup(key: key, candidates: Candidates(stored))
+    return Lookup(key: key, candidates: Candidates(stored, under: key, in: store))
   }
 
   func serve(

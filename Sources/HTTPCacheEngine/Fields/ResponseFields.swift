@@ -34,6 +34,8 @@ public struct ResponseFields: Hashable, Sendable {
   /// `ETag` (RFC 9110 §8.8.3).
   public var entityTag: EntityTag?
   public var vary: VaryField = .names([])
+  /// `Cache-Groups` (RFC 9875 §2): the groups that the response is in.
+  public var groups: [String] = []
   /// `Content-Length`, where it is a number.
   public var contentLength: Int64?
   /// Whether the message says where its content ends (RFC 9112 §6.3).
@@ -44,6 +46,7 @@ public struct ResponseFields: Hashable, Sendable {
   ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
   public init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
     var varyLines: [String] = []
+    var groupLines: [String] = []
     var targeted: [String: [String]] = [:]
     var ageSeen = false
     for field in fields {
@@ -63,6 +66,7 @@ public struct ResponseFields: Hashable, Sendable {
         }
       case "etag" where entityTag == nil: entityTag = EntityTag(parsing: field.value)
       case "vary": varyLines.append(field.value)
+      case "cache-groups": groupLines.append(field.value)
       case "content-length":
         contentLength = Int64(field.value)
         isDelimited = true
@@ -74,6 +78,7 @@ public struct ResponseFields: Hashable, Sendable {
     }
     if !targeted.isEmpty { choose(from: targeted, targets) }
     if !varyLines.isEmpty { vary = VaryField(parsing: varyLines) }
+    if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
     if lastModified.date == nil { lastModifiedText = nil }
   }
 

@@ -69,7 +69,7 @@ enum Freshening {
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
     let withheld =
       directives.noCacheFields + (configuration.kind == .shared ? directives.privateFields : [])
-    return StoredResponse(
+    var stored = StoredResponse(
       status: status,
       fields: withDate(
         ConnectionFields.removed(from: fields, excluding: withheld, targets: configuration.targets),
@@ -79,6 +79,8 @@ enum Freshening {
         status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
         responseTime: responseTime,
         configuration: configuration))
+    if !parsed.groups.isEmpty { stored.groups = parsed.groups }
+    return stored
   }
 
   /// A recipient with a clock adds the time of receipt where Date is missing (RFC 9110 §6.6.1).

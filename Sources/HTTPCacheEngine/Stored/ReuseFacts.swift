@@ -24,6 +24,8 @@ public struct ReuseFacts: Hashable, Sendable {
     /// The message said where its content ends, by Content-Length or a transfer coding: a connection that broke off
     /// cannot pass for the end.
     public static let isDelimited = Flags(rawValue: 1 << 8)
+    /// The response is in groups (RFC 9875 §2).
+    public static let hasGroups = Flags(rawValue: 1 << 9)
   }
 
   public var flags: Flags

@@ -16,6 +16,7 @@ import HTTPTypes
 /// | 1 | whether the response varies on `*` |
 /// | 4, texts | number of selecting fields; of each its name, whether it was present (1 byte), its value |
 /// | 4, fields | number of fields; of each its name and, as a text, its value |
+/// | 4, texts | number of groups, and the groups; only if the flags say that there are some |
 ///
 /// A text is its length in bytes (4) and its UTF-8. A name is its number in ``FieldNameTable`` (1), or 0 and a text. The decision's integers come first and have fixed places, so that
 /// they can be read without the rest.
@@ -52,6 +53,10 @@ extension StoredResponse {
       // The bytes, not the text: a value need not be UTF-8 (RFC 9110 §5.5), and is kept as it came.
       field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
     }
+    if facts.flags.contains(.hasGroups) {
+      writer.write(UInt32(groups.count))
+      for group in groups { writer.write(group) }
+    }
     return writer.bytes
   }
 
@@ -66,7 +71,8 @@ extension StoredResponse {
       let ifError: UInt32 = reader.readInteger(), let code: UInt16 = reader.readInteger(),
       lifetime >= 0, initialAge >= 0, (100...999).contains(code), let phrase = reader.readText(),
       let unmatchable = reader.readByte(),
-      let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader), reader.isAtEnd
+      let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader),
+      let groups = Self.readGroups(&reader, ReuseFacts.Flags(rawValue: flags)), reader.isAtEnd
     else { return nil }
     self.init(
       status: HTTPResponse.Status(code: Int(code), reasonPhrase: phrase), fields: fields,
@@ -77,6 +83,18 @@ extension StoredResponse {
         responseTime: Timestamp(milliseconds: responseTime), date: Timestamp(milliseconds: date),
         staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)),
         staleIfError: DeltaSeconds(Int64(ifError))))
+    if !groups.isEmpty { self.groups = groups }
+  }
+
+  private static func readGroups(_ reader: inout ByteReader, _ flags: ReuseFacts.Flags) -> [String]? {
+    guard flags.contains(.hasGroups) else { return [] }
+    guard let count: UInt32 = reader.readInteger() else { return nil }
+    var groups: [String] = []
+    for _ in 0..<count {
+      guard let group = reader.readText() else { return nil }
+      groups.append(group)
+    }
+    return groups
   }
 
   private static func readSelecting(_ reader: inout ByteReader) -> [SelectingFields.Field]? {

@@ -10,12 +10,17 @@ public struct StoredResponse: Hashable, Sendable {
   public var facts: ReuseFacts
   /// The length of the stored content in bytes, where whoever keeps it has said so: ranges are cut from it.
   public var contentLength: Int64?
+  /// The groups that the response is in (RFC 9875 §2): none, as a rule.
+  public var groups: [String] {
+    didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
+  }
 
   init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
     self.status = status
     self.fields = fields
     self.selecting = selecting
     self.facts = facts
+    groups = []
   }
 
   /// The head to answer with, with `Age` if the response is used without validation (RFC 9111 §4, §5.1).

@@ -121,6 +121,10 @@ struct Explainer {
         .init(
           .invalidates, because: .invalidatedByUnsafeMethod, lines: outcome.invalidations.map(\.text)))
     }
+    for invalidated in outcome.invalidatedScopes {
+      statements.append(
+        .init(.invalidates, because: invalidated.reason, lines: [invalidated.scope.description]))
+    }
     guard case .store(let stored, let reason) = outcome.storage else {
       if let reason = outcome.storage.reason { statements.append(.init(.stored, "No.", because: reason)) }
       return statements + later(question, [])
