@@ -147,6 +147,18 @@ struct ExplainCommandTests {
     #expect(text.contains(Reason.methodNotStored.sentence))
   }
 
+  @Test("A response that invalidates a group, or its origin: which, and why")
+  func scopes() throws {
+    let group = try explain(
+      "POST /f HTTP/1.1\nHost: a.example\n\nHTTP/1.1 200 OK\nCache-Group-Invalidation: \"news\"\n\n")
+    #expect(flat(group).contains("[RFC 9875 §3] \"news\" of http://a.example"))
+    let origin = flat(
+      try explain("HTTP/1.1 200 OK\nClear-Site-Data: \"*\"\n\n", "--url", "https://a.example/logout"))
+    #expect(
+      origin.contains("Invalidates \(Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
+    #expect(origin.contains("A shared cache (many users', as in a proxy or a CDN) Stored Yes."))
+  }
+
   @Test("A request that only takes what is stored is refused before the origin")
   func onlyIfCached() throws {
     let text = try explain("GET / HTTP/1.1\nHost: a\nCache-Control: only-if-cached\n\nHTTP/1.1 200 OK\n\n")

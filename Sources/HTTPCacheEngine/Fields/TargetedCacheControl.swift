@@ -36,8 +36,8 @@ extension CacheControl {
     case "proxy-revalidate": flags.insert(.proxyRevalidate)
     case "must-understand" where value == true: flags.insert(.mustUnderstand)
     case "public" where value == true: flags.insert(.isPublic)
-    // RFC 8246 §2: arguments have no meaning and are ignored.
-    case "immutable": flags.insert(.immutable)
+    // RFC 8246 §2: arguments have no meaning and are ignored. That it is false has one.
+    case "immutable" where value != false: flags.insert(.immutable)
     default: break
     }
   }

@@ -11,13 +11,15 @@ enum ScopeInvalidation {
     after exchange: Exchange, response: HTTPResponse, configuration: CacheEngine.Configuration
   ) -> [Outcome.InvalidatedScope] {
     let request = exchange.forwarding.original
-    guard let target = TargetURI(request) else { return [] }
+    // RFC 9875 §3: the field is ignored on responses to safe methods. What concerns nearly all is asked first.
+    let isCleared = clearsOrigin(response, to: request, configuration)
+    guard isCleared || !Invalidation.isSafe(request.method), let target = TargetURI(request) else {
+      return []
+    }
     func everything(_ reason: Reason) -> [Outcome.InvalidatedScope] {
       [.init(scope: CacheScope(target: target), reason: reason)]
     }
-    if clearsOrigin(response, to: request, configuration) { return everything(.clearedByOrigin) }
-    // RFC 9875 §3: the field is ignored on responses to safe methods.
-    if Invalidation.isSafe(request.method) { return [] }
+    if isCleared { return everything(.clearedByOrigin) }
     var groups: [(name: String, reason: Reason)] = []
     if let name = HTTPField.Name.cacheGroupInvalidation {
       let named = (try? StructuredField.strings(response.headerFields[values: name])) ?? []

@@ -62,7 +62,8 @@ struct TargetedFieldTests {
       ("private", .isPrivate), ("private=?0", .isPrivate), ("must-revalidate", .mustRevalidate),
       ("proxy-revalidate", .proxyRevalidate), ("public", .isPublic), ("public=1", []),
       ("must-understand", .mustUnderstand), ("must-understand=?0", []), ("immutable", .immutable),
-      ("immutable=x", .immutable), ("no-transform", .noTransform), ("no-cache=\"a/b\"", .noCache),
+      ("immutable=x", .immutable), ("immutable=?0", []), ("no-transform", .noTransform),
+      ("no-cache=\"a/b\"", .noCache),
     ] as [(String, CacheControl.Flags)])
   func directives(value: String, flags: CacheControl.Flags) {
     #expect(fields(["CDN-Cache-Control: \(value)"]).cacheControl.flags == flags)
