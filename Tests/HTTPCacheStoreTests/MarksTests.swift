@@ -147,6 +147,21 @@ struct MarksTests {
     #expect(again.current(key(1), in: scope(1)).count == 1)
   }
 
+  @Test("are in the next segment if one was begun and its marks did not reach the disk", arguments: [0, 50])
+  func tornStart(written: Int) throws {
+    let store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1)))
+    store.mark([scope(1)])
+    store.close()
+    let torn = DiskFormat.segmentHeader(2, hasher: store.hasher) + Array(repeating: 0, count: written)
+    try scratch.write(torn, to: DiskFormat.segmentName(2))
+    let again = try CacheStore(scratch.configuration())
+    again.insert(entry(key(2)))
+    again.close()
+    #expect(try scratch.bytes(of: DiskFormat.segmentName(3))[36] == RecordHeader.Kind.marks.rawValue)
+    #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
+  }
+
   @Test("are bounded in number: the older half makes outdated all that is as old")
   func bounded() throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 1 << 20))

@@ -10,6 +10,7 @@ extension DiskTier {
 
   /// Writes a record for which there is room at the end of the log.
   private func write(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
+    guard record.count <= segmentSize(log) - segmentStartSize else { throw .noRoom }
     let last = try activeSegment(for: record.count, log: &log)
     let offset = log.segments[last].count
     let location = RecordLocation(

@@ -37,12 +37,14 @@ struct LogRecovery {
         if segment.count > offset { counters.corruptRecords.increment() }
         try file.truncate(to: offset)
         segment.count = offset
-        segment.isSealed = offset < DiskFormat.segmentHeaderSize
+        segment.isSealed = false
       case .damaged:
         counters.corruptRecords.increment()
         forgetEverything(before: segment, log: &log, catalog: &catalog)
         segment.slots = []
       }
+      // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
+      if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
       log.used += segment.count
       log.segments.append(segment)
       log.nextNumber = number + 1
