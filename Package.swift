@@ -7,6 +7,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+// For structured fields only: they parse strictly, and the fields of old do not.
 let structuredFields: Target.Dependency = .product(
   name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -33,8 +34,7 @@ let package = Package(
   ],
   targets: [
     // What is right: RFC 9111 as values and pure functions.
-    .target(
-      name: "HTTPCacheEngine", dependencies: [httpTypes, structuredFields], swiftSettings: settings),
+    .target(name: "HTTPCacheEngine", dependencies: [httpTypes, structuredFields], swiftSettings: settings),
 
     // Where bytes live: memory and disk.
     .systemLibrary(
@@ -95,7 +95,7 @@ let package = Package(
       swiftSettings: settings),
 
     .testTarget(
-      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", httpTypes],
+      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", httpTypes, structuredFields],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheStoreTests",

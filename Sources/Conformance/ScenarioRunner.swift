@@ -29,12 +29,14 @@ public struct ScenarioRunner: Sendable {
 
   private let configuration: HTTPCache.Configuration
 
-  public init(kind: CacheEngine.Configuration.Kind) {
+  /// - Parameter targets: the cache's target list (RFC 9213); with one, scenarios for CDNs are run too.
+  public init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
     var configuration = HTTPCache.Configuration(kind: kind)
     // The suite asks what a cache does that has lost its origin: one that may serve stale (RFC 9111 §4.2.4).
     configuration.rules.servesStaleWhenDisconnected = true
     // And what one does that negotiates languages: more than §4.1 allows a cache by itself.
     configuration.rules.negotiatesLanguage = true
+    configuration.rules.targets = targets
     self.configuration = configuration
   }
 
@@ -52,7 +54,8 @@ public struct ScenarioRunner: Sendable {
   }
 
   private func isApplicable(_ scenario: Scenario) -> Bool {
-    if scenario.isForBrowsersOnly || scenario.isForCDNsOnly { return false }
+    if scenario.isForBrowsersOnly { return false }
+    if scenario.isForCDNsOnly, configuration.rules.targets.isEmpty { return false }
     if configuration.rules.kind == .private, scenario.isNotForBrowsers { return false }
     return scenario.caches.isEmpty || scenario.caches.contains(configuration.rules.kind.rawValue)
   }

@@ -5,6 +5,18 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
+    guard case .response(let head) = exchange.result else { return ownOutcome(of: exchange) }
+    let scopes = ScopeInvalidation.scopes(after: exchange, response: head, configuration: configuration)
+    let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
+    var outcome = ownOutcome(of: exchange, mayServeStale: !isCleared)
+    outcome.invalidatedScopes = scopes
+    // What has everything removed is no beginning of the next collection.
+    if isCleared, case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
+    return outcome
+  }
+
+  /// What becomes of the answer and of what is stored under its key.
+  private func ownOutcome(of exchange: Exchange, mayServeStale: Bool = true) -> Outcome {
     let request = exchange.forwarding.original
     let fields = RequestFields(request, now: exchange.responseTime)
     switch exchange.result {
@@ -17,11 +29,11 @@ extension CacheEngine {
           .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head),
           invalidations: Invalidation.targets(of: request, response: head))
       }
-      let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+      let response = parsed(head.headerFields, exchange)
       if head.status == .notModified, exchange.forwarding.isValidation {
         return afterValidation(exchange, fields, head, response)
       }
-      if StaleUse.isError(head.status.code),
+      if mayServeStale, StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)
       {
         return stale
@@ -40,6 +52,10 @@ extension CacheEngine {
     VariantSelection.matching(
       exchange.candidates, request: exchange.forwarding.original.headerFields,
       negotiatesLanguage: configuration.negotiatesLanguage)
+  }
+
+  func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
+    ResponseFields(fields, now: exchange.responseTime, targets: configuration.targets)
   }
 
   // MARK: - 304
@@ -91,7 +107,7 @@ extension CacheEngine {
       let response = updated(candidate, by: head, exchange)
       let obstacle = Storability.obstacle(
         method: .get, request: client, status: response.status.code,
-        response: ResponseFields(response.fields, now: exchange.responseTime), kind: configuration.kind)
+        response: parsed(response.fields, exchange), kind: configuration.kind)
       switch obstacle {
       case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
       // The one request's matter: what is stored stays as it was for the others.
@@ -155,7 +171,7 @@ extension CacheEngine {
     guard request.method == .post, head.status == .ok, let target = TargetURI(request),
       let location = head.headerFields[.contentLocation], target.resolving(location) == target
     else { return .refuse(.methodNotStored) }
-    let response = ResponseFields(head.headerFields, now: exchange.responseTime)
+    let response = parsed(head.headerFields, exchange)
     if let obstacle = Storability.obstacle(
       method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
     {

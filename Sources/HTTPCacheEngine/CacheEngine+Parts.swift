@@ -56,7 +56,7 @@ extension CacheEngine {
   ) -> (Outcome.Storage, removals: [Int]) {
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: combined.status.code,
-      response: ResponseFields(combined.fields, now: exchange.responseTime), kind: configuration.kind)
+      response: parsed(combined.fields, exchange), kind: configuration.kind)
     switch obstacle {
     case nil: return (.store(combined, .storedCombined), [])
     case .requestNoStore?, .authorizedInSharedCache?: return (.refuse(obstacle ?? .requestNoStore), [])

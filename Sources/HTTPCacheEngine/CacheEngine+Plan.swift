@@ -47,6 +47,7 @@ private struct Planner {
         selected, reason: isStale ? .policyReturnsStored : freshReason(facts), isStale: isStale)
     }
     if policy == .reloadRevalidatingCacheData {
+      if let plan = planByImmutability(selected, facts) { return plan }
       return forward(reason: .policyRevalidates, selected: selected)
     }
     return planByProtocol(selected, facts)
@@ -71,6 +72,7 @@ private struct Planner {
       if StaleUse.excess(of: facts, over: fields.cacheControl, now: now) <= 0 {
         return serve(selected, reason: freshReason(facts), isStale: false)
       }
+      if let plan = planByImmutability(selected, facts) { return plan }
     }
     guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now) else {
       return forward(reason: staleness ?? .requestMaxAge, selected: selected)
@@ -78,6 +80,21 @@ private struct Planner {
     return serve(
       selected, reason: permission.reason, isStale: staleness != nil,
       revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
+  }
+
+  /// Serves a response that the origin will not change while it is fresh, though it is older than the request's
+  /// max-age, or this is a reload (RFC 8246 §2).
+  ///
+  /// Both are what a user agent's plain reload says, and its question is answered already. A forced reload is another
+  /// matter, in both its forms: `no-cache` in the request, and the policies that ignore what is stored. How long the
+  /// response stays fresh is as with any, so `min-fresh` counts.
+  private func planByImmutability(_ selected: Int, _ facts: ReuseFacts) -> Plan? {
+    // §3: what came over an open connection may be another's doing, and must not last.
+    guard facts.flags.contains(.immutable), request.scheme?.lowercased() == "https",
+      !facts.forbidsFreshUse, facts.staleness(at: now) == nil, !fields.cacheControl.contains(.noCache),
+      facts.remainingLifetime(at: now) >= (fields.cacheControl.minFresh ?? 0).milliseconds
+    else { return nil }
+    return serve(selected, reason: .immutable, isStale: false)
   }
 
   /// Why the cache has no part in this request, whatever is stored.

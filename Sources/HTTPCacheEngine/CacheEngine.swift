@@ -37,6 +37,12 @@ public struct CacheEngine: Sendable {
     public var heuristicMaximum: DeltaSeconds
     /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
     public var servesStaleWhenDisconnected: Bool
+    /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all of its origin; `nil` if in a private cache only: the
+    /// field speaks to user agents, and in a shared cache would let one user empty it for all.
+    public var clearsSiteData: Bool?
+    /// The target list (RFC 9213 §2.2): names of fields that take the place of `Cache-Control` and `Expires` in
+    /// responses, the most applicable first. Empty, unless set otherwise; a CDN's cache has `["CDN-Cache-Control"]`.
+    public var targets: [String] { didSet { targets = targets.map { $0.lowercased() } } }
     /// Whether responses may answer for other query strings where their `No-Vary-Search` says so. The field is not a
     /// standard yet.
     public var usesNoVarySearch: Bool
@@ -47,8 +53,8 @@ public struct CacheEngine: Sendable {
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false, usesNoVarySearch: Bool = false,
-      negotiatesLanguage: Bool = false
+      servesStaleWhenDisconnected: Bool = false, clearsSiteData: Bool? = nil, targets: [String] = [],
+      usesNoVarySearch: Bool = false, negotiatesLanguage: Bool = false
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
@@ -56,6 +62,8 @@ public struct CacheEngine: Sendable {
       self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
       self.usesNoVarySearch = usesNoVarySearch
       self.negotiatesLanguage = negotiatesLanguage
+      self.clearsSiteData = clearsSiteData
+      self.targets = targets.map { $0.lowercased() }
     }
   }
 

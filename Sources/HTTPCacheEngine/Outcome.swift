@@ -87,6 +87,12 @@ public struct Outcome: Hashable, Sendable {
     public var reason: Reason
   }
 
+  /// Stored responses that are invalid together.
+  public struct InvalidatedScope: Hashable, Sendable {
+    public var scope: CacheScope
+    public var reason: Reason
+  }
+
   public var answer: Answer
   public var storage: Storage
   /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
@@ -96,6 +102,8 @@ public struct Outcome: Hashable, Sendable {
   public var removals: [Int]
   /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.
   public var invalidations: [TargetURI]
+  /// What else stored is invalid, wherever it is stored (RFC 9875, Clear-Site-Data).
+  public var invalidatedScopes: [InvalidatedScope] = []
   /// Why the client gets what it gets.
   public var reason: Reason
 

@@ -5,6 +5,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   // Served from the store.
   case fresh
   case freshByHeuristic
+  case immutable
   case validated
   case staleAllowedByRequest
   case staleWhileRevalidate
@@ -75,8 +76,12 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case freshenedByPart
   case outdatedByHead
   case invalidatedByUnsafeMethod
+  case invalidatedByGroup
+  case invalidatedWithGroup
+  case clearedByOrigin
 
-  /// The RFC and section that the decision rests on; "Policy" or "Store" where it is not the standard's.
+  /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
+  /// standard's.
   public var section: String { text.section }
 
   /// One plain sentence.
@@ -87,6 +92,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
     case .fresh: ("RFC 9111 §4.2", "The stored response is fresh.")
     case .freshByHeuristic:
       ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")
+    case .immutable:
+      ("RFC 8246 §2", "The stored response is immutable: while it is fresh, a reload need not ask for it.")
     case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
     case .staleAllowedByRequest:
       ("RFC 9111 §5.2.1.2", "The stored response is stale, and the request's max-stale accepts it.")
@@ -220,6 +227,12 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is out of date.")
     case .invalidatedByUnsafeMethod:
       ("RFC 9111 §4.4", "An unsafe method succeeded, so stored responses of its target are invalid.")
+    case .invalidatedByGroup:
+      ("RFC 9875 §3", "The response to an unsafe method says that stored responses of a group are invalid.")
+    case .invalidatedWithGroup:
+      ("RFC 9875 §2.2.1", "A stored response was invalidated, and with it those that share a group with it.")
+    case .clearedByOrigin:
+      ("Clear-Site-Data", "The response asks for everything that is stored of its origin to be removed.")
     }
   }
 }

@@ -32,10 +32,15 @@ extension CacheStore {
     }
     let hash = hasher.hash(entry.key)
     let id = takeID()
+    let scopes = entry.scopes.map(self.hash)
     let objection = { () -> RefusalReason? in
       guard self.isOpen else { return .closed }
-      guard let token, !self.removals.isCurrent(token.moment, for: hash) else { return nil }
-      return .removedSince
+      guard let token else { return nil }
+      // After the id was taken: see `Marks` in the essay.
+      let isOutdated =
+        !self.removals.isCurrent(token.moment, for: hash)
+        || self.marks.isAnyMarked(scopes, since: token.sequence)
+      return isOutdated ? .removedSince : nil
     }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?

@@ -41,6 +41,12 @@ import SystemPackage
 ///   a key. For this order disk goes before memory in every insert, update and removal.
 ///
 /// Two inserts of the same key and variant may reach the two tiers in different order; ids decide in both.
+///
+/// **Marks** make many entries outdated at once without looking for them (`ScopeMarks`). They are numbers of the sequence
+/// that ids come from, and are compared with ids. An insert takes its id first and asks for marks then, under each tier's
+/// lock: a mark with a lower number is there to be found, and one with a higher number makes the entry outdated
+/// whenever it is published. On disk, every segment begins with all marks there were (`Disk/Format.md`), so that they
+/// outlive the segments they were made in.
 public final class CacheStore: Sendable {
   let configuration: Configuration
   let hasher: KeyHasher
@@ -48,6 +54,7 @@ public final class CacheStore: Sendable {
   let disk: DiskTier?
   let removals = StripedCounters()
   let changes: StripedCounters
+  let marks: ScopeMarks
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   let counters = StoreCounters()
@@ -69,15 +76,18 @@ public final class CacheStore: Sendable {
     self.changes = changes
     if let directory = configuration.directory {
       let opening = DiskOpening(
-        directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask)
+        directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask,
+        markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity))
       let opened = try opening.open(startEmpty: configuration.startEmpty)
       hasher = opened.hasher
       disk = DiskTier(
         directory: directory, files: files, options: configuration.diskOptions, changes: changes,
         opened: opened)
+      marks = opened.marks
     } else {
       hasher = KeyHasher(seed: .random(in: .min ... .max), mask: hashMask)
       disk = nil
+      marks = ScopeMarks()
     }
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
@@ -158,17 +168,21 @@ public final class CacheStore: Sendable {
 
   /// The present moment in the history of a key's removals. Take it before fetching what is to be inserted.
   public func removalToken(for key: StoreKey) -> RemovalToken {
-    RemovalToken(moment: removals.moment(for: hasher.hash(key)))
+    RemovalToken(
+      moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
   }
 
-  /// Whether a key may have been removed since a token was taken; when in doubt, it was.
-  public func mayBeRemoved(_ key: StoreKey, since token: RemovalToken) -> Bool {
+  /// Whether a key may have been removed, or one of these scopes marked, since a token was taken; when in doubt, it was.
+  public func mayBeRemoved(
+    _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
+  ) -> Bool {
     !removals.isCurrent(token.moment, for: hasher.hash(key))
+      || marks.isAnyMarked(scopes.map(hash), since: token.sequence)
   }
 
   /// Stores an entry, in place of the one with the same key and variant.
   ///
-  /// - Parameter token: refuse when the key was removed since the token was taken.
+  /// - Parameter token: refuse when the key was removed, or one of the entry's scopes marked, since the token was taken.
   /// - Returns: the id, or why nothing was stored. An entry asked for on both tiers is stored when one took it.
   @discardableResult
   public func insert(_ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil) -> InsertOutcome {
@@ -190,14 +204,16 @@ public final class CacheStore: Sendable {
   ///
   /// - Parameters:
   ///   - expectedLength: the length of the body when it is known; the commit is refused if it turns out otherwise.
-  ///   - token: refuse when the key was removed since the token was taken; a new one when `nil`, so that a removal
-  ///     between here and the commit always counts.
+  ///   - scopes: what the entry belongs to; see ``NewEntry/scopes``.
+  ///   - token: refuse when the key was removed, or one of the scopes marked, since the token was taken; a new one when
+  ///     `nil`, so that a removal between here and the commit always counts.
   public func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
-    tiers: StoreTiers = .all, unlessRemovedSince token: RemovalToken? = nil
+    tiers: StoreTiers = .all, scopes: [StoreScope] = [], unlessRemovedSince token: RemovalToken? = nil
   ) -> EntryWriter {
     let entry = NewEntry(
-      key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers)
+      key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers,
+      scopes: scopes)
     return EntryWriter(
       store: self, entry: entry, expectedLength: expectedLength, token: token ?? removalToken(for: key))
   }

@@ -33,12 +33,31 @@ extension HTTPURLResponse {
   /// ```
   public var cacheStory: ResponseStory? {
     guard let field = value(forHTTPHeaderField: "Cache-Status") else { return nil }
-    // The last member is that of the cache nearest to us (RFC 9211 §2). Ours has no comma; what caches before it wrote
-    // may be anything.
-    let ours = field.utf8.suffix(field.utf8.reversed().prefix { $0 != UInt8(ascii: ",") }.count)
-    var parser = StructuredFieldValueParser(Array(ours))
+    var parser = StructuredFieldValueParser(Array(field.utf8.lastMember))
     guard let member = try? parser.parseItemFieldValue() else { return nil }
     return ResponseStory(member, age: value(forHTTPHeaderField: "Age").flatMap { Int64($0) })
+  }
+}
+
+extension String.UTF8View {
+  /// The last member of a list: that of the cache nearest to us (RFC 9211 §2).
+  ///
+  /// Found from the end: ours is as it must be, and what caches before it wrote may be anything.
+  fileprivate var lastMember: SubSequence {
+    var start = endIndex
+    var isQuoted = false
+    while start > startIndex {
+      let before = index(before: start)
+      if self[before] == UInt8(ascii: "\"") {
+        // A quote behind an odd number of backslashes is part of the text.
+        let escapes = self[..<before].reversed().prefix { $0 == UInt8(ascii: "\\") }.count
+        if escapes.isMultiple(of: 2) { isQuoted.toggle() }
+      } else if self[before] == UInt8(ascii: ","), !isQuoted {
+        break
+      }
+      start = before
+    }
+    return self[start...]
   }
 }
 
@@ -60,7 +79,7 @@ extension ResponseStory {
     isCollapsed = has("collapsed")
     switch reason {
     case .validated: source = .validated
-    case .fresh, .freshByHeuristic: source = .hit
+    case .fresh, .freshByHeuristic, .immutable: source = .hit
     case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
       .policyReturnsStored:
       source = .stale

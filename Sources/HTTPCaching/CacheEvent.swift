@@ -17,7 +17,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     case notStored
     /// A stored response was updated, or marked as out of date.
     case updated
-    /// What was stored under a URI was removed.
+    /// What was stored under a URI was removed, or what was in a group or of an origin made invalid.
     case invalidated
   }
 

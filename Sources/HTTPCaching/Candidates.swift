@@ -6,12 +6,21 @@ struct Candidates: Sendable {
   var entries: [StoredEntry] = []
   var responses: [StoredResponse] = []
 
-  /// Entries whose head cannot be read, as one of another version, are left out, and those that are not wanted.
-  init(_ stored: StoredEntries, where isWanted: (StoredResponse) -> Bool = { _ in true }) {
+  /// Entries whose head cannot be read, as one of another version, are left out; so are those that were invalidated with
+  /// their group or origin, and those that are not wanted.
+  init(
+    _ stored: StoredEntries, under key: CacheKey, in store: CacheStore,
+    where isWanted: (StoredResponse) -> Bool = { _ in true }
+  ) {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
       guard var response = StoredResponse(decoding: entry.metadata) else { continue }
+      if store.mayBeMarked(entry.id),
+        response.scopes(under: key).contains(where: { store.isMarked(entry.id, in: StoreScope($0)) })
+      {
+        continue
+      }
       response.contentLength = Int64(entry.bodyCount)
       // Which bytes are where is told by the head: one that is not of this content says nothing.
       if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }

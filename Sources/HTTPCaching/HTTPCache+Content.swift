@@ -64,7 +64,7 @@ extension HTTPCache {
         key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
         metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
         expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
-        tiers: .all, unlessRemovedSince: place.token)
+        tiers: .all, scopes: scopes(outcome, under: pending.lookup.key), unlessRemovedSince: place.token)
       arrival.key = place.key
     } else {
       if case .store = outcome.storage {
@@ -80,7 +80,9 @@ extension HTTPCache {
         source: .network, reason: outcome.reason, storage: outcome.storage.reason,
         cacheStatus: CacheStatus(
           cache: configuration.name, forward: pending.forwarding.reason.forward,
-          forwardStatus: response.head.status.code, isStored: isStored,
+          forwardStatus: response.head.status.code, timeToLive: remainingLifetime(outcome),
+          isStored: isStored,
+          isCollapsed: pending.isCollapsed, key: shownKey(pending),
           detail: outcome.storage.reason ?? outcome.reason))
     }
     if let bytes = response.body.bytes {
@@ -201,7 +203,7 @@ extension HTTPCache {
     } else {
       finish(writer.commit(), reason, arrival)
     }
-    land(arrival.flight, arrival.pending.lookup.key, .stored)
+    land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
   }
 
   /// Makes visible what came of a transfer that broke off, where that is of use.

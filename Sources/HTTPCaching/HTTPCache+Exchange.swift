@@ -24,7 +24,8 @@ extension HTTPCache {
     }
     let outcome = outcome(
       of: .response(response.head), pending, length: response.body.length, requestTime: requestTime)
-    let isOwnInvalidation = !outcome.invalidations.isEmpty && !isRemoved(key, since: tokens.key)
+    let isOwnInvalidation =
+      !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
     apply(outcome, pending)
     // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
@@ -34,7 +35,7 @@ extension HTTPCache {
       again.forwarding = forwarding
       await fly(again, flight)
     case .stored(let answer):
-      land(flight, key, .stored)
+      land(flight, key, .stored(status: response.head.status.code))
       flight.deliver(
         .success(respond(with: answer, outcome, pending, forwardStatus: response.head.status.code)))
     case .network, .completed, .failure:
@@ -42,9 +43,15 @@ extension HTTPCache {
     }
   }
 
-  private func isRemoved(_ key: CacheKey?, since token: RemovalToken?) -> Bool {
+  private func isRemoved(_ key: CacheKey?, _ scopes: [StoreScope], since token: RemovalToken?) -> Bool {
     guard let key, let token else { return false }
-    return store.mayBeRemoved(StoreKey(key.bytes), since: token)
+    return store.mayBeRemoved(StoreKey(key.bytes), in: scopes, since: token)
+  }
+
+  /// The scopes of the response that is to be stored.
+  func scopes(_ outcome: Outcome, under key: CacheKey?) -> [StoreScope] {
+    guard case .store(let stored, _) = outcome.storage, let key else { return [] }
+    return stored.scopes(under: key).map { StoreScope($0) }
   }
 
   func outcome(
@@ -71,7 +78,18 @@ extension HTTPCache {
       source: source, reason: outcome.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,
-        timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty, detail: outcome.reason))
+        timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty,
+        isCollapsed: pending.isCollapsed, key: shownKey(pending), detail: outcome.reason))
+  }
+
+  func shownKey(_ pending: PendingExchange) -> CacheKey? {
+    configuration.showsKeys ? pending.lookup.key : nil
+  }
+
+  /// In whole seconds, of a response that is being stored.
+  func remainingLifetime(_ outcome: Outcome) -> Int64? {
+    guard case .store(let stored, _) = outcome.storage else { return nil }
+    return stored.facts.remainingLifetime(at: clock.now) / 1000
   }
 
   // MARK: - What happens to the store
@@ -83,6 +101,9 @@ extension HTTPCache {
       removeAll(for: uri)
       note(.invalidated, request, .invalidatedByUnsafeMethod)
     }
+    store.mark(
+      outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: configuration.partition)) })
+    for invalidated in outcome.invalidatedScopes { note(.invalidated, request, invalidated.reason) }
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
     for update in outcome.updates {

@@ -64,7 +64,7 @@ extension HTTPCache {
 
   func serve(
     _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, body: MessageBody, transport: Transport?,
-    isCollapsed: Bool = false
+    collapsed: Collapsed? = nil
   ) -> CachedResponse {
     note(.served, request, service.reason)
     if let revalidation = service.revalidation, let transport, let key = lookup.key,
@@ -80,8 +80,10 @@ extension HTTPCache {
       body: content(service.content, of: stored, lookup.candidates.entries[service.candidate], for: request),
       source: service.isStale ? .stale : .hit, reason: service.reason,
       cacheStatus: CacheStatus(
-        cache: configuration.name, isHit: true, timeToLive: service.remainingLifetime,
-        isCollapsed: isCollapsed, detail: service.reason))
+        cache: configuration.name, isHit: collapsed == nil, forward: collapsed?.forward,
+        forwardStatus: collapsed?.status, timeToLive: service.remainingLifetime,
+        isStored: collapsed != nil, isCollapsed: collapsed.map { _ in true },
+        key: configuration.showsKeys ? lookup.key : nil, detail: service.reason))
   }
 
   /// The content of a stored response, as much of it as the request is answered with.
@@ -103,7 +105,9 @@ extension HTTPCache {
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
     return CachedResponse(
       head: refusal.response, body: .empty, source: .generated, reason: refusal.reason,
-      cacheStatus: CacheStatus(cache: configuration.name, detail: refusal.reason))
+      cacheStatus: CacheStatus(cache: configuration.name, detail: refusal.reason),
+      // An intermediary does not sign what it makes up itself (RFC 9211 §2); a user's own cache is none.
+      tellsStatus: configuration.rules.kind == .private)
   }
 
   private func lead(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
@@ -114,14 +118,19 @@ extension HTTPCache {
   /// Waits for another's request, and then asks the store again.
   private func follow(_ flight: Flight, _ pending: PendingExchange) async throws -> CachedResponse {
     let request = pending.forwarding.original
+    var collapsed: Collapsed?
     switch await flight.follow() {
     case .cancelled: throw CancellationError()
     case .failed(let error):
       // One attempt for all; but each may have something stored that it can use instead.
       let outcome = outcome(of: .failure, pending, requestTime: clock.now)
       guard case .stored(let answer) = outcome.answer else { throw error }
-      return respond(with: answer, outcome, pending, forwardStatus: nil)
-    case .stored, .notShared: break
+      var waited = pending
+      waited.isCollapsed = true
+      return respond(with: answer, outcome, waited, forwardStatus: nil)
+    case .notShared: break
+    case .stored(let status):
+      collapsed = Collapsed(forward: pending.forwarding.reason.forward, status: status)
     }
     let policy = pending.forwarding.policy
     let lookup = await lookUp(request, content: pending.body)
@@ -130,13 +139,14 @@ extension HTTPCache {
     switch plan {
     case .serve(let service):
       return serve(
-        request, service, lookup, body: pending.body, transport: pending.transport, isCollapsed: true)
+        request, service, lookup, body: pending.body, transport: pending.transport, collapsed: collapsed)
     case .fail(let refusal): return try refuse(request, refusal)
     case .forward(let forwarding):
       // What came is not for this request. It goes by itself: waiting in line again could last for ever.
       var own = pending
       own.forwarding = forwarding
       own.lookup = lookup
+      own.isCollapsed = false
       return try await lead(own, Flight())
     }
   }
@@ -150,6 +160,8 @@ struct PendingExchange: Sendable {
   /// The client's; `nil` for a request that no client waits for.
   var interim: InterimReceiver?
   var transport: Transport
+  /// Whether another's request answered this one, or was waited for in vain; `nil` if it goes by itself.
+  var isCollapsed: Bool?
 
   /// The origin's final response; the interim ones before it go to the client (RFC 9110 §15.2).
   func send() async throws -> TransportResponse {
@@ -160,6 +172,14 @@ struct PendingExchange: Sendable {
     }
     return response
   }
+}
+
+/// The request to the origin, another's, that a response was waited for from.
+struct Collapsed: Sendable {
+  /// Why this request would have gone there.
+  var forward: CacheStatus.Forward?
+  /// What the origin answered the other with.
+  var status: Int
 }
 
 extension Forwarding {

@@ -33,8 +33,11 @@ public final class HTTPCache: Sendable {
     /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
     /// in clear, readable for the user who runs the process.
     public var directory: String?
-    /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a token.
+    /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
+    /// Whether `Cache-Status` tells the key of the response, too. Off unless set: it shows the ``partition``, and what
+    /// else is part of the key helps those who want to poison a cache (RFC 9211 §6).
+    public var showsKeys: Bool
     /// Keeps the responses of one account or site apart from another's in the same store.
     public var partition: String
     /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
@@ -52,6 +55,7 @@ public final class HTTPCache: Sendable {
       self.diskCapacity = diskCapacity
       self.directory = directory
       name = "HTTPCacheEngine"
+      showsKeys = false
       partition = ""
       maximumQueryContent = 64 << 10
     }

@@ -17,6 +17,10 @@ struct ConformCommandTests {
       {"id": "impossible", "name": "What may not be stored is", "requests": [
         {"response_headers": [["Cache-Control", "no-store"]], "setup": true},
         {"expected_type": "cached"}]},
+      {"id": "targeted", "name": "A CDN heeds its field", "kind": "optimal", "cdn_only": true, "requests": [
+        {"response_headers": [["CDN-Cache-Control", "max-age=60"], ["Cache-Control", "no-store"]],
+         "setup": true, "pause_after": true},
+        {"expected_type": "cached"}]},
       {"id": "after", "name": "Depends on it", "depends_on": ["impossible"], "requests": [{}]}
     ]}]
     """
@@ -43,12 +47,21 @@ struct ConformCommandTests {
     #expect(report.hasRequiredFailure)
   }
 
+  @Test(
+    "Scenarios for CDNs run against a cache that is one, and no other",
+    arguments: ConformCommand.Kind.allCases)
+  func kinds(kind: ConformCommand.Kind) async throws {
+    let reports = try await kind.runner.run(ScenarioSuite.load(Data(Self.suite.utf8)))
+    let targeted = try #require(reports.first { $0.scenario.id == "targeted" })
+    #expect(targeted.result == (kind == .cdn ? .passed : .notApplicable))
+  }
+
   @Test("JSON has one object for each scenario")
   func json() async throws {
     let decoded = try JSONSerialization.jsonObject(with: Data(await report().json().utf8))
     let rows = try #require(decoded as? [[String: Any]])
-    #expect(rows.map { $0["id"] as? String } == ["reuse", "impossible", "after"])
-    #expect(rows.map { $0["result"] as? String } == ["passed", "failed", "dependency"])
+    #expect(rows.map { $0["id"] as? String } == ["reuse", "impossible", "targeted", "after"])
+    #expect(rows.map { $0["result"] as? String } == ["passed", "failed", "notApplicable", "dependency"])
     #expect((rows[1]["steps"] as? [String])?.count == 2)
   }
 
@@ -58,6 +71,7 @@ struct ConformCommandTests {
       (["conform", "/does/not/exist"], 66), (["conform", "FILE", "--only", "nothing"], 65),
       (["conform", "FILE", "--only", "impossible"], 1),
       (["conform", "FILE", "--only", "reuse", "--json"], 0),
+      (["conform", "FILE", "--cache", "cdn", "--only", "targeted"], 0),
       (["conform", "FILE", "--cache", "cold"], 64), (["conform"], 64),
     ] as [([String], Int32)])
   func exitStatus(arguments: [String], status: Int32) async throws {

@@ -76,6 +76,10 @@ struct ExplainCommandTests {
       Row(fields: "Expires: 0", expected: ["The Expires here is no valid date."]),
       Row(fields: "Cache-Control: max-age=abc", expected: ["is no number of seconds, and counts as 0."]),
       Row(fields: "Cache-Control: max-age=60\nAge: 100", expected: ["which was over when it arrived."]),
+      Row(
+        fields: "Cache-Control: no-store\nCDN-Cache-Control: max-age=60",
+        options: ["--target", "X-Cache-Control", "--target", "CDN-Cache-Control"],
+        expected: ["For 1 minute (60 s)", "Its cdn-cache-control goes before Cache-Control and Expires"]),
       Row(fields: "Vary: *", expected: ["No request: its Vary is *"]),
       Row(fields: "Vary: Accept-Encoding", expected: ["accept-encoding absent"]),
       Row(
@@ -141,6 +145,18 @@ struct ExplainCommandTests {
     #expect(text.contains("POST https://a.example/form -> 201 Created"))
     #expect(text.contains("https://a.example/form https://a.example/form/7"))
     #expect(text.contains(Reason.methodNotStored.sentence))
+  }
+
+  @Test("A response that invalidates a group, or its origin: which, and why")
+  func scopes() throws {
+    let group = try explain(
+      "POST /f HTTP/1.1\nHost: a.example\n\nHTTP/1.1 200 OK\nCache-Group-Invalidation: \"news\"\n\n")
+    #expect(flat(group).contains("[RFC 9875 §3] \"news\" of http://a.example"))
+    let origin = flat(
+      try explain("HTTP/1.1 200 OK\nClear-Site-Data: \"*\"\n\n", "--url", "https://a.example/logout"))
+    #expect(
+      origin.contains("Invalidates \(Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
+    #expect(origin.contains("A shared cache (many users', as in a proxy or a CDN) Stored Yes."))
   }
 
   @Test("A request that only takes what is stored is refused before the origin")

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPCacheStore
 
 /// Runs work on as many threads as there are, none of it waiting for another.
-private func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
+func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
   await withTaskGroup(of: Void.self) { group in
     for index in 0..<count { group.addTask { work(index) } }
   }

@@ -142,6 +142,23 @@ struct SessionTests {
     }
   }
 
+  @Test(
+    "A story is read from under any name, and beside a key",
+    arguments: ["a, \"b\"", "c\\", "Example CDN", "\""])
+  func namedCache(name: String) async throws {
+    try await Setting.with(
+      configure: {
+        $0.name = name
+        $0.showsKeys = true
+      }
+    ) { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: "x")
+    } test: { setting async throws in
+      #expect(try await setting.load("/?a,b").source == .network)
+      #expect(try await setting.load("/?a,b").source == .hit)
+    }
+  }
+
   @Test("A response that came through no cache of ours has no story")
   func noStory() async throws {
     let name = try #require(HTTPField.Name("Cache-Status"))

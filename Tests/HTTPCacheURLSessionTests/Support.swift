@@ -21,13 +21,15 @@ struct Setting {
 
   /// Runs a test with an origin that answers with `handler`.
   static func with(
-    base: URLSessionConfiguration = .ephemeral, _ handler: @escaping LoopbackOrigin.Handler,
-    test body: (Setting) async throws -> Void
+    base: URLSessionConfiguration = .ephemeral,
+    configure: (inout HTTPCache.Configuration) -> Void = { _ in },
+    _ handler: @escaping LoopbackOrigin.Handler, test body: (Setting) async throws -> Void
   ) async throws {
     let clock = ManualClock(SystemCacheClock.shared.now)
+    var configuration = HTTPCache.Configuration(kind: .private)
+    configure(&configuration)
     let cache = HTTPCache(
-      store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .private),
-      clock: clock)
+      store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: configuration, clock: clock)
     let origin = try await LoopbackOrigin.start(handler)
     let session = URLSession(configuration: .caching(with: cache, base: base))
     let setting = Setting(origin: origin, cache: cache, session: session, clock: clock)

@@ -99,11 +99,11 @@ extension CacheControl {
       if bytes.matches("max-age", in: name) {
         addTime(bytes, argument, to: \.maxAge)
       } else if bytes.matches("private", in: name) {
-        addFields(bytes, argument, unqualified: .isPrivate, to: \.privateFields)
+        addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.privateFields)
       }
     case 8:
       if bytes.matches("no-cache", in: name) {
-        addFields(bytes, argument, unqualified: .noCache, to: \.noCacheFields)
+        addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCacheFields)
       } else if bytes.matches("no-store", in: name) {
         flags.insert(.noStore)
       } else if bytes.matches("s-maxage", in: name) {
@@ -167,8 +167,8 @@ extension CacheControl {
     }
   }
 
-  private mutating func addFields(
-    _ bytes: Span<UInt8>, _ argument: ByteRange?, unqualified: Flags,
+  mutating func addFields(
+    _ bytes: Span<UInt8>, argument: ByteRange?, unqualified: Flags,
     to directive: WritableKeyPath<Self, [String]>
   ) {
     var names: [String] = []

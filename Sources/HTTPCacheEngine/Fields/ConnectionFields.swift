@@ -10,7 +10,11 @@ enum ConnectionFields {
 
   /// The fields without those for one connection, without those that `Connection` names, and without `excluded`
   /// (lowercase).
-  static func removed(from fields: HTTPFields, excluding excluded: [String] = []) -> HTTPFields {
+  ///
+  /// - Parameter targets: the fields that may govern caching in place of Cache-Control: they stay, as it does.
+  static func removed(
+    from fields: HTTPFields, excluding excluded: [String] = [], targets: [String]
+  ) -> HTTPFields {
     var listed: [String] = excluded
     for field in fields where field.name.canonicalName == "connection" {
       field.value.withFieldBytes { bytes in
@@ -20,7 +24,7 @@ enum ConnectionFields {
     }
     // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1): whoever names it or Vary, by
     // mistake or to have a response kept that must not be, does not get rid of them.
-    listed.removeAll { $0 == "cache-control" || $0 == "vary" }
+    listed.removeAll { $0 == "cache-control" || $0 == "vary" || targets.contains($0) }
     var kept = HTTPFields()
     kept.reserveCapacity(fields.count)
     for field in fields {

@@ -16,7 +16,11 @@ public struct ResponseFields: Hashable, Sendable {
     }
   }
 
+  /// The directives of `Cache-Control`, or of the targeted field that takes its place.
   public var cacheControl = CacheControl()
+  /// The name, in lowercase, of the targeted field that governs caching in place of `Cache-Control` and `Expires`
+  /// (RFC 9213 §2.2); `nil` if none does.
+  public var target: String?
   /// `Expires` (RFC 9111 §5.3). More than one line is invalid, unless all say the same.
   public var expires: DateField = .absent
   /// `Date` (RFC 9110 §6.6.1).
@@ -30,12 +34,20 @@ public struct ResponseFields: Hashable, Sendable {
   /// `ETag` (RFC 9110 §8.8.3).
   public var entityTag: EntityTag?
   public var vary: VaryField = .names([])
+  /// `Cache-Groups` (RFC 9875 §2): the groups that the response is in.
+  public var groups: [String] = []
   /// `Content-Length`, where it is a number.
   public var contentLength: Int64?
+  /// Whether the message says where its content ends (RFC 9112 §6.3).
+  var isDelimited = false
 
-  /// - Parameter now: needed for two-digit years only.
-  public init(_ fields: HTTPFields, now: Timestamp) {
+  /// - Parameters:
+  ///   - now: needed for two-digit years only.
+  ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
+  public init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
     var varyLines: [String] = []
+    var groupLines: [String] = []
+    var targeted: [String: [String]] = [:]
     var ageSeen = false
     for field in fields {
       switch field.name.canonicalName {
@@ -54,16 +66,34 @@ public struct ResponseFields: Hashable, Sendable {
         }
       case "etag" where entityTag == nil: entityTag = EntityTag(parsing: field.value)
       case "vary": varyLines.append(field.value)
-      case "content-length": contentLength = Int64(field.value)
+      case "cache-groups": groupLines.append(field.value)
+      case "content-length":
+        contentLength = Int64(field.value)
+        isDelimited = true
+      case "transfer-encoding": isDelimited = true
+      case let name where !targets.isEmpty && targets.contains(name):
+        targeted[name, default: []].append(field.value)
       default: break
       }
     }
+    if !targeted.isEmpty { choose(from: targeted, targets) }
     if !varyLines.isEmpty { vary = VaryField(parsing: varyLines) }
+    if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
     if lastModified.date == nil { lastModifiedText = nil }
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
   public var hasValidator: Bool { entityTag != nil || lastModified.date != nil }
+
+  /// The first of the target list with a valid value governs, and Cache-Control and Expires are as if they were not
+  /// there (RFC 9213 §2.2).
+  private mutating func choose(from targeted: [String: [String]], _ targets: [String]) {
+    for name in targets {
+      guard let directives = targeted[name].flatMap({ CacheControl(targeted: $0) }) else { continue }
+      (target, cacheControl, expires) = (name, directives, .absent)
+      return
+    }
+  }
 
   private static func add(_ value: String, to field: inout DateField, now: Timestamp) {
     let parsed = HTTPDate(parsing: value, now: now).map(DateField.date) ?? .invalid

@@ -19,7 +19,7 @@ extension CacheKey {
     _ request: HTTPRequest, content: some Collection<UInt8>, nonce: UInt64, partition: String = ""
   ) -> CacheKey? {
     guard let uri = TargetURI(request) else { return nil }
-    var bytes = CacheKey(uri, partition: partition, derivation: "QUERY").bytes
+    var bytes: [UInt8] = []
     bytes.append(littleEndian: nonce)
     for name in [HTTPField.Name.contentType, .contentEncoding, .contentLanguage] {
       // No field value contains NUL (RFC 9110 §5.5), and no content is in doubt: it comes last.
@@ -27,7 +27,7 @@ extension CacheKey {
       bytes.append(0)
     }
     bytes += content
-    return CacheKey(bytes: bytes)
+    return CacheKey(queryAnchor(uri, partition: partition), suffix: bytes)
   }
 
   /// Where the `No-Vary-Search` value of a path is kept, with the nonce that is part of the keys made by it.
@@ -39,7 +39,7 @@ extension CacheKey {
 
   /// The key that a URI has in common with all that are equivalent to it.
   public init(_ uri: TargetURI, by rule: NoVarySearch, nonce: UInt64, partition: String = "") {
-    var bytes = Self.pathAnchor(uri, partition: partition).bytes
+    var bytes: [UInt8] = []
     bytes.append(littleEndian: nonce)
     for pair in rule.significant(uri.path).parameters {
       for part in [pair.name, pair.value] {
@@ -47,12 +47,11 @@ extension CacheKey {
         bytes += part
       }
     }
-    self.init(bytes: bytes)
+    self.init(Self.pathAnchor(uri, partition: partition), suffix: bytes)
   }
 
-  /// - Parameter derivation: sets the key apart from the URI's own, which ends where this has a NUL.
   private init(_ uri: TargetURI, partition: String, derivation: String) {
-    self.init(bytes: CacheKey(uri, partition: partition).bytes + [0] + derivation.utf8 + [0])
+    self.init(CacheKey(uri, partition: partition), suffix: [0] + derivation.utf8 + [0])
   }
 }
 

@@ -7,6 +7,8 @@ import HTTPTypes
 public struct CacheKey: Hashable, Sendable {
   /// The bytes of the key: equal exactly for equal keys.
   public let bytes: [UInt8]
+  /// Where the URI begins, behind the partition.
+  let uriStart: Int
 
   /// - Parameter partition: keeps the responses of one account or site apart from another's (§7.2).
   public init(_ uri: TargetURI, partition: String = "") {
@@ -30,8 +32,10 @@ public struct CacheKey: Hashable, Sendable {
     self.init(scheme: scheme, authority: authority, path: path, partition: partition)
   }
 
-  init(bytes: [UInt8]) {
-    self.bytes = bytes
+  /// - Parameter suffix: sets the key apart from that of the URI, of which no byte is NUL.
+  init(_ key: CacheKey, suffix: [UInt8]) {
+    bytes = key.bytes + suffix
+    uriStart = key.uriStart
   }
 
   private init(scheme: String, authority: String, path: String, partition: String) {
@@ -42,6 +46,7 @@ public struct CacheKey: Hashable, Sendable {
       bytes += partition.utf8
       bytes.append(0)  // No URI contains NUL, so no key of one partition equals one of another.
     }
+    uriStart = bytes.count
     bytes += scheme.utf8
     bytes += "://".utf8
     bytes += authority.utf8

@@ -10,7 +10,8 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
   case returnCacheDataElseLoad
   /// Any stored response, whatever its age; an error where there is none, and never the network.
   case returnCacheDataDontLoad
-  /// A stored response only after its origin has validated it; without a validator it is fetched anew.
+  /// A stored response only after its origin has validated it; without a validator it is fetched anew. One that is
+  /// fresh and `immutable` was validated beforehand (RFC 8246 §2).
   case reloadRevalidatingCacheData
 
   /// Whether stored responses may be used without a question to the origin, whatever their age.

@@ -37,7 +37,8 @@ enum Freshening {
   ) -> StoredResponse {
     let update = withDate(
       ConnectionFields.removed(
-        from: head.headerFields, excluding: ["content-length", "content-range"]), at: responseTime)
+        from: head.headerFields, excluding: ["content-length", "content-range"],
+        targets: configuration.targets), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
     fields.reserveCapacity(stored.fields.count + update.count)
@@ -51,7 +52,8 @@ enum Freshening {
       updatedNames.contains("vary")
       ? SelectingFields(VaryField(parsing: fields[values: .vary]), of: request) : stored.selecting
     var updated = make(
-      status: stored.status, fields: fields, selecting: selecting, requestTime: requestTime,
+      status: stored.status, fields: fields, selecting: selecting,
+      isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength
     updated.parts = stored.parts
@@ -60,21 +62,26 @@ enum Freshening {
 
   /// A stored response from the fields of a response just received.
   static func make(
-    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, requestTime: Timestamp,
-    responseTime: Timestamp, configuration: CacheEngine.Configuration
+    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, isDelimited: Bool = false,
+    requestTime: Timestamp, responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let parsed = ResponseFields(fields, now: responseTime)
+    let parsed = ResponseFields(fields, now: responseTime, targets: configuration.targets)
     let directives = parsed.cacheControl
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
     let withheld =
       directives.noCacheFields + (configuration.kind == .shared ? directives.privateFields : [])
-    return StoredResponse(
+    var stored = StoredResponse(
       status: status,
-      fields: withDate(ConnectionFields.removed(from: fields, excluding: withheld), at: responseTime),
+      fields: withDate(
+        ConnectionFields.removed(from: fields, excluding: withheld, targets: configuration.targets),
+        at: responseTime),
       selecting: selecting,
       facts: ReuseFacts(
-        status: status.code, response: parsed, requestTime: requestTime, responseTime: responseTime,
+        status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
+        responseTime: responseTime,
         configuration: configuration))
+    if !parsed.groups.isEmpty { stored.groups = parsed.groups }
+    return stored
   }
 
   /// A recipient with a clock adds the time of receipt where Date is missing (RFC 9110 §6.6.1).

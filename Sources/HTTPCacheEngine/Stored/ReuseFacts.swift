@@ -12,7 +12,8 @@ public struct ReuseFacts: Hashable, Sendable {
     /// Once stale, never used without validation: `must-revalidate`, and for a shared cache `proxy-revalidate` and
     /// `s-maxage` (§5.2.2.2, §5.2.2.8, §5.2.2.10).
     public static let mustRevalidate = Flags(rawValue: 1 << 1)
-    /// `immutable`: not validated while fresh, even on a reload (RFC 8246 §2).
+    /// `immutable`, of a response that is sure to be whole: not validated while fresh, even on a reload (RFC 8246 §2,
+    /// §3).
     public static let immutable = Flags(rawValue: 1 << 2)
     /// There is an entity tag or a modification date to validate with.
     public static let hasValidator = Flags(rawValue: 1 << 3)
@@ -20,6 +21,11 @@ public struct ReuseFacts: Hashable, Sendable {
     public static let invalidated = Flags(rawValue: 1 << 4)
     /// The status code is 2xx: preconditions of a client can be evaluated (RFC 9110 §13.2.1).
     public static let isSuccessful = Flags(rawValue: 1 << 5)
+    /// The message said where its content ends, by Content-Length or a transfer coding: a connection that broke off
+    /// cannot pass for the end.
+    public static let isDelimited = Flags(rawValue: 1 << 8)
+    /// The response is in groups (RFC 9875 §2).
+    public static let hasGroups = Flags(rawValue: 1 << 9)
   }
 
   public var flags: Flags
@@ -34,8 +40,9 @@ public struct ReuseFacts: Hashable, Sendable {
   /// `stale-if-error` (RFC 5861 §4).
   public var staleIfError: DeltaSeconds
 
+  /// - Parameter isDelimited: what is known of the content beside these fields, where they are an update of it.
   init(
-    status: Int, response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp,
+    status: Int, response: ResponseFields, isDelimited: Bool, requestTime: Timestamp, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) {
     let directives = response.cacheControl
@@ -47,7 +54,10 @@ public struct ReuseFacts: Hashable, Sendable {
     {
       flags.insert(.mustRevalidate)
     }
-    if directives.contains(.immutable) { flags.insert(.immutable) }
+    if isDelimited || response.isDelimited {
+      flags.insert(.isDelimited)
+      if directives.contains(.immutable) { flags.insert(.immutable) }
+    }
     if response.hasValidator { flags.insert(.hasValidator) }
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
     self.flags = flags

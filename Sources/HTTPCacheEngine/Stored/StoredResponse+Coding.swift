@@ -16,8 +16,9 @@ import HTTPTypes
 /// | 1 | whether the response varies on `*` |
 /// | 4, texts | number of selecting fields; of each its name, whether it was present (1 byte), its value |
 /// | 4, fields | number of fields; of each its name and, as a text, its value |
-/// | 4 | number of stored ranges of the content; 0 if it is whole, and then nothing follows |
+/// | 4 | number of stored ranges of the content; 0 if it is whole |
 /// | 8 × 2 × n, 8, 1 | of each range its start and end; the complete length or -1; whether others may be combined |
+/// | 4, texts | number of groups, and the groups; only if the flags say that there are some |
 ///
 /// A text is its length in bytes (4) and its UTF-8. A name is its number in ``FieldNameTable`` (1), or 0 and a text. The decision's integers come first and have fixed places, so that
 /// they can be read without the rest.
@@ -55,6 +56,10 @@ extension StoredResponse {
       field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
     }
     Self.write(parts, to: &writer)
+    if facts.flags.contains(.hasGroups) {
+      writer.write(UInt32(groups.count))
+      for group in groups { writer.write(group) }
+    }
     return writer.bytes
   }
 
@@ -70,7 +75,8 @@ extension StoredResponse {
       lifetime >= 0, initialAge >= 0, (100...999).contains(code), let phrase = reader.readText(),
       let unmatchable = reader.readByte(),
       let selecting = Self.readSelecting(&reader), let fields = Self.readFields(&reader),
-      let parts = Self.readParts(&reader), reader.isAtEnd
+      let parts = Self.readParts(&reader),
+      let groups = Self.readGroups(&reader, ReuseFacts.Flags(rawValue: flags)), reader.isAtEnd
     else { return nil }
     self.init(
       status: HTTPResponse.Status(code: Int(code), reasonPhrase: phrase), fields: fields,
@@ -82,6 +88,7 @@ extension StoredResponse {
         staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)),
         staleIfError: DeltaSeconds(Int64(ifError))))
     self.parts = parts.stored
+    if !groups.isEmpty { self.groups = groups }
   }
 
   private static func write(_ parts: StoredParts?, to writer: inout ByteWriter) {
@@ -110,6 +117,17 @@ extension StoredResponse {
         ranges: ranges, completeLength: length < 0 ? nil : length, isCombinable: isCombinable != 0)
     else { return nil }
     return (parts, ())
+  }
+
+  private static func readGroups(_ reader: inout ByteReader, _ flags: ReuseFacts.Flags) -> [String]? {
+    guard flags.contains(.hasGroups) else { return [] }
+    guard let count: UInt32 = reader.readInteger() else { return nil }
+    var groups: [String] = []
+    for _ in 0..<count {
+      guard let group = reader.readText() else { return nil }
+      groups.append(group)
+    }
+    return groups
   }
 
   private static func readSelecting(_ reader: inout ByteReader) -> [SelectingFields.Field]? {

@@ -15,12 +15,17 @@ public struct StoredResponse: Hashable, Sendable {
   /// A partial response has the status and the fields of the 200 response that it becomes when it is complete: without
   /// `Content-Range`, and with the length of the whole, if known, in `Content-Length`.
   public var parts: StoredParts?
+  /// The groups that the response is in (RFC 9875 §2): none, as a rule.
+  public var groups: [String] {
+    didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
+  }
 
   init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
     self.status = status
     self.fields = fields
     self.selecting = selecting
     self.facts = facts
+    groups = []
   }
 
   /// The head to answer with, with `Age` if the response is used without validation (RFC 9111 §4, §5.1).

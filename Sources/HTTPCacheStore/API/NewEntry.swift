@@ -12,10 +12,13 @@ public struct NewEntry: Sendable {
   public var storedAt: Int64
   /// Where to keep the entry.
   public var tiers: StoreTiers
+  /// What the entry belongs to. They are not kept: they only tell, with a ``RemovalToken``, whether the entry was marked
+  /// as outdated while it was on its way.
+  public var scopes: [StoreScope]
 
   public init(
     key: StoreKey, variant: VariantID, metadata: [UInt8], body: [UInt8], storedAt: Int64,
-    tiers: StoreTiers = .all
+    tiers: StoreTiers = .all, scopes: [StoreScope] = []
   ) {
     self.key = key
     self.variant = variant
@@ -23,6 +26,7 @@ public struct NewEntry: Sendable {
     self.body = body
     self.storedAt = storedAt
     self.tiers = tiers
+    self.scopes = scopes
   }
 }
 
@@ -44,7 +48,8 @@ public enum InsertOutcome: Sendable, Hashable {
 public enum RefusalReason: Sendable, Hashable {
   /// The entry is larger than the maximum or than the capacity of every tier asked for.
   case tooLarge
-  /// The key was removed after the removal token was taken. The store is as that removal left it.
+  /// The key was removed, or a scope of the entry marked, after the removal token was taken. The store is as that left
+  /// it.
   case removedSince
   /// A newer entry of the same key and variant came first. That one stays.
   case superseded
@@ -62,10 +67,12 @@ public enum RefusalReason: Sendable, Hashable {
   case closed
 }
 
-/// A moment in the history of a key's removals, to be taken before an entry is fetched.
+/// A moment in the history of a key's removals and of all marks, to be taken before an entry is fetched.
 ///
-/// An insert that is given the token is refused when the key was removed in between. Unrelated removals may cause a
+/// An insert that is given the token is refused when the key was removed, or a scope of the entry marked, in between. Unrelated removals may cause a
 /// refusal now and then; a removal is never missed.
 public struct RemovalToken: Sendable, Hashable {
   let moment: StripedCounters.Moment
+  /// The number that a mark has at least that is made from now on.
+  let sequence: UInt64
 }

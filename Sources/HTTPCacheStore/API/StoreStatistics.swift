@@ -38,7 +38,7 @@ public struct StoreStatistics: Sendable, Hashable {
   public var diskCarries = 0
   /// Inserts refused, for whatever reason.
   public var refusals = 0
-  /// Calls that removed by key, variant, time, or everything.
+  /// Calls that removed by key, variant, time, or everything, or marked scopes.
   public var removals = 0
   /// Records or bodies whose bytes were not what was written, at opening or when read.
   public var corruptRecords = 0

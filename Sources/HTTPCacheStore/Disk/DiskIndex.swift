@@ -120,6 +120,13 @@ struct DiskIndex {
     return found
   }
 
+  /// The id of the oldest entry; `nil` if there is none.
+  ///
+  /// - Complexity: O(entries).
+  var lowestID: UInt64? {
+    entries.lazy.filter { !$0.isFree }.map(\.id).min()
+  }
+
   func slot(for hash: UInt64, variant: UInt64) -> UInt32? {
     slots(for: hash).first { entries[Int($0)].variant == variant }
   }

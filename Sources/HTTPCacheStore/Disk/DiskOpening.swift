@@ -6,6 +6,7 @@ struct DiskOpening {
     let hasher: KeyHasher
     let log: Log
     let catalog: Catalog
+    let marks: ScopeMarks
     let lastSequence: UInt64
     let counters: DiskCounters
   }
@@ -14,6 +15,7 @@ struct DiskOpening {
   let files: any FileSystem
   let capacity: Int
   let hashMask: UInt64
+  let markLimit: Int
   let counters = DiskCounters()
 
   /// What the lock and format files are counted as.
@@ -34,11 +36,12 @@ struct DiskOpening {
     log.lockFile = lockFile
     log.used = Self.fixedBytes
     let recovery = LogRecovery(directory: directory, files: files, hasher: hasher, counters: counters)
-    let (recovered, catalog, lastSequence) = try reporting { () throws(FileFailure) in
+    let (recovered, catalog, marks, lastSequence) = try reporting { () throws(FileFailure) in
       try recovery.run(names: names, log: log)
     }
     return Result(
-      hasher: hasher, log: recovered, catalog: catalog, lastSequence: lastSequence, counters: counters)
+      hasher: hasher, log: recovered, catalog: catalog, marks: ScopeMarks(marks, limit: markLimit),
+      lastSequence: lastSequence, counters: counters)
   }
 
   private func reporting<Value>(_ body: () throws(FileFailure) -> Value) throws(StoreError) -> Value {

@@ -4,13 +4,13 @@ import SystemPackage
 extension DiskTier {
   /// Appends a record to the log, making room for it.
   func append(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
-    guard makeRoom(record.count + DiskFormat.segmentHeaderSize, log: &log) else { throw .noRoom }
+    guard makeRoom(record.count + segmentStartSize, log: &log) else { throw .noRoom }
     return try write(record, log: &log)
   }
 
   /// Writes a record for which there is room at the end of the log.
   private func write(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
-    guard record.count <= segmentSize(log) - DiskFormat.segmentHeaderSize else { throw .noRoom }
+    guard record.count <= segmentSize(log) - segmentStartSize else { throw .noRoom }
     let last = try activeSegment(for: record.count, log: &log)
     let offset = log.segments[last].count
     let location = RecordLocation(
@@ -43,25 +43,40 @@ extension DiskTier {
     }
     let number = log.nextNumber
     let path = directory.appending(DiskFormat.segmentName(number))
-    let header = DiskFormat.segmentHeader(number, hasher: hasher)
+    let start = segmentStart(number: number)
+    guard start.count + count <= segmentSize(log), log.used + start.count + count <= log.capacity else {
+      throw .noRoom
+    }
     do throws(FileFailure) {
       let file = try files.open(path, creating: true)
       do throws(FileFailure) {
-        try file.write(header, at: 0)
+        try file.write(start, at: 0)
       } catch {
         try? files.unlink(path)
         throw error
       }
       log.nextNumber += 1
-      log.used += header.count
+      log.used += start.count
       log.segments.append(
-        Log.Segment(number: number, file: file, count: header.count, isDirty: true, isNew: true))
+        Log.Segment(number: number, file: file, count: start.count, isDirty: true, isNew: true))
       catalog.withLock { $0.files[number] = file }
       return log.segments.count - 1
     } catch {
       counters.ioErrors.increment()
       throw .inputOutput
     }
+  }
+
+  /// What a segment begins with: its header, and all marks there are. Those made later follow as records of their own.
+  private func segmentStart(number: UInt32) -> [UInt8] {
+    let header = DiskFormat.segmentHeader(number, hasher: hasher)
+    let snapshot = marks.snapshot
+    return snapshot.isEmpty ? header : header + Record.encode(snapshot, hasher: hasher)
+  }
+
+  private var segmentStartSize: Int {
+    let count = marks.count
+    return DiskFormat.segmentHeaderSize + (count == 0 ? 0 : RecordHeader.size + count * 16)
   }
 
   // MARK: Reclaiming
@@ -130,10 +145,10 @@ extension DiskTier {
       let entry = catalog.withLock { $0.index[slot] }
       guard entry.location.segment == oldest.number, entry.isHit else { continue }
       let count = Int(entry.location.count)
-      guard count <= budget, log.used + count + DiskFormat.segmentHeaderSize <= log.capacity else { continue }
+      guard count <= budget, log.used + count + segmentStartSize <= log.capacity else { continue }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else { continue }
       guard record.count <= budget,
-        log.used + record.count + DiskFormat.segmentHeaderSize <= log.capacity,
+        log.used + record.count + segmentStartSize <= log.capacity,
         let location = try? write(record, log: &log)
       else { return }
       budget -= record.count

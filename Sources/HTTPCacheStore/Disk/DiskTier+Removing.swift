@@ -33,6 +33,17 @@ extension DiskTier {
     finish(removal)
   }
 
+  /// Logs a mark that memory has already, and returns when it would survive a crash.
+  func mark(_ hashes: [UInt64], number: UInt64) {
+    let removal = withLog { log -> Removal in
+      // Without a segment there is no entry; the first to be begun begins with this mark.
+      guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
+      let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
+      return appendSurely(Record.encode(mark, hasher: hasher), log: &log) ? .logged : .failed
+    }
+    finish(removal)
+  }
+
   /// Removes everything, and returns when that would survive a crash.
   ///
   /// It needs no record: files are unlinked oldest first, so a crash halfway leaves the end of the log.

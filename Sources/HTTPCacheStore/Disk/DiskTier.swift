@@ -25,6 +25,11 @@ final class DiskTier: Sendable {
       return min(size, DiskFormat.maximumSegmentSize) & ~4095
     }
 
+    /// As many marks as take a sixteenth of a segment, for every segment begins with them.
+    func markLimit(for capacity: Int) -> Int {
+      min(ScopeMarks.defaultLimit, segmentSize(for: capacity) / 256)
+    }
+
     func largeBodyThreshold(for capacity: Int) -> Int {
       min(largeBodyThreshold, segmentSize(for: capacity) / 4)
     }
@@ -36,6 +41,7 @@ final class DiskTier: Sendable {
   let options: Options
   let sequence: SequenceNumbers
   let changes: StripedCounters
+  let marks: ScopeMarks
   let counters: DiskCounters
   let log: Mutex<Log>
   let catalog: Mutex<Catalog>
@@ -54,6 +60,7 @@ final class DiskTier: Sendable {
     self.changes = changes
     hasher = opened.hasher
     sequence = SequenceNumbers(after: opened.lastSequence)
+    marks = opened.marks
     counters = opened.counters
     log = Mutex(opened.log)
     catalog = Mutex(opened.catalog)

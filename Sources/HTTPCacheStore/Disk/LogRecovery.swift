@@ -18,15 +18,18 @@ struct LogRecovery {
     case damaged
   }
 
-  func run(names: [String], log initial: Log) throws(FileFailure) -> (Log, Catalog, lastSequence: UInt64) {
+  func run(
+    names: [String], log initial: Log
+  ) throws(FileFailure) -> (Log, Catalog, ScopeMarks.Snapshot, lastSequence: UInt64) {
     var log = initial
     var catalog = Catalog()
+    var marks = ScopeMarks.Snapshot()
     var lastSequence: UInt64 = 0
     for number in try survivors(names) {
       let file = try files.open(directory.appending(DiskFormat.segmentName(number)), creating: false)
       var segment = Log.Segment(number: number, file: file, count: try file.size(), isSealed: true)
       catalog.files[number] = file
-      let end = try scan(&segment, log: &log, catalog: &catalog, lastSequence: &lastSequence)
+      let end = try scan(&segment, log: &log, catalog: &catalog, marks: &marks, lastSequence: &lastSequence)
       switch end {
       case .whole:
         segment.isSealed = false
@@ -34,19 +37,23 @@ struct LogRecovery {
         if segment.count > offset { counters.corruptRecords.increment() }
         try file.truncate(to: offset)
         segment.count = offset
-        segment.isSealed = offset < DiskFormat.segmentHeaderSize
+        segment.isSealed = false
       case .damaged:
         counters.corruptRecords.increment()
         forgetEverything(before: segment, log: &log, catalog: &catalog)
         segment.slots = []
       }
+      // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
+      if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
       log.used += segment.count
       log.segments.append(segment)
       log.nextNumber = number + 1
     }
     for index in log.segments.indices.dropLast() { log.segments[index].isSealed = true }
     try settleBodyFiles(names, log: &log, catalog: &catalog)
-    return (log, catalog, lastSequence)
+    // What was misread may read well the next time, and need marks that seem to be of no use now.
+    if !log.suspectsAll { marks.drop(upTo: catalog.index.lowestID ?? .max) }
+    return (log, catalog, marks, lastSequence)
   }
 
   /// The segments after the last gap in the numbers. The others are removed.
@@ -61,7 +68,8 @@ struct LogRecovery {
   }
 
   private func scan(
-    _ segment: inout Log.Segment, log: inout Log, catalog: inout Catalog, lastSequence: inout UInt64
+    _ segment: inout Log.Segment, log: inout Log, catalog: inout Catalog, marks: inout ScopeMarks.Snapshot,
+    lastSequence: inout UInt64
   ) throws(FileFailure) -> End {
     var window = ScanWindow(file: segment.file, size: segment.count)
     guard let start = try window.bytes(at: 0, count: DiskFormat.segmentHeaderSize) else { return .torn(0) }
@@ -77,7 +85,15 @@ struct LogRecovery {
       guard header.recordCount <= segment.count - offset else { return .torn(offset) }
       let location = RecordLocation(
         segment: segment.number, offset: UInt32(offset), count: UInt32(header.recordCount))
-      apply(header, at: location, segment: &segment, catalog: &catalog)
+      if header.kind == .marks {
+        // A mark that cannot be read may have been of anything before it.
+        guard let record = try segment.file.read(header.recordCount, at: offset),
+          let made = Record.marks(record, hasher: hasher)
+        else { return .damaged }
+        marks.add(made)
+      } else {
+        apply(header, at: location, segment: &segment, catalog: &catalog)
+      }
       lastSequence = max(lastSequence, header.id, header.revision)
       offset += header.recordCount
     }
@@ -116,6 +132,8 @@ struct LogRecovery {
       for slot in catalog.index.slots(for: header.hash) { catalog.index.remove(slot) }
     case .clear:
       _ = catalog.index.clear(since: header.storedAt)
+    case .marks:
+      break
     }
   }
 

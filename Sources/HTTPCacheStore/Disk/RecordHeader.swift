@@ -13,6 +13,8 @@ struct RecordHeader: Equatable {
     case removeKey = 5
     /// Removes what was stored at or after a time.
     case clear = 6
+    /// Marks scopes: what belongs to them and has a lower id is outdated.
+    case marks = 7
   }
 
   static let size = 96

@@ -10,7 +10,11 @@ final class SequenceNumbers: Sendable {
     next = Atomic(last == 0 ? 1 : ((last >> 32) + 1) << 32)
   }
 
+  /// Whoever takes a number sees what those did before who took a lower one.
   func take() -> UInt64 {
-    next.wrappingAdd(1, ordering: .relaxed).oldValue
+    next.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue
   }
+
+  /// The number that will be taken next.
+  var upcoming: UInt64 { next.load(ordering: .sequentiallyConsistent) }
 }

@@ -47,6 +47,15 @@ final class StripedCounters: @unchecked Sendable {
     stripes[index(hash)].add(1, ordering: .sequentiallyConsistent)
   }
 
+  /// A stripe as a number that is only raised, instead of one that counts.
+  func raise(for hash: UInt64, to number: UInt64) {
+    stripes[index(hash)].max(number, ordering: .sequentiallyConsistent)
+  }
+
+  func count(for hash: UInt64) -> UInt64 {
+    stripes[index(hash)].load(ordering: .sequentiallyConsistent)
+  }
+
   func advanceAll() {
     epoch.add(1, ordering: .sequentiallyConsistent)
   }

@@ -11,8 +11,8 @@ import Synchronization
 final class Flight: Sendable {
   /// What followers are told.
   enum Landing: Sendable {
-    /// What could be stored or updated has been: ask the store again.
-    case stored
+    /// What could be stored or updated has been: ask the store again. The origin answered with this status code.
+    case stored(status: Int)
     /// The response is the leader's alone.
     case notShared
     /// The origin could not be reached, or the response broke off.

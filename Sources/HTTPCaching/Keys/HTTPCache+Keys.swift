@@ -29,7 +29,9 @@ extension HTTPCache {
     if request.method.isQuery { return lookUpQuery(request, content: content, inMemory: inMemory) }
     guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
-      return entries(for: key, inMemory: inMemory).map { Lookup(key: key, candidates: Candidates($0)) }
+      return entries(for: key, inMemory: inMemory).map {
+        Lookup(key: key, candidates: Candidates($0, under: key, in: store))
+      }
     }
     return lookUp(target, key, inMemory: inMemory)
   }
@@ -43,7 +45,7 @@ extension HTTPCache {
       let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
       guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
       // What has been updated and says otherwise now is equivalent no more.
-      let candidates = Candidates(entries) { NoVarySearch($0) == rule }
+      let candidates = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
       if !candidates.entries.isEmpty {
         return Lookup(key: key, candidates: candidates, target: target, anchor: anchor)
       }
@@ -51,7 +53,8 @@ extension HTTPCache {
     }
     guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
     return Lookup(
-      key: entries.isEmpty ? common ?? exact : exact, candidates: Candidates(entries), target: target,
+      key: entries.isEmpty ? common ?? exact : exact,
+      candidates: Candidates(entries, under: exact, in: store), target: target,
       anchor: anchor)
   }
 
@@ -74,7 +77,9 @@ extension HTTPCache {
       let key = CacheKey.query(
         request, content: content, nonce: anchor.nonce, partition: configuration.partition)
     else { return Lookup() }
-    return entries(for: key, inMemory: inMemory).map { Lookup(key: key, candidates: Candidates($0)) }
+    return entries(for: key, inMemory: inMemory).map {
+      Lookup(key: key, candidates: Candidates($0, under: key, in: store))
+    }
   }
 
   private func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {

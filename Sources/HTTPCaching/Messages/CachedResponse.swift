@@ -35,7 +35,7 @@ public struct CachedResponse: Sendable {
 
   init(
     head: HTTPResponse, body: MessageBody, source: Source, reason: Reason, storage: Reason? = nil,
-    cacheStatus: CacheStatus
+    cacheStatus: CacheStatus, tellsStatus: Bool = true
   ) {
     self.head = head
     self.body = body
@@ -43,7 +43,7 @@ public struct CachedResponse: Sendable {
     self.reason = reason
     self.storage = storage
     self.cacheStatus = cacheStatus
-    if let name = HTTPField.Name.cacheStatus {
+    if tellsStatus, let name = HTTPField.Name.cacheStatus {
       // RFC 9211 §2: each cache adds its member behind those of the caches nearer to the origin.
       self.head.headerFields.append(HTTPField(name: name, value: cacheStatus.fieldValue))
     }

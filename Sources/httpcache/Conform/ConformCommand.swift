@@ -24,8 +24,24 @@ struct ConformCommand: AsyncParsableCommand {
   @Argument(help: "The file with the scenarios; standard input if it is -.", completion: .file())
   var file: String
 
-  @Option(name: .customLong("cache"), help: "The kind of cache: private or shared.")
-  var kind = CacheEngine.Configuration.Kind.shared
+  @Option(
+    name: .customLong("cache"),
+    help: "The kind of cache: private, shared, or cdn, which is shared and heeds CDN-Cache-Control.")
+  var kind = Kind.shared
+
+  enum Kind: String, CaseIterable, ExpressibleByArgument {
+    case `private`
+    case shared
+    case cdn
+
+    var runner: ScenarioRunner {
+      switch self {
+      case .private: ScenarioRunner(kind: .private)
+      case .shared: ScenarioRunner(kind: .shared)
+      case .cdn: ScenarioRunner(kind: .shared, targets: ["CDN-Cache-Control"])
+      }
+    }
+  }
 
   @Option(help: ArgumentHelp("Run this scenario alone, and show its steps.", valueName: "id"))
   var only: String?
@@ -48,7 +64,7 @@ struct ConformCommand: AsyncParsableCommand {
       Input.complain("\(file): \(error)")
       throw ExitCode(65)  // EX_DATAERR
     }
-    let report = ConformReport(try await ScenarioRunner(kind: kind).run(suites))
+    let report = ConformReport(try await kind.runner.run(suites))
     print(json ? try report.json() : report.text(showsSteps: only != nil))
     if report.hasRequiredFailure { throw ExitCode.failure }
   }
@@ -75,5 +91,3 @@ enum ConformError: Error, CustomStringConvertible {
     }
   }
 }
-
-extension CacheEngine.Configuration.Kind: ExpressibleByArgument {}

@@ -37,6 +37,13 @@ struct ExplainCommand: ParsableCommand {
     help: ArgumentHelp("When the response arrived, as an HTTP date; its Date otherwise.", valueName: "date"))
   var now: String?
 
+  @Option(
+    name: .customLong("target"),
+    help: ArgumentHelp(
+      "A field that goes before Cache-Control (RFC 9213), as CDN-Cache-Control; may be repeated, the first first.",
+      valueName: "name"))
+  var targets: [String] = []
+
   @Flag(help: "Explain each response of the input, not only the last.")
   var all = false
 
@@ -90,7 +97,7 @@ struct ExplainCommand: ParsableCommand {
     let explainer = Explainer(
       kinds: kind.kinds, policy: policy, after: after,
       now: now.flatMap { HTTPDate(parsing: $0, now: systemTime)?.timestamp }, systemTime: systemTime,
-      url: url.flatMap(Self.target))
+      url: url.flatMap(Self.target), targets: targets)
     let writer = ExplanationText(isStyled: isStyled)
     let chosen = all ? Array(exchanges.indices) : [exchanges.count - 1]
     return chosen.map { position in

@@ -35,7 +35,11 @@ extension Explainer {
       sentence = "For \(Phrases.duration(lifetime.seconds)), which was over when it arrived."
     }
     sentence += " " + lifetime.source.sentence
-    let fields = ResponseFields(question.response.headerFields, now: question.arrival)
+    let fields = ResponseFields(
+      question.response.headerFields, now: question.arrival, targets: question.engine.configuration.targets)
+    if let target = fields.target {
+      sentence += " Its \(target) goes before Cache-Control and Expires (RFC\u{A0}9213\u{A0}§2.2)."
+    }
     if fields.cacheControl.contains(.invalidTime) {
       sentence += " A max-age or s-maxage here is no number of seconds, and counts as 0."
     } else if lifetime.source == .expires, fields.expires == .invalid {

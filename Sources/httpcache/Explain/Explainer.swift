@@ -14,6 +14,8 @@ struct Explainer {
   /// The clock, for a response without Date.
   var systemTime: Timestamp
   var url: TargetURI?
+  /// The caches' target list (RFC 9213).
+  var targets: [String] = []
 
   /// - Parameter earlier: the exchanges before it: their redirects lead from ``url`` to this one.
   func explain(_ exchange: RecordedExchange, after earlier: [RecordedExchange] = []) -> Explanation {
@@ -27,7 +29,8 @@ struct Explainer {
     var verdicts: [Explanation.Verdict] = []
     for kind in kinds {
       let question = Question(
-        engine: CacheEngine(.init(kind: kind)), request: request, response: exchange.response,
+        engine: CacheEngine(.init(kind: kind, targets: targets)), request: request,
+        response: exchange.response,
         arrival: arrival)
       let statements = statements(question)
       if let same = verdicts.firstIndex(where: { $0.statements == statements }) {
@@ -86,7 +89,7 @@ struct Explainer {
 
   private func arrival(of response: HTTPResponse, _ notes: inout [String]) -> Timestamp {
     if let now { return now }
-    if let date = ResponseFields(response.headerFields, now: systemTime).date.date {
+    if let date = ResponseFields(response.headerFields, now: systemTime, targets: []).date.date {
       notes.append("Taken to arrive at its Date, \(date.imfFixdate). Say --now for another time.")
       return date.timestamp
     }
@@ -117,6 +120,10 @@ struct Explainer {
       statements.append(
         .init(
           .invalidates, because: .invalidatedByUnsafeMethod, lines: outcome.invalidations.map(\.text)))
+    }
+    for invalidated in outcome.invalidatedScopes {
+      statements.append(
+        .init(.invalidates, because: invalidated.reason, lines: [invalidated.scope.description]))
     }
     guard case .store(let stored, let reason) = outcome.storage else {
       if let reason = outcome.storage.reason { statements.append(.init(.stored, "No.", because: reason)) }

@@ -10,6 +10,7 @@ struct MutationTests {
     "stale-while-revalidate=30, stale-if-error=60", "max-stale, min-fresh=9", "\"a\", W/\"b\", *",
     "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     "Accept, *",
+    "\"cache\", \"*\"", "\"a b\", \"c\";x=1", "max-age=60;x, no-cache=\"a, b\", private=?0",
     "bytes=0-1", "bytes 0-1/9", "bytes 2-8/*", "http://a.example/x/../y?z#f", "../../x",
     "99999999999999999999", "-1", "", ",", "\"",
   ]
@@ -17,7 +18,7 @@ struct MutationTests {
     "Cache-Control", "Expires", "Date", "Age", "Last-Modified", "ETag", "Vary", "Pragma", "Connection",
     "Location",
     "Content-Location", "If-None-Match", "If-Modified-Since", "Authorization", "Range", "Content-Length",
-    "Content-Range", "X",
+    "Content-Range", "X", "Cache-Groups", "Cache-Group-Invalidation", "Clear-Site-Data", "CDN-Cache-Control",
   ]
 
   private func mutated(_ text: String, _ numbers: inout SeededNumbers) -> String {
@@ -55,6 +56,8 @@ struct MutationTests {
       _ = VaryField(parsing: [text])
       _ = EntityTagCondition(parsing: [text])
       _ = DeltaSeconds(parsing: text)
+      _ = CacheControl(targeted: [text, text])
+      _ = try? StructuredField.strings([text, text])
       _ = TargetURI(scheme: "http", authority: text, path: text)
       if let range = ContentRange(parsing: text) {
         #expect(ContentRange(parsing: range.fieldValue) == range)
@@ -78,13 +81,22 @@ struct MutationTests {
     arguments: ["no-store", "no-cache", "private"])
   func prohibitions(directive: String) {
     var numbers = SeededNumbers(seed: 11)
+    var governing = 0
     for _ in 0..<3000 {
       let other = mutated(Self.values[Int.random(in: Self.values.indices, using: &numbers)], &numbers)
       let flags = CacheControl(parsing: "\(directive), \(other)").flags
       #expect(!flags.isDisjoint(with: [.noStore, .noCache, .isPrivate]), "\(other)")
       let lines = CacheControl(parsing: [other, directive]).flags
       #expect(!lines.isDisjoint(with: [.noStore, .noCache, .isPrivate]), "\(other)")
+      // A Dictionary that does not parse governs nothing; one that does forbids the same.
+      if let targeted = CacheControl(targeted: [directive, other]) {
+        governing += 1
+        #expect(
+          !targeted.flags.isDisjoint(with: [.noStore, .noCache, .isPrivate])
+            || !targeted.privateFields.isEmpty || !targeted.noCacheFields.isEmpty, "\(other)")
+      }
     }
+    #expect(governing > 100)
   }
 
   @Test("Neither door crashes, and no plan serves what must not be served")
@@ -150,10 +162,15 @@ struct MutationTests {
       for name in [HTTPField.Name.location, .contentLocation] {
         head.headerFields[name] = mutated("http://a.example/x", &numbers)
       }
+      head.headerFields += HTTPFields(
+        "Cache-Group-Invalidation: " + mutated("\"a\", \"//b.example/\"", &numbers))
       let outcome = CacheEngine.shared.firstOutcome(request(method: .post), head)
       for uri in outcome.invalidations {
         #expect(uri.scheme == "http")
         #expect(uri.authority == "a.example")
+      }
+      for invalidated in outcome.invalidatedScopes {
+        #expect(invalidated.scope.target.text == "http://a.example/r")
       }
     }
   }

@@ -5,7 +5,8 @@ import Testing
 struct ReasonTests {
   @Test("Every reason has a section and one plain sentence", arguments: Reason.allCases)
   func texts(reason: Reason) {
-    #expect(reason.section.hasPrefix("RFC ") || ["Policy", "Store", "QUERY draft"].contains(reason.section))
+    let others = ["Policy", "Store", "QUERY draft", "Clear-Site-Data"]
+    #expect(reason.section.hasPrefix("RFC ") || others.contains(reason.section))
     if reason.section.hasPrefix("RFC ") { #expect(reason.section.contains(" §")) }
     #expect(reason.sentence.count > 15)
     #expect(reason.sentence.last == ".")

@@ -5,7 +5,7 @@ import Testing
 
 struct ResponseFieldsTests {
   private func fields(_ lines: String...) -> ResponseFields {
-    ResponseFields(HTTPFields(lines: lines), now: arrival)
+    ResponseFields(HTTPFields(lines: lines), now: arrival, targets: [])
   }
 
   @Test(
@@ -18,7 +18,7 @@ struct ResponseFieldsTests {
       (["Age: 5;x"], nil), ([], nil),
     ] as [([String], Int64?)])
   func age(lines: [String], seconds: Int64?) {
-    #expect(ResponseFields(HTTPFields(lines: lines), now: arrival).age?.seconds == seconds)
+    #expect(ResponseFields(HTTPFields(lines: lines), now: arrival, targets: []).age?.seconds == seconds)
   }
 
   @Test("A date field is absent, a date, or invalid; lines that differ are invalid (§4.2.1)")

@@ -1,0 +1,39 @@
+extension CacheStore {
+  /// Marks scopes: entries that belong to one of them, and were stored before, are outdated from now on. Returns when
+  /// that would survive a crash (see `syncRemovals`).
+  ///
+  /// The entries stay where they are, and are found as before: ``isMarked(_:in:)`` tells that they are outdated. An
+  /// insert whose token is older than the mark, and whose ``NewEntry/scopes`` name the scope, is refused.
+  ///
+  /// A bounded number of marks is kept, thousands of them. Beyond it the older half becomes one mark of everything that
+  /// was stored before them.
+  ///
+  /// - Complexity: O(1) on average for each scope, whatever the number of entries.
+  public func mark(_ scopes: [StoreScope]) {
+    guard !scopes.isEmpty else { return }
+    let hashes = scopes.map(hash)
+    // Memory first: a segment that is begun from now on begins with all marks there are.
+    let number = marks.add(hashes) { takeID() }
+    disk?.mark(hashes, number: number)
+    counters.removals.increment()
+  }
+
+  /// Whether an entry is older than any mark at all. Only then it is worth to ask ``isMarked(_:in:)``.
+  ///
+  /// - Complexity: O(1): one load.
+  @inline(__always)
+  public func mayBeMarked(_ id: EntryID) -> Bool {
+    marks.mayBeMarked(id.rawValue)
+  }
+
+  /// Whether an entry that belongs to this scope is outdated, because it was stored before the scope was marked.
+  ///
+  /// Now and then, an entry is taken for outdated that is not; never the other way round.
+  ///
+  /// - Complexity: O(length of the scope).
+  public func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
+    marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hash(scope))
+  }
+
+  func hash(_ scope: StoreScope) -> UInt64 { hasher.checksum(scope.bytes) }
+}

@@ -1,0 +1,90 @@
+import HTTPTypes
+import RawStructuredFieldValues
+import Testing
+
+@testable import HTTPCacheEngine
+
+@Suite("Cache-Status (RFC 9211)")
+struct CacheStatusTests {
+  private func parse(_ value: String) throws -> Item {
+    var parser = StructuredFieldValueParser(Array(value.utf8))
+    let members = try parser.parseListFieldValue()
+    try #require(members.count == 1)
+    guard case .item(let item) = members[0] else { throw ParsingFailed() }
+    return item
+  }
+
+  private struct ParsingFailed: Error {}
+
+  @Test(
+    "The name is a token where it can be, and else a string (§2)",
+    arguments: [
+      ("HTTPCacheEngine", .token("HTTPCacheEngine")), ("*edge", .token("*edge")),
+      ("cache-3.example.com:80/a", .token("cache-3.example.com:80/a")),
+      ("Example CDN", .string("Example CDN")), ("192.0.2.1", .string("192.0.2.1")), ("", .string("")),
+      ("a \"b\" \\ c", .string("a \"b\" \\ c")), ("a, b; hit", .string("a, b; hit")),
+      ("Käfig\r\nX: y", .string("K%C3%A4fig%0D%0AX: y")), ("a\u{7F}\u{0}b", .string("a%7F%00b")),
+    ] as [(String, RFC9651BareItem)])
+  func name(name: String, expected: RFC9651BareItem) throws {
+    let value = CacheStatus(cache: name, isHit: true, timeToLive: 5).fieldValue
+    let item = try parse(value)
+    #expect(item.rfc9651BareItem == expected)
+    #expect(item.rfc9651Parameters["hit"] == .bool(true))
+    #expect(item.rfc9651Parameters["ttl"] == .integer(5))
+    #expect(HTTPField.isValidValue(value))
+  }
+
+  @Test("Every reason for going forward is told by a word of §2.2", arguments: CacheStatus.Forward.allCases)
+  func forwards(forward: CacheStatus.Forward) throws {
+    let words: Set = ["bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial"]
+    #expect(words.contains(forward.rawValue))
+    let item = try parse(CacheStatus(cache: "c", forward: forward).fieldValue)
+    #expect(item.rfc9651Parameters["fwd"] == .token(forward.rawValue))
+  }
+
+  @Test(
+    "hit and fwd exclude each other, and what concerns fwd stands beside it only (§2.1, §2.3, §2.5, §2.6)")
+  func combinations() throws {
+    for isHit in [true, false] {
+      for forward in [nil, CacheStatus.Forward.stale] {
+        for isCollapsed in [nil, true, false] {
+          let item = try parse(
+            CacheStatus(
+              cache: "c", isHit: isHit, forward: forward, forwardStatus: 304, timeToLive: -3, isStored: true,
+              isCollapsed: isCollapsed, detail: .stale
+            ).fieldValue)
+          let parameters = item.rfc9651Parameters
+          let isForwarded = !isHit && forward != nil
+          #expect((parameters["hit"] == .bool(true)) == isHit)
+          #expect((parameters["fwd"] == .token("stale")) == isForwarded)
+          #expect((parameters["fwd-status"] == .integer(304)) == isForwarded)
+          #expect((parameters["stored"] == .bool(true)) == isForwarded)
+          #expect(parameters["collapsed"] == (isForwarded ? isCollapsed.map { .bool($0) } : nil))
+          #expect(parameters["ttl"] == .integer(-3))
+          #expect(parameters["detail"] == .token("stale"))
+        }
+      }
+    }
+  }
+
+  @Test("The key is a string, with what a string cannot hold percent-encoded (§2.7)")
+  func key() throws {
+    let uri = TargetURI(scheme: "https", authority: "a.example", path: "/\"x\"?\u{E9}")
+    let item = try parse(CacheStatus(cache: "c", isHit: true, key: CacheKey(uri, partition: "p")).fieldValue)
+    #expect(item.rfc9651Parameters["key"] == .string("p%00https://a.example/\"x\"?%C3%A9"))
+    #expect(try parse(CacheStatus(cache: "c", isHit: true).fieldValue).rfc9651Parameters["key"] == nil)
+  }
+
+  @Test("Times beyond what an integer can hold are cut", arguments: [Int64.min, .max, 1_000_000_000_000_000])
+  func times(seconds: Int64) throws {
+    let item = try parse(CacheStatus(cache: "c", isHit: true, timeToLive: seconds).fieldValue)
+    #expect(
+      item.rfc9651Parameters["ttl"] == .integer(seconds < 0 ? -999_999_999_999_999 : 999_999_999_999_999))
+  }
+
+  @Test("Every reason can be the detail", arguments: Reason.allCases)
+  func details(reason: Reason) throws {
+    let item = try parse(CacheStatus(cache: "c", forward: .stale, detail: reason).fieldValue)
+    #expect(item.rfc9651Parameters["detail"] == .token(reason.rawValue))
+  }
+}

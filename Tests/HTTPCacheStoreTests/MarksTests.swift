@@ -1,0 +1,336 @@
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+private func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
+
+extension CacheStore {
+  /// What a lookup finds that is not outdated in a scope.
+  fileprivate func current(_ key: StoreKey, in scope: StoreScope) -> [StoredEntry] {
+    lookup(key).filter { !isMarked($0.id, in: scope) }
+  }
+}
+
+@Suite("Marks of scopes")
+struct MarksTests {
+  let scratch = ScratchDirectory()
+
+  @Test("make outdated what is older, in their scope only", arguments: [true, false])
+  func outdated(withDisk: Bool) throws {
+    var configuration = scratch.configuration(memory: 1 << 20)
+    if !withDisk { configuration.directory = nil }
+    let store = try CacheStore(configuration)
+    for number in 0..<4 { store.insert(entry(key(number), number: number)) }
+    let before = try #require(store.lookup(key(0)).first)
+    #expect(!store.mayBeMarked(before.id))
+    store.mark([scope(0), scope(1)])
+    #expect(store.mayBeMarked(before.id))
+    #expect(store.current(key(0), in: scope(0)).isEmpty)
+    #expect(store.current(key(1), in: scope(1)).isEmpty)
+    #expect(store.current(key(2), in: scope(2)).count == 1)
+    store.insert(entry(key(0), number: 10))
+    let after = try #require(store.current(key(0), in: scope(0)).first)
+    #expect(!store.mayBeMarked(after.id))
+    store.mark([scope(7)])
+    #expect(store.mayBeMarked(after.id) && !store.isMarked(after.id, in: scope(0)))
+    store.mark([])
+  }
+
+  @Test("outlast updates of metadata, and removals of everything")
+  func updates() throws {
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20))
+    let id = try #require(store.insert(entry(key(1))).id)
+    store.mark([scope(1)])
+    store.updateMetadata(of: id, key: key(1), metadata: [1], storedAt: 9)
+    #expect(store.current(key(1), in: scope(1)).isEmpty)
+    store.removeAll()
+    #expect(store.isMarked(id, in: scope(1)))
+    store.insert(entry(key(1)))
+    #expect(store.current(key(1), in: scope(1)).count == 1)
+  }
+
+  @Test("refuse what was on its way when they were made, and belongs to them")
+  func underway() throws {
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20))
+    let token = store.removalToken(for: key(1))
+    let writers = [[scope(1)], [scope(2), scope(1)], [scope(2)], []].enumerated().map { number, scopes in
+      store.makeWriter(
+        key: key(number), variant: one, metadata: [], storedAt: 1, scopes: scopes, unlessRemovedSince: token)
+    }
+    #expect(!store.mayBeRemoved(key(1), in: [scope(1)], since: token))
+    store.mark([scope(1)])
+    #expect(store.mayBeRemoved(key(1), in: [scope(1)], since: token))
+    #expect(!store.mayBeRemoved(key(1), in: [scope(2)], since: token))
+    #expect(writers.map { $0.commit().id != nil } == [false, false, true, true])
+    #expect(writers[0].commit() == .refused(.removedSince))
+    let later = store.removalToken(for: key(1))
+    var new = entry(key(1))
+    new.scopes = [scope(1)]
+    #expect(store.insert(new, unlessRemovedSince: token) == .refused(.removedSince))
+    #expect(store.insert(new, unlessRemovedSince: later).id != nil)
+  }
+
+  @Test(
+    "are there again when the directory is reopened, or its process was killed", arguments: [true, false])
+  func reopen(closes: Bool) throws {
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20))
+    for number in 0..<6 { store.insert(entry(key(number), number: number)) }
+    store.mark([scope(0), scope(1)])
+    store.mark([scope(2)])
+    store.insert(entry(key(2), number: 22))
+    let place = closes ? scratch : try scratch.copy()
+    if closes { store.close() }
+    for _ in 0..<3 {
+      let again = try CacheStore(place.configuration(memory: 1 << 20))
+      for number in 0..<6 {
+        #expect(again.current(key(number), in: scope(number)).isEmpty == (number < 2), "\(number)")
+      }
+      let token = again.removalToken(for: key(1))
+      #expect(!again.mayBeRemoved(key(1), in: [scope(1)], since: token))
+      again.close()
+    }
+  }
+
+  @Test("made before the first entry, or after everything was removed, cost later entries nothing")
+  func emptyLog() throws {
+    var store = try CacheStore(scratch.configuration())
+    store.mark([scope(1)])
+    store.insert(entry(key(1)))
+    #expect(store.current(key(1), in: scope(1)).count == 1)
+    store.removeAll()
+    store.close()
+    store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1)))
+    #expect(store.current(key(1), in: scope(1)).count == 1)
+    store.mark([scope(1)])
+    store.close()
+    #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
+  }
+
+  @Test("are forgotten at opening when no entry is older")
+  func dropped() throws {
+    let store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1)))
+    store.mark([scope(1), scope(2)])
+    store.remove(key(1))
+    store.insert(entry(key(2)))
+    store.close()
+    #expect(try CacheStore(scratch.configuration()).marks.snapshot.isEmpty)
+  }
+
+  @Test(
+    "outlive the segment that they were made in, as what is hit outlives its own", arguments: [true, false])
+  func reclaiming(reopens: Bool) throws {
+    let capacity = 1 << 20
+    let store = try CacheStore(scratch.configuration(disk: capacity))
+    for number in 0..<10 { store.insert(entry(key(number), number: number, size: 1000)) }
+    store.mark([scope(0)])
+    for number in 10..<5000 {
+      store.insert(entry(key(number), number: number, size: 1000))
+      // Looked at now and then, and so carried forward again and again.
+      if number % 50 == 0 { #expect(store.lookup(key(0)).count == 1 && store.lookup(key(1)).count == 1) }
+      #expect(store.usage.diskBytes <= capacity)
+    }
+    #expect(store.statistics.diskCarries > 5)
+    if reopens { store.close() }
+    let again = try CacheStore((reopens ? scratch : scratch.copy()).configuration(disk: capacity))
+    #expect(try scratch.totalBytes <= capacity)
+    #expect(again.lookup(key(0)).count == 1 && again.current(key(0), in: scope(0)).isEmpty)
+    #expect(again.current(key(1), in: scope(1)).count == 1)
+  }
+
+  @Test("are in the next segment if one was begun and its marks did not reach the disk", arguments: [0, 50])
+  func tornStart(written: Int) throws {
+    let store = try CacheStore(scratch.configuration())
+    store.insert(entry(key(1)))
+    store.mark([scope(1)])
+    store.close()
+    let torn = DiskFormat.segmentHeader(2, hasher: store.hasher) + Array(repeating: 0, count: written)
+    try scratch.write(torn, to: DiskFormat.segmentName(2))
+    let again = try CacheStore(scratch.configuration())
+    again.insert(entry(key(2)))
+    again.close()
+    #expect(try scratch.bytes(of: DiskFormat.segmentName(3))[36] == RecordHeader.Kind.marks.rawValue)
+    #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
+  }
+
+  @Test("are bounded in number: the older half makes outdated all that is as old")
+  func bounded() throws {
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 1 << 20))
+    let limit = store.disk.map { $0.options.markLimit(for: $0.capacity) } ?? 0
+    #expect(limit == 256)
+    let old = try #require(store.insert(entry(key(1), number: 1)).id)
+    for number in 0..<limit { store.mark([scope(1000 + number)]) }
+    let young = try #require(store.insert(entry(key(2), number: 2)).id)
+    #expect(!store.isMarked(old, in: scope(1)))
+    for number in 0..<20 { store.mark([scope(5000 + number)]) }
+    #expect(store.marks.count <= limit + 1)
+    for store in [store, try CacheStore(scratch.copy().configuration(memory: 1 << 20, disk: 1 << 20))] {
+      #expect(store.isMarked(old, in: scope(1)))
+      #expect(!store.isMarked(young, in: scope(2)) && store.isMarked(young, in: scope(5000)))
+    }
+    // Many at a time, many times over, still leave room for entries.
+    for round in 0..<20 { store.mark((0..<300).map { scope(round * 300 + $0) }) }
+    #expect(store.insert(entry(key(3), number: 3, size: 10_000)).id != nil)
+    #expect(store.usage.diskBytes <= 1 << 20)
+  }
+
+  @Test("are synced before they return")
+  func syncing() throws {
+    let files = FaultyFileSystem()
+    var configuration = scratch.configuration()
+    configuration.syncRemovals = true
+    let store = try CacheStore(configuration, files: files)
+    store.insert(entry(key(1)))
+    let before = files.plan.withLock { $0.syncs }
+    store.mark([scope(1), scope(2), scope(3)])
+    #expect(files.plan.withLock { $0.syncs } > before)
+  }
+
+  @Test(
+    "that cannot be written take everything with them", arguments: [FaultyFileSystem.Operation.write, .sync])
+  func failing(operation: FaultyFileSystem.Operation) throws {
+    let files = FaultyFileSystem()
+    var configuration = scratch.configuration()
+    configuration.syncRemovals = true
+    let store = try CacheStore(configuration, files: files)
+    store.insert(entry(key(1)))
+    files.set { $0.failing[operation] = EIO }
+    store.mark([scope(1)])
+    files.set { $0.failing = [:] }
+    store.close()
+    let again = try CacheStore(configuration)
+    #expect(again.current(key(1), in: scope(1)).isEmpty)
+  }
+
+  @Test("with any byte flipped bring nothing back", arguments: [true, false])
+  func everyByteFlipped(atTheStart: Bool) throws {
+    let store = try CacheStore(scratch.configuration(disk: 1 << 20))
+    store.insert(entry(key(1), number: 1, size: 20))
+    store.mark([scope(1), scope(2)])
+    if atTheStart {
+      // A second segment begins with the mark, and key 1 is in it.
+      for number in 100..<1400 {
+        if number.isMultiple(of: 20) { _ = store.lookup(key(1)) }
+        store.insert(entry(key(number), number: number, size: 1000))
+      }
+      try #require(store.statistics.diskCarries > 0 && store.lookup(key(1)).count == 1)
+    }
+    store.close()
+    let names = try scratch.names.filter { $0.hasPrefix("segment-") }
+    let name = try #require(atTheStart ? names.last : names.first)
+    let bytes = try scratch.bytes(of: name)
+    if atTheStart { try #require(bytes[36] == RecordHeader.Kind.marks.rawValue) }
+    let end = atTheStart ? 32 + 96 + 48 : bytes.count
+    for index in 0..<min(end, bytes.count) {
+      var damaged = bytes
+      damaged[index] ^= UInt8(1 << (index % 8))
+      try scratch.write(damaged, to: name)
+      let again = try CacheStore(scratch.configuration(disk: 1 << 20))
+      #expect(again.current(key(1), in: scope(1)).isEmpty, "byte \(index)")
+      again.close()
+      // What opening removed or cut is put back.
+      try scratch.write(bytes, to: name)
+    }
+  }
+
+  @Test(
+    "agree with a model through random work, reopening and killing", arguments: 0..<2 as Range<UInt64>,
+    [true, false])
+  func model(seed: UInt64, hasRoom: Bool) throws {
+    var random = SeededGenerator(seed: seed &+ 500)
+    var place = scratch
+    func open() throws -> CacheStore {
+      try CacheStore(
+        place.configuration(memory: hasRoom ? 200_000 : 10_000, disk: hasRoom ? 16 << 20 : 1 << 20))
+    }
+    var store = try open()
+    var outdated: [EntryID: Bool] = [:]
+    var latest: [Int: (id: EntryID, scope: Int)] = [:]
+    var kills = 0
+    for step in 0..<1000 {
+      let number = Int.random(in: 0..<60, using: &random)
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<40:
+        guard let known = latest[number] else { continue }
+        let found = store.lookup(key(number))
+        if hasRoom { try #require(found.map(\.id) == [known.id], "step \(step)") }
+        for entry in found {
+          let isMarked = store.isMarked(entry.id, in: scope(known.scope))
+          try #require(entry.id == known.id && isMarked == outdated[entry.id], "step \(step)")
+        }
+      case 40..<85:
+        let member = Int.random(in: 0..<5, using: &random)
+        var new = entry(key(number), number: step, size: Int.random(in: 0..<3000, using: &random))
+        new.scopes = [scope(member)]
+        let id = try #require(store.insert(new, unlessRemovedSince: store.removalToken(for: key(number))).id)
+        outdated[id] = false
+        latest[number] = (id, member)
+      case 85..<93:
+        let member = Int.random(in: 0..<6, using: &random)
+        store.mark([scope(member)])
+        for (id, scope) in latest.values where scope == member { outdated[id] = true }
+      case 93..<97:
+        store.close()
+        store = try open()
+      case 97..<99:
+        kills += 1
+        let copy = try place.copy()
+        store.close()
+        place = copy
+        store = try open()
+      default:
+        store.remove(key(number))
+        latest[number] = nil
+      }
+    }
+    #expect(kills > 3 && store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
+  }
+
+  /// Every thread works on generations of one scope; what was asked for before a mark must never pass for newer.
+  @Test("are never missed by what is inserted at the same time", arguments: [true, false])
+  func threads(withDisk: Bool) async throws {
+    var configuration = scratch.configuration(memory: 1 << 20)
+    if !withDisk { configuration.directory = nil }
+    let store = try CacheStore(configuration)
+    let generation = Atomic<Int>(0)
+    let finished = Atomic<Int>(0)
+    let violations = Atomic<Int>(0)
+    await inParallel(4) { index in
+      for step in 0..<2000 {
+        let number = (step + index) % 3
+        switch index {
+        case 0:
+          guard step % 4 == 0 else { continue }
+          // Content of this generation and before is outdated when the call returns.
+          let next = generation.load(ordering: .sequentiallyConsistent)
+          generation.store(next + 1, ordering: .sequentiallyConsistent)
+          store.mark([scope(1)])
+          finished.store(next + 1, ordering: .sequentiallyConsistent)
+        case 1, 2:
+          let token = store.removalToken(for: key(number))
+          let content = generation.load(ordering: .sequentiallyConsistent)
+          var new = entry(key(number), number: content, size: 50)
+          new.scopes = [scope(1)]
+          store.insert(new, unlessRemovedSince: token)
+        default:
+          let least = finished.load(ordering: .sequentiallyConsistent)
+          for found in store.current(key(number), in: scope(1)) {
+            let text = String(decoding: found.metadata.dropFirst(5), as: UTF8.self)
+            if (Int(text) ?? -1) < least { violations.add(1, ordering: .relaxed) }
+          }
+        }
+      }
+    }
+    #expect(violations.load(ordering: .relaxed) == 0)
+    #expect(finished.load(ordering: .relaxed) == 500)
+  }
+}

@@ -1,0 +1,170 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite("Groups and origins, invalidated as one")
+struct GroupTests {
+  private let groups: HTTPField.Name
+  private let invalidation: HTTPField.Name
+  private let clearing: HTTPField.Name
+
+  init() throws {
+    groups = try #require(HTTPField.Name("Cache-Groups"))
+    invalidation = try #require(HTTPField.Name("Cache-Group-Invalidation"))
+    clearing = try #require(HTTPField.Name("Clear-Site-Data"))
+  }
+
+  /// `/x?a` is in group `a`; a POST to `/x?a` invalidates group `a`, and `/clear` the origin.
+  private func origin() -> MemoryOrigin {
+    MemoryOrigin { [groups, invalidation, clearing] request, number in
+      let path = request.path ?? ""
+      var fields: HTTPFields = [.cacheControl: "max-age=600"]
+      let name = path.split(separator: "?").dropFirst().first.map { "\"\($0)\"" }
+      if request.method == .post { fields[invalidation] = name } else { fields[groups] = name }
+      if path == "/clear" { fields[clearing] = "\"cache\"" }
+      return .ok("\(number)", fields)
+    }
+  }
+
+  private func send(
+    _ setting: Setting, _ path: String, _ origin: MemoryOrigin, method: HTTPRequest.Method = .get,
+    scheme: String = "https", authority: String = "example.test",
+    policy: RequestCachePolicy = .useProtocolCachePolicy
+  ) async throws -> CachedResponse.Source {
+    let request = HTTPRequest(method: method, scheme: scheme, authority: authority, path: path)
+    let response = try await setting.cache.respond(to: request, policy: policy, transport: origin.transport)
+    _ = try await response.body.collect(upTo: .max)
+    return response.source
+  }
+
+  @Test("A group is invalid at once, at its origin alone, for every policy, and new responses in it are good")
+  func group() async throws {
+    let (setting, origin) = (try Setting(), origin())
+    let stored = ["/1?a", "/2?a", "/3?b", "/4"]
+    for path in stored { #expect(try await send(setting, path, origin) == .network) }
+    #expect(try await send(setting, "/1?a", origin, authority: "other.test") == .network)
+    #expect(try await send(setting, "/post?a", origin, method: .post) == .network)
+    #expect(setting.log.reasons(.invalidated) == [.invalidatedByUnsafeMethod, .invalidatedByGroup])
+    #expect(setting.cache.storedResponse(for: .get("/1?a")) == nil)
+    #expect(try await send(setting, "/2?a", origin, policy: .returnCacheDataElseLoad) == .network)
+    await #expect(throws: HTTPCacheError.self) {
+      try await send(setting, "/1?a", origin, policy: .returnCacheDataDontLoad)
+    }
+    for path in stored {
+      let expected: CachedResponse.Source = path == "/1?a" ? .network : .hit
+      #expect(try await send(setting, path, origin) == expected, "\(path)")
+    }
+    #expect(try await send(setting, "/1?a", origin, authority: "other.test") == .hit)
+    #expect(try await send(setting, "/1?a", origin) == .hit)
+  }
+
+  @Test("A group named on a response to GET stays as it is")
+  func safeMethod() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { [groups, invalidation] _, _ in
+      .ok("x", [.cacheControl: "max-age=600", groups: "\"a\"", invalidation: "\"a\""])
+    }
+    for path in ["/1", "/2"] { #expect(try await send(setting, path, origin) == .network) }
+    for path in ["/1", "/2"] { #expect(try await send(setting, path, origin) == .hit) }
+  }
+
+  @Test(
+    "A response that was under way when its group was invalidated is not stored", arguments: [true, false])
+  func underway(isClearing: Bool) async throws {
+    let (setting, others) = (try Setting(), origin())
+    let gate = Gate()
+    let slow = MemoryOrigin { [groups] _, _ in
+      await gate.wait()
+      return .ok("old", [.cacheControl: "max-age=600", groups: "\"a\""])
+    }
+    let first = Task { try await setting.get("/slow", from: slow) }
+    await gate.arrived(1)
+    _ =
+      isClearing
+      ? try await send(setting, "/clear", others) : try await send(setting, "/post?a", others, method: .post)
+    gate.open()
+    #expect(try await first.value.text == "old")
+    #expect(setting.log.reasons(.notStored).contains(.removedMeanwhile))
+    #expect(setting.cache.storedResponse(for: .get("/slow")) == nil)
+  }
+
+  @Test("The response to a POST that invalidates its own group is stored all the same")
+  func ownGroup() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { [groups, invalidation] request, number in
+      var fields: HTTPFields = [.cacheControl: "max-age=600", groups: "\"a\""]
+      if request.method == .post {
+        fields[invalidation] = "\"a\""
+        fields[.contentLocation] = request.path
+      }
+      return .ok("\(number)", fields)
+    }
+    #expect(try await send(setting, "/1", origin) == .network)
+    #expect(try await send(setting, "/1", origin, method: .post) == .network)
+    #expect(setting.log.reasons(.invalidated) == [.invalidatedByUnsafeMethod, .invalidatedByGroup])
+    #expect(try await setting.get("/1", from: origin).text == "2")
+    #expect(try await setting.get("/1", from: origin).source == .hit)
+  }
+
+  @Test("What is invalidated takes its group with it, and goes no further")
+  func sharedGroup() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { [groups] request, _ in
+      let names = ["/1": "\"a\"", "/2": "\"a\", \"b\"", "/3": "\"b\""]
+      return .ok("x", [.cacheControl: "max-age=600", groups: names[request.path ?? ""] ?? ""])
+    }
+    for path in ["/1", "/2", "/3"] { #expect(try await send(setting, path, origin) == .network) }
+    #expect(try await send(setting, "/1", origin, method: .post) == .network)
+    #expect(try await send(setting, "/3", origin) == .hit)
+    #expect(try await send(setting, "/2", origin) == .network)
+  }
+
+  @Test(
+    "An invalidated group is invalid for a cache that opens the directory again, and another partition's is not"
+  )
+  func reopened() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let origin = origin()
+      func setting(_ partition: String) throws -> Setting {
+        try Setting(directory: directory) { $0.partition = partition }
+      }
+      for partition in ["p", "q"] {
+        let setting = try setting(partition)
+        #expect(try await send(setting, "/1?a", origin) == .network)
+        #expect(try await send(setting, "/2?b", origin) == .network)
+        if partition == "q" { #expect(try await send(setting, "/post?a", origin, method: .post) == .network) }
+        setting.cache.close()
+      }
+      for (partition, expected) in [("p", CachedResponse.Source.hit), ("q", .network)] {
+        let setting = try setting(partition)
+        #expect(try await send(setting, "/1?a", origin) == expected)
+        #expect(try await send(setting, "/2?b", origin) == .hit)
+        setting.cache.close()
+      }
+    }
+  }
+
+  @Test(
+    "Clear-Site-Data empties a private cache of its origin",
+    arguments: CacheEngine.Configuration.Kind.allCases)
+  func clearSiteData(kind: CacheEngine.Configuration.Kind) async throws {
+    let (setting, origin) = (try Setting(kind: kind), origin())
+    let places = [("https", "example.test"), ("http", "example.test"), ("https", "other.test")]
+    for (scheme, authority) in places {
+      #expect(try await send(setting, "/1", origin, scheme: scheme, authority: authority) == .network)
+    }
+    #expect(try await send(setting, "/clear", origin, scheme: "http") == .network)
+    #expect(try await send(setting, "/clear", origin) == .network)
+    let isCleared = kind == .private
+    #expect(setting.log.reasons(.invalidated) == (isCleared ? [.clearedByOrigin] : []))
+    for (index, (scheme, authority)) in places.enumerated() {
+      let expected: CachedResponse.Source = isCleared && index == 0 ? .network : .hit
+      #expect(try await send(setting, "/1", origin, scheme: scheme, authority: authority) == expected)
+    }
+    // The response that clears is not stored itself, and so clears again.
+    #expect(try await send(setting, "/clear", origin) == (isCleared ? .network : .hit))
+  }
+}

@@ -1,0 +1,119 @@
+import HTTPCacheEngine
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Cache-Status of what is handed out")
+struct StatusTests {
+  private func statuses(_ answer: Answer) throws -> [String] {
+    answer.response.head.headerFields[values: try #require(HTTPField.Name("Cache-Status"))]
+  }
+
+  @Test("A miss, a hit and a validation tell what the origin was asked for, and what came of it")
+  func story() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, number in
+      .ok(
+        "content", [.cacheControl: "max-age=60", .eTag: "\"a\""], status: number == 1 ? .ok : .notModified)
+    }
+    var seen: [String] = []
+    seen += try statuses(await setting.get(from: origin))
+    setting.clock.advance(seconds: 20)
+    seen += try statuses(await setting.get(from: origin))
+    setting.clock.advance(seconds: 50)
+    seen += try statuses(await setting.get(from: origin, policy: .returnCacheDataElseLoad))
+    seen += try statuses(await setting.get(from: origin))
+    seen += try statuses(await setting.get(from: origin, policy: .reloadIgnoringLocalCacheData))
+    #expect(
+      seen == [
+        "HTTPCacheEngine; fwd=uri-miss; fwd-status=200; ttl=60; stored; detail=storedWithLifetime",
+        "HTTPCacheEngine; hit; ttl=40; detail=fresh",
+        "HTTPCacheEngine; hit; ttl=-10; detail=policyReturnsStored",
+        "HTTPCacheEngine; fwd=stale; fwd-status=304; ttl=60; stored; detail=validated",
+        "HTTPCacheEngine; fwd=bypass; fwd-status=304; detail=statusNotUnderstood",
+      ])
+  }
+
+  @Test("Members of caches before this one are kept in order, from the store too (§2)")
+  func upstream() async throws {
+    let setting = try Setting()
+    let name = try #require(HTTPField.Name("Cache-Status"))
+    let origin = MemoryOrigin { _, _ in
+      var fields: HTTPFields = [.cacheControl: "max-age=60"]
+      fields.append(HTTPField(name: name, value: "Origin; hit; ttl=1100"))
+      fields.append(HTTPField(name: name, value: "\"CDN, here\"; fwd=stale"))
+      return .ok("content", fields)
+    }
+    for own in ["HTTPCacheEngine; fwd=uri-miss", "HTTPCacheEngine; hit"] {
+      let members = try statuses(await setting.get(from: origin))
+      #expect(members.count == 3)
+      #expect(members.prefix(2) == ["Origin; hit; ttl=1100", "\"CDN, here\"; fwd=stale"])
+      #expect(members.last?.hasPrefix(own) == true)
+    }
+  }
+
+  @Test("A request that another's answered went forward with it, and is no hit (§2.6)")
+  func collapsed() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, _ in
+      await gate.wait()
+      return .ok("content")
+    }
+    let leader = Task { try await setting.get(from: origin) }
+    await gate.arrived(1)
+    let follower = Task { try await setting.get(from: origin) }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    gate.open()
+    #expect(try await statuses(leader.value)[0].contains("; collapsed") == false)
+    #expect(
+      try await statuses(follower.value) == [
+        "HTTPCacheEngine; fwd=uri-miss; fwd-status=200; ttl=60; stored; collapsed; detail=fresh"
+      ])
+    #expect(try await follower.value.source == .hit)
+  }
+
+  @Test("A request that waited for another's in vain says so (§2.6)")
+  func notCollapsed() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, _ in
+      await gate.wait()
+      return .ok("content", [.cacheControl: "no-store"])
+    }
+    let leader = Task { try await setting.get(from: origin) }
+    await gate.arrived(1)
+    let follower = Task { try await setting.get(from: origin) }
+    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    gate.open()
+    _ = try await leader.value
+    #expect(
+      try await statuses(follower.value) == [
+        "HTTPCacheEngine; fwd=uri-miss; fwd-status=200; collapsed=?0; detail=responseNoStore"
+      ])
+  }
+
+  @Test("The key is told only where that is asked for (§2.7, §6)", arguments: [false, true])
+  func key(showsKeys: Bool) async throws {
+    let setting = try Setting { $0.showsKeys = showsKeys }
+    let origin = MemoryOrigin { _, _ in .ok("content") }
+    for _ in 0..<2 {
+      let status = try statuses(await setting.get("/a", from: origin))[0]
+      #expect(status.contains("; key=\"https://example.test/a\"") == showsKeys)
+    }
+  }
+
+  @Test(
+    "A shared cache does not sign a response that it made up (§2)",
+    arguments: CacheEngine.Configuration.Kind.allCases)
+  func generated(kind: CacheEngine.Configuration.Kind) async throws {
+    let setting = try Setting(kind: kind)
+    let origin = MemoryOrigin { _, _ in .ok("content") }
+    let answer = try await setting.get(from: origin, fields: [.cacheControl: "only-if-cached"])
+    #expect(answer.response.head.status == .gatewayTimeout)
+    #expect(try statuses(answer).count == (kind == .private ? 1 : 0))
+    #expect(answer.response.cacheStatus.detail == .onlyIfCached)
+  }
+}
