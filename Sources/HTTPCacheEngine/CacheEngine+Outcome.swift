@@ -18,8 +18,10 @@ extension CacheEngine {
           invalidations: Invalidation.targets(of: request, response: head))
       }
       let response = ResponseFields(head.headerFields, now: exchange.responseTime)
-      if head.status == .notModified, exchange.forwarding.isValidation {
-        return afterValidation(exchange, fields, head, response)
+      if head.status == .notModified, request.method == .get || request.method == .head {
+        return exchange.forwarding.isValidation
+          ? afterValidation(exchange, fields, head, response)
+          : afterOthers304(exchange, fields, head, response)
       }
       if StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)
@@ -44,7 +46,7 @@ extension CacheEngine {
     func identify(among initial: [Int]) -> [Int] {
       Freshening.identified(
         by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
-        conditionIsOurs: client.ifNoneMatch == nil)
+        client: client)
     }
     let identified = identify(among: matching)
     // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
@@ -54,9 +56,28 @@ extension CacheEngine {
     }
 
     let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
+    var answering = updated(chosen, by: head, exchange)
+    // What no-cache or private keeps out of the store is for the client whose request brought it (§5.2.2.4).
+    for field in Freshening.update(from: head) where answering.fields[field.name] == nil {
+      answering.fields.append(field)
+    }
     let answer = storedAnswer(
-      chosen, updated(chosen, by: head, exchange), age: response.age.map(\.seconds), client: client, now: now)
+      chosen, answering, age: response.age.map(\.seconds), client: client, now: now)
     return Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
+  }
+
+  /// A 304 to conditions that are all the client's: it is the client's, and updates what it identifies (§4.3.4).
+  private func afterOthers304(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    let matching = VariantSelection.matching(
+      exchange.candidates, request: exchange.forwarding.original.headerFields)
+    let identified = Freshening.identified(
+      by: response, among: matching, nominated: [], candidates: exchange.candidates, client: client)
+    let changes = changes(to: identified, by: head, exchange, client, reason: .freshened)
+    return Outcome(
+      .network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood), updates: changes.updates,
+      removals: changes.removals)
   }
 
   private func updated(_ candidate: Int, by head: HTTPResponse, _ exchange: Exchange) -> StoredResponse {

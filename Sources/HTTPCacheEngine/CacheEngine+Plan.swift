@@ -30,7 +30,7 @@ private struct Planner {
     if let obstacle { return forward(reason: obstacle) }
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
     let matching = VariantSelection.matching(candidates, request: request.headerFields)
-    guard let selected = matching.first else {
+    guard let selected = VariantSelection.chosen(matching, of: candidates, at: now) else {
       return forward(
         reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
         others: Array(candidates.indices))
@@ -100,13 +100,29 @@ private struct Planner {
         candidate: selected, age: facts.currentAge(at: now) / 1000,
         remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
         content: content(of: selected),
-        revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
+        revalidation: revalidates ? background(reason: reason, selected: selected) : nil,
         reason: reason))
+  }
+
+  /// The validation behind the client's back: the client's range and conditions have been answered, and would get a
+  /// response that cannot be stored (§4.3.1 has such a request made of the stored response).
+  private func background(reason: Reason, selected: Int) -> Forwarding {
+    var whole = request
+    for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
+      whole.headerFields[fields: name] = []
+    }
+    let planner = Planner(
+      engine: engine, request: whole, fields: RequestFields(whole, now: now), policy: policy,
+      candidates: candidates, now: now)
+    return planner.forwarding(reason: reason, selected: selected, others: [])
   }
 
   private func forward(reason: Reason, selected: Int? = nil, others: [Int] = []) -> Plan {
     if policy == .returnCacheDataDontLoad { return .fail(Refusal(reason: .policyForbidsNetwork)) }
-    if fields.cacheControl.contains(.onlyIfCached) { return .fail(Refusal(reason: .onlyIfCached)) }
+    // An unsafe request gets no reply before the origin's (§4), only-if-cached or not.
+    if fields.cacheControl.contains(.onlyIfCached), reason != .unsafeMethod {
+      return .fail(Refusal(reason: .onlyIfCached))
+    }
     return .forward(forwarding(reason: reason, selected: selected, others: others))
   }
 

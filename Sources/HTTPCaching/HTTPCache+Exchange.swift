@@ -119,9 +119,12 @@ extension HTTPCache {
       if let reason = outcome.storage.reason { note(.notStored, request, reason) }
       land(flight, pending.lookup.key, .notShared)
     }
+    // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
+    var head = response.head
+    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
     func answer(_ body: MessageBody) -> CachedResponse {
       CachedResponse(
-        head: response.head, body: body, source: .network, reason: outcome.reason,
+        head: head, body: body, source: .network, reason: outcome.reason,
         storage: outcome.storage.reason,
         cacheStatus: CacheStatus(
           cache: configuration.name, forward: pending.forwarding.reason.forward,

@@ -83,15 +83,23 @@ public struct SelectingFields: Hashable, Sendable {
     return key
   }
 
-  /// Fields whose values mean the same in whatever case: language ranges (RFC 4647 §2), content codings (RFC 9110
-  /// §8.4.1) and charsets (§8.3.2).
-  private static let caseInsensitive: Set<String> = ["accept-language", "accept-encoding", "accept-charset"]
+  /// Fields that are lists of preferences, in which weights say what is preferred: order has no meaning that could be
+  /// relied upon (RFC 9110 §12.5.2 to §12.5.4), nor has case, in language ranges (RFC 4647 §2), content codings
+  /// (RFC 9110 §8.4.1) and charsets (§8.3.2).
+  private static let preferences: Set<String> = ["accept-language", "accept-encoding", "accept-charset"]
 
-  /// The field's lines combined, whitespace around commas removed, and case where it has no meaning: all are allowed to
-  /// differ (§4.1).
+  /// The field's lines combined, whitespace around commas removed, and case and order where they have no meaning: all
+  /// are allowed to differ (§4.1).
   static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
-    let value = combinedValue(of: name, in: fields)
-    return caseInsensitive.contains(name) ? value?.lowercased() : value
+    guard let value = combinedValue(of: name, in: fields) else { return nil }
+    return preferences.contains(name) ? normalizedPreferences(value) : value
+  }
+
+  private static func normalizedPreferences(_ value: String) -> String {
+    var lowercase = value.lowercased()
+    if lowercase.utf8.contains(UInt8(ascii: ";")) { lowercase.removeAll { $0 == " " || $0 == "\t" } }
+    guard lowercase.utf8.contains(UInt8(ascii: ",")) else { return lowercase }
+    return lowercase.split(separator: ",").sorted().joined(separator: ",")
   }
 
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {

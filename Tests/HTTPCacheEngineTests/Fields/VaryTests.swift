@@ -46,6 +46,20 @@ struct VaryTests {
     #expect(selecting.match(HTTPFields("\(name): EN,de")) == match)
   }
 
+  @Test(
+    "Order and whitespace do not count where weights say what is preferred (§4.1)",
+    arguments: [
+      ("en, de", "de,en", true), ("en;q=0.5, de", "de,en; q=0.5", true),
+      ("en;q=0.5, de", "de;q=0.5,en", false),
+      ("en, de", "en", false), ("en", "en;q=1", false), ("a b", "ab", false), ("", " , ", true),
+    ] as [(String, String, Bool)])
+  func order(first: String, second: String, match: Bool) {
+    for name in ["Accept-Language", "Accept-Encoding", "Accept-Charset"] {
+      let selecting = SelectingFields(.names([name.lowercased()]), of: HTTPFields("\(name): \(first)"))
+      #expect(selecting.match(HTTPFields("\(name): \(second)")) == match)
+    }
+  }
+
   @Test("All nominated fields have to match, and * never does")
   func several() {
     let both = SelectingFields(.names(["a", "b"]), of: HTTPFields("A: 1", "B: 2"))
