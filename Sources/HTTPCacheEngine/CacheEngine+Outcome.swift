@@ -56,9 +56,10 @@ extension CacheEngine {
     }
 
     let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
-    var answering = updated(chosen, by: head, exchange)
+    let stored = updated(chosen, by: head, exchange)
+    var answering = stored
     // What no-cache or private keeps out of the store is for the client whose request brought it (§5.2.2.4).
-    for field in Freshening.update(from: head) where answering.fields[field.name] == nil {
+    for field in Freshening.update(from: head) where stored.fields[field.name] == nil {
       answering.fields.append(field)
     }
     let answer = storedAnswer(

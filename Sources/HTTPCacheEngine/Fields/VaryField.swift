@@ -97,9 +97,15 @@ public struct SelectingFields: Hashable, Sendable {
 
   private static func normalizedPreferences(_ value: String) -> String {
     var lowercase = value.lowercased()
-    if lowercase.utf8.contains(UInt8(ascii: ";")) { lowercase.removeAll { $0 == " " || $0 == "\t" } }
+    if lowercase.utf8.contains(UInt8(ascii: ";")) { lowercase = withoutSpaceAroundSemicolons(lowercase) }
     guard lowercase.utf8.contains(UInt8(ascii: ",")) else { return lowercase }
     return lowercase.split(separator: ",").sorted().joined(separator: ",")
+  }
+
+  private static func withoutSpaceAroundSemicolons(_ value: String) -> String {
+    value.split(separator: ";", omittingEmptySubsequences: false).map { part in
+      String(part).withFieldBytes { bytes in bytes.string(bytes.trimmed(bytes.whole)) }
+    }.joined(separator: ";")
   }
 
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {

@@ -51,7 +51,8 @@ struct VaryTests {
     arguments: [
       ("en, de", "de,en", true), ("en;q=0.5, de", "de,en; q=0.5", true),
       ("en;q=0.5, de", "de;q=0.5,en", false),
-      ("en, de", "en", false), ("en", "en;q=1", false), ("a b", "ab", false), ("", " , ", true),
+      ("en, de", "en", false), ("en", "en;q=1", false), ("a b", "ab", false), ("a b;q=1", "ab;q=1", false),
+      ("en ; q=0.5", "en;q=0.5", true), ("", " , ", true),
     ] as [(String, String, Bool)])
   func order(first: String, second: String, match: Bool) {
     for name in ["Accept-Language", "Accept-Encoding", "Accept-Charset"] {
