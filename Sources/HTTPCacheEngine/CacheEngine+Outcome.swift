@@ -30,8 +30,10 @@ extension CacheEngine {
           invalidations: Invalidation.targets(of: request, response: head))
       }
       let response = parsed(head.headerFields, exchange)
-      if head.status == .notModified, exchange.forwarding.isValidation {
-        return afterValidation(exchange, fields, head, response)
+      if head.status == .notModified, request.method.isRetrieval || request.method == .head {
+        if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
+        return afterCompletion(exchange, fields, head, response)
+          ?? afterOthers304(exchange, fields, head, response)
       }
       if mayServeStale, StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)
@@ -70,7 +72,7 @@ extension CacheEngine {
     func identify(among initial: [Int]) -> [Int] {
       Freshening.identified(
         by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
-        conditionIsOurs: client.ifNoneMatch == nil)
+        client: client)
     }
     let identified = identify(among: matching)
     // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
@@ -78,9 +80,8 @@ extension CacheEngine {
     // One of which only parts are stored may be named, and not be able to answer.
     let answers = (identified + identify(among: nominated)).lazy.compactMap { chosen in
       storedAnswer(
-        chosen, updated(chosen, by: head, exchange), age: response.age.map(\.seconds), client: client,
-        now: now
-      )
+        chosen, updated(chosen, by: head, exchange, keepingWithheld: true),
+        age: response.age.map(\.seconds), client: client, now: now)
     }
     guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
 
@@ -88,10 +89,33 @@ extension CacheEngine {
     return Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
   }
 
-  func updated(_ candidate: Int, by head: HTTPResponse, _ exchange: Exchange) -> StoredResponse {
-    Freshening.updated(
+  /// A 304 to conditions that are all the client's: it is the client's, and updates what it identifies (§4.3.4).
+  private func afterOthers304(
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+  ) -> Outcome {
+    let identified = Freshening.identified(
+      by: response, among: matching(exchange), nominated: [], candidates: exchange.candidates, client: client)
+    let changes = changes(to: identified, by: head, exchange, client, reason: .freshened)
+    return Outcome(
+      .network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood), updates: changes.updates,
+      removals: changes.removals)
+  }
+
+  /// - Parameter keepsWithheld: whether fields stay that `no-cache` or `private` keeps out of the store: they are for the
+  ///   client whose request brought them (§5.2.2.4).
+  func updated(
+    _ candidate: Int, by head: HTTPResponse, _ exchange: Exchange, keepingWithheld keepsWithheld: Bool = false
+  ) -> StoredResponse {
+    var updated = Freshening.updated(
       exchange.candidates[candidate], with: head, request: exchange.forwarding.original.headerFields,
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+    if keepsWithheld {
+      let kept = updated.fields
+      for field in Freshening.update(from: head, configuration) where kept[field.name] == nil {
+        updated.fields.append(field)
+      }
+    }
+    return updated
   }
 
   /// What becomes of stored responses that the origin has brought up to date.

@@ -34,8 +34,10 @@ private struct Planner {
       candidates, request: request.headerFields,
       negotiatesLanguage: engine.configuration.negotiatesLanguage)
     // §4 has the most recent of those that are suitable; one of which only other parts are stored is not.
-    let suitable = matching.first { candidates[$0].parts == nil || content(of: $0) != nil }
-    guard let selected = suitable ?? matching.first else {
+    let suitable =
+      matching.count > 1
+      ? matching.filter { candidates[$0].parts == nil || content(of: $0) != nil } : matching
+    guard let selected = VariantSelection.chosen(suitable, of: candidates, at: now) ?? matching.first else {
       return forward(
         reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
         others: Array(candidates.indices))
@@ -127,13 +129,30 @@ private struct Planner {
         candidate: selected, age: facts.currentAge(at: now) / 1000,
         remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
         content: content,
-        revalidation: revalidates ? forwarding(reason: reason, selected: selected, others: []) : nil,
+        revalidation: revalidates ? background(reason: reason, selected: selected) : nil,
         reason: reason))
+  }
+
+  /// The validation behind the client's back: the client's conditions have been answered, and so has its range, which
+  /// stays only where no more than parts are stored: nobody has asked for the rest (§4.3.1 has such a request made of
+  /// the stored response).
+  private func background(reason: Reason, selected: Int) -> Forwarding {
+    var question = request
+    let names: [HTTPField.Name] =
+      [.ifRange, .ifNoneMatch, .ifModifiedSince] + (candidates[selected].parts == nil ? [.range] : [])
+    for name in names { question.headerFields[fields: name] = [] }
+    let planner = Planner(
+      engine: engine, request: question, fields: RequestFields(question, now: now), policy: policy,
+      candidates: candidates, now: now)
+    return planner.forwarding(reason: reason, selected: selected, others: [])
   }
 
   private func forward(reason: Reason, selected: Int? = nil, others: [Int] = []) -> Plan {
     if policy == .returnCacheDataDontLoad { return .fail(Refusal(reason: .policyForbidsNetwork)) }
-    if fields.cacheControl.contains(.onlyIfCached) { return .fail(Refusal(reason: .onlyIfCached)) }
+    // An unsafe request gets no reply before the origin's (§4), only-if-cached or not.
+    if fields.cacheControl.contains(.onlyIfCached), reason != .unsafeMethod {
+      return .fail(Refusal(reason: .onlyIfCached))
+    }
     return .forward(forwarding(reason: reason, selected: selected, others: others))
   }
 

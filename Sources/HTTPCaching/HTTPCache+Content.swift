@@ -74,9 +74,12 @@ extension HTTPCache {
       land(flight, pending.lookup.key, .notShared)
     }
     let (isStored, outcome) = (arrival.writer != nil, arrival.outcome)
+    var head = arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head
+    // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
+    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
     func answer(_ body: MessageBody) -> CachedResponse {
       CachedResponse(
-        head: arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head, body: body,
+        head: head, body: body,
         source: .network, reason: outcome.reason, storage: outcome.storage.reason,
         cacheStatus: CacheStatus(
           cache: configuration.name, forward: pending.forwarding.reason.forward,

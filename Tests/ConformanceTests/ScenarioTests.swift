@@ -13,8 +13,17 @@ struct ScenarioTests {
     return names.filter { $0.hasSuffix(".json") }.sorted()
   }()
 
+  /// Read once for all tests.
+  private static let loaded = Dictionary(
+    uniqueKeysWithValues: files.map { file in
+      (
+        file,
+        Result { try ScenarioSuite.load(Data(contentsOf: folder.appendingPathComponent(file))) }
+      )
+    })
+
   private static func load(_ file: String) throws -> [ScenarioSuite] {
-    try ScenarioSuite.load(Data(contentsOf: folder.appendingPathComponent(file)))
+    try loaded[file]?.get() ?? []
   }
 
   @Test("Every scenario passes with every kind of cache it is for", arguments: files)

@@ -6,44 +6,89 @@ struct RFCNotesTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// The cells of every row that stands for a requirement.
-  private static func rows() throws -> [[String]] {
-    try String(contentsOf: root.appendingPathComponent("RFCNotes.md"), encoding: .utf8)
-      .split(separator: "\n")
-      .filter { $0.hasPrefix("| ") && !$0.hasPrefix("| § ") }
-      .map { row in
-        row.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast()
-          .map { $0.trimmingCharacters(in: .whitespaces) }
-      }
-  }
-
-  /// The text of all tests.
-  private static func testSources() throws -> String {
-    let files = FileManager.default.enumerator(
-      at: root.appendingPathComponent("Tests"), includingPropertiesForKeys: nil)
-    var text = ""
-    for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
-      if file.lastPathComponent == "RFCNotesTests.swift" { continue }
-      text += try String(contentsOf: file, encoding: .utf8)
+  /// The files below a folder, by their paths in it.
+  private static func files(below folder: String, suffix: String) -> [String: URL] {
+    let base = root.appendingPathComponent(folder)
+    let all = FileManager.default.enumerator(at: base, includingPropertiesForKeys: nil)
+    var files: [String: URL] = [:]
+    for case let file as URL in all ?? .init() where file.lastPathComponent.hasSuffix(suffix) {
+      files[String(file.path.dropFirst(base.path.count + 1))] = file
     }
-    return text
+    return files
   }
 
-  @Test("Every row names a file and a test that exist")
+  /// The literal that is the first argument, if it is one.
+  private static func displayName(atStartOf arguments: String) -> String? {
+    let literal = arguments.drop { $0.isWhitespace }
+    guard literal.first == "\"" else { return nil }
+    var name = ""
+    var isEscaped = false
+    for character in literal.dropFirst() {
+      if !isEscaped, character == "\"" { return name }
+      isEscaped = !isEscaped && character == "\\"
+      if !isEscaped { name.append(character) }
+    }
+    return nil
+  }
+
+  private static func check() throws -> RFCNotesCheck {
+    var tests: Set<String> = []
+    for file in files(below: "Tests", suffix: ".swift").values {
+      let source = try String(contentsOf: file, encoding: .utf8)
+      for piece in source.components(separatedBy: "@Test(").dropFirst() {
+        if let name = displayName(atStartOf: piece) { tests.insert(name) }
+      }
+    }
+    struct Suite: Decodable {
+      struct Scenario: Decodable { var id: String }
+      var tests: [Scenario]
+    }
+    var scenarios: Set<String> = []
+    for file in files(below: "Tests/ConformanceTests/Scenarios", suffix: ".json").values {
+      let suites = try JSONDecoder().decode([Suite].self, from: Data(contentsOf: file))
+      scenarios.formUnion(suites.flatMap(\.tests).map(\.id))
+    }
+    return RFCNotesCheck(
+      files: Set(files(below: "Sources", suffix: ".swift").keys), tests: tests, scenarios: scenarios)
+  }
+
+  @Test("Every row names a file, a test and scenarios that exist, and every scenario has a row")
   func namesExist() throws {
-    let rows = try Self.rows()
-    let tests = try Self.testSources()
-    #expect(rows.count > 60)
-    for row in rows {
-      guard row.count == 5 else {
-        Issue.record("not five cells: \(row)")
-        continue
-      }
-      let file = row[2].trimmingCharacters(in: ["`"])
-      let exists = FileManager.default.fileExists(
-        atPath: Self.root.appendingPathComponent("Sources").appendingPathComponent(file).path)
-      #expect(exists, "no file \(file)")
-      #expect(tests.contains(row[3]), "no test \(row[3])")
-    }
+    let notes = try String(contentsOf: Self.root.appendingPathComponent("RFCNotes.md"), encoding: .utf8)
+    #expect(RFCNotesCheck.rows(of: notes).count > 140)
+    #expect(try Self.check().problems(of: notes) == [])
+  }
+
+  @Test(
+    "A row that names what is not there is found",
+    arguments: [
+      ("| 1 | a | `A.swift` | \"it is so\" `scenario:s` | |", []),
+      ("| 1 | a | `A.swift` | `scenario:s` | choice |", []),
+      ("| 1 | a | `A.swift` | \"it is so\" (concurrency) | |\n| 1 | b | `A.swift` | `scenario:s` | |", []),
+      ("| 1 | a | `B.swift` | \"it is so\" `scenario:s` | |", ["no file B.swift"]),
+      ("| 1 | a | `A.swift` | \"it is\" `scenario:s` | |", ["no test \"it is\""]),
+      (
+        "| 1 | a | `A.swift` | `scenario:t` | |",
+        ["no scenario t", "no row names the scenario s"]
+      ),
+      (
+        "| 1 | a | `A.swift` | \"it is so\" | |\n| 1 | b | `A.swift` | `scenario:s` | |",
+        ["§ 1, a: neither a scenario nor why there is none"]
+      ),
+      (
+        "| 1 | a | `A.swift` | (too dull) | |\n| 1 | b | `A.swift` | `scenario:s` (concurrency) | |",
+        [
+          "§ 1, a: no test", "§ 1, a: neither a scenario nor why there is none",
+          "§ 1, b: what is concurrency?",
+        ]
+      ),
+      (
+        "| 1 | a | `A.swift` | `scenario:s` |",
+        [#"not five cells: ["1", "a", "`A.swift`", "`scenario:s`"]"#, "no row names the scenario s"]
+      ),
+    ])
+  func broken(notes: String, problems: [String]) {
+    let check = RFCNotesCheck(files: ["A.swift"], tests: ["it is so"], scenarios: ["s"])
+    #expect(check.problems(of: "| § | Requirement |\n|---|\n" + notes) == problems)
   }
 }

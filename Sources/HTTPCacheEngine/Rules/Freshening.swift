@@ -7,10 +7,10 @@ enum Freshening {
   /// - Parameters:
   ///   - initial: positions of those that could have been chosen, the most recent first.
   ///   - nominated: positions of those that the request's preconditions named.
-  ///   - conditionIsOurs: no condition of the client's was sent along.
+  ///   - client: what the client asked, whose conditions may have been sent along.
   static func identified(
     by response: ResponseFields, among initial: [Int], nominated: [Int], candidates: [StoredResponse],
-    conditionIsOurs: Bool
+    client: RequestFields
   ) -> [Int] {
     if let tag = response.entityTag {
       if !tag.isWeak {
@@ -24,7 +24,28 @@ enum Freshening {
     }
     // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
     // leave them out, and an answer to a condition that named one response of ours can mean no other.
-    return conditionIsOurs && nominated.count == 1 ? initial.filter(nominated.contains) : []
+    if nominated.count == 1, client.ifNoneMatch == nil { return initial.filter(nominated.contains) }
+    guard nominated.isEmpty, initial.count == 1, isUnchanged(candidates[initial[0]], since: client) else {
+      return []
+    }
+    return initial
+  }
+
+  /// Whether a 304 without validators, to the client's own condition, says something of a stored response that has
+  /// none either: it does if that was made after the date from which on the origin knows of no change.
+  private static func isUnchanged(_ stored: StoredResponse, since client: RequestFields) -> Bool {
+    guard !stored.facts.flags.contains(.hasValidator), client.ifNoneMatch == nil,
+      let since = client.ifModifiedSince
+    else { return false }
+    return since <= HTTPDate(stored.facts.date)
+  }
+
+  /// The fields of a response that update a stored one (§3.2).
+  static func update(
+    from head: HTTPResponse, _ configuration: CacheEngine.Configuration
+  ) -> HTTPFields {
+    ConnectionFields.removed(
+      from: head.headerFields, excluding: ["content-length", "content-range"], targets: configuration.targets)
   }
 
   /// The stored response with its fields updated (§3.2).
@@ -35,10 +56,7 @@ enum Freshening {
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, requestTime: Timestamp,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let update = withDate(
-      ConnectionFields.removed(
-        from: head.headerFields, excluding: ["content-length", "content-range"],
-        targets: configuration.targets), at: responseTime)
+    let update = withDate(Self.update(from: head, configuration), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
     fields.reserveCapacity(stored.fields.count + update.count)
@@ -96,11 +114,9 @@ enum Freshening {
   static func headMatches(_ head: ResponseFields, _ stored: StoredResponse) -> Bool {
     if let tag = head.entityTag, stored.entityTag != tag { return false }
     if let modified = head.lastModified.date, stored.lastModified?.date != modified { return false }
-    if let length = head.contentLength, let storedLength = stored.fields[.contentLength],
-      Int64(storedLength) != length
-    {
-      return false
-    }
-    return true
+    guard let length = head.contentLength,
+      let storedLength = stored.fields[.contentLength].flatMap({ Int64($0) }) ?? stored.contentLength
+    else { return true }
+    return length == storedLength
   }
 }

@@ -46,6 +46,8 @@ struct RequestFields {
       }
     }
     if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }
+    // In a request no-cache has no argument (§5.2.1.4); one that has some is meant as it stands in the name.
+    if !cacheControl.noCacheFields.isEmpty { cacheControl.flags.insert(.noCache) }
     // §5.4: Pragma counts only where Cache-Control does not speak.
     if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
   }

@@ -2,10 +2,10 @@ import HTTPTypes
 
 /// Whether a response may be stored (RFC 9111 §3).
 enum Storability {
-  /// Status codes that are cacheable without any further word (RFC 9110 §15.1).
+  /// Status codes that are cacheable without any further word (RFC 9110 §15.1; 451: RFC 7725 §3).
   static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
-    case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
+    case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 451, 501: true
     default: false
     }
   }
@@ -13,18 +13,21 @@ enum Storability {
   /// Status codes whose caching this cache implements, for `must-understand` (§5.2.2.3).
   static func isUnderstood(_ status: Int) -> Bool {
     switch status {
-    case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414,
-      500, 501, 502, 503, 504:
+    case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414, 451, 500, 501,
+      502, 503, 504:
       true
     default: false
     }
   }
 
-  /// Status codes that speak of one request's range or preconditions, and not of the resource: stored, they would
-  /// answer requests that have none (304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17). What a 206 may be stored as is
-  /// for ``PartialContent`` to say.
+  /// Status codes that speak of one request, its range or its preconditions, and not of the resource: stored, they
+  /// would answer other requests (304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17; the others MUST NOT be stored,
+  /// whatever their fields say: RFC 6585 §3 to §6). What a 206 may be stored as is for ``PartialContent`` to say.
   private static func isAboutTheRequest(_ status: Int) -> Bool {
-    status == 304 || status == 412 || status == 416
+    switch status {
+    case 304, 412, 416, 428, 429, 431, 511: true
+    default: false
+    }
   }
 
   /// The reason against storing, or `nil` if the response may be stored.

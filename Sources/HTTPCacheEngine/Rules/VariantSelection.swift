@@ -16,6 +16,19 @@ enum VariantSelection {
       of: candidates)
   }
 
+  /// The one that answers, of those that match: the most recent (§4).
+  ///
+  /// Some resources leave `Vary` out of the response to a request without preferences; while there is a fresh one that
+  /// was chosen for requests like this, it is preferred (§4.1).
+  static func chosen(_ matching: [Int], of candidates: [StoredResponse], at now: Timestamp) -> Int? {
+    guard matching.count > 1, candidates[matching[0]].selecting.fields.isEmpty else { return matching.first }
+    return matching.first {
+      let candidate = candidates[$0]
+      return !candidate.selecting.fields.isEmpty && !candidate.facts.forbidsFreshUse
+        && candidate.facts.staleness(at: now) == nil
+    } ?? matching.first
+  }
+
   /// Positions of candidates, those with the latest `Date` first.
   static func mostRecentFirst(_ positions: [Int], of candidates: [StoredResponse]) -> [Int] {
     guard positions.count > 1 else { return positions }

@@ -54,13 +54,15 @@ public struct StoredResponse: Hashable, Sendable {
     return response
   }
 
-  // The first line of each, as `ResponseFields` takes it; lines joined by commas would be another value.
+  // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
+  // commas they would be another value.
 
   var entityTag: EntityTag? { fields[values: .eTag].first.flatMap { EntityTag(parsing: $0) } }
 
   /// `Last-Modified`, where it is a date, with the text to send back to the letter (RFC 9110 §13.1.3).
   var lastModified: (date: HTTPDate, text: String)? {
-    guard let text = fields[values: .lastModified].first,
+    let lines = fields[values: .lastModified]
+    guard let text = lines.first, lines.allSatisfy({ $0 == text }),
       let date = HTTPDate(parsing: text, now: facts.responseTime)
     else { return nil }
     return (date, text)

@@ -58,6 +58,8 @@ struct VaryTests {
       ("Accept-Language", "en;q=1.001", "en", false), ("Accept-Language", "en;q=", "en;q", false),
       ("Accept-Encoding", "gzip, br;q=0.9", "br;q=0.90,GZIP", true),
       ("Accept-Charset", "utf-8, *;q=0.1", "*;q=0.1, UTF-8", true),
+      ("Accept-Language", "a b", "ab", false), ("Accept-Language", "a b;q=0.5", "ab;q=0.5", false),
+      ("Accept-Language", "", " , ", true),
       ("Accept", "text/html;level=1, */*;q=0.8", "*/*; q=0.8, TEXT/html ;LEVEL=1", true),
       ("Accept", "a/b;p=X", "a/b;p=x", false), ("Accept", "a/b;p=\"x;q=1\"", "a/b;p=\"x", false),
       ("Accept", "a/b;p=\"x\\\";q=1\"", "a/b;p=\"x\\\"\"", false), ("Accept", "a/b;;", "a/b", true),

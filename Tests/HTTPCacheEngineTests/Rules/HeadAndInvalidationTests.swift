@@ -35,7 +35,7 @@ struct HeadTests {
       (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], true),
       (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], false),
       (["Content-Length: 3"], ["Content-Length: 3"], true),
-      (["Content-Length: 3"], ["Content-Length: 4"], false),
+      (["Content-Length: 3"], ["Content-Length: 4"], false), ([], ["Content-Length: 4"], true),
       (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 4", "ETag: \"a\""], false), ([], [], true),
     ] as [([String], [String], Bool)])
   func freshening(storedLines: [String], headLines: [String], isUpdated: Bool) throws {
@@ -49,6 +49,18 @@ struct HeadTests {
     let plan = engine.plan(request(), [update.response], after: 62)
     #expect(plan.reason == (isUpdated ? .fresh : .storedInvalidated))
     #expect((update.response.fields[HTTPFields("X-New: 1")[0].name] != nil) == isUpdated)
+  }
+
+  @Test("Where Content-Length is not stored, the length of the content stands for it", arguments: [3, 4])
+  func lengthOfContent(length: Int64) throws {
+    var stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60")))
+    stored.contentLength = 3
+    let outcome = try #require(
+      engine.exchange(
+        request(method: .head), [stored], .response(response(200, "Content-Length: \(length)")),
+        requestTime: later,
+        responseTime: later))
+    #expect(outcome.updates.map(\.reason) == [length == 3 ? .freshenedByHead : .outdatedByHead])
   }
 
   @Test("Only a 200 says anything of what is stored", arguments: [204, 301, 304, 404, 500])

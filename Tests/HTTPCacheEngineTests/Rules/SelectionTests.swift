@@ -60,8 +60,12 @@ struct SelectionTests {
       try stored(request(), "Date: \(date(-20))", "Vary: A"), try stored(request(), "Date: \(date(-10))"),
       try stored(request(), "Date: \(date(-30))", "Vary: B"),
     ]
-    #expect(engine.plan(request(), candidates).service?.candidate == 1)
     #expect(engine.plan(request(), [candidates[0], candidates[2]]).service?.candidate == 0)
+    #expect(engine.plan(request(), [candidates[2], candidates[0]]).service?.candidate == 1)
+    // §4.1: before a more recent one that left Vary out, while it is fresh.
+    #expect(engine.plan(request(), candidates).service?.candidate == 0)
+    #expect(engine.plan(request(), candidates, after: 585).service?.candidate == 1)
+    #expect(engine.plan(request(), [candidates[1]]).service?.candidate == 0)
   }
 
   @Test("Vary: * is stored, and never served", arguments: RequestCachePolicy.allCases)

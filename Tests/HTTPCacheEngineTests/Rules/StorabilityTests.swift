@@ -73,9 +73,9 @@ struct StorabilityTests {
 
   /// RFC 9110 §15.1 lists the status codes that need no further word; 206 must say its range besides.
   private static let statuses: [Row] =
-    [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].map { Row($0) }
+    [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 451, 501].map { Row($0) }
     + [
-      201, 202, 205, 302, 303, 307, 400, 401, 402, 403, 406, 409, 418, 429, 451, 500, 502, 503, 504, 599, 299,
+      201, 202, 205, 302, 303, 307, 400, 401, 402, 403, 406, 409, 418, 500, 502, 503, 504, 599, 299,
     ]
     .flatMap { status in
       [
@@ -89,7 +89,7 @@ struct StorabilityTests {
       ]
     }
     + [Row(206, "Cache-Control: public, max-age=60", refusal: .partNotPlaced)]
-    + [304, 412, 416].flatMap { status in
+    + [304, 412, 416, 428, 429, 431, 511].flatMap { status in
       [
         Row(status, refusal: .statusNotUnderstood),
         Row(status, "Cache-Control: public, max-age=60", refusal: .statusNotUnderstood),

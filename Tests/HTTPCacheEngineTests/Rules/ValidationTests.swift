@@ -231,6 +231,37 @@ struct ValidationTests {
     #expect(again.request == asked)
   }
 
+  @Test(
+    "A 304 to the client's own condition updates what it identifies, and goes to the client",
+    arguments: [
+      // what is stored, what the client sends, what the 304 says
+      (["ETag: \"a\""], "If-None-Match: \"a\"", ["ETag: \"a\""], true),
+      (["ETag: \"a\""], "If-None-Match: \"b\"", ["ETag: \"b\""], false),
+      (["ETag: \"a\""], "If-None-Match: \"a\"", [], false),
+      ([], "If-Modified-Since: \(date(0))", [], true), ([], "If-Modified-Since: \(date(-5))", [], true),
+      ([], "If-Modified-Since: \(date(1))", [], false), ([], "If-None-Match: *", [], false),
+      ([], "If-Modified-Since: \(date(0))", ["ETag: \"a\""], false),
+      (["Last-Modified: \(date(-9))"], "If-Modified-Since: \(date(0))", [], false),
+      (["Last-Modified: \(date(-9))"], "If-Modified-Since: \(date(0))", ["Last-Modified: \(date(-9))"], true),
+    ] as [([String], String, [String], Bool)])
+  func othersCondition(storedLines: [String], condition: String, answerLines: [String], isUpdated: Bool)
+    throws
+  {
+    var answer = response(200, "Cache-Control: max-age=60")
+    answer.headerFields += HTTPFields(lines: storedLines)
+    let kept = try #require(engine.stored(answer))
+    var head = response(304, "Cache-Control: max-age=600")
+    head.headerFields += HTTPFields(lines: answerLines)
+    for method in [HTTPRequest.Method.get, .head] {
+      let outcome = try validate(
+        [kept], head, request(condition, method: method), policy: .reloadIgnoringLocalCacheData)
+      #expect(outcome.answer == .network)
+      #expect(outcome.updates.map(\.reason) == (isUpdated ? [.freshened] : []))
+    }
+    let options = try validate([kept], head, request(condition, method: .options))
+    #expect(options.updates.isEmpty)
+  }
+
   @Test("A repeated request keeps what the policy had added")
   func repeatedWithPolicy() throws {
     let outcome = try validate(
