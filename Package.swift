@@ -6,6 +6,10 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// `make fuzz` sets it: the fuzzer is no part of a normal build, and flags that are needed for it are unsafe to packages
+/// that depend on this one.
+let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
+
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -90,8 +94,16 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // What must hold of the engine for whatever input: for the tests and for the fuzzer.
+    .target(
+      name: "EngineProperties",
+      dependencies: [
+        "HTTPCacheEngine", httpTypes,
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+      ],
+      path: "Tests/EngineProperties", swiftSettings: settings),
     .testTarget(
-      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", httpTypes],
+      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", "EngineProperties", httpTypes],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheStoreTests",
@@ -127,3 +139,22 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+if isFuzzing {
+  let sanitizer: [String] = ["-sanitize=fuzzer"]
+  // What is to be explored tells the fuzzer which of its branches were taken.
+  for target in package.targets where target.name == "HTTPCacheEngine" {
+    target.swiftSettings = settings + [.unsafeFlags(sanitizer)]
+  }
+  package.targets += [
+    .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+    .executableTarget(
+      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", httpTypes], path: "Fuzz/fuzz",
+      swiftSettings: settings + [.unsafeFlags(sanitizer)],
+      linkerSettings: [
+        .unsafeFlags(sanitizer),
+        // gold stumbles over the runtime.
+        .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
+      ]),
+  ]
+}

@@ -234,7 +234,7 @@ extension HTTPDate {
   }
 
   private var floorDays: Int64 {
-    secondsSince1970 >= 0 ? secondsSince1970 / 86_400 : -((86_399 - secondsSince1970) / 86_400)
+    secondsSince1970 >= 0 ? secondsSince1970 / 86_400 : (secondsSince1970 + 1) / 86_400 - 1
   }
 
   /// The date as a sender writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate).

@@ -66,7 +66,8 @@ public struct TargetURI: Hashable, Sendable {
     // User information, deprecated as it is (§4.2.4), is case-sensitive; what follows is not.
     let hostStart = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
     var host = authority[hostStart...].lowercased()
-    if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
+    // The colon before a port follows a name without colons, or a literal in brackets.
+    if let colon = host.lastIndex(of: ":"), host[..<colon].last == "]" || !host[..<colon].contains(":") {
       let port = host[host.index(after: colon)...]
       if port.isEmpty || (scheme == "http" && port == "80") || (scheme == "https" && port == "443") {
         host = String(host[..<colon])

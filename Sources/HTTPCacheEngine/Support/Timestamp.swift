@@ -17,7 +17,7 @@ public struct Timestamp: Hashable, Sendable, Comparable {
 
   /// Whole seconds since the Unix epoch, rounded down.
   public var seconds: Int64 {
-    milliseconds >= 0 ? milliseconds / 1000 : -((999 - milliseconds) / 1000)
+    milliseconds >= 0 ? milliseconds / 1000 : (milliseconds + 1) / 1000 - 1
   }
 
   /// Milliseconds from `earlier` to this; negative if this comes first.

@@ -34,6 +34,15 @@ struct TargetURITests {
     #expect(CacheKey(TargetURI(scheme: "http", authority: "[::1]:80", path: "/")) == keys[15])
   }
 
+  @Test(
+    "An authority that is none is not made another",
+    arguments: ["e::", "e:80:80", "e:1:", "]e:80:", "[::1:80"])
+  func oddAuthorities(authority: String) {
+    let uri = TargetURI(scheme: "http", authority: authority, path: "/")
+    #expect(uri.authority == authority)
+    #expect(base.resolving(uri.text) == uri)
+  }
+
   @Test("Partitions are apart, whatever they are called")
   func partitions() {
     let uri = TargetURI(scheme: "http", authority: "e", path: "/")
