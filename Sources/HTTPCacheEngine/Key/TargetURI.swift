@@ -45,9 +45,10 @@ public struct TargetURI: Hashable, Sendable {
     }
   }
 
-  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`.
-  private static func isAuthority(_ text: String) -> Bool {
-    !text.isEmpty
+  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`. RFC 9110 §4.2.1: one without a host is invalid.
+  private static func isAuthority(_ text: some StringProtocol) -> Bool {
+    let host = text.utf8.reversed().prefix { $0 != UInt8(ascii: "@") }
+    return host.last != nil && host.last != UInt8(ascii: ":")
       && text.utf8.allSatisfy {
         $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
           && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
@@ -118,7 +119,7 @@ extension TargetURI {
 
   private static func absolute(scheme: String, hierarchy: Substring) -> TargetURI? {
     let authority = hierarchy.prefix { $0 != "/" && $0 != "?" }
-    guard !authority.isEmpty else { return nil }
+    guard isAuthority(authority) else { return nil }
     let rest = hierarchy[authority.endIndex...]
     let path = rest.prefix { $0 != "?" }
     return TargetURI(
