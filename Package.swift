@@ -116,9 +116,10 @@ let package = Package(
     .testTarget(
       name: "HTTPCachingTests",
       dependencies: [
-        "HTTPCaching", "TestSupport", httpTypes, .product(name: "SystemPackage", package: "swift-system"),
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      exclude: ["Policies/Policies.md"], swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],

@@ -63,15 +63,16 @@ private struct Planner {
       {
         return forward(reason: .requestMinFresh, selected: selected)
       }
-      if StaleUse.excess(of: facts, over: fields.cacheControl, now: now) <= 0 {
-        return serve(selected, reason: freshReason(facts), isStale: false)
+      if StaleUse.isTooOld(facts, for: fields.cacheControl, now: now) {
+        return forward(reason: .requestMaxAge, selected: selected)
       }
+      return serve(selected, reason: freshReason(facts), isStale: false)
     }
     guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now) else {
-      return forward(reason: staleness ?? .requestMaxAge, selected: selected)
+      return forward(reason: staleness ?? .stale, selected: selected)
     }
     return serve(
-      selected, reason: permission.reason, isStale: staleness != nil,
+      selected, reason: permission.reason, isStale: true,
       revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
   }
 
