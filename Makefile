@@ -31,17 +31,17 @@ fuzz: prepare ## let libFuzzer look for inputs that break the engine, for so man
 
 fuzz-corpus: ## pick the few inputs that take the branches of all that were found
 	$(FUZZ_BUILD)
-	mkdir -p .build/fuzz/merged
-	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
+	rm -rf .build/fuzz/merged && mkdir -p .build/fuzz/merged
+	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
 
 build: prepare ## build everything for debugging
 	$(SWIFT) build --build-tests
 
 lint: ## check the formatting
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz
 
 format: ## mend the formatting
-	$(SWIFT) format --in-place --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz
 
 prepare: ## install the C library that is needed, if it is missing
 	@sh scripts/prepare.sh

@@ -8,6 +8,8 @@ import HTTPTypes
 struct ModelCache {
   let engine: CacheEngine
   var candidates: [StoredResponse] = []
+  /// The fields of the request that each of them answered.
+  private var askedWith: [HTTPFields] = []
   var now = Vocabulary.start
   /// Whether the candidates come from the engine, and not from bytes that only look like it.
   var isTrusted = true
@@ -70,6 +72,7 @@ struct ModelCache {
     }
     guard isTrusted else { return }
     let said = CacheControl(parsing: stored.fields[values: .cacheControl])
+    try checkVariant(stored, askedWith[service.candidate], request.headerFields)
     try require(!said.contains(.noStore) || said.contains(.mustUnderstand), "no-store served")
     try require(!isShared || !said.contains(.isPrivate), "private served by a shared cache")
     guard policy == .useProtocolCachePolicy else { return }
@@ -83,6 +86,16 @@ struct ModelCache {
     } else {
       try require(
         service.remainingLifetime >= 0 && now >= stored.facts.responseTime, "fresh without a lifetime left")
+    }
+  }
+
+  /// What is varied on is there in both requests or in none, and never `*`; how values compare is the engine's affair.
+  private func checkVariant(_ stored: StoredResponse, _ then: HTTPFields, _ now: HTTPFields) throws {
+    for text in stored.fields[values: .vary].joined(separator: ",").split(separator: ",") {
+      let text = String(text.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" })
+      try require(text != "*", "Vary: * served")
+      guard let name = HTTPField.Name(text) else { continue }
+      try require((then[name] == nil) == (now[name] == nil), "another variant: \(name)")
     }
   }
 
@@ -128,13 +141,13 @@ struct ModelCache {
   private mutating func settle(_ forwarding: Forwarding, _ result: Exchange.Result) throws {
     let outcome = engine.outcome(of: exchange(forwarding, result))
     try check(outcome, forwarding, result)
-    apply(outcome)
+    apply(outcome, forwarding, result)
     if case .forwardAgain(let again) = outcome.answer {
       try require(!again.isValidation, "asks again with a condition that failed")
       let last = engine.outcome(of: exchange(again, result))
       if case .forwardAgain = last.answer { throw Violation(description: "asks for ever") }
       try check(last, again, result)
-      apply(last)
+      apply(last, again, result)
     }
   }
 
@@ -191,15 +204,34 @@ struct ModelCache {
   }
 
   /// What a store does: one response for each variant.
-  private mutating func apply(_ outcome: Outcome) {
-    for update in outcome.updates { candidates[update.candidate] = update.response }
-    for candidate in outcome.removals.sorted(by: >) { candidates.remove(at: candidate) }
+  private mutating func apply(_ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result) {
+    guard isTrusted else { return }
+    let asked = forwarding.original.headerFields
+    for update in outcome.updates {
+      candidates[update.candidate] = update.response
+      // A response that says anew what it varies on is selected by the request it answers.
+      if case .response(let head) = result, head.headerFields[.vary] != nil {
+        askedWith[update.candidate] = asked
+      }
+    }
+    for candidate in outcome.removals.sorted(by: >) { remove(candidate) }
     let own = "\(Vocabulary.origin.scheme)://\(Vocabulary.origin.authority)/r"
-    if outcome.invalidations.contains(where: { $0.text == own }) { candidates = [] }
+    if outcome.invalidations.contains(where: { $0.text == own }) {
+      for candidate in candidates.indices.reversed() { remove(candidate) }
+    }
     guard case .store(var stored, _) = outcome.storage else { return }
     stored.contentLength = Int64(candidates.count * 5)
-    candidates.removeAll { $0.selecting.variantKey == stored.selecting.variantKey }
+    let key = stored.selecting.variantKey
+    for candidate in candidates.indices.reversed() where candidates[candidate].selecting.variantKey == key {
+      remove(candidate)
+    }
     candidates.append(stored)
-    if candidates.count > 4 { candidates.removeFirst() }
+    askedWith.append(asked)
+    if candidates.count > 4 { remove(0) }
+  }
+
+  private mutating func remove(_ candidate: Int) {
+    candidates.remove(at: candidate)
+    askedWith.remove(at: candidate)
   }
 }
