@@ -11,7 +11,7 @@ enum StaleUse {
   static func permission(
     for facts: ReuseFacts, request: CacheControl, now: Timestamp
   ) -> (reason: Reason, revalidatesBehind: Bool)? {
-    if facts.staleness(at: now) != nil, facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
+    if facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
     // A client that asks for a response to stay fresh takes no stale one, though it may say max-stale too.
     if request.minFresh != nil { return nil }
     // max-stale is about the lifetime that the origin gave (§5.2.1.2), and makes up for no age beyond max-age.
