@@ -1,8 +1,18 @@
 # `make bench` and `make test` need nothing but Swift: they install libxxhash-dev if it is missing.
 
 SWIFT ?= swift
+
+# Both 0 and -1 stand for no limit.
+SECONDS ?= 3600
+RUNS ?= -1
+FUZZ_BUILD = HTTPCACHE_FUZZ=1 $(SWIFT) build -c release --scratch-path .build/fuzz --product fuzz
+# Swift's own crash reports would come before libFuzzer keeps the input.
+FUZZ = SWIFT_BACKTRACE=enable=no .build/fuzz/release/fuzz
+FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -dict=Fuzz/fields.dict \
+  -artifact_prefix=.build/fuzz/findings/
+
 .DEFAULT_GOAL := help
-.PHONY: help bench test build lint format prepare clean
+.PHONY: help bench test build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -14,14 +24,24 @@ bench: prepare ## build for release, measure the store and real requests end to 
 test: prepare ## run all tests
 	$(SWIFT) test
 
+fuzz: prepare ## let libFuzzer look for inputs that break the engine, for so many SECONDS
+	$(FUZZ_BUILD)
+	mkdir -p .build/fuzz/corpus .build/fuzz/findings
+	$(FUZZ) $(FUZZ_LIMITS) -max_total_time=$(SECONDS) -runs=$(RUNS) -print_final_stats=1 .build/fuzz/corpus Fuzz/Corpus
+
+fuzz-corpus: ## pick the few inputs that take the branches of all that were found
+	$(FUZZ_BUILD)
+	rm -rf .build/fuzz/merged && mkdir -p .build/fuzz/merged
+	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
+
 build: prepare ## build everything for debugging
 	$(SWIFT) build --build-tests
 
 lint: ## check the formatting
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz
 
 format: ## mend the formatting
-	$(SWIFT) format --in-place --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz
 
 prepare: ## install the C library that is needed, if it is missing
 	@sh scripts/prepare.sh

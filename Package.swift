@@ -6,6 +6,10 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// `make fuzz` sets it: the fuzzer is no part of a normal build, and flags that are needed for it are unsafe to packages
+/// that depend on this one.
+let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
+
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 // For structured fields only: they parse strictly, and the fields of old do not.
 let structuredFields: Target.Dependency = .product(
@@ -94,8 +98,16 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // What must hold of the engine for whatever input: for the tests and for the fuzzer.
+    .target(
+      name: "EngineProperties",
+      dependencies: [
+        "HTTPCacheEngine", httpTypes, structuredFields,
+      ],
+      path: "Tests/EngineProperties", swiftSettings: settings),
     .testTarget(
-      name: "HTTPCacheEngineTests", dependencies: ["HTTPCacheEngine", httpTypes, structuredFields],
+      name: "HTTPCacheEngineTests",
+      dependencies: ["HTTPCacheEngine", "EngineProperties", httpTypes, structuredFields],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheStoreTests",
@@ -108,9 +120,10 @@ let package = Package(
     .testTarget(
       name: "HTTPCachingTests",
       dependencies: [
-        "HTTPCaching", "TestSupport", httpTypes, .product(name: "SystemPackage", package: "swift-system"),
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      exclude: ["Policies/Policies.md"], swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
@@ -132,3 +145,22 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+if isFuzzing {
+  let sanitizer: [String] = ["-sanitize=fuzzer"]
+  // What is to be explored tells the fuzzer which of its branches were taken.
+  for target in package.targets where target.name == "HTTPCacheEngine" {
+    target.swiftSettings = settings + [.unsafeFlags(sanitizer)]
+  }
+  package.targets += [
+    .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+    .executableTarget(
+      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", httpTypes], path: "Fuzz/fuzz",
+      swiftSettings: settings + [.unsafeFlags(sanitizer)],
+      linkerSettings: [
+        .unsafeFlags(sanitizer),
+        // gold stumbles over the runtime.
+        .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
+      ]),
+  ]
+}

@@ -32,8 +32,11 @@ extension CacheEngine {
       let response = parsed(head.headerFields, exchange)
       if head.status == .notModified, request.method.isRetrieval || request.method == .head {
         if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
-        return afterCompletion(exchange, fields, head, response)
-          ?? afterOthers304(exchange, fields, head, response)
+        if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+        // A 304 that nobody asked for says nothing.
+        if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
+          return afterOthers304(exchange, fields, head, response)
+        }
       }
       if mayServeStale, StaleUse.isError(head.status.code),
         let stale = afterFailure(exchange, fields, isDisconnected: false)

@@ -64,23 +64,12 @@ private struct Planner {
     if fields.cacheControl.contains(.noCache) {
       return forward(reason: .requestNoCache, selected: selected)
     }
-    let staleness = facts.staleness(at: now)
-    if staleness == nil {
-      if let minFresh = fields.cacheControl.minFresh,
-        facts.remainingLifetime(at: now) < minFresh.milliseconds
-      {
-        return forward(reason: .requestMinFresh, selected: selected)
-      }
-      if StaleUse.excess(of: facts, over: fields.cacheControl, now: now) <= 0 {
-        return serve(selected, reason: freshReason(facts), isStale: false)
-      }
-      if let plan = planByImmutability(selected, facts) { return plan }
-    }
+    guard let staleness = facts.staleness(at: now) else { return planFresh(selected, facts) }
     guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now) else {
-      return forward(reason: staleness ?? .requestMaxAge, selected: selected)
+      return forward(reason: staleness, selected: selected)
     }
     return serve(
-      selected, reason: permission.reason, isStale: staleness != nil,
+      selected, reason: permission.reason, isStale: true,
       revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
   }
 
@@ -97,6 +86,19 @@ private struct Planner {
       facts.remainingLifetime(at: now) >= (fields.cacheControl.minFresh ?? 0).milliseconds
     else { return nil }
     return serve(selected, reason: .immutable, isStale: false)
+  }
+
+  /// A fresh response answers, unless the request wants it younger or fresh for longer (§5.2.1).
+  private func planFresh(_ selected: Int, _ facts: ReuseFacts) -> Plan {
+    if let minFresh = fields.cacheControl.minFresh,
+      facts.remainingLifetime(at: now) < minFresh.milliseconds
+    {
+      return forward(reason: .requestMinFresh, selected: selected)
+    }
+    if StaleUse.isTooOld(facts, for: fields.cacheControl, now: now) {
+      return planByImmutability(selected, facts) ?? forward(reason: .requestMaxAge, selected: selected)
+    }
+    return serve(selected, reason: freshReason(facts), isStale: false)
   }
 
   /// Why the cache has no part in this request, whatever is stored.

@@ -17,9 +17,13 @@ enum Input {
       }
       return bytes
     } catch {
-      throw InputError(
-        line: nil, problem: "This file cannot be read.", advice: "Check its name, and that you may read it.")
+      throw .unreadable
     }
+  }
+
+  /// Writes to standard output at once.
+  static func put(_ bytes: [UInt8]) throws {
+    try FileHandle.standardOutput.write(contentsOf: Data(bytes))
   }
 
   static var systemTime: Timestamp {

@@ -45,9 +45,10 @@ public struct TargetURI: Hashable, Sendable {
     }
   }
 
-  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`.
-  private static func isAuthority(_ text: String) -> Bool {
-    !text.isEmpty
+  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`. RFC 9110 §4.2.1: one without a host is invalid.
+  private static func isAuthority(_ text: some StringProtocol) -> Bool {
+    let host = text.utf8.reversed().prefix { $0 != UInt8(ascii: "@") }
+    return host.last != nil && host.last != UInt8(ascii: ":")
       && text.utf8.allSatisfy {
         $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
           && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
@@ -66,7 +67,8 @@ public struct TargetURI: Hashable, Sendable {
     // User information, deprecated as it is (§4.2.4), is case-sensitive; what follows is not.
     let hostStart = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
     var host = authority[hostStart...].lowercased()
-    if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
+    // The colon before a port follows a name without colons, or a literal in brackets.
+    if let colon = host.lastIndex(of: ":"), host[..<colon].last == "]" || !host[..<colon].contains(":") {
       let port = host[host.index(after: colon)...]
       if port.isEmpty || (scheme == "http" && port == "80") || (scheme == "https" && port == "443") {
         host = String(host[..<colon])
@@ -117,7 +119,7 @@ extension TargetURI {
 
   private static func absolute(scheme: String, hierarchy: Substring) -> TargetURI? {
     let authority = hierarchy.prefix { $0 != "/" && $0 != "?" }
-    guard !authority.isEmpty else { return nil }
+    guard isAuthority(authority) else { return nil }
     let rest = hierarchy[authority.endIndex...]
     let path = rest.prefix { $0 != "?" }
     return TargetURI(

@@ -1,23 +1,22 @@
 /// Whether a stale response may be used without validation (RFC 9111 §4.2.4).
 enum StaleUse {
-  /// By how many milliseconds the response is older than its lifetime, or the request's max-age, accepts; 0 or less
-  /// if it is not.
-  static func excess(of facts: ReuseFacts, over request: CacheControl, now: Timestamp) -> Int64 {
-    let overLifetime = -facts.remainingLifetime(at: now)
-    guard let maxAge = request.maxAge else { return overLifetime }
-    let overMaxAge = facts.currentAge(at: now).saturatingSubtracted(maxAge.milliseconds)
+  /// Whether the response is older than the request's max-age accepts (§5.2.1.1), however fresh it may be.
+  static func isTooOld(_ facts: ReuseFacts, for request: CacheControl, now: Timestamp) -> Bool {
+    guard let maxAge = request.maxAge else { return false }
     // A client that says max-age=0 wants the origin asked, even within the first millisecond.
-    return Swift.max(overLifetime, maxAge == 0 ? Swift.max(1, overMaxAge) : overMaxAge)
+    return maxAge == 0 || facts.currentAge(at: now) > maxAge.milliseconds
   }
 
-  /// Permission to serve a response that is stale, or older than the request's max-age, before the origin is asked.
+  /// Permission to serve a response that is stale before the origin is asked.
   static func permission(
     for facts: ReuseFacts, request: CacheControl, now: Timestamp
   ) -> (reason: Reason, revalidatesBehind: Bool)? {
-    if facts.staleness(at: now) != nil, facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
+    if facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
     // A client that asks for a response to stay fresh takes no stale one, though it may say max-stale too.
     if request.minFresh != nil { return nil }
-    let excess = excess(of: facts, over: request, now: now)
+    // max-stale is about the lifetime that the origin gave (§5.2.1.2), and makes up for no age beyond max-age.
+    if isTooOld(facts, for: request, now: now) { return nil }
+    let excess = -facts.remainingLifetime(at: now)
     if let maxStale = request.maxStale {
       if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
     } else if request.contains(.anyStaleness) {

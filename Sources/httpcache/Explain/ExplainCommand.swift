@@ -14,6 +14,35 @@ struct ExplainCommand: ParsableCommand {
         curl -sv -o /dev/null https://example.com/ 2>&1 | httpcache explain
         curl -si https://example.com/ | httpcache explain --url https://example.com/ --after 3600
 
+      With --json, the input has one JSON object in each line, and so has the output:
+
+        {"cache": "shared", "policy": "useProtocolCachePolicy",
+         "request": {"method": "GET", "url": "https://example.com/",
+           "headers": [["Accept", "*/*"]]},
+         "response": {"status": 200,
+           "headers": [["Cache-Control", "max-age=60"], ["ETag", "\\"a\\""]]},
+         "later": {"afterSeconds": 90, "request": {"url": "https://example.com/",
+           "headers": [["Accept", "*/*"]]}},
+         "options": {"heuristics": true}}
+
+      becomes (each in one line)
+
+        {"stored": true, "storedReason": {"code": "storedWithLifetime",
+           "section": "RFC 9111 §3", "text": "…"},
+         "freshnessLifetime": 60, "heuristic": false, "age": 90,
+         "plan": "validate", "planReason": {"code": "stale",
+           "section": "RFC 9111 §4.2", "text": "…"},
+         "conditionalHeaders": [["If-None-Match", "\\"a\\""]]}
+
+      Only request.url and response.status must be there. The cache is private, the method GET, and the later \
+      request the first again, at once, unless the line says otherwise. The policy is that of the later request. The \
+      response arrives when the request is made: at its Date; at options.now, an HTTP date, if that is there; by the \
+      system's clock if neither is. Times are whole seconds, rounded down. freshnessLifetime is null if the response \
+      is not stored, or nothing says for how long it is fresh. plan is serve, validate, forward, fail or \
+      serveAndRevalidate; the conditional headers are those of the request that validates. A line that cannot be \
+      read becomes {"error": "…", "line": n}, the run goes on, and the exit status stays 0; blank lines are passed \
+      over.
+
       Exit status: 0 if it was explained, 64 for a wrong option, 65 for input that is no HTTP head, 66 for a file \
       that cannot be read.
       """)
@@ -47,6 +76,9 @@ struct ExplainCommand: ParsableCommand {
   @Flag(help: "Explain each response of the input, not only the last.")
   var all = false
 
+  @Flag(help: "Read and write JSON, one object in each line.")
+  var json = false
+
   enum Kinds: String, CaseIterable, ExpressibleByArgument {
     case `private`
     case shared
@@ -62,6 +94,11 @@ struct ExplainCommand: ParsableCommand {
   }
 
   func validate() throws {
+    if json,
+      kind != .both || url != nil || policy != .useProtocolCachePolicy || after != nil || now != nil || all
+    {
+      throw ValidationError("With --json, each line says by itself what the other options would.")
+    }
     if let after, after < 0 { throw ValidationError("--after takes a number of seconds, 0 or more.") }
     if let url, Self.target(url) == nil {
       throw ValidationError("--url takes an address such as https://example.com/path, and not '\(url)'.")
@@ -73,6 +110,7 @@ struct ExplainCommand: ParsableCommand {
 
   func run() throws {
     let name = file == "-" ? "standard input" : file
+    if json { return try runOnLines(name: name) }
     let bytes: [UInt8]
     do {
       bytes = try Input.bytes(of: file)
@@ -86,6 +124,22 @@ struct ExplainCommand: ParsableCommand {
     } catch {
       Input.complain(error.text(file: name))
       throw ExitCode(65)  // EX_DATAERR
+    }
+  }
+
+  private func runOnLines(name: String) throws {
+    do {
+      var input = try InputLines(path: file, limit: JSONLines.lineLimit)
+      var answers = JSONLines()
+      while let lines = try input.next() {
+        let systemTime = Input.systemTime
+        for line in lines {
+          if let answer = try answers.answer(line, systemTime: systemTime) { try Input.put(answer) }
+        }
+      }
+    } catch let error as InputError {
+      Input.complain(error.text(file: name))
+      throw ExitCode(66)  // EX_NOINPUT
     }
   }
 

@@ -5,6 +5,9 @@ struct InputError: Error, Hashable {
   var problem: String
   var advice: String
 
+  static let unreadable = InputError(
+    line: nil, problem: "This file cannot be read.", advice: "Check its name, and that you may read it.")
+
   /// As compilers write it: `FILE:LINE: problem`, and the advice below.
   func text(file: String) -> String {
     let place = line.map { "\(file):\($0)" } ?? file

@@ -114,4 +114,16 @@ struct HTTPDateTests {
   func clamped(seconds: Int64) {
     #expect(HTTPDate(secondsSince1970: seconds).imfFixdate.count == 29)
   }
+
+  @Test(
+    "A time before the epoch is rounded down to its second, the earliest too",
+    arguments: [(0, 0), (-1, -1), (-1000, -1), (-1001, -2), (.min, -9_223_372_036_854_776), (1999, 1)]
+      as [(Int64, Int64)])
+  func secondsBeforeTheEpoch(milliseconds: Int64, seconds: Int64) {
+    let time = Timestamp(milliseconds: milliseconds)
+    #expect(time.seconds == seconds)
+    #expect(HTTPDate(time).secondsSince1970 == seconds)
+    // The century of two digits is found from it.
+    _ = HTTPDate(parsing: "Sunday, 06-Nov-94 08:49:37 GMT", now: time)
+  }
 }

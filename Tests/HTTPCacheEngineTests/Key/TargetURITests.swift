@@ -34,6 +34,24 @@ struct TargetURITests {
     #expect(CacheKey(TargetURI(scheme: "http", authority: "[::1]:80", path: "/")) == keys[15])
   }
 
+  @Test(
+    "An authority that is none is not made another",
+    arguments: ["e::", "e:80:80", "e:1:", "]e:80:", "[::1:80"])
+  func oddAuthorities(authority: String) {
+    let uri = TargetURI(scheme: "http", authority: authority, path: "/")
+    #expect(uri.authority == authority)
+    #expect(base.resolving(uri.text) == uri)
+  }
+
+  @Test(
+    "A reference to no host leads nowhere (RFC 9110 §4.2.1)",
+    arguments: [
+      "http:///x", "//", "//:80/", "//:/", "http://u@/", "//u@:80/", "//a b/", "//a\\b/", "mailto:x",
+    ])
+  func noHost(reference: String) {
+    #expect(base.resolving(reference) == nil)
+  }
+
   @Test("Partitions are apart, whatever they are called")
   func partitions() {
     let uri = TargetURI(scheme: "http", authority: "e", path: "/")
@@ -46,7 +64,8 @@ struct TargetURITests {
     arguments: [
       (nil, "e", "/"), ("http", nil, "/"), ("http", "e", nil), ("http", "", "/"), ("", "e", "/"),
       ("http", "e/x", "/"), ("http", "e?x", "/"), ("http", "e#x", "/"), ("http", "e\\x", "/"),
-      ("http", "e x", "/"),
+      ("http", "e x", "/"), ("http", ":", "/"), ("http", ":80", "/"), ("http", "u@", "/"),
+      ("http", "u@:80", "/"),
       ("http", "e", ".evil/"), ("http", "e", "x"), ("http", "e", "*"), ("http://x", "e", "/"),
       ("1", "e", "/"),
     ] as [(String?, String?, String?)])

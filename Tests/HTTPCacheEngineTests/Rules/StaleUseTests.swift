@@ -21,7 +21,10 @@ struct StaleUseTests {
       // request's Cache-Control, age, reason
       ("", 59, .fresh), ("", 60, .stale), ("max-age=30", 30, .fresh), ("max-age=30", 31, .requestMaxAge),
       ("max-age=0", 0, .requestMaxAge), ("max-age=x", 0, .requestMaxAge), ("max-age=999", 60, .stale),
-      ("max-age=30, max-stale=5", 66, .stale), ("min-fresh=30", 30, .fresh),
+      ("max-age=30, max-stale=5", 66, .stale), ("max-age=30, max-stale=99", 31, .requestMaxAge),
+      ("max-age=30, max-stale", 61, .stale), ("max-age=0, max-stale", 5, .requestMaxAge),
+      ("max-age=99, max-stale=5", 64, .staleAllowedByRequest), ("max-age=99, max-stale", 100, .stale),
+      ("min-fresh=30", 30, .fresh),
       ("min-fresh=30", 31, .requestMinFresh),
       ("min-fresh=x", 59, .fresh), ("min-fresh=30, max-stale", 31, .requestMinFresh),
       ("min-fresh=30, max-stale", 61, .stale), ("max-stale", 6000, .staleAllowedByRequest),

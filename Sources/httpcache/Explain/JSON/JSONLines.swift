@@ -1,0 +1,34 @@
+import Foundation
+import HTTPCacheEngine
+
+/// `httpcache explain --json`: JSON Lines in, JSON Lines out.
+struct JSONLines {
+  /// The most bytes of a line: a head of that size no server would send.
+  static let lineLimit = 4 << 20
+
+  private var number = 0
+  private let encoder: JSONEncoder
+
+  init() {
+    encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+  }
+
+  /// The line of output for the next line of input, with its end; `nil` for a blank one.
+  mutating func answer(_ line: InputLines.Line, systemTime: Timestamp) throws -> [UInt8]? {
+    number += 1
+    let json: Data
+    do {
+      guard case .text(let bytes) = line else {
+        throw ExplainQueryError("this line is longer than \(Self.lineLimit) bytes")
+      }
+      let isBlank = bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+      guard !isBlank else { return nil }
+      let query = try ExplainQuery(parsing: bytes)
+      json = try encoder.encode(QueryExplainer(systemTime: systemTime).answer(query))
+    } catch let error as ExplainQueryError {
+      json = try encoder.encode(ExplainComplaint(error: error.text, line: number))
+    }
+    return Array(json) + [UInt8(ascii: "\n")]
+  }
+}

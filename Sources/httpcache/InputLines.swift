@@ -1,0 +1,73 @@
+import Foundation
+
+/// The lines of a file or of standard input, as they arrive.
+///
+/// Whatever can be read at once is handed over at once, so that a program at the other end of a pipe gets an answer
+/// to each line before it writes the next.
+struct InputLines {
+  enum Line: Hashable {
+    case text([UInt8])
+    /// Longer than the limit; what it says was not kept.
+    case tooLong
+  }
+
+  private let handle: FileHandle
+  private let limit: Int
+  private var rest: [UInt8] = []
+  private var isSkipping = false
+  private var isAtEnd = false
+
+  /// - Parameters:
+  ///   - path: `-` for standard input.
+  ///   - limit: the most bytes of a line.
+  init(path: String, limit: Int) throws(InputError) {
+    do {
+      handle = try path == "-" ? .standardInput : FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    } catch {
+      throw .unreadable
+    }
+    self.limit = limit
+  }
+
+  /// The lines that have come since, without their ends; `nil` after the last. May be empty.
+  mutating func next() throws(InputError) -> [Line]? {
+    guard !isAtEnd else { return nil }
+    let chunk = try read()
+    if chunk.isEmpty {
+      isAtEnd = true
+      return isSkipping ? [.tooLong] : (rest.isEmpty ? nil : [.text(rest)])
+    }
+    var lines: [Line] = []
+    var start = chunk.startIndex
+    while let end = chunk[start...].firstIndex(of: UInt8(ascii: "\n")) {
+      add(chunk[start..<end])
+      lines.append(isSkipping ? .tooLong : .text(rest))
+      (rest, isSkipping) = ([], false)
+      start = end + 1
+    }
+    add(chunk[start...])
+    return lines
+  }
+
+  private mutating func add(_ part: ArraySlice<UInt8>) {
+    guard !isSkipping else { return }
+    if rest.count + part.count > limit {
+      (rest, isSkipping) = ([], true)
+    } else {
+      rest += part
+    }
+  }
+
+  /// What there is to be read, waiting for some; empty at the end. `FileHandle.read(upToCount:)` would wait for all.
+  private func read() throws(InputError) -> [UInt8] {
+    var count = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, initializedCount in
+      repeat {
+        count = Foundation.read(handle.fileDescriptor, buffer.baseAddress, buffer.count)
+      } while count < 0 && errno == EINTR
+      initializedCount = max(0, count)
+    }
+    guard count >= 0 else { throw .unreadable }
+    return bytes
+  }
+}

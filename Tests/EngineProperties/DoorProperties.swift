@@ -1,0 +1,32 @@
+import HTTPCacheEngine
+import HTTPTypes
+
+/// What must hold of both doors of the engine, over a series of requests for one URI.
+public enum DoorProperties {
+  static func doors(_ bytes: [UInt8]) throws {
+    _ = try servings(bytes)
+  }
+
+  /// - Returns: how many requests were answered without the origin.
+  public static func servings(_ bytes: [UInt8]) throws -> Int {
+    var numbers = InputNumbers(bytes)
+    let choices = numbers.byte()
+    var model = ModelCache(
+      kind: choices & 1 == 0 ? .private : .shared, servesStaleWhenDisconnected: choices & 2 != 0)
+    for _ in 0..<6 where !numbers.isAtEnd {
+      let policy =
+        numbers.byte() < 200
+        ? RequestCachePolicy.useProtocolCachePolicy : numbers.pick(RequestCachePolicy.allCases)
+      let request = numbers.request()
+      let result: Exchange.Result = numbers.byte() < 24 ? .failure : .response(numbers.response())
+      try model.exchange(request, policy: policy, result)
+      // The clock mostly goes on a little, and may go back.
+      let time = numbers.byte()
+      let (step, overflow) =
+        time < 200
+        ? (Int64(time / 4), false) : numbers.seconds().multipliedReportingOverflow(by: time < 245 ? 1 : -1)
+      if !overflow { model.now = model.now.advanced(bySeconds: step) }
+    }
+    return model.servings
+  }
+}

@@ -1,0 +1,101 @@
+import EngineProperties
+import Foundation
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// The properties that the fuzzer explores, on inputs from a seeded generator: the same in every run.
+struct PropertyTests {
+  private static let seeds = [
+    "max-age=60, no-store", "private, max-age=0", "no-cache=\"a, b\"", "s-maxage=5, must-revalidate, public",
+    "stale-while-revalidate=30, stale-if-error=60", "max-stale, min-fresh=9", "\"a\", W/\"b\", *",
+    "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    "Accept, *", "Accept, Accept-Language\na, b\nde", "bytes=0-1", "bytes=0-1,5-,-3",
+    "http://a.example/x/../y?z#f",
+    "../../x", "//b.example:80?q", "http\na.example:80\n/x?y", "https\nA.example\n/", "99999999999999999999",
+    "-1", "",
+    ",", "\"", "Cache-Control: max-age=60\nETag: \"a\"\nVary: Accept\nAge: 5",
+    "Date: Sun, 06 Nov 1994 08:49:37 GMT\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\nPragma: no-cache",
+    "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT\nCache-Control: public\nRange: bytes=0-1",
+  ]
+  private static let alphabet = Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8)
+
+  /// A seed with some of its bytes changed.
+  private static func mutated(_ bytes: [UInt8], _ numbers: inout SeededNumbers) -> [UInt8] {
+    var bytes = bytes
+    for _ in 0..<Int.random(in: 0...3, using: &numbers) {
+      let byte = alphabet[Int.random(in: alphabet.indices, using: &numbers)]
+      let position = Int.random(in: 0...bytes.count, using: &numbers)
+      switch Int.random(in: 0..<4, using: &numbers) {
+      case 0: bytes.insert(byte, at: position)
+      case 1 where position < bytes.count: bytes.remove(at: position)
+      case 2 where position < bytes.count: bytes[position] = byte
+      default: bytes.append(contentsOf: bytes.suffix(position))
+      }
+    }
+    return bytes
+  }
+
+  private static func input(_ kind: Property.Input, _ numbers: inout SeededNumbers) -> [UInt8] {
+    switch kind {
+    case .text: return mutated(Array(seeds[Int.random(in: seeds.indices, using: &numbers)].utf8), &numbers)
+    case .numbers:
+      return (0..<Int.random(in: 1...120, using: &numbers)).map { _ in
+        .random(in: .min ... .max, using: &numbers)
+      }
+    case .stored:
+      let head = response(200, "Cache-Control: max-age=60", "ETag: \"a\"", "Vary: Accept", "X: y")
+      guard let stored = CacheEngine.privately.stored(head) else { return [] }
+      return mutated(stored.encoded(), &numbers)
+    }
+  }
+
+  @Test(
+    "Parsers survive anything, and what they accept they write so that they accept it again",
+    arguments: Property.all)
+  func properties(property: Property) throws {
+    var numbers = SeededNumbers(seed: 7)
+    for _ in 0..<2500 {
+      let bytes = Self.input(property.input, &numbers)
+      do {
+        try property.check(bytes)
+      } catch {
+        Issue.record("\(error): \(bytes)")
+        return
+      }
+    }
+  }
+
+  @Test("Neither door crashes, and no plan serves what must not be served")
+  func doors() throws {
+    var numbers = SeededNumbers(seed: 23)
+    var servings = 0
+    for _ in 0..<2500 {
+      let bytes = Self.input(.numbers, &numbers)
+      do {
+        servings += try DoorProperties.servings(bytes)
+      } catch {
+        Issue.record("\(error): \(bytes)")
+        return
+      }
+    }
+    #expect(servings > 300, "the numbers hit something")
+  }
+
+  @Test("What the fuzzer has found stays mended")
+  func corpus() throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../../../Fuzz/Corpus").standardized
+    let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+    #expect(!files.isEmpty)
+    for file in files {
+      #expect(throws: Never.self, "\(file.lastPathComponent)") {
+        try Property.check(choosing: Array(Data(contentsOf: file)))
+      }
+    }
+  }
+}
+
+extension Property: CustomTestStringConvertible {
+  public var testDescription: String { name }
+}
