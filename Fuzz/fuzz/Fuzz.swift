@@ -10,19 +10,21 @@ enum Fuzz {
     var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
     _ = LLVMFuzzerRunDriver(&count, &arguments) { start, count in
       // The pointer is libFuzzer's, and good until we return.
-      Fuzz.tryInput([UInt8](UnsafeBufferPointer(start: start, count: count)))
-      return 0
+      // What chooses nothing is not to be kept.
+      Fuzz.tryInput([UInt8](UnsafeBufferPointer(start: start, count: count))) ? 0 : -1
     }
   }
 
   /// The first byte chooses what is tried, so that one run and one corpus serve all.
-  private static func tryInput(_ bytes: [UInt8]) {
+  ///
+  /// - Returns: whether it chooses anything.
+  private static func tryInput(_ bytes: [UInt8]) -> Bool {
     if bytes.first == UInt8.max {
       _ = try? HeadParser.exchanges(in: Array(bytes.dropFirst()))
-      return
+      return true
     }
     do {
-      try Property.check(choosing: bytes)
+      return try Property.check(choosing: bytes)
     } catch {
       LLVMFuzzerReport("FINDING: \(error)")
     }

@@ -13,26 +13,41 @@ enum CodingProperties {
     }
     try require(again == stored, "unstable: \(stored)")
     try require(again.encoded() == encoded, "two forms: \(stored)")
-    stored.contentLength = Int64(bytes.count)
+    stored.contentLength = stored.parts?.count ?? Int64(bytes.count)
+    let key = CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/r"))
+    try require(
+      stored.scopes(under: key).count == stored.groups.count + 1
+        && stored.facts.flags.contains(.hasGroups) || stored.groups.isEmpty, "groups: \(stored)")
     var model = ModelCache(kind: .private)
-    model.candidates = [stored]
+    model.add(stored)
     model.isTrusted = false
     var request = HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/r")
     try model.exchange(request, .failure)
     request.headerFields[.range] = "bytes=1-2,4-"
     try model.exchange(request, .response(HTTPResponse(status: .notModified)))
+    request.headerFields[.range] = nil
+    model.originHasRanges = true
+    var head = HTTPResponse(status: .ok, headerFields: stored.fields)
+    head.headerFields[.contentLength] = nil
+    try model.exchange(request, .response(head))
   }
 
   /// What is written as Cache-Status is a structured field with one member (RFC 9211 §2).
   static func cacheStatus(_ bytes: [UInt8]) throws {
     var numbers = InputNumbers(bytes)
-    let status = CacheStatus(
+    var status = CacheStatus(
       cache: "HTTPCacheEngine", isHit: numbers.bool(),
       forward: numbers.bool() ? numbers.pick(CacheStatus.Forward.allCases) : nil,
       forwardStatus: numbers.bool() ? numbers.pick(Vocabulary.statuses) : nil,
       timeToLive: numbers.bool() ? min(numbers.seconds(), 999_999_999_999_999) : nil,
       isStored: numbers.bool(),
       isCollapsed: numbers.bool(), detail: numbers.bool() ? numbers.pick(Reason.allCases) : nil)
+    if numbers.bool() { status.cache = numbers.text() }
+    if numbers.bool() {
+      status.key = CacheKey(
+        TargetURI(scheme: "http", authority: numbers.text(), path: numbers.text()), partition: numbers.text())
+    }
+    if numbers.bool() { status.isCollapsed = nil }
     var parser = StructuredFieldValueParser(Array(status.fieldValue.utf8))
     let list = try parser.parseListFieldValue()
     try require(list.count == 1, "no one member: \(status.fieldValue)")

@@ -12,12 +12,20 @@ public enum DoorProperties {
     var numbers = InputNumbers(bytes)
     let choices = numbers.byte()
     var model = ModelCache(
-      kind: choices & 1 == 0 ? .private : .shared, servesStaleWhenDisconnected: choices & 2 != 0)
+      CacheEngine.Configuration(
+        kind: choices & 1 == 0 ? .private : .shared, servesStaleWhenDisconnected: choices & 2 != 0,
+        clearsSiteData: choices & 64 == 0 ? nil : true,
+        targets: choices & 4 == 0 ? [] : ["cdn-cache-control"], negotiatesLanguage: choices & 8 != 0))
+    let scheme = choices & 16 == 0 ? "http" : "https"
+    model.originHasRanges = choices & 32 != 0
     for _ in 0..<6 where !numbers.isAtEnd {
       let policy =
         numbers.byte() < 200
         ? RequestCachePolicy.useProtocolCachePolicy : numbers.pick(RequestCachePolicy.allCases)
-      let request = numbers.request()
+      var request = numbers.request()
+      request.scheme = scheme
+      let cut = numbers.byte()
+      model.breaksOff = cut < 200 ? 0 : Int64(cut - 199) % 12
       let result: Exchange.Result = numbers.byte() < 24 ? .failure : .response(numbers.response())
       try model.exchange(request, policy: policy, result)
       // The clock mostly goes on a little, and may go back.

@@ -1,5 +1,6 @@
 import HTTPCacheEngine
 import HTTPTypes
+import RawStructuredFieldValues
 
 /// The smallest cache around the engine: the responses stored for one URI, and a clock that may go anywhere.
 ///
@@ -10,16 +11,36 @@ struct ModelCache {
   var candidates: [StoredResponse] = []
   /// The fields of the request that each of them answered.
   private var askedWith: [HTTPFields] = []
+  /// The positions in the representation of the bytes that are stored of each of them.
+  private(set) var contents: [[Range<Int64>]] = []
   var now = Vocabulary.start
   /// Whether the candidates come from the engine, and not from bytes that only look like it.
   var isTrusted = true
   /// How many requests were answered without the origin.
   private(set) var servings = 0
 
+  /// Whether the origin answers a request for a range of its content, of ten bytes, with that range.
+  var originHasRanges = false
+  /// Where a transfer breaks off, in bytes; 0 where none does.
+  var breaksOff: Int64 = 0
+
   private var isShared: Bool { engine.configuration.kind == .shared }
 
-  init(kind: CacheEngine.Configuration.Kind, servesStaleWhenDisconnected: Bool = false) {
-    engine = CacheEngine(.init(kind: kind, servesStaleWhenDisconnected: servesStaleWhenDisconnected))
+  init(kind: CacheEngine.Configuration.Kind) {
+    self.init(CacheEngine.Configuration(kind: kind))
+  }
+
+  init(_ configuration: CacheEngine.Configuration) {
+    engine = CacheEngine(configuration)
+  }
+
+  /// A stored response that need not come from the engine.
+  mutating func add(_ stored: StoredResponse) {
+    var stored = stored
+    stored.contentLength = stored.parts?.count ?? stored.contentLength
+    candidates.append(stored)
+    askedWith.append([:])
+    contents.append(stored.parts?.ranges ?? [0..<(stored.contentLength ?? 0)])
   }
 
   /// A request, and the origin's answer if it is asked.
@@ -67,9 +88,12 @@ struct ModelCache {
       request.method == .get || request.method == .head || request.method == .query,
       "served \(request.method)")
     try require(!policy.ignoresStored, "the policy ignores what is stored")
-    try require(stored.selecting.match(request.headerFields), "another variant")
+    try require(
+      stored.selecting.match(request.headerFields) || isPreferred(stored, by: request.headerFields),
+      "another variant")
     try require(service.age >= 0, "a negative age")
-    try checkContent(service.content, of: stored, age: service.age)
+    try checkContent(
+      service.content, of: stored, with: contents[service.candidate], age: service.age, for: request)
     if let revalidation = service.revalidation {
       try require(service.isStale, "validated behind, and not stale")
       try require(!asked.contains(.onlyIfCached), "only-if-cached forbids the network")
@@ -83,7 +107,7 @@ struct ModelCache {
       try check(revalidation, question)
     }
     guard isTrusted else { return }
-    let said = CacheControl(parsing: stored.fields[values: .cacheControl])
+    let said = said(by: stored)
     try checkVariant(stored, askedWith[service.candidate], request.headerFields)
     try require(!said.contains(.noStore) || said.contains(.mustUnderstand), "no-store served")
     try require(!isShared || !said.contains(.isPrivate), "private served by a shared cache")
@@ -107,8 +131,43 @@ struct ModelCache {
       let text = String(text.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" })
       try require(text != "*", "Vary: * served")
       guard let name = HTTPField.Name(text) else { continue }
+      if name == .acceptLanguage, isPreferred(stored, by: now) { continue }
       try require((then[name] == nil) == (now[name] == nil), "another variant: \(name)")
     }
+  }
+
+  /// Whether the content's language is one that the request names, where that is enough.
+  private func isPreferred(_ stored: StoredResponse, by request: HTTPFields) -> Bool {
+    guard engine.configuration.negotiatesLanguage, !stored.selecting.isUnmatchable,
+      let language = stored.fields[.contentLanguage]?.lowercased(), !language.isEmpty
+    else { return false }
+    return request[values: .acceptLanguage].contains { $0.lowercased().contains(language) }
+  }
+
+  /// The directives that count: those of the targeted field where there is one that is valid.
+  private func said(by stored: StoredResponse) -> CacheControl {
+    targetedDirectives(of: stored) ?? CacheControl(parsing: stored.fields[values: .cacheControl])
+  }
+
+  private func targetedDirectives(of stored: StoredResponse) -> CacheControl? {
+    for target in engine.configuration.targets {
+      guard let name = HTTPField.Name(target), stored.fields[name] != nil,
+        let members = StructuredValue.dictionary(stored.fields[values: name].joined(separator: ", ")),
+        !members.isEmpty
+      else { continue }
+      // What is spelled alike means the same, but for what a Boolean takes back.
+      let spelled = members.compactMap { name, value -> String? in
+        guard case .item(let item) = value else { return name }
+        switch item.rfc9651BareItem {
+        case .integer(let number): return "\(name)=\(number)"
+        case .bool(false) where name == "must-understand" || name == "public": return nil
+        case .string(let text): return "\(name)=\"\(text)\""
+        default: return name
+        }
+      }
+      return CacheControl(parsing: spelled.joined(separator: ","))
+    }
+    return nil
   }
 
   private func forbidsStale(_ said: CacheControl) -> Bool {
@@ -121,6 +180,13 @@ struct ModelCache {
     try require(forwarding.nominated.allSatisfy(candidates.indices.contains), "no such candidate")
     try require(forwarding.selected.map(candidates.indices.contains) ?? true, "no such candidate")
     let sent = forwarding.request.headerFields
+    if let completion = forwarding.completion {
+      try check(completion, sent, request)
+    } else {
+      for name in [HTTPField.Name.range, .ifRange] {
+        try require(sent[values: name] == request.headerFields[values: name], "another \(name)")
+      }
+    }
     if forwarding.isValidation {
       try require(sent[.ifNoneMatch] != nil || sent[.ifModifiedSince] != nil, "validates without a condition")
     } else {
@@ -131,43 +197,34 @@ struct ModelCache {
     }
   }
 
-  /// The head and the pieces of what is served fit each other and what is stored.
-  private func checkContent(_ content: ContentSelection, of stored: StoredResponse, age: Int64?) throws {
-    let head = stored.response(content, age: age, boundary: "b")
-    let pieces = stored.pieces(of: content, boundary: "b")
-    guard case .ranges(let ranges, let length) = content else {
-      try require(pieces.isEmpty, "pieces of no range")
-      return
-    }
-    if let parts = stored.parts {
-      try require(length == parts.completeLength, "ranges of another length")
-      try require(
-        ranges.allSatisfy { range in parts.ranges.contains { $0.clamped(to: range) == range } },
-        "ranges outside the parts")
-    } else {
-      try require(length == stored.contentLength, "ranges of another length")
-    }
-    try require(
-      ranges.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length ?? .max },
-      "ranges outside: \(ranges)")
-    try require(head.status == .partialContent, "ranges with \(head.status)")
-    let count = pieces.reduce(0) { $0 + $1.count }
-    try require(head.headerFields[.contentLength] == String(count), "another length than the pieces'")
-  }
-
   // MARK: - After the network
 
   private mutating func settle(_ forwarding: Forwarding, _ result: Exchange.Result) throws {
+    let result = answer(to: forwarding.request, result)
     let outcome = engine.outcome(of: exchange(forwarding, result))
     try check(outcome, forwarding, result)
-    apply(outcome, forwarding, result)
     if case .forwardAgain(let again) = outcome.answer {
-      try require(!again.isValidation, "asks again with a condition that failed")
+      try require(
+        !again.isValidation && again.completion == nil, "asks again with a condition that failed")
+      // Nothing is stored of the answer, so the candidates are the same still.
       let last = engine.outcome(of: exchange(again, result))
       if case .forwardAgain = last.answer { throw Violation(description: "asks for ever") }
       try check(last, again, result)
-      apply(last, again, result)
+      try apply(last, again, result)
+    } else {
+      try apply(outcome, forwarding, result)
     }
+  }
+
+  /// What an origin that has ranges makes of a full response.
+  private func answer(to request: HTTPRequest, _ result: Exchange.Result) -> Exchange.Result {
+    guard originHasRanges, case .response(var head) = result, head.status == .ok,
+      let asked = request.headerFields[.range].flatMap(RangeField.init(parsing:))?.resolved(length: 10).first
+    else { return result }
+    head.status = .partialContent
+    head.headerFields[.contentRange] = ContentRange.bytes(asked, of: 10).fieldValue
+    head.headerFields[.contentLength] = nil
+    return .response(head)
   }
 
   private func exchange(_ forwarding: Forwarding, _ result: Exchange.Result) -> Exchange {
@@ -178,9 +235,10 @@ struct ModelCache {
   private func check(_ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result) throws {
     for uri in outcome.invalidations {
       try require(
-        uri.scheme == Vocabulary.origin.scheme && uri.authority == Vocabulary.origin.authority,
+        uri.scheme == forwarding.original.scheme && uri.authority == Vocabulary.origin.authority,
         "invalidates another origin: \(uri.text)")
     }
+    try checkScopes(outcome, forwarding, result)
     try require(outcome.removals.allSatisfy(candidates.indices.contains), "no such candidate")
     for update in outcome.updates {
       try require(candidates.indices.contains(update.candidate), "no such candidate")
@@ -188,30 +246,41 @@ struct ModelCache {
     }
     if case .store(let stored, _) = outcome.storage {
       guard case .response(let head) = result else { throw Violation(description: "stores a failure") }
-      try require(head.status == stored.status, "stores another status")
+      // A part is stored as the response that it is a part of.
+      let status = head.status == .partialContent && outcome.assembly != nil ? .ok : head.status
+      try require(status == stored.status, "stores another status")
       try checkStorable(stored, isUpdate: false)
-      try require(
-        StoredResponse(decoding: stored.encoded()[...]) == stored, "is not the same when read: \(stored)")
+      var read = StoredResponse(decoding: stored.encoded()[...])
+      read?.contentLength = stored.contentLength
+      try require(read == stored, "is not the same when read: \(stored)")
+      if isTrusted { try checkAssembly(outcome, stored, head) }
       let asked = CacheControl(parsing: forwarding.original.headerFields[values: .cacheControl])
       try require(!asked.contains(.noStore), "stores against the request's no-store")
     }
     if case .stored(let answer) = outcome.answer {
       try require(candidates.indices.contains(answer.candidate), "no such candidate")
       try require((answer.age ?? 0) >= 0, "a negative age")
-      try checkContent(answer.content, of: answer.response, age: answer.age)
+      try checkContent(
+        answer.content, of: answer.response, with: contents[answer.candidate], age: answer.age,
+        for: forwarding.original)
+    }
+    if case .completed(let answer) = outcome.answer {
+      try require(forwarding.completion?.candidate == answer.candidate, "completes another")
+      try require(answer.content == .whole && answer.response.parts == nil, "completed to a part")
+      try require(outcome.assembly?.candidate == answer.candidate, "completed by nothing")
     }
     guard case .failure = result else { return }
     try require(
       outcome.updates.isEmpty && outcome.removals.isEmpty && outcome.invalidations.isEmpty,
       "a failure changes something")
     guard isTrusted, case .stored(let answer) = outcome.answer else { return }
-    let said = CacheControl(parsing: candidates[answer.candidate].fields[values: .cacheControl])
+    let said = said(by: candidates[answer.candidate])
     try require(!said.contains(.noCache), "no-cache served on failure")
     try require(!answer.isStale || !forbidsStale(said), "served stale against a directive")
   }
 
   private func checkStorable(_ stored: StoredResponse, isUpdate: Bool) throws {
-    let said = CacheControl(parsing: stored.fields[values: .cacheControl])
+    let said = said(by: stored)
     try require(!said.contains(.noStore) || said.contains(.mustUnderstand), "stores no-store")
     try require(!isShared || !said.contains(.isPrivate), "a shared cache stores private")
     try require(
@@ -222,10 +291,49 @@ struct ModelCache {
     try require(stored.facts.lifetime.milliseconds >= 0 && stored.facts.initialAge >= 0, "negative times")
   }
 
+  /// What becomes invalid is of the request's own origin, and was named (RFC 9875 §3, Clear-Site-Data).
+  private func checkScopes(
+    _ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result
+  ) throws {
+    if outcome.invalidatedScopes.isEmpty { return }
+    guard case .response(let head) = result, let target = TargetURI(forwarding.original) else {
+      throw Violation(description: "a failure invalidates")
+    }
+    let isSafe = Self.safeMethods.contains(forwarding.original.method.rawValue)
+    let isCleared =
+      target.scheme == "https"
+      && head.headerFields[values: .clearSiteData].contains {
+        $0.contains("\"cache\"") || $0.contains("\"*\"")
+      }
+    let named = head.headerFields[values: .cacheGroupInvalidation].joined(separator: ",")
+    for invalidated in outcome.invalidatedScopes {
+      let scope = invalidated.scope
+      try require(scope.target.hasSameOrigin(as: target), "invalidates another origin: \(scope)")
+      if invalidated.reason == .clearedByOrigin {
+        try require(isCleared && scope.group == nil, "cleared by nobody")
+        if case .store = outcome.storage { throw Violation(description: "stores what clears") }
+      } else {
+        try require(!isSafe, "a safe method invalidates \(scope)")
+        guard let group = scope.group else { throw Violation(description: "invalidates everything") }
+        try require(
+          candidates.contains { $0.groups.contains(group) }
+            || StructuredValue.strings(named)?.contains(group) == true, "nobody named \(scope)")
+      }
+    }
+  }
+
   /// What a store does: one response for each variant.
-  private mutating func apply(_ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result) {
+  private mutating func apply(
+    _ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result
+  ) throws {
     guard isTrusted else { return }
     let asked = forwarding.original.headerFields
+    var new: (response: StoredResponse, positions: [Range<Int64>])?
+    if case .store(var stored, _) = outcome.storage {
+      if let incomplete = breaksOff > 0 ? outcome.incomplete(after: breaksOff) : nil { stored = incomplete }
+      if stored.contentLength == nil { stored.contentLength = Int64(candidates.count * 5) }
+      new = (stored, stored.parts?.ranges ?? [0..<(stored.contentLength ?? 0)])
+    }
     for update in outcome.updates {
       candidates[update.candidate] = update.response
       // A response that says anew what it varies on is selected by the request it answers.
@@ -234,23 +342,31 @@ struct ModelCache {
       }
     }
     for candidate in outcome.removals.sorted(by: >) { remove(candidate) }
-    let own = "\(Vocabulary.origin.scheme)://\(Vocabulary.origin.authority)/r"
-    if outcome.invalidations.contains(where: { $0.text == own }) {
-      for candidate in candidates.indices.reversed() { remove(candidate) }
+    let own = "\(forwarding.original.scheme ?? "")://\(Vocabulary.origin.authority)/r"
+    let isInvalid = outcome.invalidations.contains { $0.text == own }
+    for candidate in candidates.indices.reversed() {
+      let groups = candidates[candidate].groups
+      if isInvalid
+        || outcome.invalidatedScopes.contains(where: { $0.scope.group.map(groups.contains) ?? true })
+      {
+        remove(candidate)
+      }
     }
-    guard case .store(var stored, _) = outcome.storage else { return }
-    stored.contentLength = Int64(candidates.count * 5)
-    let key = stored.selecting.variantKey
+    guard let new else { return }
+    let key = new.response.selecting.variantKey
     for candidate in candidates.indices.reversed() where candidates[candidate].selecting.variantKey == key {
       remove(candidate)
     }
-    candidates.append(stored)
+    candidates.append(new.response)
+    // What completes a response was asked for by another request, which may have said the same differently.
     askedWith.append(asked)
+    contents.append(new.positions)
     if candidates.count > 4 { remove(0) }
   }
 
   private mutating func remove(_ candidate: Int) {
     candidates.remove(at: candidate)
     askedWith.remove(at: candidate)
+    contents.remove(at: candidate)
   }
 }

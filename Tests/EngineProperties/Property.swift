@@ -30,12 +30,22 @@ public struct Property: Sendable {
     Property(name: "cacheStatus", input: .numbers, check: CodingProperties.cacheStatus),
     Property(name: "doors", input: .numbers, check: DoorProperties.doors),
     Property(name: "loosening", input: .numbers, check: LooseningProperty.loosening),
+    Property(name: "targeted", input: .text, check: FieldProperties.targeted),
+    Property(name: "groups", input: .text, check: FieldProperties.groups),
+    Property(name: "contentRange", input: .text, check: FieldProperties.contentRange),
+    Property(name: "noVarySearch", input: .text, check: FieldProperties.noVarySearch),
+    Property(name: "preferences", input: .text, check: FieldProperties.preferences),
+    Property(name: "derivedKeys", input: .text, check: FieldProperties.derivedKeys),
   ]
 
-  /// Checks the property that the first byte chooses against the others.
-  public static func check(choosing bytes: [UInt8]) throws {
-    guard let first = bytes.first else { return }
-    try all[Int(first) % all.count].check(Array(bytes.dropFirst()))
+  /// Checks the property at the position that is the first byte against the other bytes.
+  ///
+  /// - Returns: whether there is such a property.
+  @discardableResult
+  public static func check(choosing bytes: [UInt8]) throws -> Bool {
+    guard let first = bytes.first, all.indices.contains(Int(first)) else { return false }
+    try all[Int(first)].check(Array(bytes.dropFirst()))
+    return true
   }
 }
 

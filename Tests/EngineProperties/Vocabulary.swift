@@ -36,7 +36,20 @@ enum Vocabulary {
     "bytes=0-1", "bytes=-2", "bytes=1-", "bytes=0-0,2-3", "bytes=99-", "bytes=1-0", "bytes=", "items=0-1",
     "bytes=0-9223372036854775807", "bytes=-0", "bytes=0-,0-,0-",
   ]
-  static let contentRanges = ["bytes 0-1/9", "bytes 0-1/*", "bytes */9", "bytes 5-1/9", "x"]
+  static let contentRanges = [
+    "bytes 0-1/9", "bytes 0-1/*", "bytes */9", "bytes 5-1/9", "x", "bytes 0-3/10", "bytes 2-5/10",
+    "bytes 6-9/10", "bytes 4-9/10", "bytes 0-9/10", "bytes 2-3/*", "bytes 8-9/10",
+    "bytes 0-9223372036854775805/9223372036854775806",
+  ]
+  static let targeted = [
+    "max-age=60", "max-age=0", "no-store", "no-cache", "private", "must-revalidate, max-age=5",
+    "s-maxage=60", "s-maxage=5, public", "max-age=\"a\"", "max-age=60, , no-store", "",
+    "no-store=?0, must-understand", "max-age=5;a, stale-while-revalidate=60", "no-cache=\"etag\"",
+    "private=(a b), max-age=9", "stale-if-error=60, max-age=1", "max-age=-1", "Max-Age=60",
+  ]
+  static let groups = ["\"a\"", "\"b\", \"a\"", "\"a\";x, b", "a", "\"", "", "(\"a\")", "\"\\\"\""]
+  static let cleared = ["\"cache\"", "\"*\"", "cache", "\"cookies\", \"cache\"", ""]
+  static let languages = ["de", "en", "DE", "de, en", "fr", ""]
 }
 
 /// A directive as it is written, with its argument where it has one.
@@ -83,7 +96,15 @@ extension InputNumbers {
 
   /// A field of a response, but for Cache-Control and Vary.
   mutating func responseField() -> HTTPField? {
-    switch byte() % 16 {
+    switch byte() % 24 {
+    case 16, 17: HTTPField(name: .cdnCacheControl, value: byte() < 230 ? pick(Vocabulary.targeted) : text())
+    case 18: HTTPField(name: .cacheGroups, value: byte() < 230 ? pick(Vocabulary.groups) : text())
+    case 19: HTTPField(name: .cacheGroupInvalidation, value: byte() < 230 ? pick(Vocabulary.groups) : text())
+    case 20: HTTPField(name: .clearSiteData, value: byte() < 230 ? pick(Vocabulary.cleared) : text())
+    case 21: HTTPField(name: .contentLanguage, value: byte() < 230 ? pick(Vocabulary.languages) : text())
+    // With these, parts can be told to be of one representation.
+    case 22: HTTPField(name: .eTag, value: "\"a\"")
+    case 23: HTTPField(name: .contentLength, value: "10")
     case 0, 1: HTTPField(name: .date, value: date())
     case 2, 3: HTTPField(name: .expires, value: date())
     case 4: HTTPField(name: .age, value: byte() < 230 ? String(seconds()) : text())
@@ -112,7 +133,10 @@ extension InputNumbers {
     case 5: HTTPField(name: .ifRange, value: bool() ? pick(Vocabulary.tags) : date())
     case 6: HTTPField(name: .authorization, value: "Basic QTpi")
     case 7: HTTPField(name: .accept, value: pick(["a", "b", "a,b", " a , b"]))
-    case 8: HTTPField(name: .acceptLanguage, value: pick(["de", "DE", "de, en", "en"]))
+    case 8:
+      HTTPField(
+        name: .acceptLanguage,
+        value: pick(["de", "DE", "de, en", "en", "en;q=0.5, de", "*", "de;q=0", "fr, de;q=0.1"]))
     case 9: HTTPField.Name("Pragma").map { HTTPField(name: $0, value: "no-cache") }
     default: HTTPField.Name(text()).map { HTTPField(name: $0, value: text()) }
     }

@@ -6,6 +6,8 @@ struct ListMembers {
   private var position: Int
   private let end: Int
   private let escape: UInt8?
+  /// Whether the member read last has a quote that nothing closes.
+  private(set) var isUnclosed = false
 
   /// - Parameter quotedPairs: whether a backslash in quotes takes the next character literally, as in a quoted
   ///   string (RFC 9110 §5.6.4) but not in an entity tag (§8.8.3).
@@ -35,6 +37,7 @@ struct ListMembers {
         }
         position += 1
       }
+      isUnclosed = quoted
       let member = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
       position += 1  // Past the comma.
       if !member.isEmpty { return member }

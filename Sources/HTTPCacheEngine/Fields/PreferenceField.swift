@@ -11,14 +11,25 @@ enum PreferenceField {
   /// of parameters in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets: §8.3.2; media types:
   /// §8.3.1), weights as short as can be, and no whitespace.
   ///
+  /// What is normalised is so no further, or two values that differ might meet in it.
+  ///
   /// - Parameter value: the lines combined.
   static func normalized(_ value: String) -> String {
     var members: [String] = []
+    var isUnclosed = false
     value.withFieldBytes { bytes in
       var list = ListMembers(bytes.whole)
-      while let member = list.next(in: bytes) { members.append(normalized(bytes, member)) }
+      while let member = list.next(in: bytes) {
+        let member = normalized(bytes, member)
+        // A lone semicolon is a member, and says no more than an empty one.
+        if !member.isEmpty { members.append(member) }
+      }
+      isUnclosed = list.isUnclosed
     }
-    return members.count == 1 ? members[0] : members.sorted().joined(separator: ",")
+    if members.count == 1 { return members[0] }
+    // A quote that nothing closes would take in what comes to stand behind it.
+    if !isUnclosed { members.sort() }
+    return members.joined(separator: ",")
   }
 
   /// The ranges of a line, in lowercase, with their weights in thousandths; those without parameters other than that.
@@ -54,7 +65,7 @@ enum PreferenceField {
       let name = bytes.string(ByteRange(start: part.start, end: equals)).lowercased()
       let argument = ByteRange(start: equals + 1, end: part.end)
       if name == "q", let weight = Weight(bytes, argument) {
-        if weight.thousandths != 1000 { text += ";q=\(weight.thousandths)" }
+        if weight.thousandths != 1000 { text += ";q=" + weight.text }
       } else {
         // The value's case may count (§8.3.1).
         text += ";" + name + "=" + bytes.string(argument)
@@ -68,6 +79,15 @@ enum PreferenceField {
 struct Weight: Hashable {
   /// 0 to 1000.
   let thousandths: Int
+
+  /// The shortest spelling.
+  var text: String {
+    guard thousandths > 0, thousandths < 1000 else { return thousandths == 0 ? "0" : "1" }
+    var (digits, count) = (thousandths, 3)
+    while digits % 10 == 0 { (digits, count) = (digits / 10, count - 1) }
+    let written = String(digits)
+    return "0." + String(repeating: "0", count: count - written.utf8.count) + written
+  }
 
   /// `nil` for what is none.
   init?(_ bytes: Span<UInt8>, _ range: ByteRange) {

@@ -17,6 +17,9 @@ struct PropertyTests {
     ",", "\"", "Cache-Control: max-age=60\nETag: \"a\"\nVary: Accept\nAge: 5",
     "Date: Sun, 06 Nov 1994 08:49:37 GMT\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\nPragma: no-cache",
     "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT\nCache-Control: public\nRange: bytes=0-1",
+    "max-age=60;a=1, no-store=?0\nprivate=\"a\"", "\"a\", \"b\";x\n\"\\\"\"", "bytes 0-3/10", "bytes */10",
+    "params=(\"a\" \"%62\"), key-order\n/r?a=1&c=2\n/s?c=2", "params, except=(\"a b\")\n/r?a+b=1&z",
+    "de;q=0.50, EN\nfr;q=0.001", "/r?q\ntext/plain\nselect *", "/r\n\np\nselect",
   ]
   private static let alphabet = Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8)
 
@@ -45,7 +48,11 @@ struct PropertyTests {
       }
     case .stored:
       let head = response(200, "Cache-Control: max-age=60", "ETag: \"a\"", "Vary: Accept", "X: y")
-      guard let stored = CacheEngine.privately.stored(head) else { return [] }
+      guard var stored = CacheEngine.privately.stored(head) else { return [] }
+      if Bool.random(using: &numbers) {
+        stored.parts = StoredParts(ranges: [0..<3, 6..<10], completeLength: 10, isCombinable: true)
+        stored.groups = ["a", "b"]
+      }
       return mutated(stored.encoded(), &numbers)
     }
   }
