@@ -20,9 +20,10 @@ public struct NoVarySearch: Hashable, Sendable {
   /// (*Parse a URL variation config*). The order alone may be given up: the algorithm's text has that change nothing,
   /// but all the draft's examples have it count.
   public init?(parsing lines: [String]) {
-    guard !lines.isEmpty else { return nil }
-    var parser = StructuredFieldValueParser(Array(lines.joined(separator: ", ").utf8))
-    guard let members = try? parser.parseDictionaryFieldValue() else { return nil }
+    guard !lines.isEmpty,
+      var parser = try? StructuredField.parser(lines, separators: [UInt8(ascii: ","), UInt8(ascii: ";")]),
+      let members = try? parser.parseDictionaryFieldValue()
+    else { return nil }
     var heedsOrder = true
     if let member = members["key-order"] {
       guard case .item(let item) = member, case .bool(let ignoresOrder) = item.rfc9651BareItem else {

@@ -31,7 +31,7 @@ enum StructuredField {
   /// Lines of one field are one value (§4.2).
   ///
   /// - Parameter separators: what separates keys from each other.
-  private static func parser(
+  static func parser(
     _ lines: [String], separators: [UInt8]
   ) throws(Failure) -> StructuredFieldValueParser<[UInt8]> {
     let bytes = Array(lines.joined(separator: ", ").utf8)
