@@ -31,7 +31,8 @@ public struct Scenario: Decodable, Sendable {
   public var isForBrowsersOnly: Bool
   public var isForCDNsOnly: Bool
   public var isNotForBrowsers: Bool
-  /// The kinds of cache it is for: `private`, `shared`, `cdn` (which is shared, too); all that the other flags leave where there are none.
+  /// The kinds of cache it is for: `private`, `shared`, `cdn` (which is shared, too); all that the other flags leave
+  /// where there are none.
   public var caches: [String]
   /// Sections of the standards that it is written from.
   public var sections: [String]
@@ -100,8 +101,8 @@ public struct Step: Decodable, Sendable {
     "truncate_after", "expected_type", "expected_status", "expected_response_text",
     "expected_response_headers", "expected_response_headers_missing", "expected_interim_responses",
     "expected_method", "expected_request_headers", "expected_request_headers_missing",
-    "expected_request_body",
-    "expected_source", "expected_reason", "expected_storage", "expected_cache_status",
+    "expected_request_body", "expected_source", "expected_reason", "expected_storage",
+    "expected_cache_status",
     "expected_cache_status_missing", "expected_origin_requests", "check_body", "setup", "setup_tests",
   ]
 

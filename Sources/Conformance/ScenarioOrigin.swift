@@ -102,7 +102,7 @@ final class ScenarioOrigin: Sendable {
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
     var bytes = Array(body.utf8.prefix(length))[...]
     let heedsIfRange = step.text("ranges") != "always"
-    if step["ranges"] != nil, status == 200,
+    if step.flag("ranges") || !heedsIfRange, status == 200,
       let selection = OriginRange(
         request.headerFields, of: bytes.count, validators: heedsIfRange ? fields : nil)
     {
