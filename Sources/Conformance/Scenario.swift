@@ -31,7 +31,8 @@ public struct Scenario: Decodable, Sendable {
   public var isForBrowsersOnly: Bool
   public var isForCDNsOnly: Bool
   public var isNotForBrowsers: Bool
-  /// The kinds of cache it is for: `private`, `shared`, `cdn`; all that the other flags leave where there are none.
+  /// The kinds of cache it is for: `private`, `shared`, `cdn` (which is shared, too); all that the other flags leave
+  /// where there are none.
   public var caches: [String]
   /// Sections of the standards that it is written from.
   public var sections: [String]
@@ -70,6 +71,10 @@ public struct ScenarioOptions: Decodable, Sendable {
   public var servesStaleWhenDisconnected: Bool?
   public var usesNoVarySearch: Bool?
   public var negotiatesLanguage: Bool?
+  public var clearsSiteData: Bool?
+  public var targets: [String]?
+  public var name: String?
+  public var showsKeys: Bool?
 
   public init() {}
 }
@@ -92,12 +97,13 @@ public struct Step: Decodable, Sendable {
     "request_method", "request_headers", "request_body", "filename", "query_arg", "url", "magic_ims",
     "policy",
     "pause_after", "advance_after", "interim_responses", "response_pause", "response_status",
-    "response_headers", "rfc850date", "magic_locations", "response_body", "validates", "disconnect",
+    "response_headers", "rfc850date", "magic_locations", "response_body", "validates", "ranges", "disconnect",
     "truncate_after", "expected_type", "expected_status", "expected_response_text",
     "expected_response_headers", "expected_response_headers_missing", "expected_interim_responses",
-    "expected_method", "expected_request_headers", "expected_request_headers_missing", "expected_source",
-    "expected_reason", "expected_storage", "expected_cache_status", "expected_origin_requests", "check_body",
-    "setup", "setup_tests",
+    "expected_method", "expected_request_headers", "expected_request_headers_missing",
+    "expected_request_body", "expected_source", "expected_reason", "expected_storage",
+    "expected_cache_status",
+    "expected_cache_status_missing", "expected_origin_requests", "check_body", "setup", "setup_tests",
   ]
 
   func flag(_ name: String) -> Bool { values[name] == .bool(true) }

@@ -168,6 +168,10 @@ struct RecordCheck {
       if let method = step.text("expected_method"), record.request.method.rawValue != method {
         return fail(step, number, "expected_method", "the method was \(record.request.method)")
       }
+      if let expected = step.text("expected_request_body"), record.content != expected {
+        return fail(
+          step, number, "expected_request_body", "the request had \(record.content.debugDescription)")
+      }
       if let problem = passedOn(record, step, number) { return problem }
     }
     return nil

@@ -9,6 +9,7 @@ final class ScenarioOrigin: Sendable {
   struct Record: Sendable {
     var step: Int
     var request: HTTPRequest
+    var content: String
     var responseFields: HTTPFields
     /// Names and values that must reach the client.
     var checked: [(name: String, value: String)]
@@ -29,21 +30,22 @@ final class ScenarioOrigin: Sendable {
   var requests: [Record] { records.withLock { $0 } }
 
   /// Answers with the interim responses of the step first, if it has any.
-  func answer(_ request: HTTPRequest) async throws -> TransportResponse {
+  func answer(_ request: HTTPRequest, content: String) async throws -> TransportResponse {
     let step = step(of: request)
     let interim = step?.list("interim_responses").compactMap(Self.interimHead) ?? []
-    return try await answer(request, behind: interim[...], pause: step?["response_pause"]?.integer ?? 0)
+    return try await answer(
+      request, content, behind: interim[...], pause: step?["response_pause"]?.integer ?? 0)
   }
 
   private func answer(
-    _ request: HTTPRequest, behind interim: ArraySlice<HTTPResponse>, pause: Int64
+    _ request: HTTPRequest, _ content: String, behind interim: ArraySlice<HTTPResponse>, pause: Int64
   ) async throws -> TransportResponse {
     guard let first = interim.first else {
       clock.advance(seconds: pause)
-      return try final(request)
+      return try final(request, content)
     }
     return TransportResponse(interim: first) {
-      try await self.answer(request, behind: interim.dropFirst(), pause: pause)
+      try await self.answer(request, content, behind: interim.dropFirst(), pause: pause)
     }
   }
 
@@ -65,7 +67,7 @@ final class ScenarioOrigin: Sendable {
     return scenario.steps[number - 1]
   }
 
-  private func final(_ request: HTTPRequest) throws -> TransportResponse {
+  private func final(_ request: HTTPRequest, _ content: String) throws -> TransportResponse {
     guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
       scenario.steps.indices.contains(number - 1)
     else { throw Disconnected() }
@@ -80,9 +82,9 @@ final class ScenarioOrigin: Sendable {
       fields.append(named: specification.name, value)
       if specification.isChecked { checked.append((specification.name, value)) }
     }
-    let status = status(of: step, request, previous, fields)
+    var status = status(of: step, request, previous, fields)
     let record = Record(
-      step: number, request: request, responseFields: fields, checked: checked, time: now)
+      step: number, request: request, content: content, responseFields: fields, checked: checked, time: now)
     let all = records.withLock { records in
       records.append(record)
       return records
@@ -98,7 +100,17 @@ final class ScenarioOrigin: Sendable {
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
     // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
-    let bytes = Array(body.utf8.prefix(length))
+    var bytes = Array(body.utf8.prefix(length))[...]
+    let heedsIfRange = step.text("ranges") != "always"
+    if step.flag("ranges") || !heedsIfRange, status == 200,
+      let selection = OriginRange(
+        request.headerFields, of: bytes.count, validators: heedsIfRange ? fields : nil)
+    {
+      status = selection.status
+      fields[.contentRange] = selection.contentRange
+      bytes = bytes[selection.range]
+      if fields[.contentLength] != nil { fields[.contentLength] = String(bytes.count) }
+    }
     return TransportResponse(
       head: HTTPResponse(status: .init(code: status), headerFields: fields),
       body: step["truncate_after"]?.integer.map { Self.broken(bytes.prefix(Int($0))) } ?? MessageBody(bytes))

@@ -8,6 +8,8 @@ struct StepStory {
   var reason: Reason?
   var storage: Reason?
   var cacheStatus: [String] = []
+  /// The content came to its end.
+  var isWhole = true
   var originRequests = 0
 
   init(_ response: CachedResponse) {
@@ -38,6 +40,10 @@ struct StepStory {
     for expected in step.list("expected_cache_status").compactMap(\.text)
     where !cacheStatus.contains(expected) {
       return "expected_cache_status: \(expected) is not in \(cacheStatus.joined(separator: "; "))"
+    }
+    for name in step.list("expected_cache_status_missing").compactMap(\.text)
+    where cacheStatus.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) {
+      return "expected_cache_status_missing: \(name) is in \(cacheStatus.joined(separator: "; "))"
     }
     if let expected = step["expected_origin_requests"]?.integer, Int64(originRequests) != expected {
       return "expected_origin_requests: expected \(expected), got \(originRequests)"
