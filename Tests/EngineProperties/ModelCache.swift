@@ -305,7 +305,7 @@ struct ModelCache {
       && head.headerFields[values: .clearSiteData].contains {
         $0.contains("\"cache\"") || $0.contains("\"*\"")
       }
-    let named = head.headerFields[values: .cacheGroupInvalidation].joined(separator: ",")
+    let named = head.headerFields[values: .cacheGroupInvalidation].joined(separator: ", ")
     for invalidated in outcome.invalidatedScopes {
       let scope = invalidated.scope
       try require(scope.target.hasSameOrigin(as: target), "invalidates another origin: \(scope)")
