@@ -92,6 +92,19 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?id=1&utm=b", from: origin).source == .network)
   }
 
+  @Test("A newer response without the field answers for its own URI in place of an older one with it")
+  func newerWithout() async throws {
+    let (setting, origin) = (try Self.setting(), try Self.origin { $0 == 1 ? "params=(\"utm\")" : nil })
+    _ = try await setting.get("/?id=1&utm=a", from: origin)
+    setting.clock.advance(seconds: 61)
+    #expect(try await setting.get("/?id=1&utm=a", from: origin).source == .network)
+    let again = try await setting.get("/?id=1&utm=a", from: origin)
+    #expect(again.source == .hit)
+    #expect(again.text == "2 /?id=1&utm=a")
+    let old = try await setting.get("/?id=1&utm=a", from: origin, policy: .returnCacheDataDontLoad)
+    #expect(old.text == "2 /?id=1&utm=a")
+  }
+
   @Test("A stored response whose field was updated is equivalent by the new one only")
   func updated() async throws {
     let (setting, name) = (try Self.setting(), try Self.name())
