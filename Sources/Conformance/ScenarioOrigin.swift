@@ -98,7 +98,7 @@ final class ScenarioOrigin: Sendable {
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
     // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
-    let bytes = Array(body.utf8.prefix(length))
+    let bytes = Array(body.utf8.prefix(max(length, 0)))
     return TransportResponse(
       head: HTTPResponse(status: .init(code: status), headerFields: fields),
       body: step["truncate_after"]?.integer.map { Self.broken(bytes.prefix(Int($0))) } ?? MessageBody(bytes))

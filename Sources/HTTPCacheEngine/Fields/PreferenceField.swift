@@ -54,7 +54,8 @@ enum PreferenceField {
       let name = bytes.string(ByteRange(start: part.start, end: equals)).lowercased()
       let argument = ByteRange(start: equals + 1, end: part.end)
       if name == "q", let weight = Weight(bytes, argument) {
-        if weight.thousandths != 1000 { text += ";q=\(weight.thousandths)" }
+        // With a space, as nothing that is taken over from the value has: no other text becomes equal to it.
+        if weight.thousandths != 1000 { text += "; \(weight.thousandths)" }
       } else {
         // The value's case may count (§8.3.1).
         text += ";" + name + "=" + bytes.string(argument)

@@ -56,6 +56,7 @@ struct VaryTests {
       ("Accept-Language", "en, de;q=0.5", "en;q=0.5, de", false), ("Accept-Language", "en", "en, de", false),
       ("Accept-Language", "en;q=2", "en", false), ("Accept-Language", "en;q=1.0000", "en", false),
       ("Accept-Language", "en;q=1.001", "en", false), ("Accept-Language", "en;q=", "en;q", false),
+      ("Accept-Language", "en;q=0.5", "en;q=500", false), ("Accept-Language", "en;q=0.5", "en; 500", false),
       ("Accept-Encoding", "gzip, br;q=0.9", "br;q=0.90,GZIP", true),
       ("Accept-Charset", "utf-8, *;q=0.1", "*;q=0.1, UTF-8", true),
       ("Accept-Language", "a b", "ab", false), ("Accept-Language", "a b;q=0.5", "ab;q=0.5", false),
