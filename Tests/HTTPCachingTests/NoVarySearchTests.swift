@@ -122,6 +122,19 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?utm=c", from: origin).source == .network)
   }
 
+  @Test("What is in memory is served from there, with the field or without, though there is a disk")
+  func residentWithDisk() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let setting = try Self.setting(directory: directory)
+      let origin = try Self.origin { $0 == 1 ? "params=(\"utm\")" : nil }
+      _ = try await setting.get("/?id=1&utm=a", from: origin)
+      #expect(setting.cache.storedResponse(for: .get("/?id=1&utm=b"))?.source == .hit)
+      _ = try await setting.get("/other", from: origin)
+      #expect(setting.cache.storedResponse(for: .get("/other"))?.source == .hit)
+      setting.cache.close()
+    }
+  }
+
   @Test("It is found again when the directory is opened again")
   func persists() async throws {
     try await withTemporaryDirectory { directory in
