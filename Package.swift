@@ -62,7 +62,7 @@ let package = Package(
     .target(
       name: "HTTPCacheURLSession",
       dependencies: [
-        "HTTPCaching", "HTTPCacheEngine", httpTypes,
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
         structuredFields,
       ],

@@ -62,6 +62,11 @@ public struct Scenario: Decodable, Sendable {
     sections = try container.decodeIfPresent([String].self, forKey: .sections) ?? []
     options = try container.decodeIfPresent(ScenarioOptions.self, forKey: .options) ?? ScenarioOptions()
     steps = try container.decode([Step].self, forKey: .requests)
+    for (index, step) in steps.enumerated() {
+      guard let problem = step.problem else { continue }
+      throw DecodingError.dataCorruptedError(
+        forKey: .requests, in: container, debugDescription: "step \(index + 1): \(problem)")
+    }
   }
 }
 
@@ -105,6 +110,15 @@ public struct Step: Decodable, Sendable {
     "expected_cache_status",
     "expected_cache_status_missing", "expected_origin_requests", "check_body", "setup", "setup_tests",
   ]
+
+  /// What makes the step one that no origin can answer.
+  var problem: String? {
+    if let status = list("response_status").first?.integer, !(100...999).contains(status) {
+      return "response_status: a status code has three digits"
+    }
+    if let count = values["truncate_after"]?.integer, count < 0 { return "truncate_after: it is less than 0" }
+    return nil
+  }
 
   func flag(_ name: String) -> Bool { values[name] == .bool(true) }
   func text(_ name: String) -> String? { values[name]?.text }

@@ -100,7 +100,7 @@ final class ScenarioOrigin: Sendable {
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
     // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
-    var bytes = Array(body.utf8.prefix(length))[...]
+    var bytes = Array(body.utf8.prefix(max(length, 0)))[...]
     let heedsIfRange = step.text("ranges") != "always"
     if step.flag("ranges") || !heedsIfRange, status == 200,
       let selection = OriginRange(

@@ -10,8 +10,11 @@ extension CacheEngine {
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
     var outcome = ownOutcome(of: exchange, mayServeStale: !isCleared)
     outcome.invalidatedScopes = scopes
-    // What has everything removed is no beginning of the next collection.
-    if isCleared, case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
+    if isCleared {
+      // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
+      if case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
+      outcome.updates = []
+    }
     return outcome
   }
 

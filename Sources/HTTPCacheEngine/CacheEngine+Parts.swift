@@ -36,10 +36,12 @@ extension CacheEngine {
       PartialContent.relation(of: new, to: existing) == .same,
       // §3.4: the stored fields are updated from the new response, and not replaced by its.
       let whole = updated(candidate, by: head, exchange)
+        .with([0..<length], completeLength: length, isCombinable: true),
+      let served = updated(candidate, by: head, exchange, keepingWithheld: true)
         .with([0..<length], completeLength: length, isCombinable: true)
     else { return nil }
     let answer = Outcome.StoredAnswer(
-      candidate: candidate, response: whole, age: response.age.map(\.seconds),
+      candidate: candidate, response: served, age: response.age.map(\.seconds),
       remainingLifetime: whole.facts.remainingLifetime(at: exchange.responseTime) / 1000, isStale: false,
       content: .whole)
     let (storage, removals) = storage(of: whole, candidate, exchange, client)

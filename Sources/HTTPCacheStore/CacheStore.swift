@@ -106,11 +106,16 @@ public final class CacheStore: Sendable {
 
   // MARK: Finding
 
-  /// What memory alone knows of a key: never any I/O. The entries found count as used.
+  /// What memory alone knows of a key: never any I/O. The entries found count as used. That nothing is stored under it
+  /// is known too, from the index of what is on disk.
   ///
   /// - Complexity: O(1) on average, and the number of variants.
   public func residentEntries(for key: StoreKey) -> ResidentLookup {
-    let result = memory.entries(for: key, hash: hasher.hash(key))
+    let hash = hasher.hash(key)
+    var result = memory.entries(for: key, hash: hash)
+    if result.entries.isEmpty, !result.isComplete, let disk, !disk.hasEntry(for: hash) {
+      result = ResidentLookup(entries: result.entries, isComplete: true)
+    }
     if result.entries.isEmpty, result.isComplete { counters.misses.increment() }
     return result
   }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
@@ -62,8 +63,9 @@ struct CachedLoad: Sendable {
     let response = try await binding.cache.respond(to: head, body: body, policy: policy, transport: transport)
     do {
       return (response.head, try await response.body.collect(upTo: .max))
-    } catch  where response.source != .network {
-      // Stored content that is found damaged is gone from the store, and nothing of it was handed out.
+    } catch is StoreError {
+      // Stored content that is found damaged is gone from the store, and nothing of it was handed out, nor of what was
+      // to complete it.
       let response = try await binding.cache.respond(
         to: head, body: body, policy: policy, transport: transport)
       return (response.head, try await response.body.collect(upTo: .max))

@@ -31,4 +31,7 @@ struct Candidates: Sendable {
   }
 
   init() {}
+
+  /// When the last of them arrived or was validated.
+  var latest: Timestamp? { responses.map(\.facts.responseTime).max() }
 }

@@ -66,6 +66,34 @@ struct ConformCommandTests {
   }
 
   @Test(
+    "A step that no origin can answer is refused when the file is read",
+    arguments: [
+      ("\"response_status\": [99999]", "response_status"),
+      ("\"response_status\": [-5, \"x\"]", "response_status"),
+      ("\"truncate_after\": -1", "truncate_after"),
+    ])
+  func impossibleStep(member: String, name: String) {
+    let file =
+      "[{\"name\": \"\", \"id\": \"\", \"tests\": [{\"id\": \"a\", \"name\": \"\", \"requests\": [{\(member)}]}]}]"
+    do {
+      _ = try ScenarioSuite.load(Data(file.utf8))
+      Issue.record("it was read")
+    } catch {
+      #expect("\(error)".contains("step 1: \(name)"))
+    }
+  }
+
+  @Test("A Content-Length that is none does not end the run")
+  func negativeLength() async throws {
+    let file = """
+      [{"name": "", "id": "", "tests": [{"id": "a", "name": "", "requests": [
+        {"response_headers": [["Content-Length", "-5", false]], "check_body": false}]}]}]
+      """
+    let reports = try await ScenarioRunner(kind: .shared).run(ScenarioSuite.load(Data(file.utf8)))
+    #expect(reports.count == 1)
+  }
+
+  @Test(
     "The exit status says what went wrong",
     arguments: [
       (["conform", "/does/not/exist"], 66), (["conform", "FILE", "--only", "nothing"], 65),

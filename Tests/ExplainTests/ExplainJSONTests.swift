@@ -171,6 +171,23 @@ struct ExplainJSONTests {
   }
 
   @Test(
+    "What a QUERY request has stored is not found by GET, nor by a QUERY of another type",
+    arguments: [
+      ("QUERY", "a/b", "fresh"), ("QUERY", "a/c", "nothingStored"), ("GET", "a/b", "nothingStored"),
+    ])
+  func query(method: String, type: String, reason: String) throws {
+    func request(_ method: String, _ type: String) -> String {
+      """
+      {"url": "https://a.example/x", "method": "\(method)", "headers": [["Content-Type", "\(type)"]]}
+      """
+    }
+    let later = "\"later\": {\"afterSeconds\": 1, \"request\": \(request(method, type))}"
+    let answer = try object(
+      Self.line([["Cache-Control", "max-age=60"]], request: request("QUERY", "a/b"), later))
+    #expect((answer["planReason"] as? [String: Any])?["code"] as? String == reason)
+  }
+
+  @Test(
     "A bad line is answered with what is wrong and its number, and the run goes on",
     arguments: [
       ("{", "this is no JSON"), ("[]", "this is no object"), ("{}", "request: this key is missing"),

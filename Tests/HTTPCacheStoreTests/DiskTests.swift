@@ -142,6 +142,8 @@ struct DiskTests {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
     let unknown = store.residentEntries(for: key(1))
     #expect(unknown.entries.isEmpty && !unknown.isComplete)
+    let absent = store.residentEntries(for: key(9))
+    #expect(absent.entries.isEmpty && absent.isComplete)
     #expect(store.lookup(key(1)).first?.tier == .disk)
     let known = store.residentEntries(for: key(1))
     #expect(known.isComplete && known.entries.first?.tier == .memory)

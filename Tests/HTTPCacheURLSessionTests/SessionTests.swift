@@ -246,33 +246,46 @@ struct SessionTests {
     }
   }
 
-  @Test("Stored content that is found damaged while it is read is loaded from the origin")
-  func damagedContent() async throws {
+  @Test(
+    "Stored content that is found damaged while it is read is loaded from the origin, as is what was to complete it",
+    arguments: [true, false])
+  func damagedContent(isWhole: Bool) async throws {
     let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
     defer { try? FileManager.default.removeItem(at: directory) }
     let body = [UInt8](repeating: 7, count: 3 << 20)
-    let origin = try await LoopbackOrigin.start { _ in
-      .init(fields: [.cacheControl: "max-age=60"], bytes: body)
+    let count = isWhole ? body.count : 5 << 19
+    let origin = try await LoopbackOrigin.start { request in
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+      if request.fields[.range] != nil {
+        fields[.contentRange] = "bytes \(count)-\(body.count - 1)/\(body.count)"
+        return .init(status: 206, fields: fields, bytes: Array(body[count...]))
+      }
+      let isCut = !isWhole && request.number == 1
+      return .init(fields: fields, bytes: body, ending: isCut ? .cut(afterBytes: count) : .whole)
     }
     let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory.path))
     let session = URLSession(configuration: .caching(with: cache, base: .ephemeral))
     let url = try #require(URL(string: origin.url("/")))
-    _ = try await session.data(from: url)
-    #expect(try await session.data(from: url).0.count == body.count)
+    if isWhole {
+      _ = try await session.data(from: url)
+      #expect(try await session.data(from: url).0.count == body.count)
+    } else {
+      await #expect(throws: URLError.self) { try await session.data(from: url) }
+    }
     #expect(origin.requestCount == 1)
     let files = try FileManager.default.subpathsOfDirectory(atPath: directory.path).map {
       directory.appending(path: $0)
     }
     let large = try #require(
       try files.first {
-        try Data(contentsOf: $0).count > body.count && $0.pathExtension != "log"
+        try Data(contentsOf: $0).count > count && $0.pathExtension != "log"
       })
     let handle = try FileHandle(forUpdating: large)
     try handle.seek(toOffset: 2 << 20)
     try handle.write(contentsOf: [1, 2, 3])
     try handle.close()
     #expect(Array(try await session.data(from: url).0) == body)
-    #expect(origin.requestCount == 2)
+    #expect(origin.requestCount == (isWhole ? 2 : 3))
     #expect(cache.store.statistics.corruptRecords == 1)
     session.finishTasksAndInvalidate()
     cache.store.close()

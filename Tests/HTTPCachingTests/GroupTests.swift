@@ -148,6 +148,29 @@ struct GroupTests {
   }
 
   @Test(
+    "A 304 that comes after its response was invalidated does not take it out of the group (RFC 9875 §2.2.1)")
+  func regroupedMeanwhile() async throws {
+    let (setting, gate) = (try Setting(), Gate())
+    let origin = MemoryOrigin { [groups, invalidation] request, number in
+      if request.method == .post { return .ok("", [invalidation: "\"a\""]) }
+      if request.headerFields[.ifNoneMatch] == nil {
+        return .ok("\(number)", [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"a\""])
+      }
+      await gate.wait()
+      let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"b\""]
+      return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
+    }
+    _ = try await setting.get("/1", from: origin)
+    setting.clock.advance(seconds: 61)
+    async let validated = setting.get("/1", from: origin)
+    while origin.requests.count < 2 { await Task.yield() }
+    #expect(try await send(setting, "/post", origin, method: .post) == .network)
+    gate.open()
+    #expect(try await validated.text == "1")
+    #expect(try await setting.get("/1", from: origin).source == .network)
+  }
+
+  @Test(
     "Clear-Site-Data empties a private cache of its origin",
     arguments: CacheEngine.Configuration.Kind.allCases)
   func clearSiteData(kind: CacheEngine.Configuration.Kind) async throws {

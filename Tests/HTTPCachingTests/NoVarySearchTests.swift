@@ -92,6 +92,19 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?id=1&utm=b", from: origin).source == .network)
   }
 
+  @Test("A newer response without the field answers for its own URI in place of an older one with it")
+  func newerWithout() async throws {
+    let (setting, origin) = (try Self.setting(), try Self.origin { $0 == 1 ? "params=(\"utm\")" : nil })
+    _ = try await setting.get("/?id=1&utm=a", from: origin)
+    setting.clock.advance(seconds: 61)
+    #expect(try await setting.get("/?id=1&utm=a", from: origin).source == .network)
+    let again = try await setting.get("/?id=1&utm=a", from: origin)
+    #expect(again.source == .hit)
+    #expect(again.text == "2 /?id=1&utm=a")
+    let old = try await setting.get("/?id=1&utm=a", from: origin, policy: .returnCacheDataDontLoad)
+    #expect(old.text == "2 /?id=1&utm=a")
+  }
+
   @Test("A stored response whose field was updated is equivalent by the new one only")
   func updated() async throws {
     let (setting, name) = (try Self.setting(), try Self.name())
@@ -107,6 +120,19 @@ struct NoVarySearchCacheTests {
     setting.clock.advance(seconds: 61)
     #expect(try await setting.get("/?utm=b", from: origin).source == .validated)
     #expect(try await setting.get("/?utm=c", from: origin).source == .network)
+  }
+
+  @Test("What is in memory is served from there, with the field or without, though there is a disk")
+  func residentWithDisk() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let setting = try Self.setting(directory: directory)
+      let origin = try Self.origin { $0 == 1 ? "params=(\"utm\")" : nil }
+      _ = try await setting.get("/?id=1&utm=a", from: origin)
+      #expect(setting.cache.storedResponse(for: .get("/?id=1&utm=b"))?.source == .hit)
+      _ = try await setting.get("/other", from: origin)
+      #expect(setting.cache.storedResponse(for: .get("/other"))?.source == .hit)
+      setting.cache.close()
+    }
   }
 
   @Test("It is found again when the directory is opened again")

@@ -62,6 +62,9 @@ public struct SelectingFields: Hashable, Sendable {
     }
   }
 
+  /// What was nominated.
+  var vary: VaryField { isUnmatchable ? .any : .names(fields.map(\.name)) }
+
   /// Whether a request may be answered with the response that these fields select.
   public func match(_ request: HTTPFields) -> Bool {
     !isUnmatchable

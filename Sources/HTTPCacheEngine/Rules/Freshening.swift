@@ -51,7 +51,8 @@ enum Freshening {
   /// The stored response with its fields updated (§3.2).
   ///
   /// - Parameter request: the fields of the request that was answered with `head`: where the update changes what the
-  ///   response varies on, it is these that select it from now on.
+  ///   response varies on, it is these that select it from now on. Where it does not, the response stays that of the
+  ///   request it was stored for, though another may have been answered with it (see ``LanguageNegotiation``).
   static func updated(
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, requestTime: Timestamp,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
@@ -66,9 +67,8 @@ enum Freshening {
       if name != "age", !updatedNames.contains(name) { fields.append(field) }
     }
     for field in update { fields.append(field) }
-    let selecting =
-      updatedNames.contains("vary")
-      ? SelectingFields(VaryField(parsing: fields[values: .vary]), of: request) : stored.selecting
+    let vary = VaryField(parsing: fields[values: .vary])
+    let selecting = stored.selecting.vary == vary ? stored.selecting : SelectingFields(vary, of: request)
     var updated = make(
       status: stored.status, fields: fields, selecting: selecting,
       isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
@@ -115,7 +115,7 @@ enum Freshening {
     if let tag = head.entityTag, stored.entityTag != tag { return false }
     if let modified = head.lastModified.date, stored.lastModified?.date != modified { return false }
     guard let length = head.contentLength,
-      let storedLength = stored.fields[.contentLength].flatMap({ Int64($0) }) ?? stored.contentLength
+      let storedLength = stored.fields[.contentLength].flatMap({ Int64($0) }) ?? stored.completeLength
     else { return true }
     return length == storedLength
   }

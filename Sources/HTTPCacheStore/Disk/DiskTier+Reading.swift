@@ -22,6 +22,11 @@ extension DiskTier {
     case lost
   }
 
+  /// Whether anything on disk has this hash.
+  func hasEntry(for hash: UInt64) -> Bool {
+    catalog.withLock { !$0.index.slots(for: hash).isEmpty }
+  }
+
   /// The entries on disk under a hash; each counts as hit.
   func candidates(for hash: UInt64) -> [Candidate] {
     catalog.withLock { catalog in

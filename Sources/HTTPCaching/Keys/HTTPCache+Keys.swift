@@ -40,22 +40,19 @@ extension HTTPCache {
   private func lookUp(_ target: TargetURI, _ exact: CacheKey, inMemory: Bool) -> Lookup? {
     guard let anchors = entries(for: pathAnchorKey(target), inMemory: inMemory) else { return nil }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
-    var common: CacheKey?
-    if let anchor, let rule = NoVarySearch(parsing: anchor.lines) {
-      let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
-      guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
-      // What has been updated and says otherwise now is equivalent no more.
-      let candidates = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
-      if !candidates.entries.isEmpty {
-        return Lookup(key: key, candidates: candidates, target: target, anchor: anchor)
-      }
-      common = key
-    }
     guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
+    let own = Candidates(entries, under: exact, in: store)
+    guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else {
+      return Lookup(key: exact, candidates: own, target: target, anchor: anchor)
+    }
+    let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
+    guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
+    // What has been updated and says otherwise now is equivalent no more.
+    let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
+    // What the target itself was answered with later, without the field, goes before (RFC 9111 §4).
+    let isOwn = own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
     return Lookup(
-      key: entries.isEmpty ? common ?? exact : exact,
-      candidates: Candidates(entries, under: exact, in: store), target: target,
-      anchor: anchor)
+      key: isOwn ? exact : key, candidates: isOwn ? own : common, target: target, anchor: anchor)
   }
 
   /// A QUERY request is found by its content; without a key, one whose content is not at hand or is too long.

@@ -61,7 +61,7 @@ struct ConformCommand: AsyncParsableCommand {
     do {
       suites = try chosen(from: ScenarioSuite.load(Data(bytes)))
     } catch {
-      Input.complain("\(file): \(error)")
+      Input.complain("\(file == "-" ? "standard input" : file): \(error)")
       throw ExitCode(65)  // EX_DATAERR
     }
     let report = ConformReport(try await kind.runner.run(suites))

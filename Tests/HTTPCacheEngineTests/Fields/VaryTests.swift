@@ -63,6 +63,7 @@ struct VaryTests {
       ("Accept-Language", "en, ;", "en", true),
       // A quote that nothing closes takes in what stands behind it, and only that.
       ("Accept", "c, b;p=\"a", "b;p=\"a, c", false), ("Accept", "c, b;p=\"a", "b;p=\"a,c", false),
+      ("Accept-Language", "en;q=0.5", "en; 500", false),
       ("Accept-Encoding", "gzip, br;q=0.9", "br;q=0.90,GZIP", true),
       ("Accept-Charset", "utf-8, *;q=0.1", "*;q=0.1, UTF-8", true),
       ("Accept-Language", "a b", "ab", false), ("Accept-Language", "a b;q=0.5", "ab;q=0.5", false),

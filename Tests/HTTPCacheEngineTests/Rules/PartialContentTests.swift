@@ -307,6 +307,33 @@ struct PartialContentTests {
   }
 
   @Test(
+    "Fields that no-cache keeps out of the store reach the client whose completion brought them (§5.2.2.4)")
+  func completedWithWithheldFields() throws {
+    let lines = ["Cache-Control: max-age=60, no-cache=\"x\"", "ETag: \"a\"", "Date: \(arrivalDate)"]
+    let stored = try part("0-4/10", "X: old", defaults: lines)
+    let outcome = try outcome("5-9/10", lines[0], lines[1], "X: new", meeting: [stored], asked: request())
+    guard case .completed(let answer) = outcome.answer else {
+      Issue.record("\(outcome.answer)")
+      return
+    }
+    let name = try #require(HTTPField.Name("X"))
+    #expect(answer.response.fields[name] == "new")
+    #expect(storing(outcome)?.fields[name] == nil)
+  }
+
+  @Test("A HEAD response is compared with the length of the whole, not with that of the parts (§4.3.5)")
+  func head() throws {
+    let head = Exchange.Result.response(response(200, "ETag: \"a\"", "Content-Length: 10"))
+    for (range, reason) in [
+      ("0-4/*", Reason.freshenedByHead), ("0-4/10", .freshenedByHead), ("0-4/11", .outdatedByHead),
+    ] {
+      let stored = try part(range)
+      let outcome = engine.exchange(request(method: .head), [stored], head)
+      #expect(outcome?.updates.map(\.reason) == [reason], "\(range)")
+    }
+  }
+
+  @Test(
     "An answer that does not complete is none: the request is repeated in full",
     arguments: [
       (206, "bytes 5-9/10", "ETag: \"b\""), (206, "bytes 5-9/10", ""), (206, "bytes 5-9/10", "ETag: W/\"a\""),

@@ -149,6 +149,17 @@ struct ScopeInvalidationTests {
     #expect(outcome(response(500, "Clear-Site-Data: \"cache\""))?.answer == .network)
   }
 
+  @Test("A 304 that clears its origin answers with what it validates, and updates nothing")
+  func clearingValidation() throws {
+    let stored = try #require(
+      CacheEngine.privately.stored(response(200, "Cache-Control: max-age=0", "ETag: \"a\""), for: secure()))
+    let head = response(304, "Cache-Control: max-age=60", "ETag: \"a\"", "Clear-Site-Data: \"cache\"")
+    let outcome = CacheEngine.privately.exchange(secure(), [stored], .response(head))
+    #expect(outcome?.storedAnswer?.candidate == 0)
+    #expect(outcome?.invalidatedScopes.count == 1)
+    #expect(outcome?.updates.isEmpty == true)
+  }
+
   @Test("A scope has the same bytes for every URI of an origin, and others for other origins and partitions")
   func scopeBytes() throws {
     func key(_ text: String, _ partition: String = "") throws -> CacheKey {

@@ -54,6 +54,23 @@ struct SelectionTests {
     #expect(engine.plan(request(line), candidates).reason == .noVariantMatches)
   }
 
+  @Test("What a negotiated language has validated still answers the request that it was stored for")
+  func negotiatedAndValidated() throws {
+    let negotiating = CacheEngine(.init(kind: .shared, negotiatesLanguage: true))
+    // Danish is not to be had: the origin answers in English.
+    let asked = request("Accept-Language: da")
+    let fields = ["ETag: \"a\"", "Vary: Accept-Language", "Content-Language: en"]
+    let stored = try stored(asked, fields[0], fields[1], fields[2])
+    let later = arrival.advanced(bySeconds: 601)
+    let outcome = negotiating.exchange(
+      request("Accept-Language: en, da;q=0.5"), [stored],
+      .response(response(304, "ETag: \"a\"", "Vary: accept-language", "Cache-Control: max-age=60")),
+      requestTime: later, responseTime: later)
+    let updated = try #require(outcome?.updates.first?.response)
+    #expect(negotiating.plan(asked, [updated], after: 602).reason == .fresh)
+    #expect(negotiating.plan(request("Accept-Language: en"), [updated], after: 602).reason == .fresh)
+  }
+
   @Test("Of several that match, the most recent by Date answers (§4)")
   func mostRecent() throws {
     let candidates = [

@@ -15,7 +15,7 @@ struct QueryExplainer {
     let later = question.arrival.advanced(byMilliseconds: query.later.milliseconds)
     let request = query.later.request?.head ?? query.request.head
     // What is stored under another URI is not even looked at (RFC 9111 §2).
-    let isSameKey = CacheKey(request) == CacheKey(query.request.head)
+    let isSameKey = Self.key(request) == Self.key(query.request.head)
     let plan = engine.plan(
       for: request, policy: query.policy, candidates: isSameKey ? stored.map { [$0] } ?? [] : [], now: later)
     let lifetime = stored.flatMap { $0.facts.lifetime.source == .none ? nil : $0.facts.lifetime }
@@ -23,6 +23,11 @@ struct QueryExplainer {
       stored: stored != nil, storedReason: .init(storedReason), freshnessLifetime: lifetime?.seconds,
       heuristic: lifetime?.source == .heuristic, age: age(question, stored, at: later),
       plan: .init(plan), planReason: .init(plan.reason), conditionalHeaders: preconditions(of: plan))
+  }
+
+  /// Two QUERY requests are taken to have the same content, of which a line says nothing.
+  private static func key(_ request: HTTPRequest) -> CacheKey? {
+    request.method.isQuery ? CacheKey.query(request, content: [], nonce: 0) : CacheKey(request)
   }
 
   /// When the request is made and the response arrives: at its own Date, so that only Age makes it old.
