@@ -85,7 +85,7 @@ extension HTTPCache {
           cache: configuration.name, forward: pending.forwarding.reason.forward,
           forwardStatus: response.head.status.code, timeToLive: remainingLifetime(outcome),
           isStored: isStored,
-          isCollapsed: pending.isCollapsed, key: shownKey(pending),
+          isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup),
           detail: outcome.storage.reason ?? outcome.reason))
     }
     if let bytes = response.body.bytes {

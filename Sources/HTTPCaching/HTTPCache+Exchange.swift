@@ -79,11 +79,13 @@ extension HTTPCache {
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,
         timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty,
-        isCollapsed: pending.isCollapsed, key: shownKey(pending), detail: outcome.reason))
+        isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup), detail: outcome.reason))
   }
 
-  func shownKey(_ pending: PendingExchange) -> CacheKey? {
-    configuration.showsKeys ? pending.lookup.key : nil
+  /// The key, where it is to be told and is no burden to a header section: that of a QUERY has the content.
+  func shownKey(_ lookup: Lookup) -> CacheKey? {
+    guard configuration.showsKeys, let key = lookup.key, key.bytes.count <= 1024 else { return nil }
+    return key
   }
 
   /// In whole seconds, of a response that is being stored.

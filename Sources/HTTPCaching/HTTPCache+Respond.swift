@@ -83,7 +83,7 @@ extension HTTPCache {
         cache: configuration.name, isHit: collapsed == nil, forward: collapsed?.forward,
         forwardStatus: collapsed?.status, timeToLive: service.remainingLifetime,
         isStored: collapsed != nil, isCollapsed: collapsed.map { _ in true },
-        key: configuration.showsKeys ? lookup.key : nil, detail: service.reason))
+        key: shownKey(lookup), detail: service.reason))
   }
 
   /// The content of a stored response, as much of it as the request is answered with.

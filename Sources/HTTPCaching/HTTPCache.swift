@@ -36,7 +36,8 @@ public final class HTTPCache: Sendable {
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
     /// Whether `Cache-Status` tells the key of the response, too. Off unless set: it shows the ``partition``, and what
-    /// else is part of the key helps those who want to poison a cache (RFC 9211 §6).
+    /// else is part of the key helps those who want to poison a cache (RFC 9211 §6). Keys of more than 1024 bytes are left
+    /// out.
     public var showsKeys: Bool
     /// Keeps the responses of one account or site apart from another's in the same store.
     public var partition: String

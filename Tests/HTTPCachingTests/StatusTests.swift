@@ -102,6 +102,8 @@ struct StatusTests {
     for _ in 0..<2 {
       let status = try statuses(await setting.get("/a", from: origin))[0]
       #expect(status.contains("; key=\"https://example.test/a\"") == showsKeys)
+      let long = try statuses(await setting.get("/" + String(repeating: "a", count: 1024), from: origin))[0]
+      #expect(!long.contains("; key="))
     }
   }
 

@@ -55,6 +55,11 @@ public struct RangeField: Hashable, Sendable {
     return value
   }
 
+  /// Whether the last bytes are asked for, one at least.
+  var hasSuffix: Bool {
+    specifiers.contains { if case .suffix(let count) = $0 { count > 0 } else { false } }
+  }
+
   /// The ranges that lie within a content of this length, in the order asked for; empty if none does.
   public func resolved(length: Int64) -> [Range<Int64>] {
     specifiers.compactMap { specifier in

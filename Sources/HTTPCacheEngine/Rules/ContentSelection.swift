@@ -33,6 +33,8 @@ public enum ContentSelection: Hashable, Sendable {
       request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
     else { return nil }
     let ranges = range.resolved(length: length)
+    // The last bytes of nothing are all there is (§14.1.2), and no Content-Range can say so.
+    if length == 0, range.hasSuffix { return nil }
     guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
     return total(ranges) <= length ? .ranges(ranges, of: length) : nil
   }

@@ -80,6 +80,17 @@ struct ContentSelectionTests {
     let response = stored.response(selection, age: 1, boundary: "b")
     #expect(response.status == .rangeNotSatisfiable)
     #expect(response.headerFields[.contentRange] == "bytes */10")
+    #expect(cut("Range: bytes=-0", of: stored) == .unsatisfiable(length: 10))
+  }
+
+  @Test(
+    "Of an empty content, a range from the end is the whole, and any other is not there (RFC 9110 §14.1.2)")
+  func empty() throws {
+    var stored = try self.stored("Cache-Control: max-age=60")
+    stored.contentLength = 0
+    #expect(cut("Range: bytes=-5", of: stored) == .whole)
+    #expect(cut("Range: bytes=-0", of: stored) == .unsatisfiable(length: 0))
+    #expect(cut("Range: bytes=0-", of: stored) == .unsatisfiable(length: 0))
   }
 
   @Test(
