@@ -99,6 +99,27 @@ struct SessionTests {
     }
   }
 
+  @Test(
+    "A QUERY reaches the origin with its content, and is answered from the store for the same content only")
+  func query() async throws {
+    try await Setting.with { request in
+      .init(
+        fields: [.cacheControl: "max-age=60"],
+        body: "\(request.number) " + String(decoding: request.body, as: UTF8.self))
+    } test: { setting in
+      func ask(_ content: String) async throws -> Answer {
+        try await setting.load(
+          setting.request(
+            method: "QUERY", fields: ["Content-Type": "text/plain"], body: Data(content.utf8)))
+      }
+      #expect(try await ask("a").text == "1 a")
+      #expect(try await ask("b").text == "2 b")
+      let hit = try await ask("a")
+      #expect(hit.text == "1 a")
+      #expect(hit.source == .hit)
+    }
+  }
+
   @Test("A successful POST reaches the origin with its body, and invalidates")
   func postInvalidates() async throws {
     try await Setting.with { request in
