@@ -14,11 +14,14 @@ func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
 struct ThreadTests {
   let scratch = ScratchDirectory()
 
-  @Test("never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8])
-  func capacity(shards: Int) async throws {
+  @Test(
+    "never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8], EvictionPolicy.allCases
+  )
+  func capacity(shards: Int, policy: EvictionPolicy) async throws {
     let memory = 200_000
     var configuration = scratch.configuration(memory: memory, disk: 1 << 20)
     configuration.shardCount = shards
+    configuration.eviction = policy
     configuration.largeBodyThreshold = 30_000
     let store = try CacheStore(configuration)
     let capacity = store.capacity
