@@ -151,17 +151,12 @@ struct MemoryShardState: ~Copyable, Sendable {
     (0..<Int32(slots.count)).filter { index in slots[index].entry.map { $0.storedAt >= time } ?? false }
   }
 
-  /// Takes everything out, which the caller drops after the lock, and gives its bytes.
-  mutating func removeAll(into all: inout MemorySlots) -> Int {
-    var bytes = 0
-    for index in 0..<Int32(slots.count) {
-      if let entry = slots[index].entry { bytes += cost(of: entry) }
-    }
+  /// Takes everything out. The caller drops it after the lock.
+  mutating func removeAll(into all: inout MemorySlots) {
     swap(&all, &slots)
     table.removeAll()
     order.removeAll()
     count = 0
-    return bytes
   }
 
   /// Gives back the memory of slots that are free, once they are half of those that are held and worth it.

@@ -55,9 +55,14 @@ final class MemoryShards: @unchecked Sendable {
 
   func cost(of entry: PackedEntry) -> Int { policy.cost(of: entry) }
 
-  /// Empties a shard, and gives the bytes that were freed.
+  /// Empties a shard, and gives the bytes that were freed by the time it returns.
   func removeAll(number: Int) -> Int {
     var all = MemorySlots()
-    return withLock(number: number) { $0.removeAll(into: &all) }
+    withLock(number: number) { $0.removeAll(into: &all) }
+    var bytes = 0
+    for index in 0..<Int32(all.count) {
+      if let entry = all[index].entry { bytes += cost(of: entry) }
+    }
+    return bytes
   }
 }
