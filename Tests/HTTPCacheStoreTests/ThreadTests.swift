@@ -49,11 +49,14 @@ struct ThreadTests {
   }
 
   /// Every thread writes a key's generations in order; a removed generation must never be seen again.
-  @Test("serves nothing that was removed before it was asked for, in either tier", arguments: [true, false])
-  func removals(withDisk: Bool) async throws {
+  @Test(
+    "serves nothing that was removed before it was asked for, in either tier", arguments: [true, false],
+    EvictionPolicy.allCases)
+  func removals(withDisk: Bool, policy: EvictionPolicy) async throws {
     var configuration = scratch.configuration(memory: 60_000)
     if !withDisk { configuration.directory = nil }
     configuration.shardCount = 2
+    configuration.eviction = policy
     let store = try CacheStore(configuration)
     let keys = 4
     let removed = (0..<keys).map { _ in Generation() }

@@ -10,8 +10,8 @@ import Synchronization
 
 /// The memory tier: shards by the key's hash, one budget over all of them.
 ///
-/// Room is made in the own shard first, at the least recently used end, and in the others only when that is not enough;
-/// never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
+/// Room is made in the own shard first, by what its policy says goes next, and in the others only when that is not
+/// enough; never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
 /// through the budget, so no other thread can take them away and no insert waits for another. What is evicted or
 /// replaced is freed after the lock.
 final class MemoryTier: Sendable {
