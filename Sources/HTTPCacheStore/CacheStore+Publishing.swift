@@ -85,15 +85,11 @@ extension CacheStore {
     _ entry: NewEntry, id: UInt64, hash: UInt64, after moment: StripedCounters.Moment?, _ isOnlyOnDisk: Bool,
     _ objection: () -> RefusalReason?
   ) -> RefusalReason? {
-    var slot = MemorySlot()
-    slot.entry = PackedEntry(key: entry.key.bytes, metadata: entry.metadata, body: entry.body)
-    slot.hash = hash
-    slot.variant = entry.variant
-    slot.id = id
-    slot.revision = id
-    slot.storedAt = entry.storedAt
+    let packed = PackedEntry(
+      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
+      metadata: entry.metadata, body: entry.body)
     return memory.place(
-      slot, key: entry.key,
+      packed, key: entry.key, hash: hash,
       isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
       objection: {
         if let reason = objection() { return reason }

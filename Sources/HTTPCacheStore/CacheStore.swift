@@ -17,8 +17,9 @@ import SystemPackage
 ///
 /// **Memory** is a power-of-two number of shards. A key's hash chooses the shard and the place in the shard's table;
 /// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a move to the
-/// front of the shard's list, and a reference to the entry's bytes: an array or two, never a copy. Recency is exact
-/// within a shard. What falls out is freed after the lock.
+/// front of the shard's list if it is not near it already, and a reference to the entry's one allocation: never a copy.
+/// What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
+/// `KeyTable`, `MemorySlots` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
 /// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
@@ -91,7 +92,7 @@ public final class CacheStore: Sendable {
     }
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
-      maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
+      policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
   }
 
   deinit {
@@ -111,13 +112,15 @@ public final class CacheStore: Sendable {
   ///
   /// - Complexity: O(1) on average, and the number of variants.
   public func residentEntries(for key: StoreKey) -> ResidentLookup {
-    let hash = hasher.hash(key)
-    var result = memory.entries(for: key, hash: hash)
-    if result.entries.isEmpty, !result.isComplete, let disk, !disk.hasEntry(for: hash) {
-      result = ResidentLookup(entries: result.entries, isComplete: true)
+    key.bytes.withUnsafeBytes { bytes in
+      let hash = hasher.hash(bytes)
+      let result = memory.entries(for: bytes, hash: hash)
+      guard result.entries.isEmpty, !result.isComplete, let disk, !disk.hasEntry(for: hash) else {
+        return result
+      }
+      counters.misses.increment()
+      return ResidentLookup(entries: result.entries, isComplete: true)
     }
-    if result.entries.isEmpty, result.isComplete { counters.misses.increment() }
-    return result
   }
 
   /// Finds the newest entry of every variant of a key, in memory and then on disk, newest first.
@@ -129,7 +132,7 @@ public final class CacheStore: Sendable {
     let hash = hasher.hash(key)
     // Before the index is asked: see `changes` above.
     let moment = changes.moment(for: hash)
-    let resident = memory.entries(for: key, hash: hash)
+    let resident = key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hash) }
     guard !resident.isComplete, let disk, !isClosed.load(ordering: .relaxed) else {
       if resident.entries.isEmpty { counters.misses.increment() }
       return resident.entries
@@ -150,7 +153,8 @@ public final class CacheStore: Sendable {
       found.append(entry)
       if let forMemory, isWorthCopying(forMemory) {
         let refusal = memory.place(
-          forMemory, key: key, objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
+          forMemory, key: key, hash: hash,
+          objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
         isWhole = isWhole && refusal == nil
       } else {
         isWhole = false
@@ -164,9 +168,9 @@ public final class CacheStore: Sendable {
     return StoredEntries(found.sorted { $0.id > $1.id })
   }
 
-  private func isWorthCopying(_ slot: MemorySlot) -> Bool {
+  private func isWorthCopying(_ entry: PackedEntry) -> Bool {
     // One entry must not push everything else out by being read.
-    slot.entry.cost <= memory.limit / 8
+    entry.cost <= memory.limit / 8
   }
 
   // MARK: Adding
@@ -315,6 +319,7 @@ public final class CacheStore: Sendable {
   public var statistics: StoreStatistics {
     var result = counters.statistics
     result.memoryHits = memory.hits
+    result.misses += memory.misses
     result.memoryEvictions = memory.evictions
     if let disk {
       result.diskEvictions = disk.counters.evictions.value

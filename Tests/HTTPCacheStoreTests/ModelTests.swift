@@ -32,6 +32,14 @@ private struct Model {
   }
 }
 
+/// What memory charges for an entry under LRU.
+private func cost(of new: NewEntry, _ id: EntryID) -> Int {
+  PackedEntry(
+    id: id.rawValue, revision: id.rawValue, variant: new.variant.rawValue, storedAt: new.storedAt,
+    key: new.key.bytes, metadata: new.metadata, body: new.body
+  ).cost
+}
+
 @Suite("Compared with a simple model")
 struct ModelTests {
   @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<4 as Range<UInt64>)
@@ -57,7 +65,7 @@ struct ModelTests {
         let size = Int.random(in: 0..<4000, using: &random)
         let new = entry(key(number), variant, number: step, size: size, storedAt: Int64(step))
         let id = try #require(store.insert(new).id)
-        let cost = PackedEntry(key: new.key.bytes, metadata: new.metadata, body: new.body).cost
+        let cost = cost(of: new, id)
         model.insert(
           .init(
             key: number, variant: variant.rawValue, number: step, size: size, id: id, storedAt: Int64(step),

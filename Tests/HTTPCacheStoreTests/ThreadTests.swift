@@ -14,11 +14,14 @@ func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
 struct ThreadTests {
   let scratch = ScratchDirectory()
 
-  @Test("never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8])
-  func capacity(shards: Int) async throws {
+  @Test(
+    "never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8], EvictionPolicy.allCases
+  )
+  func capacity(shards: Int, policy: EvictionPolicy) async throws {
     let memory = 200_000
     var configuration = scratch.configuration(memory: memory, disk: 1 << 20)
     configuration.shardCount = shards
+    configuration.eviction = policy
     configuration.largeBodyThreshold = 30_000
     let store = try CacheStore(configuration)
     let capacity = store.capacity
@@ -46,11 +49,14 @@ struct ThreadTests {
   }
 
   /// Every thread writes a key's generations in order; a removed generation must never be seen again.
-  @Test("serves nothing that was removed before it was asked for, in either tier", arguments: [true, false])
-  func removals(withDisk: Bool) async throws {
+  @Test(
+    "serves nothing that was removed before it was asked for, in either tier", arguments: [true, false],
+    EvictionPolicy.allCases)
+  func removals(withDisk: Bool, policy: EvictionPolicy) async throws {
     var configuration = scratch.configuration(memory: 60_000)
     if !withDisk { configuration.directory = nil }
     configuration.shardCount = 2
+    configuration.eviction = policy
     let store = try CacheStore(configuration)
     let keys = 4
     let removed = (0..<keys).map { _ in Generation() }

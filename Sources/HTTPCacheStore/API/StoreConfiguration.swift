@@ -13,6 +13,8 @@ extension CacheStore {
     /// How many parts memory is split into so that threads do not wait for each other: a power of two up to 1,024;
     /// `nil` chooses by capacity.
     public var shardCount: Int?
+    /// Which entry of memory goes first when room is needed.
+    public var eviction = EvictionPolicy.lru
     /// The most variants kept of one key; beyond it the oldest goes.
     public var maximumVariants = 64
     /// The most bytes that key, metadata and body of one entry may have together; `nil` leaves it to the capacities.

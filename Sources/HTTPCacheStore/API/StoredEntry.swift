@@ -8,40 +8,37 @@ public struct StoredEntry: Sendable {
     case disk
   }
 
-  /// The identity of the entry; the newest of a key and variant has the greatest.
-  public let id: EntryID
-  /// Which variant of the resource this is.
-  public let variant: VariantID
-  /// When the entry was stored or last updated, as the caller gave it: milliseconds since 1970.
-  public let storedAt: Int64
+  // What memory holds, as it holds it: a single reference, and no more to copy.
+  private let packed: PackedEntry
   /// Where the entry was found.
   public let tier: Tier
-  /// What memory holds, as it holds it: copied as a whole, it has fewer references to count than slices of it, and no
-  /// cases to tell apart.
-  private let packed: PackedEntry
-  /// The body, where it stays in a file of its own.
-  private let file: (any BodyReading)?
 
-  init(
-    id: EntryID, variant: VariantID, storedAt: Int64, packed: PackedEntry, file: (any BodyReading)? = nil,
-    tier: Tier
-  ) {
-    self.id = id
-    self.variant = variant
-    self.storedAt = storedAt
+  @inline(__always)
+  init(_ packed: PackedEntry, tier: Tier) {
     self.packed = packed
-    self.file = file
     self.tier = tier
   }
+
+  /// The identity of the entry; the newest of a key and variant has the greatest.
+  public var id: EntryID { EntryID(rawValue: packed.id) }
+
+  /// Which variant of the resource this is.
+  public var variant: VariantID { packed.variant }
+
+  /// When the entry was stored or last updated, as the caller gave it: milliseconds since 1970.
+  public var storedAt: Int64 { packed.storedAt }
+
+  /// The number of the insert or update that the metadata came with.
+  var revision: UInt64 { packed.revision }
 
   /// The caller's opaque bytes.
   public var metadata: ArraySlice<UInt8> { packed.metadata }
 
   /// The body, or the means to read it.
-  public var body: StoredBody { file.map { StoredBody($0) } ?? StoredBody(packed.body) }
+  public var body: StoredBody { packed.body }
 
   /// The length of the body in bytes.
-  public var bodyCount: Int { file?.count ?? packed.bodyCount }
+  public var bodyCount: Int { packed.bodyCount }
 }
 
 /// The variants that a lookup found, newest first.

@@ -15,7 +15,7 @@ extension DiskTier {
   /// What reading a candidate came to.
   enum Found: Sendable {
     /// The entry; what memory may keep of it, unless its body stays in a file.
-    case entry(StoredEntry, forMemory: MemorySlot?)
+    case entry(StoredEntry, forMemory: PackedEntry?)
     /// Another key has the same hash.
     case otherKey
     /// It was lost: removed meanwhile, or it could not be read and has been dropped.
@@ -83,44 +83,31 @@ extension DiskTier {
   ) throws(FileFailure) -> Found {
     let storedAt = newer?.header.storedAt ?? header.storedAt
     let isWhole = header.kind != .entryWithBodyFile
-    let packed: PackedEntry
-    if let newer {
-      let key = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
-      packed = PackedEntry(key: key, metadata: newer.metadata, body: isWhole ? record[header.bodyRange] : [])
-    } else {
-      packed = PackedEntry(
-        record: record, keyOffset: RecordHeader.size, keyCount: header.keyCount,
-        metadataCount: header.metadataCount, bodyCount: isWhole ? header.bodyCount : 0)
+    let metadata = newer?.metadata ?? record[header.metadataRange]
+    let revision = newer?.header.revision ?? header.revision
+    let keyBytes = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
+    if isWhole {
+      let packed = PackedEntry(
+        id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
+        metadata: metadata, body: record[header.bodyRange], ownerCount: record.count)
+      return .entry(StoredEntry(packed, tier: .disk), forMemory: packed)
     }
-    var bodyFile: BodyFileReader?
-    var slot: MemorySlot?
-    if !isWhole {
-      let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
-      do throws(FileFailure) {
-        let file = try files.open(path, creating: false)
-        guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
-        bodyFile = BodyFileReader(
-          file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self, candidate: candidate
-        )
-      } catch {
-        // Gone because the entry was removed after the index was asked: no failure.
-        if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }
-        throw error
-      }
-    } else {
-      var new = MemorySlot()
-      new.entry = packed
-      new.hash = header.hash
-      new.variant = VariantID(rawValue: header.variant)
-      new.id = header.id
-      new.revision = newer?.header.revision ?? header.revision
-      new.storedAt = storedAt
-      slot = new
+    let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
+    do throws(FileFailure) {
+      let file = try files.open(path, creating: false)
+      guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
+      let body = BodyFileReader(
+        file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self, candidate: candidate)
+      let block = EntryBlock(
+        id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
+        metadata: metadata, body: [])
+      let packed = PackedEntry.split(SplitEntry(block, body: StoredBody(body), ownerCount: 0))
+      return .entry(StoredEntry(packed, tier: .disk), forMemory: nil)
+    } catch {
+      // Gone because the entry was removed after the index was asked: no failure.
+      if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }
+      throw error
     }
-    let entry = StoredEntry(
-      id: EntryID(rawValue: header.id), variant: VariantID(rawValue: header.variant), storedAt: storedAt,
-      packed: packed, file: bodyFile, tier: .disk)
-    return .entry(entry, forMemory: slot)
   }
 
   private func corrupt(_ candidate: Candidate) -> Found {

@@ -10,8 +10,8 @@ import Synchronization
 
 /// The memory tier: shards by the key's hash, one budget over all of them.
 ///
-/// Room is made in the own shard first, at the least recently used end, and in the others only when that is not enough;
-/// never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
+/// Room is made in the own shard first, by what its policy says goes next, and in the others only when that is not
+/// enough; never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
 /// through the budget, so no other thread can take them away and no insert waits for another. What is evicted or
 /// replaced is freed after the lock.
 final class MemoryTier: Sendable {
@@ -23,17 +23,15 @@ final class MemoryTier: Sendable {
     case update
   }
 
-  private let shards: [MemoryShard]
-  private let shardShift: UInt64
+  private let shards: MemoryShards
   private let budget: ByteBudget
   private let capacity: Mutex<Int>
   private let maximumVariants: Int
   private let hasDisk: Bool
 
-  init(capacity: Int, shardCount: Int?, maximumVariants: Int, hasDisk: Bool) {
-    let count = shardCount ?? Self.defaultShardCount(capacity: capacity)
-    shards = (0..<count).map { _ in MemoryShard() }
-    shardShift = UInt64(64 - count.trailingZeroBitCount)
+  init(capacity: Int, shardCount: Int?, policy: EvictionPolicy, maximumVariants: Int, hasDisk: Bool) {
+    shards = MemoryShards(
+      count: shardCount ?? Self.defaultShardCount(capacity: capacity), policy: policy)
     budget = ByteBudget(limit: capacity)
     self.capacity = Mutex(capacity)
     self.maximumVariants = maximumVariants
@@ -47,44 +45,49 @@ final class MemoryTier: Sendable {
     return count
   }
 
+  /// The part of a hash by which a shard's table knows a key; the other half chooses the shard.
   @inline(__always)
-  private func shard(_ hash: UInt64) -> MemoryShard {
-    // A smart shift: with one shard it shifts everything out.
-    shards[Int(truncatingIfNeeded: hash >> shardShift)]
-  }
+  private func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash) }
 
   // MARK: Finding
 
   /// The entries of a key in memory, each counted as used.
-  func entries(for key: StoreKey, hash: UInt64) -> ResidentLookup {
-    shard(hash).state.withLock { state in
-      guard let first = state.find(key, hash: hash) else {
+  @inline(__always)
+  func entries(for key: UnsafeRawBufferPointer, hash: UInt64) -> ResidentLookup {
+    shards.withLock(hash) { state in
+      guard let (entries, isComplete) = state.use(key, tag: tag(hash)) else {
+        // With a disk, it is not known yet whether it is one.
+        if !hasDisk { state.countMiss() }
         return ResidentLookup(entries: StoredEntries(), isComplete: !hasDisk)
       }
-      state.hits += 1
-      return ResidentLookup(entries: state.use(from: first), isComplete: !hasDisk || state.isComplete(first))
+      return ResidentLookup(entries: entries, isComplete: !hasDisk || isComplete)
+    }
+  }
+
+  /// Does something with a shard and what it has of a key.
+  private func withVariants<Result: Sendable>(
+    _ key: StoreKey, _ hash: UInt64, _ work: (inout MemoryShardState, Variants) -> Result
+  ) -> Result {
+    key.bytes.withUnsafeBytes { bytes in
+      shards.withLock(hash) { state in
+        let variants = state.variants(of: bytes, tag: tag(hash))
+        return work(&state, variants)
+      }
     }
   }
 
   /// Records that memory holds all variants of a key, if it does hold these and nothing changed since.
   func markComplete(_ key: StoreKey, hash: UInt64, ids: [UInt64], unless isStale: () -> Bool) {
-    shard(hash).state.withLock { state in
-      guard !isStale(), let first = state.find(key, hash: hash) else { return }
-      var held: Set<UInt64> = []
-      var slot = first
-      while slot != MemorySlot.none {
-        held.insert(state.slots[Int(slot)].id)
-        slot = state.slots[Int(slot)].nextVariant
-      }
-      if held.isSuperset(of: ids) { state.setComplete(first, true) }
+    withVariants(key, hash) { state, variants in
+      guard !isStale() else { return }
+      let held = Set(variants.compactMap { state.entry($0)?.id })
+      if held.isSuperset(of: ids) { state.setComplete(variants, true) }
     }
   }
 
   /// Records that the store has variants of a key that memory does not hold.
   func markIncomplete(_ key: StoreKey, hash: UInt64) {
-    shard(hash).state.withLock { state in
-      if let first = state.find(key, hash: hash) { state.setComplete(first, false) }
-    }
+    withVariants(key, hash) { state, variants in state.setComplete(variants, false) }
   }
 
   // MARK: Adding
@@ -92,71 +95,76 @@ final class MemoryTier: Sendable {
   /// Adds or replaces an entry.
   ///
   /// - Parameters:
-  ///   - new: the slot, with everything but its cost and its links.
   ///   - isComplete: whether the store has no other variant; asked under the shard's lock when the key is new to memory.
   ///   - objection: asked under the shard's lock, where a removal that came first has left its mark.
   /// - Returns: why the entry was not placed, or `nil` when it was.
   func place(
-    _ new: MemorySlot, key: StoreKey, purpose: Purpose = .insert, isComplete: () -> Bool = { false },
-    objection: () -> RefusalReason? = { nil }
+    _ new: PackedEntry, key: StoreKey, hash: UInt64, purpose: Purpose = .insert,
+    isComplete: () -> Bool = { false }, objection: () -> RefusalReason? = { nil }
   ) -> RefusalReason? {
-    var new = new
-    new.cost = new.entry.cost
-    guard new.cost <= budget.limit else { return .tooLarge }
+    let cost = shards.cost(of: new)
+    guard cost <= budget.limit else { return .tooLarge }
     var room = Room(budget: budget)
     // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
     for _ in 0..<4 {
-      let result = attempt(
-        &new, key: key, purpose: purpose, room: &room, isComplete: isComplete, objection: objection)
+      let result = withVariants(key, hash) { state, variants in
+        defer { state.compactIfSparse() }
+        return switch purpose {
+        case .insert:
+          insert(
+            new, cost: cost, tag: tag(hash), variants: variants, room: &room, state: &state,
+            isComplete: isComplete, objection: objection)
+        case .update: update(new, cost: cost, variants: variants, room: &room, state: &state)
+        }
+      }
       room.dropGarbage()
       switch result {
       case .placed:
-        room.close(keeping: new.cost)
+        room.close(keeping: cost)
         return nil
       case .refused(let reason):
         room.close()
         return reason
       case .needsRoom:
-        evictElsewhere(than: new.hash, need: new.cost, room: &room)
+        evictElsewhere(than: hash, need: cost, room: &room)
       }
     }
     room.close()
     return .noRoom
   }
 
-  private enum Attempt {
+  private enum Attempt: Sendable {
     case placed
     case refused(RefusalReason)
     /// The shard is empty, and there is still no room.
     case needsRoom
   }
 
-  private func attempt(
-    _ new: inout MemorySlot, key: StoreKey, purpose: Purpose, room: inout Room, isComplete: () -> Bool,
-    objection: () -> RefusalReason?
+  private func insert(
+    _ new: PackedEntry, cost: Int, tag: UInt32, variants: Variants, room: inout Room,
+    state: inout MemoryShardState, isComplete: () -> Bool, objection: () -> RefusalReason?
   ) -> Attempt {
-    shard(new.hash).state.withLock { state in
-      defer { state.compactIfSparse() }
-      if purpose == .update { return update(&new, key: key, room: &room, state: &state) }
-      new.isComplete = false
-      if let reason = objection() { return .refused(reason) }
-      let first = state.find(key, hash: new.hash)
-      if let first, let found = state.find(new.variant, from: first) {
-        guard state.slots[Int(found)].id < new.id else { return .refused(.superseded) }
-        let cost = state.slots[Int(found)].cost
-        room.hold(state.detach(found), cost: cost)
-      } else if let first, state.variantCount(from: first) >= maximumVariants {
-        let (entry, cost) = state.evict(state.lastVariant(from: first))
-        room.hold(entry, cost: cost)
-      }
-      while !room.secure(new.cost) {
-        guard let (entry, cost) = state.evictOldest() else { return .needsRoom }
-        room.hold(entry, cost: cost)
-      }
-      new.isComplete = isComplete()
-      state.add(new, to: state.find(key, hash: new.hash))
-      return .placed
+    if let reason = objection() { return .refused(reason) }
+    let id = new.id
+    let variant = new.variant
+    var replaced: MemorySlot.Standing?
+    if let same = variants.first(where: { state.entry($0)?.variant == variant }) {
+      guard let old = state.entry(same), old.id < id else { return .refused(.superseded) }
+      replaced = state.standing(same)
+      room.hold(state.detach(same))
+    } else if variants.count >= maximumVariants {
+      room.hold(state.evict(variants.last))
     }
+    while !room.secure(cost) {
+      guard let evicted = state.evictNext() else { return .needsRoom }
+      room.hold(evicted)
+    }
+    // Asked only now: what was evicted may have been another variant.
+    let siblings =
+      variants.isEmpty ? variants : new.block.key.withUnsafeBytes { state.variants(of: $0, tag: tag) }
+    let mark = siblings.isEmpty ? isComplete() : state.isComplete(siblings.first)
+    state.add(new, tag: tag, cost: cost, isComplete: mark, replacing: replaced)
+    return .placed
   }
 
   /// Puts an entry in the place of the same one with older metadata.
@@ -164,31 +172,25 @@ final class MemoryTier: Sendable {
   /// That one stays until there is room: it is never out while the shard's lock is not held, when a removal would miss
   /// it.
   private func update(
-    _ new: inout MemorySlot, key: StoreKey, room: inout Room, state: inout MemoryShardState
+    _ new: PackedEntry, cost: Int, variants: Variants, room: inout Room, state: inout MemoryShardState
   ) -> Attempt {
-    guard let first = state.find(key, hash: new.hash), let found = state.find(new.variant, from: first),
-      case let old = state.slots[Int(found)], old.id == new.id, old.revision < new.revision
+    guard let same = variants.first(where: { state.entry($0)?.id == new.id }), let old = state.entry(same),
+      old.revision < new.revision
     else { return .refused(.superseded) }
-    state.promote(found)
-    while !room.secure(new.cost - old.cost) {
-      guard state.oldest != found, let (entry, cost) = state.evictOldest() else { return .needsRoom }
-      room.hold(entry, cost: cost)
+    while !room.secure(cost - shards.cost(of: old)) {
+      guard let evicted = state.evictNext(except: same) else { return .needsRoom }
+      room.hold(evicted)
     }
-    // Asked only now: what was evicted may have been another variant.
-    if let first = state.find(key, hash: new.hash) { new.isComplete = state.isComplete(first) }
-    room.hold(state.detach(found), cost: old.cost)
-    state.add(new, to: state.find(key, hash: new.hash))
+    room.hold(state.replace(same, with: new, cost: cost))
     return .placed
   }
 
   private func evictElsewhere(than hash: UInt64, need: Int, room: inout Room) {
-    let own = Int(truncatingIfNeeded: hash >> shardShift)
+    let own = shards.number(of: hash)
     for step in 1..<max(shards.count, 1) where room.held < need {
-      shards[(own + step) & (shards.count - 1)].state.withLock { state in
+      shards.withLock(number: (own + step) & (shards.count - 1)) { state in
         defer { state.compactIfSparse() }
-        while !room.secure(need), let (entry, cost) = state.evictOldest() {
-          room.hold(entry, cost: cost)
-        }
+        while !room.secure(need), let evicted = state.evictNext() { room.hold(evicted) }
       }
       room.dropGarbage()
     }
@@ -198,20 +200,12 @@ final class MemoryTier: Sendable {
   func updateMetadata(
     of id: UInt64, key: StoreKey, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64
   ) -> Bool {
-    let old = shard(hash).state.withLock { state -> MemorySlot? in
-      guard let first = state.find(key, hash: hash) else { return nil }
-      var slot = first
-      while slot != MemorySlot.none, state.slots[Int(slot)].id != id {
-        slot = state.slots[Int(slot)].nextVariant
-      }
-      return slot == MemorySlot.none ? nil : state.slots[Int(slot)]
+    let old = withVariants(key, hash) { state, variants in
+      variants.first { state.entry($0)?.id == id }.flatMap { state.entry($0) }
     }
-    guard var new = old else { return false }
-    new.entry = new.entry.replacingMetadata(metadata)
-    new.storedAt = storedAt
-    new.revision = revision
-    new.nextVariant = MemorySlot.none
-    let refusal = place(new, key: key, purpose: .update)
+    guard let old else { return false }
+    let new = old.replacingMetadata(metadata, storedAt: storedAt, revision: revision)
+    let refusal = place(new, key: key, hash: hash, purpose: .update)
     if let refusal, refusal != .superseded {
       remove(key, hash: hash, variant: new.variant, olderThan: id + 1)
       markIncomplete(key, hash: hash)
@@ -224,43 +218,27 @@ final class MemoryTier: Sendable {
   /// Removes one variant of a key, or all; of a variant only what is older than `id`, when given.
   func remove(_ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max) {
     var room = Room(budget: budget)
-    shard(hash).state.withLock { state in
+    withVariants(key, hash) { state, variants in
       defer { state.compactIfSparse() }
-      guard let first = state.find(key, hash: hash) else { return }
-      var slot = first
-      while slot != MemorySlot.none {
-        let this = slot
-        slot = state.slots[Int(this)].nextVariant
-        let found = (variant: state.slots[Int(this)].variant, id: state.slots[Int(this)].id)
-        guard variant == nil || found.variant == variant, found.id < id else { continue }
-        let cost = state.slots[Int(this)].cost
-        room.hold(state.detach(this), cost: cost)
+      for index in variants {
+        guard let entry = state.entry(index), variant == nil || entry.variant == variant, entry.id < id
+        else { continue }
+        room.hold(state.detach(index))
       }
     }
     room.close()
   }
 
   func removeAll() {
-    for shard in shards {
-      var all = shard.state.withLock { $0.removeAll() }
-      // A free slot costs nothing: its cost went back when it was detached.
-      var bytes = 0
-      for slot in all where slot.id != 0 { bytes += slot.cost }
-      all = []
-      budget.release(bytes)
-    }
+    for number in 0..<shards.count { budget.release(shards.removeAll(number: number)) }
   }
 
   func removeAll(since time: Int64) {
-    for shard in shards {
+    for number in 0..<shards.count {
       var room = Room(budget: budget)
-      shard.state.withLock { state in
+      shards.withLock(number: number) { state in
         defer { state.compactIfSparse() }
-        for index in state.slots.indices where state.slots[index].id != 0 {
-          guard state.slots[index].storedAt >= time else { continue }
-          let cost = state.slots[index].cost
-          room.hold(state.detach(Int32(index)), cost: cost)
-        }
+        for index in state.slots(since: time) { room.hold(state.detach(index)) }
       }
       room.close()
     }
@@ -276,11 +254,11 @@ final class MemoryTier: Sendable {
       budget.setLimit(bytes)
       while budget.excess > 0 {
         var isEmpty = true
-        for shard in shards where budget.excess > 0 {
+        for number in 0..<shards.count where budget.excess > 0 {
           var room = Room(budget: budget)
-          shard.state.withLock { state in
+          shards.withLock(number: number) { state in
             defer { state.compactIfSparse() }
-            if let (entry, cost) = state.evictOldest() { room.hold(entry, cost: cost) }
+            room.hold(state.evictNext())
           }
           isEmpty = isEmpty && room.held == 0
           room.close()
@@ -294,51 +272,15 @@ final class MemoryTier: Sendable {
 
   var limit: Int { capacity.withLock { $0 } }
   var bytes: Int { budget.used }
-  var count: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.count } } }
+  var count: Int { sum { $0.count } }
   /// Slots that are held, free ones among them.
-  var slotCount: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.slots.count } } }
-  var hits: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.hits } } }
-  var evictions: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.evictions } } }
-}
+  var slotCount: Int { sum { $0.slotCount } }
+  var hits: Int { sum { $0.hits } }
+  /// Lookups that found nothing, where there is no disk to ask.
+  var misses: Int { sum { $0.misses } }
+  var evictions: Int { sum { $0.evictions } }
 
-/// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
-private struct Room {
-  let budget: ByteBudget
-  private(set) var held = 0
-  /// Nearly always one at the most, which then needs no array.
-  private var garbage: PackedEntry?
-  private var moreGarbage: [PackedEntry] = []
-
-  init(budget: ByteBudget) {
-    self.budget = budget
-  }
-
-  mutating func hold(_ entry: PackedEntry, cost: Int) {
-    held += cost
-    if garbage == nil {
-      garbage = entry
-    } else {
-      moreGarbage.append(entry)
-    }
-  }
-
-  /// Whether this much is held, after reserving what is missing.
-  mutating func secure(_ bytes: Int) -> Bool {
-    if held >= bytes { return true }
-    guard budget.reserve(bytes - held) else { return false }
-    held = bytes
-    return true
-  }
-
-  mutating func dropGarbage() {
-    garbage = nil
-    moreGarbage = []
-  }
-
-  /// Gives back what is held beyond what the tier now keeps.
-  mutating func close(keeping kept: Int = 0) {
-    dropGarbage()
-    budget.release(held - kept)
-    held = 0
+  private func sum(_ value: (borrowing MemoryShardState) -> Int) -> Int {
+    (0..<shards.count).reduce(0) { sum, number in sum + shards.withLock(number: number) { value($0) } }
   }
 }

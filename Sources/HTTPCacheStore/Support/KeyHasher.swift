@@ -11,8 +11,12 @@ struct KeyHasher: Sendable {
 
   /// The hash by which a key is found.
   func hash(_ key: StoreKey) -> UInt64 {
-    key.bytes.withUnsafeBytes { checksum($0) } & mask
+    key.bytes.withUnsafeBytes { hash($0) }
   }
+
+  /// The same of a key's bytes.
+  @inline(__always)
+  func hash(_ key: UnsafeRawBufferPointer) -> UInt64 { checksum(key) & mask }
 
   func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, seed)

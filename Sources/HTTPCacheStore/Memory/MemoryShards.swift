@@ -1,0 +1,68 @@
+import Synchronization
+
+/// The shards of memory, chosen by the upper bits of a key's hash.
+///
+/// They lie apart by two cache lines at least, so that the locks of two never share one, nor the pair that processors
+/// fetch together.
+// Unchecked because of the pointer, which lets a hit reach a shard without counting a reference to it: it is set once, and
+// what it points to are locks.
+final class MemoryShards: @unchecked Sendable {
+  private static let alignment = 128
+
+  let count: Int
+  private let policy: EvictionPolicy
+  private let memory: UnsafeMutableRawPointer
+  private let stride: Int
+  private let shift: UInt64
+
+  /// - Parameter count: a power of two.
+  init(count: Int, policy: EvictionPolicy) {
+    self.count = count
+    self.policy = policy
+    stride = (MemoryLayout<MemoryShard>.stride + Self.alignment - 1) & ~(Self.alignment - 1)
+    shift = UInt64(64 - count.trailingZeroBitCount)
+    memory = .allocate(byteCount: stride * count, alignment: Self.alignment)
+    for number in 0..<count {
+      shard(number).initialize(to: MemoryShard(policy: policy))
+    }
+  }
+
+  deinit {
+    for number in 0..<count { shard(number).deinitialize(count: 1) }
+    memory.deallocate()
+  }
+
+  @inline(__always)
+  private func shard(_ number: Int) -> UnsafeMutablePointer<MemoryShard> {
+    (memory + number &* stride).assumingMemoryBound(to: MemoryShard.self)
+  }
+
+  @inline(__always)
+  func number(of hash: UInt64) -> Int {
+    // A smart shift: with one shard it shifts everything out.
+    Int(truncatingIfNeeded: hash >> shift)
+  }
+
+  @inline(__always)
+  func withLock<Result: Sendable>(_ hash: UInt64, _ work: (inout MemoryShardState) -> Result) -> Result {
+    withLock(number: number(of: hash), work)
+  }
+
+  @inline(__always)
+  func withLock<Result: Sendable>(number: Int, _ work: (inout MemoryShardState) -> Result) -> Result {
+    shard(number).pointee.state.withLock { work(&$0) }
+  }
+
+  func cost(of entry: PackedEntry) -> Int { policy.cost(of: entry) }
+
+  /// Empties a shard, and gives the bytes that were freed by the time it returns.
+  func removeAll(number: Int) -> Int {
+    var all = MemorySlots()
+    withLock(number: number) { $0.removeAll(into: &all) }
+    var bytes = 0
+    for index in 0..<Int32(all.count) {
+      if let entry = all[index].entry { bytes += cost(of: entry) }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,203 @@
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("What memory evicts")
+struct EvictionTests {
+  private func store(
+    _ policy: EvictionPolicy, capacity: Int, shards: Int = 1
+  ) throws -> CacheStore {
+    var configuration = CacheStore.Configuration(memoryCapacity: capacity)
+    configuration.shardCount = shards
+    configuration.eviction = policy
+    return try CacheStore(configuration)
+  }
+
+  /// What an entry of these tests costs, which are all of one size.
+  private func unit(_ policy: EvictionPolicy) throws -> Int {
+    let store = try store(policy, capacity: 10_000)
+    store.insert(small(1))
+    return store.usage.memoryBytes
+  }
+
+  private func small(_ number: Int) -> NewEntry {
+    NewEntry(key: key(100_000 + number), variant: one, metadata: [], body: [], storedAt: 0)
+  }
+
+  private func isHit(_ store: CacheStore, _ number: Int) -> Bool {
+    !store.residentEntries(for: key(100_000 + number)).entries.isEmpty
+  }
+
+  /// The share of hits when what is missed is inserted.
+  private func hitRatio(_ store: CacheStore, _ trace: [Int]) -> Double {
+    var hits = 0
+    for number in trace {
+      if isHit(store, number) { hits += 1 } else { store.insert(small(number)) }
+    }
+    return Double(hits) / Double(trace.count)
+  }
+
+  private func zipf(keys: Int, count: Int) -> [Int] {
+    var random = SeededGenerator(seed: 3)
+    var sums: [Double] = []
+    for rank in 1...keys { sums.append((sums.last ?? 0) + 1 / Double(rank)) }
+    return (0..<count).map { _ in
+      let value = Double.random(in: 0..<sums[keys - 1], using: &random)
+      var range = 0..<keys
+      while !range.isEmpty {
+        let middle = (range.lowerBound + range.upperBound) / 2
+        range = sums[middle] < value ? middle + 1..<range.upperBound : range.lowerBound..<middle
+      }
+      return range.lowerBound
+    }
+  }
+
+  @Test("is, with S3-FIFO, less of what is asked for again than with LRU")
+  func zipfTrace() throws {
+    let trace = zipf(keys: 10_000, count: 30_000)
+    let lru = hitRatio(try store(.lru, capacity: 1000 * unit(.lru)), trace)
+    let s3fifo = hitRatio(try store(.s3fifo, capacity: 1000 * unit(.s3fifo)), trace)
+    #expect(s3fifo > lru + 0.01, "\(s3fifo) and \(lru)")
+    // What an exact list gives of this trace.
+    var order: [Int] = []
+    var hits = 0
+    for number in trace.prefix(5000) {
+      if let place = order.firstIndex(of: number) {
+        hits += 1
+        order.remove(at: place)
+      } else if order.count == 1000 {
+        order.removeLast()
+      }
+      order.insert(number, at: 0)
+    }
+    let short = hitRatio(try store(.lru, capacity: 1000 * unit(.lru)), Array(trace.prefix(5000)))
+    #expect(abs(short - Double(hits) / 5000) < 0.005)
+  }
+
+  @Test("is not what was used, with S3-FIFO, however many pass by once")
+  func scan() throws {
+    let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
+    for number in 0..<50 { store.insert(small(number)) }
+    for _ in 0..<2 { for number in 0..<50 { #expect(isHit(store, number)) } }
+    for number in 1000..<3000 { store.insert(small(number)) }
+    #expect((0..<50).allSatisfy { isHit(store, $0) })
+    #expect(store.statistics.memoryEvictions == 1950)
+  }
+
+  @Test("is not, with S3-FIFO, what came back soon after it was evicted")
+  func ghosts() throws {
+    let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
+    for number in 0..<105 { store.insert(small(number)) }
+    try #require((0..<5).allSatisfy { !isHit(store, $0) })
+    for _ in 0..<2 { for number in 5..<75 { _ = isHit(store, number) } }
+    for number in 200..<230 { store.insert(small(number)) }
+    let back = (75..<85).filter { !isHit(store, $0) }
+    try #require(back.count == 10)
+    for number in back { store.insert(small(number)) }
+    for number in 300..<400 { store.insert(small(number)) }
+    #expect(back.filter { isHit(store, $0) }.count == 10)
+  }
+
+  @Test("is not, with S3-FIFO, what was used and has since been replaced")
+  func replaced() throws {
+    let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
+    for number in 0..<50 { store.insert(small(number)) }
+    for _ in 0..<2 { for number in 0..<50 { _ = isHit(store, number) } }
+    for number in 0..<50 { store.insert(small(number)) }
+    for number in 1000..<2000 { store.insert(small(number)) }
+    #expect((0..<50).allSatisfy { isHit(store, $0) })
+  }
+
+  @Test("is not, with LRU, what was used since, in a large shard too")
+  func largeShard() throws {
+    let store = try store(.lru, capacity: 4000 * unit(.lru))
+    for number in 0..<4000 { store.insert(small(number)) }
+    for number in 0..<1000 { #expect(isHit(store, number)) }
+    for number in 5000..<7500 { store.insert(small(number)) }
+    #expect((0..<1000).allSatisfy { isHit(store, $0) })
+    #expect(!(1000..<3500).contains { isHit(store, $0) })
+  }
+
+  @Test(
+    "makes room for an entry larger than a shard's share, and for none that is larger than the capacity",
+    arguments: EvictionPolicy.allCases)
+  func largeEntry(policy: EvictionPolicy) throws {
+    let store = try store(policy, capacity: 1 << 20, shards: 64)
+    for number in 0..<1000 { store.insert(entry(key(number), number: number, size: 1000)) }
+    for number in 0..<4 {
+      #expect(store.insert(entry(key(5000 + number), number: number, size: 700_000)).id != nil)
+      #expect(store.usage.memoryBytes <= 1 << 20)
+      #expect(holds(try #require(store.lookup(key(5000 + number)).first), number: number, size: 700_000))
+    }
+    #expect(store.insert(entry(key(1), size: 1 << 20)) == .refused(.tooLarge))
+  }
+
+  /// What is found must be right, and the bytes charged must be those of what is found.
+  @Test(
+    "leaves what is right, and charges for it, whatever is done", arguments: EvictionPolicy.allCases,
+    0..<4 as Range<UInt64>)
+  func randomly(policy: EvictionPolicy, seed: UInt64) throws {
+    struct Known {
+      var number: Int
+      var size: Int
+      var metadata: Int
+    }
+    var random = SeededGenerator(seed: seed)
+    let capacity = 60_000
+    let store = try store(policy, capacity: capacity, shards: seed.isMultiple(of: 2) ? 1 : 4)
+    var model: [Int: [UInt64: Known]] = [:]
+    var ids: [EntryID: (key: Int, variant: UInt64)] = [:]
+    for step in 0..<2500 {
+      let number = Int.random(in: 0..<60, using: &random)
+      let variant = UInt64.random(in: 0..<3, using: &random)
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<40:
+        for found in store.lookup(key(number)) {
+          let known = try #require(model[number]?[found.variant.rawValue], "step \(step): came back")
+          #expect(Array(found.metadata) == Array("head \(known.metadata)".utf8))
+          #expect(found.bodyCount == known.size)
+        }
+      case 40..<85:
+        let size = Int.random(in: 0..<(step % 20 == 0 ? 20_000 : 2000), using: &random)
+        let id = try #require(
+          store.insert(entry(key(number), VariantID(rawValue: variant), number: step, size: size)).id)
+        model[number, default: [:]][variant] = Known(number: step, size: size, metadata: step)
+        ids[id] = (number, variant)
+      case 85..<92:
+        guard let (id, place) = ids.randomElement(using: &random) else { continue }
+        if store.updateMetadata(
+          of: id, key: key(place.key), metadata: Array("head \(-step)".utf8), storedAt: 0)
+        {
+          model[place.key]?[place.variant]?.metadata = -step
+        }
+      case 92..<95:
+        store.remove(key(number))
+        model[number] = nil
+      case 95..<98:
+        store.remove(key(number), variant: VariantID(rawValue: variant))
+        model[number]?[variant] = nil
+      case 98:
+        store.setCapacity(memory: Int.random(in: capacity / 3...capacity, using: &random))
+      default:
+        store.setCapacity(memory: capacity)
+      }
+      let usage = store.usage
+      #expect(usage.memoryBytes <= store.capacity.memory)
+      guard step % 50 == 0 else { continue }
+      var bytes = 0
+      var count = 0
+      for number in 0..<60 {
+        for found in store.residentEntries(for: key(number)).entries {
+          bytes += policy.cost(
+            of: PackedEntry(
+              id: found.id.rawValue, revision: found.revision, variant: found.variant.rawValue,
+              storedAt: found.storedAt, key: key(number).bytes, metadata: found.metadata,
+              body: Array(try found.body.readAll())))
+          count += 1
+        }
+      }
+      #expect(usage.memoryBytes == bytes && usage.memoryEntries == count, "step \(step)")
+    }
+    #expect(store.statistics.memoryEvictions > 100)
+  }
+}
