@@ -148,7 +148,9 @@ final class MemoryTier: Sendable {
     let id = new.id
     let variant = new.variant
     var replaced: MemorySlot.Standing?
-    if let same = variants.first(where: { state.entry($0)?.variant == variant }) {
+    // Nearly always there is none.
+    let same = variants.isEmpty ? nil : variants.first { state.entry($0)?.variant == variant }
+    if let same {
       guard let old = state.entry(same), old.id < id else { return .refused(.superseded) }
       replaced = state.standing(same)
       room.hold(state.detach(same))
