@@ -60,8 +60,9 @@ public struct NoVarySearch: Hashable, Sendable {
   ///
   /// - Complexity: O(*n*) in the length of the query, or O(*n* log *n*) where the order does not count.
   func significant(_ pathAndQuery: String) -> (path: Substring, parameters: [FormParameters.Pair]) {
-    let path = pathAndQuery.prefix { $0 != "?" }
-    var pairs = FormParameters.pairs(pathAndQuery[path.endIndex...].dropFirst())
+    // By bytes: a combining mark behind it would make another character of the question mark.
+    let path = pathAndQuery[..<(pathAndQuery.utf8.firstIndex(of: UInt8(ascii: "?")) ?? pathAndQuery.endIndex)]
+    var pairs = FormParameters.pairs(Substring(pathAndQuery.utf8[path.endIndex...].dropFirst()))
     switch parameters {
     case .allBut(let names): pairs.removeAll { names.contains($0.name) }
     case .only(let names): pairs.removeAll { !names.contains($0.name) }

@@ -33,7 +33,9 @@ extension CacheKey {
   /// Where the `No-Vary-Search` value of a path is kept, with the nonce that is part of the keys made by it.
   public static func pathAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
     let path = TargetURI(
-      scheme: uri.scheme, authority: uri.authority, path: String(uri.path.prefix { $0 != "?" }))
+      scheme: uri.scheme, authority: uri.authority,
+      path: String(
+        decoding: uri.path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
     return CacheKey(path, partition: partition, derivation: "No-Vary-Search")
   }
 
