@@ -111,7 +111,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheStoreTests",
-      dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
+      dependencies: [
+        "HTTPCacheStore", "TestSupport", .product(name: "SystemPackage", package: "swift-system"),
+      ],
       swiftSettings: settings),
     // What the tests of several targets share.
     .target(

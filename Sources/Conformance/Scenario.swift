@@ -1,4 +1,6 @@
 import Foundation
+import HTTPCacheEngine
+import HTTPTypes
 
 /// A file of scenarios, in the format that the public suite of cache behaviour exports.
 public struct ScenarioSuite: Decodable, Sendable {
@@ -111,10 +113,16 @@ public struct Step: Decodable, Sendable {
     "expected_cache_status_missing", "expected_origin_requests", "check_body", "setup", "setup_tests",
   ]
 
-  /// What makes the step one that no origin can answer.
+  /// What makes the step one that nobody can send, or no origin can answer.
   var problem: String? {
     if let status = list("response_status").first?.integer, !(100...999).contains(status) {
       return "response_status: a status code has three digits"
+    }
+    if let policy = text("policy"), RequestCachePolicy(rawValue: policy) == nil {
+      return "policy: there is no \(policy)"
+    }
+    if let method = text("request_method"), HTTPRequest.Method(rawValue: method) == nil {
+      return "request_method: \(method) is none"
     }
     if let count = values["truncate_after"]?.integer, count < 0 { return "truncate_after: it is less than 0" }
     return nil

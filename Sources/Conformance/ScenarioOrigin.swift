@@ -31,7 +31,7 @@ final class ScenarioOrigin: Sendable {
 
   /// Answers with the interim responses of the step first, if it has any.
   func answer(_ request: HTTPRequest, content: String) async throws -> TransportResponse {
-    let step = step(of: request)
+    let step = step(of: request)?.step
     let interim = step?.list("interim_responses").compactMap(Self.interimHead) ?? []
     return try await answer(
       request, content, behind: interim[...], pause: step?["response_pause"]?.integer ?? 0)
@@ -60,18 +60,15 @@ final class ScenarioOrigin: Sendable {
     return head
   }
 
-  private func step(of request: HTTPRequest) -> Step? {
+  private func step(of request: HTTPRequest) -> (number: Int, step: Step)? {
     guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
       scenario.steps.indices.contains(number - 1)
     else { return nil }
-    return scenario.steps[number - 1]
+    return (number, scenario.steps[number - 1])
   }
 
   private func final(_ request: HTTPRequest, _ content: String) throws -> TransportResponse {
-    guard let number = request.headerFields[named: "Req-Num"].flatMap({ Int($0) }),
-      scenario.steps.indices.contains(number - 1)
-    else { throw Disconnected() }
-    let step = scenario.steps[number - 1]
+    guard let (number, step) = step(of: request) else { throw Disconnected() }
     let now = clock.now
     let previous = records.withLock { $0.last }
     var fields = HTTPFields()

@@ -218,7 +218,7 @@ extension CacheEngine {
     from head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange
   ) -> StoredResponse {
     Freshening.make(
-      status: head.status, fields: head.headerFields,
+      status: head.status, fields: head.headerFields, response,
       selecting: SelectingFields(response.vary, of: exchange.forwarding.original.headerFields),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }

@@ -16,11 +16,7 @@ struct Candidates: Sendable {
     responses.reserveCapacity(stored.count)
     for entry in stored {
       guard var response = StoredResponse(decoding: entry.metadata) else { continue }
-      if store.mayBeMarked(entry.id),
-        response.scopes(under: key).contains(where: { store.isMarked(entry.id, in: StoreScope($0)) })
-      {
-        continue
-      }
+      if store.isInvalidated(response, entry.id, under: key) { continue }
       response.contentLength = Int64(entry.bodyCount)
       // Which bytes are where is told by the head: one that is not of this content says nothing.
       if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
@@ -34,4 +30,11 @@ struct Candidates: Sendable {
 
   /// When the last of them arrived or was validated.
   var latest: Timestamp? { responses.map(\.facts.responseTime).max() }
+}
+
+extension CacheStore {
+  /// Whether a stored response was made invalid with its group or origin.
+  func isInvalidated(_ response: StoredResponse, _ id: EntryID, under key: CacheKey) -> Bool {
+    mayBeMarked(id) && response.scopes(under: key).contains { isMarked(id, in: StoreScope($0)) }
+  }
 }

@@ -108,25 +108,19 @@ extension HTTPCache {
     for invalidated in outcome.invalidatedScopes { note(.invalidated, request, invalidated.reason) }
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
-    for update in outcome.updates where !isMarked(update.candidate, pending.lookup) {
+    for update in outcome.updates {
+      let candidates = pending.lookup.candidates
+      let id = candidates.entries[update.candidate].id
+      // Made invalid with its group since it was looked up: an update must not take it out of the group.
+      if store.isInvalidated(candidates.responses[update.candidate], id, under: key) { continue }
       let isUpdated = store.updateMetadata(
-        of: pending.lookup.candidates.entries[update.candidate].id, key: storeKey,
+        of: id, key: storeKey,
         metadata: update.response.encoded(), storedAt: update.response.facts.responseTime.milliseconds)
       // Replaced or removed meanwhile: what came in its place is newer.
       if isUpdated { note(.updated, request, update.reason) }
     }
     for candidate in outcome.removals {
       store.remove(storeKey, variant: pending.lookup.candidates.entries[candidate].variant)
-    }
-  }
-
-  /// Whether a stored response was made invalid with its group or origin since it was looked up: an update must not take
-  /// it out of the group.
-  private func isMarked(_ candidate: Int, _ lookup: Lookup) -> Bool {
-    let id = lookup.candidates.entries[candidate].id
-    guard let key = lookup.key, store.mayBeMarked(id) else { return false }
-    return lookup.candidates.responses[candidate].scopes(under: key).contains {
-      store.isMarked(id, in: StoreScope($0))
     }
   }
 

@@ -1,6 +1,7 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
+import Synchronization
 import SystemPackage
 
 /// An HTTP cache: the rules of RFC 9111, a store in memory and on disk, and any transport.
@@ -68,6 +69,8 @@ public final class HTTPCache: Sendable {
   let configuration: Configuration
   let clock: any CacheClock
   let flights = FlightTable()
+  /// Held while the anchor of a QUERY target is made.
+  let anchorMaking = Mutex<Void>(())
   /// Separates the parts of multipart responses; nobody outside can know it.
   let boundary: String
 

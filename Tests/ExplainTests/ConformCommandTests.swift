@@ -71,6 +71,8 @@ struct ConformCommandTests {
       ("\"response_status\": [99999]", "response_status"),
       ("\"response_status\": [-5, \"x\"]", "response_status"),
       ("\"truncate_after\": -1", "truncate_after"),
+      ("\"policy\": \"no such policy\"", "policy"),
+      ("\"request_method\": \"G E T\"", "request_method"),
     ])
   func impossibleStep(member: String, name: String) {
     let file =

@@ -1,5 +1,6 @@
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore

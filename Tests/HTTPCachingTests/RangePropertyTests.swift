@@ -28,7 +28,7 @@ struct RangePropertyTests {
   }
 
   private func history(_ seed: UInt64, _ setting: Setting) async throws {
-    var numbers = Numbers(seed: seed)
+    var numbers = SeededGenerator(seed: seed)
     // Versions of one length, as a rule: a difference in length would give the game away.
     let length = Int.random(in: 1...60, using: &numbers)
     let pages = RangeOrigin(Self.content(version: 0, length: length))
@@ -113,19 +113,5 @@ struct RangePropertyTests {
     }
     #expect(head.headerFields[.contentLength] == String(expected.count), place)
     #expect(isWhole ? received[...] == expected : received[...] == expected.prefix(received.count), place)
-  }
-}
-
-/// Numbers that are the same in every run (SplitMix64).
-private struct Numbers: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -70,7 +70,8 @@ enum Freshening {
     let vary = VaryField(parsing: fields[values: .vary])
     let selecting = stored.selecting.vary == vary ? stored.selecting : SelectingFields(vary, of: request)
     var updated = make(
-      status: stored.status, fields: fields, selecting: selecting,
+      status: stored.status, fields: fields,
+      ResponseFields(fields, now: responseTime, targets: configuration.targets), selecting: selecting,
       isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength
@@ -80,10 +81,10 @@ enum Freshening {
 
   /// A stored response from the fields of a response just received.
   static func make(
-    status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, isDelimited: Bool = false,
-    requestTime: Timestamp, responseTime: Timestamp, configuration: CacheEngine.Configuration
+    status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
+    isDelimited: Bool = false, requestTime: Timestamp, responseTime: Timestamp,
+    configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let parsed = ResponseFields(fields, now: responseTime, targets: configuration.targets)
     let directives = parsed.cacheControl
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
     let withheld =

@@ -4,7 +4,7 @@
 /// places that are taken are sorted. A search therefore ends at the first greater tag, for a miss as early as for a hit,
 /// which lets four places of five be taken; the variants of a key lie side by side and need no chain; and growing and
 /// removing move words without asking any entry for its hash. There are no tombstones.
-// Unchecked because of the pointer, which is never handed out.
+// Unchecked because of the pointer: this value alone owns what it points to, cannot be copied, and hands it to nobody.
 struct KeyTable: ~Copyable, @unchecked Sendable {
   /// The most places that the table has for each entry, but for the first few: four of five are taken when it grows, and
   /// it grows by a quarter.

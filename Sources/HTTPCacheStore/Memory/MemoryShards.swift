@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// They lie apart by two cache lines at least, so that the locks of two never share one, nor the pair that processors
 /// fetch together.
-// Unchecked because of the pointer, which lets a hit reach a shard without counting a reference to it: it is set once, and
-// what it points to are locks.
+// Unchecked because of the pointer, which lets a hit reach a shard without counting a reference to it: it is set once, is
+// freed with this object, and is reached from outside only through the locks that it points to.
 final class MemoryShards: @unchecked Sendable {
   private static let alignment = 128
 

@@ -50,7 +50,7 @@ struct MemorySlot {
 ///
 /// A pointer, because an array checks on each access what is known here, and on each change whether it is shared. It is
 /// owned by this value alone.
-// Unchecked because of the pointer, which is never handed out.
+// Unchecked because of the pointer: this value alone owns what it points to, cannot be copied, and hands it to nobody.
 struct MemorySlots: ~Copyable, @unchecked Sendable {
   private var slots: UnsafeMutablePointer<MemorySlot>
   private var capacity = 0

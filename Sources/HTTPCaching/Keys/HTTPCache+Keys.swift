@@ -1,6 +1,7 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
+import Synchronization
 
 /// What is stored for a request.
 struct Lookup: Sendable {
@@ -45,7 +46,7 @@ extension HTTPCache {
     guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else {
       return Lookup(key: exact, candidates: own, target: target, anchor: anchor)
     }
-    let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
+    let key = commonKey(target, rule, anchor)
     guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
     // What has been updated and says otherwise now is equivalent no more.
     let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
@@ -62,15 +63,14 @@ extension HTTPCache {
     else { return Lookup() }
     let anchorKey = CacheKey.queryAnchor(target, partition: configuration.partition)
     guard let anchors = entries(for: anchorKey, inMemory: inMemory) else { return nil }
-    var anchor = anchors.first.flatMap { Anchor($0.metadata) }
-    if anchor == nil {
-      // Stored before the request goes out: an invalidation while it is under way removes it.
+    let anchor: Anchor
+    if let stored = anchors.first.flatMap({ Anchor($0.metadata) }) {
+      anchor = stored
+    } else {
       if inMemory { return nil }
-      let new = Anchor()
-      store.insert(new.entry(anchorKey, at: clock.now))
-      anchor = new
+      anchor = makeQueryAnchor(anchorKey)
     }
-    guard let anchor,
+    guard
       let key = CacheKey.query(
         request, content: content, nonce: anchor.nonce, partition: configuration.partition)
     else { return Lookup() }
@@ -79,11 +79,27 @@ extension HTTPCache {
     }
   }
 
+  /// Stored before the request goes out, so that an invalidation while it is under way removes it; one at a time, so that
+  /// the first who ask the same have one key, and make one request.
+  private func makeQueryAnchor(_ key: CacheKey) -> Anchor {
+    anchorMaking.withLock { _ in
+      if let made = entries(for: key, inMemory: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
+      let anchor = Anchor()
+      store.insert(anchor.entry(key, at: clock.now))
+      return anchor
+    }
+  }
+
   private func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
     let key = StoreKey(key.bytes)
     guard inMemory else { return store.lookup(key) }
     let resident = store.residentEntries(for: key)
     return resident.isComplete ? resident.entries : nil
+  }
+
+  /// The key that a target has in common with its equivalents.
+  private func commonKey(_ target: TargetURI, _ rule: NoVarySearch, _ anchor: Anchor) -> CacheKey {
+    CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
   }
 
   private func pathAnchorKey(_ target: TargetURI) -> CacheKey {
@@ -120,8 +136,7 @@ extension HTTPCache {
       anchor = new
     }
     guard let anchor else { return nil }
-    let common = StoreKey(
-      CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition).bytes)
+    let common = StoreKey(commonKey(target, rule, anchor).bytes)
     let token = store.removalToken(for: common)
     // In this order no removal is missed: one that advances the target's counter from here on reads the anchor after
     // that, finds this one, and removes the common key too.
@@ -140,9 +155,7 @@ extension HTTPCache {
       let anchor = entries.first.flatMap({ Anchor($0.metadata) }),
       let rule = NoVarySearch(parsing: anchor.lines)
     else { return }
-    store.remove(
-      StoreKey(
-        CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition).bytes))
+    store.remove(StoreKey(commonKey(target, rule, anchor).bytes))
   }
 
   private func exactKey(_ target: TargetURI) -> StoreKey {
