@@ -125,6 +125,12 @@ struct ModelCache {
     }
   }
 
+  /// In lowercase; whatever is no name too.
+  private func variesOn(_ stored: StoredResponse) -> Set<String> {
+    let members = stored.fields[values: .vary].joined(separator: ",").split(separator: ",")
+    return Set(members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } })
+  }
+
   /// What is varied on is there in both requests or in none, and never `*`; how values compare is the engine's affair.
   private func checkVariant(_ stored: StoredResponse, _ then: HTTPFields, _ now: HTTPFields) throws {
     for text in stored.fields[values: .vary].joined(separator: ",").split(separator: ",") {
@@ -334,12 +340,13 @@ struct ModelCache {
       if stored.contentLength == nil { stored.contentLength = Int64(candidates.count * 5) }
       new = (stored, stored.parts?.ranges ?? [0..<(stored.contentLength ?? 0)])
     }
+    let completed = outcome.assembly?.candidate.map { (candidates[$0], askedWith[$0]) }
     for update in outcome.updates {
-      candidates[update.candidate] = update.response
-      // A response that says anew what it varies on is selected by the request it answers.
-      if case .response(let head) = result, head.headerFields[.vary] != nil {
+      // A response that varies on something else from now on is selected by the request it answers.
+      if variesOn(candidates[update.candidate]) != variesOn(update.response) {
         askedWith[update.candidate] = asked
       }
+      candidates[update.candidate] = update.response
     }
     for candidate in outcome.removals.sorted(by: >) { remove(candidate) }
     let own = "\(forwarding.original.scheme ?? "")://\(Vocabulary.origin.authority)/r"
@@ -358,8 +365,12 @@ struct ModelCache {
       remove(candidate)
     }
     candidates.append(new.response)
-    // What completes a response was asked for by another request, which may have said the same differently.
-    askedWith.append(asked)
+    // What completes a response may have been asked for by a request that only prefers its language.
+    if let (old, askedThen) = completed, variesOn(old) == variesOn(new.response) {
+      askedWith.append(askedThen)
+    } else {
+      askedWith.append(asked)
+    }
     contents.append(new.positions)
     if candidates.count > 4 { remove(0) }
   }
