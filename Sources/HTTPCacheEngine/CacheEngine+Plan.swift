@@ -8,6 +8,8 @@ extension CacheEngine {
   ///   - candidates: all responses stored under the request's ``CacheKey``, in any order; for a QUERY request that
   ///     with its content.
   ///   - now: the present time, read after the candidates were looked up.
+  ///
+  /// Most hits need less: see ``hit(for:policy:stored:now:)``.
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
@@ -46,7 +48,7 @@ private struct Planner {
     if policy.returnsAnyStored {
       let isStale = facts.staleness(at: now) != nil || facts.forbidsFreshUse
       return serve(
-        selected, reason: isStale ? .policyReturnsStored : freshReason(facts), isStale: isStale)
+        selected, reason: isStale ? .policyReturnsStored : facts.freshReason, isStale: isStale)
     }
     if policy == .reloadRevalidatingCacheData {
       if let plan = planByImmutability(selected, facts) { return plan }
@@ -98,7 +100,7 @@ private struct Planner {
     if StaleUse.isTooOld(facts, for: fields.cacheControl, now: now) {
       return planByImmutability(selected, facts) ?? forward(reason: .requestMaxAge, selected: selected)
     }
-    return serve(selected, reason: freshReason(facts), isStale: false)
+    return serve(selected, reason: facts.freshReason, isStale: false)
   }
 
   /// Why the cache has no part in this request, whatever is stored.
@@ -114,10 +116,6 @@ private struct Planner {
   /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
   private func content(of selected: Int) -> ContentSelection? {
     ContentSelection(candidates[selected], for: fields)
-  }
-
-  private func freshReason(_ facts: ReuseFacts) -> Reason {
-    facts.lifetime.source == .heuristic ? .freshByHeuristic : .fresh
   }
 
   private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {
@@ -201,6 +199,8 @@ private struct Planner {
 extension ReuseFacts {
   /// Whether even a fresh response must be validated before use.
   var forbidsFreshUse: Bool { !flags.isDisjoint(with: [.noCache, .invalidated]) }
+
+  var freshReason: Reason { lifetime.source == .heuristic ? .freshByHeuristic : .fresh }
 }
 
 extension HTTPField.Name {

@@ -85,7 +85,7 @@ extension HTTPCache {
           cache: configuration.name, forward: pending.forwarding.reason.forward,
           forwardStatus: response.head.status.code, timeToLive: remainingLifetime(outcome),
           isStored: isStored,
-          isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup),
+          isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup.key),
           detail: outcome.storage.reason ?? outcome.reason))
     }
     if let bytes = response.body.bytes {

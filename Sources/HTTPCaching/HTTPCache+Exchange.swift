@@ -79,12 +79,12 @@ extension HTTPCache {
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,
         timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty,
-        isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup), detail: outcome.reason))
+        isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup.key), detail: outcome.reason))
   }
 
   /// The key, where it is to be told and is no burden to a header section: that of a QUERY has the content.
-  func shownKey(_ lookup: Lookup) -> CacheKey? {
-    guard configuration.showsKeys, let key = lookup.key, key.bytes.count <= 1024 else { return nil }
+  func shownKey(_ key: CacheKey?) -> CacheKey? {
+    guard configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }
     return key
   }
 

@@ -10,7 +10,7 @@ struct ModelCache {
   let engine: CacheEngine
   var candidates: [StoredResponse] = []
   /// The fields of the request that each of them answered.
-  private var askedWith: [HTTPFields] = []
+  private(set) var askedWith: [HTTPFields] = []
   /// The positions in the representation of the bytes that are stored of each of them.
   private(set) var contents: [[Range<Int64>]] = []
   var now = Vocabulary.start
@@ -18,6 +18,8 @@ struct ModelCache {
   var isTrusted = true
   /// How many requests were answered without the origin.
   private(set) var servings = 0
+  /// How many of them by the short way.
+  var hits = 0
 
   /// Whether the origin answers a request for a range of its content, of ten bytes, with that range.
   var originHasRanges = false
@@ -49,6 +51,7 @@ struct ModelCache {
   ) throws {
     let plan = engine.plan(for: request, policy: policy, candidates: candidates, now: now)
     try check(plan, request, policy)
+    try checkHit(plan, request, policy)
     switch plan {
     case .serve(let service):
       servings += 1

@@ -36,6 +36,8 @@ public struct Property: Sendable {
     Property(name: "noVarySearch", input: .text, check: FieldProperties.noVarySearch),
     Property(name: "preferences", input: .text, check: FieldProperties.preferences),
     Property(name: "derivedKeys", input: .text, check: FieldProperties.derivedKeys),
+    Property(name: "hits", input: .numbers, check: HitProperties.hits),
+    Property(name: "front", input: .stored, check: HitProperties.front),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

@@ -36,6 +36,36 @@ public struct SelectingFields: Hashable, Sendable {
   public struct Field: Hashable, Sendable {
     public let name: String
     public let value: String?
+    /// The value as it came, where it came in one line: what equals it to the letter is normalised to the same, and
+    /// need not be. It makes no difference to what is selected.
+    let line: String?
+
+    init(name: String, value: String?, line: String? = nil) {
+      self.name = name
+      self.value = value
+      self.line = line
+    }
+
+    /// Takes the field out of a request.
+    init(_ name: String, of request: HTTPFields) {
+      self.init(
+        name: name, value: SelectingFields.normalizedValue(of: name, in: request),
+        line: SelectingFields.onlyLine(of: name, in: request))
+    }
+
+    public static func == (left: Field, right: Field) -> Bool {
+      left.name == right.name && left.value == right.value
+    }
+
+    public func hash(into hasher: inout Hasher) {
+      hasher.combine(name)
+      hasher.combine(value)
+    }
+
+    func match(_ request: HTTPFields) -> Bool {
+      if let line, SelectingFields.onlyLine(of: name, in: request) == line { return true }
+      return SelectingFields.normalizedValue(of: name, in: request) == value
+    }
   }
 
   /// Sorted by name.
@@ -57,7 +87,7 @@ public struct SelectingFields: Hashable, Sendable {
       self.init(fields: [], isUnmatchable: true)
     case .names(let names):
       self.init(
-        fields: names.map { Field(name: $0, value: Self.normalizedValue(of: $0, in: request)) },
+        fields: names.map { Field($0, of: request) },
         isUnmatchable: false)
     }
   }
@@ -67,8 +97,7 @@ public struct SelectingFields: Hashable, Sendable {
 
   /// Whether a request may be answered with the response that these fields select.
   public func match(_ request: HTTPFields) -> Bool {
-    !isUnmatchable
-      && fields.allSatisfy { Self.normalizedValue(of: $0.name, in: request) == $0.value }
+    !isUnmatchable && fields.allSatisfy { $0.match(request) }
   }
 
   /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
@@ -91,6 +120,16 @@ public struct SelectingFields: Hashable, Sendable {
   static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
     let value = combinedValue(of: name, in: fields)
     return PreferenceField.names.contains(name) ? value.map(PreferenceField.normalized) : value
+  }
+
+  /// The value of the one line that a field has in a request; `nil` where there are none, or several.
+  fileprivate static func onlyLine(of name: String, in fields: HTTPFields) -> String? {
+    var line: String?
+    for field in fields where field.name.canonicalName == name {
+      if line != nil { return nil }
+      line = field.value
+    }
+    return line
   }
 
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {

@@ -22,27 +22,27 @@ struct RequestFields {
     var modifiedSinceLines = 0
     var rangeLines = 0
     for field in request.headerFields {
-      switch field.name.canonicalName {
-      case "cache-control":
+      switch Name(field.name) {
+      case .cacheControl:
         hasCacheControl = true
         cacheControl.merge(field.value)
-      case "pragma":
+      case .pragma:
         // The one directive Pragma ever had (§5.4) has the name and syntax of Cache-Control's.
         if CacheControl(parsing: field.value).contains(.noCache) { pragmaNoCache = true }
-      case "if-none-match": noneMatch.append(field.value)
-      case "if-modified-since":
+      case .ifNoneMatch: noneMatch.append(field.value)
+      case .ifModifiedSince:
         // More than one line is no date, and ignored (RFC 9110 §13.1.3).
         ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
         modifiedSinceLines += 1
-      case "authorization": hasAuthorization = true
+      case .authorization: hasAuthorization = true
       // Only GET has ranges (RFC 9110 §14.2), and QUERY, which has all that GET has.
-      case "range" where request.method.isRetrieval:
+      case .range where request.method.isRetrieval:
         range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
         rangeLines += 1
         hasRangeField = true
-      case "if-range": ifRange = field.value
-      case "if-match", "if-unmodified-since": hasOriginPrecondition = true
-      default: break
+      case .ifRange: ifRange = field.value
+      case .ifMatch, .ifUnmodifiedSince: hasOriginPrecondition = true
+      case .range, nil: break
       }
     }
     if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }
@@ -50,5 +50,35 @@ struct RequestFields {
     if !cacheControl.noCacheFields.isEmpty { cacheControl.flags.insert(.noCache) }
     // §5.4: Pragma counts only where Cache-Control does not speak.
     if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
+  }
+}
+
+extension RequestFields {
+  /// The names of the fields that are read.
+  ///
+  /// The length and the first letter tell nearly all others apart, so that a request's other fields cost next to
+  /// nothing: to compare each with each of these took 80 ns a field.
+  enum Name: String {
+    case cacheControl = "cache-control"
+    case pragma
+    case ifNoneMatch = "if-none-match"
+    case ifModifiedSince = "if-modified-since"
+    case authorization
+    case range
+    case ifRange = "if-range"
+    case ifMatch = "if-match"
+    case ifUnmodifiedSince = "if-unmodified-since"
+
+    /// `nil` for the name of any other field.
+    @inline(__always)
+    init?(_ name: HTTPField.Name) {
+      let text = name.canonicalName.utf8
+      switch (text.count, text.first) {
+      case (5, UInt8(ascii: "r")), (6, UInt8(ascii: "p")), (8, UInt8(ascii: "i")), (13, UInt8(ascii: "c")),
+        (13, UInt8(ascii: "i")), (13, UInt8(ascii: "a")), (17, UInt8(ascii: "i")), (19, UInt8(ascii: "i")):
+        self.init(rawValue: name.canonicalName)
+      default: return nil
+      }
+    }
   }
 }

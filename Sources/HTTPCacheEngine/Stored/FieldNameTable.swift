@@ -14,6 +14,9 @@ enum FieldNameTable {
     .accessControlExposeHeaders, .accessControlMaxAge,
   ]
 
+  /// The greatest number. A constant, because a list of names is made at its first use, and asked for under a lock.
+  static let count: UInt8 = 30
+
   private static let numbers: [String: UInt8] = Dictionary(
     uniqueKeysWithValues: names.enumerated().map { ($1.rawName, UInt8($0 + 1)) })
 

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// Access to the bytes of a field value without copying them.
 ///
 /// This file is the only one of the engine that meets an unsafe pointer; everybody else gets a bounds-checked
@@ -52,6 +54,63 @@ extension Span where Element == UInt8 {
     bytes.reserveCapacity(range.count)
     for index in range.start..<range.end { bytes.append(self[index]) }
     return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Calls `body` with these bytes.
+  func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
+    withUnsafeBytes { body($0.bytes) }
+  }
+}
+
+/// The bytes of a stored response. A range outside of them is a mistake of ours, and ends the process.
+extension RawSpan {
+  /// A little-endian integer.
+  @inline(__always)
+  func integer<Integer: FixedWidthInteger & BitwiseCopyable>(at position: Int) -> Integer {
+    Integer(littleEndian: unsafeLoadUnaligned(fromByteOffset: position, as: Integer.self))
+  }
+
+  /// Whether a text is just these bytes.
+  @inline(__always)
+  func holds(_ text: String, in range: ByteRange) -> Bool {
+    text.utf8.count == range.count && text.withFieldBytes { isEqual(range, $0.bytes) }
+  }
+
+  /// By words of eight bytes, the last of which may overlap: byte by byte, the names and values of a hit took longer than
+  /// everything else in its decision.
+  private func isEqual(_ range: ByteRange, _ other: RawSpan) -> Bool {
+    let count = range.count
+    var offset = 0
+    if count >= 8 {
+      while offset < count {
+        offset = Swift.min(offset, count - 8)
+        let own: UInt64 = integer(at: range.start + offset)
+        if own != other.integer(at: offset) { return false }
+        offset += 8
+      }
+      return true
+    }
+    while offset < count {
+      let own: UInt8 = integer(at: range.start + offset)
+      if own != other.integer(at: offset) { return false }
+      offset += 1
+    }
+    return true
+  }
+
+  /// The text of these bytes; what is no UTF-8 in them is replaced.
+  func string(_ range: ByteRange) -> String {
+    withBytes(range) { String(decoding: $0, as: UTF8.self) }
+  }
+
+  func field(_ name: HTTPField.Name, _ value: ByteRange) -> HTTPField {
+    withBytes(value) { HTTPField(name: name, value: $0) }
+  }
+
+  private func withBytes<Result>(_ range: ByteRange, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    extracting(range.start..<range.end).withUnsafeBytes(body)
   }
 }
 

@@ -34,6 +34,15 @@ public struct StoredEntry: Sendable {
   /// The caller's opaque bytes.
   public var metadata: ArraySlice<UInt8> { packed.metadata }
 
+  /// Calls `work` with the caller's opaque bytes where they lie.
+  ///
+  /// - Complexity: O(1), and no reference is counted.
+  public func withMetadata<Result, Failure: Error>(
+    _ work: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try packed.metadata.withUnsafeBufferPointer { (bytes) throws(Failure) in try work(bytes.span.bytes) }
+  }
+
   /// The body, or the means to read it.
   public var body: StoredBody { packed.body }
 

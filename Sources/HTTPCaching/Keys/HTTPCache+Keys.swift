@@ -17,10 +17,31 @@ struct Lookup: Sendable {
 extension HTTPCache {
   // MARK: - Finding
 
+  /// What memory has for a request, as it lies there.
+  enum Resident {
+    /// All that is stored under the request's key.
+    case entries(CacheKey, StoredEntries)
+    /// Memory does not hold everything.
+    case perhapsOnDisk
+    /// It is not to be found by its target URI alone.
+    case otherwise
+  }
+
+  func resident(for request: HTTPRequest) -> Resident {
+    guard !configuration.rules.usesNoVarySearch, !request.method.isQuery,
+      let key = CacheKey(request, partition: configuration.partition)
+    else { return .otherwise }
+    return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
+  }
+
   /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
   func lookUp(_ request: HTTPRequest, content: MessageBody) async -> Lookup {
     if let lookup = lookUp(request, content: content, inMemory: true) { return lookup }
-    return await BlockingExecutor.run { [self] in
+    return await lookUpOnDisk(request, content: content)
+  }
+
+  func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody) async -> Lookup {
+    await BlockingExecutor.run { [self] in
       lookUp(request, content: content, inMemory: false) ?? Lookup()
     }
   }

@@ -1,5 +1,7 @@
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPTypes
+import Synchronization
 
 /// A response, from the store or the origin, and the story of how it came about.
 public struct CachedResponse: Sendable {
@@ -17,8 +19,26 @@ public struct CachedResponse: Sendable {
     case generated
   }
 
+  private var heading: Heading
+
+  private enum Heading: Sendable {
+    case made(HTTPResponse)
+    case stored(StoredHeading)
+  }
+
   /// The status and the fields, with `Age` and `Cache-Status` where they apply.
-  public var head: HTTPResponse
+  ///
+  /// - Complexity: O(1), but for the first time that it is read of a ``Source/hit``: then it is made of the stored bytes,
+  ///   in O(*n*) in the number of fields. Whoever wants the content alone never pays for it.
+  public var head: HTTPResponse {
+    get {
+      switch heading {
+      case .made(let head): head
+      case .stored(let heading): heading.response
+      }
+    }
+    set { heading = .made(newValue) }
+  }
   public var body: MessageBody
   public var source: Source
   /// Why the client gets this response.
@@ -29,7 +49,12 @@ public struct CachedResponse: Sendable {
   public var cacheStatus: CacheStatus
 
   /// The current age in whole seconds, where the response comes from the store (RFC 9111 §4.2.3).
-  public var age: Int64? { source == .network ? nil : head.headerFields[.age].flatMap { Int64($0) } }
+  public var age: Int64? {
+    switch heading {
+    case .stored(let heading): heading.age
+    case .made(let head): source == .network ? nil : head.headerFields[.age].flatMap { Int64($0) }
+    }
+  }
   /// How much longer the response is fresh, in whole seconds; negative if it is stale.
   public var remainingLifetime: Int64? { cacheStatus.timeToLive }
 
@@ -37,16 +62,62 @@ public struct CachedResponse: Sendable {
     head: HTTPResponse, body: MessageBody, source: Source, reason: Reason, storage: Reason? = nil,
     cacheStatus: CacheStatus, tellsStatus: Bool = true
   ) {
-    self.head = head
+    var head = head
+    if tellsStatus { head.add(cacheStatus) }
+    heading = .made(head)
     self.body = body
     self.source = source
     self.reason = reason
     self.storage = storage
     self.cacheStatus = cacheStatus
-    if tellsStatus, let name = HTTPField.Name.cacheStatus {
-      // RFC 9211 §2: each cache adds its member behind those of the caches nearer to the origin.
-      self.head.headerFields.append(HTTPField(name: name, value: cacheStatus.fieldValue))
+  }
+
+  /// A response from memory. Its head is not made before it is asked for.
+  init(_ heading: StoredHeading, body: MessageBody, reason: Reason) {
+    self.heading = .stored(heading)
+    self.body = body
+    source = .hit
+    self.reason = reason
+    storage = nil
+    cacheStatus = heading.cacheStatus
+  }
+}
+
+/// The head of a response as it is stored, and what is added to it when it is asked for.
+///
+/// An object, so that it is made once for all copies: for most of a hit's cost was the making of its fields.
+final class StoredHeading: Sendable {
+  let entry: StoredEntry
+  let age: Int64
+  let cacheStatus: CacheStatus
+  private let made = Mutex<HTTPResponse?>(nil)
+
+  /// - Parameter entry: one whose metadata can be decoded.
+  init(_ entry: StoredEntry, age: Int64, cacheStatus: CacheStatus) {
+    self.entry = entry
+    self.age = age
+    self.cacheStatus = cacheStatus
+  }
+
+  var response: HTTPResponse {
+    made.withLock { made in
+      if let made { return made }
+      // It can be decoded, or there would be no hit; and if it could not, that would be no reason to crash.
+      var head =
+        StoredResponse(decoding: entry.metadata)?.response(age: age)
+        ?? HTTPResponse(status: .internalServerError)
+      head.add(cacheStatus)
+      made = head
+      return head
     }
+  }
+}
+
+extension HTTPResponse {
+  /// RFC 9211 §2: each cache adds its member behind those of the caches nearer to the origin.
+  fileprivate mutating func add(_ status: CacheStatus) {
+    guard let name = HTTPField.Name.cacheStatus else { return }
+    headerFields.append(HTTPField(name: name, value: status.fieldValue))
   }
 }
 

@@ -89,6 +89,22 @@ struct PropertyTests {
     #expect(servings > 300, "the numbers hit something")
   }
 
+  @Test("What the short way serves, the door serves just so")
+  func hits() throws {
+    var numbers = SeededNumbers(seed: 31)
+    var hits = 0
+    for _ in 0..<2500 {
+      let bytes = Self.input(.numbers, &numbers)
+      do {
+        hits += try HitProperties.count(bytes)
+      } catch {
+        Issue.record("\(error): \(bytes)")
+        return
+      }
+    }
+    #expect(hits > 300, "the numbers hit something")
+  }
+
   @Test("What the fuzzer has found stays mended")
   func corpus() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -73,7 +73,7 @@ struct CodingTests {
       var bytes = (0..<Int.random(in: 0...120, using: &numbers)).map { _ in
         UInt8.random(in: 0...255, using: &numbers)
       }
-      if !bytes.isEmpty { bytes[0] = 2 }
+      if !bytes.isEmpty { bytes[0] = 3 }
       if bytes.count > 1 { bytes[1] %= 5 }
       StoredResponse(decoding: bytes[...]).map(use)
     }
@@ -99,6 +99,54 @@ struct CodingTests {
     #expect(StoredResponse(decoding: stored.encoded()[...]) != nil)
   }
 
+  @Test("More fields than a message can have are no response, and do not crash")
+  func tooManyFields() throws {
+    var stored = try #require(CacheEngine.privately.stored(response(200, "ETag: \"a\"")))
+    stored.fields = HTTPFields()
+    for _ in 0..<65_001 { stored.fields.append(HTTPField(name: .age, value: "")) }
+    #expect(StoredResponse(decoding: stored.encoded()[...]) == nil)
+    stored.fields.removeLast()
+    #expect(StoredResponse(decoding: stored.encoded()[...])?.response(age: 1).headerFields.count == 1)
+  }
+
+  @Test("What an older version wrote is not read, and no hit")
+  func olderVersion() throws {
+    var bytes = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
+      .encoded()
+    #expect(hit(bytes) != nil)
+    for version in UInt8.min...UInt8.max where version != bytes[0] {
+      bytes.withUnsafeMutableBytes { $0[0] = version }
+      #expect(StoredResponse(decoding: bytes[...]) == nil)
+      #expect(hit(bytes) == nil)
+      bytes[0] = 3
+    }
+  }
+
+  private func hit(_ bytes: [UInt8]) -> Hit? {
+    bytes.withUnsafeBytes {
+      CacheEngine.privately.hit(
+        for: request(), policy: .useProtocolCachePolicy, stored: $0.bytes, now: arrival)
+    }
+  }
+
+  @Test("The line that a selecting field came in is kept beside what it means, and makes no difference to it")
+  func selectingLines() throws {
+    let lines = ["Accept: B, a", "Accept-Language: de", "X: 1", "X: 2"]
+    let asked = HTTPRequest(
+      method: .get, scheme: "http", authority: "a.example", path: "/r", headerFields: HTTPFields(lines: lines)
+    )
+    let stored = try #require(
+      CacheEngine.privately.stored(response(200, "Vary: Accept, Accept-Language, Missing, X"), for: asked))
+    let decoded = try #require(StoredResponse(decoding: stored.encoded()[...]))
+    #expect(decoded.selecting.fields.map(\.line) == ["B, a", "de", nil, nil])
+    #expect(decoded.selecting.fields.map(\.value) == ["a,b", "de", nil, "1,2"])
+    let other = SelectingFields(
+      VaryField(parsing: ["Accept, Accept-Language, Missing, X"]),
+      of: HTTPFields(lines: ["Accept: a,b", "Accept-Language: DE", "X: 1,2"]))
+    #expect(other == decoded.selecting)
+    #expect(other.hashValue == decoded.selecting.hashValue)
+  }
+
   @Test("Names are kept in the spelling they came in, common ones by number and all others in full")
   func names() throws {
     let lines = [
@@ -114,5 +162,7 @@ struct CodingTests {
     #expect(numbers.count == Set(numbers.map(\.rawName)).count)
     #expect(FieldNameTable.name(numbered: 0) == nil)
     #expect(FieldNameTable.number(of: .eTag) > 0)
+    #expect(FieldNameTable.name(numbered: FieldNameTable.count) != nil)
+    #expect(FieldNameTable.name(numbered: FieldNameTable.count + 1) == nil)
   }
 }

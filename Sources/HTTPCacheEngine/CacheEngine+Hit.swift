@@ -1,0 +1,91 @@
+import HTTPTypes
+
+/// A fresh stored response that answers a request as it is: what ``CacheEngine/hit(for:policy:stored:now:)`` found.
+public struct Hit: Hashable, Sendable {
+  /// The response's current age in whole seconds (RFC 9111 §4.2.3).
+  public var age: Int64
+  /// How much longer it is fresh, in whole seconds.
+  public var remainingLifetime: Int64
+  public var reason: Reason
+}
+
+extension Service {
+  /// The same as the first door says it of a lone candidate.
+  public init(_ hit: Hit) {
+    self.init(
+      candidate: 0, age: hit.age, remainingLifetime: hit.remainingLifetime, isStale: false, content: .whole,
+      revalidation: nil, reason: hit.reason)
+  }
+}
+
+extension CacheEngine {
+  /// The most nominated fields that are compared with a request's where they lie.
+  private static let mostSelecting = 8
+
+  /// The first door's short way: whether the only response that is stored for a request answers it, because it is fresh
+  /// and the request says nothing of caching, conditions or ranges.
+  ///
+  /// It says yes only where ``plan(for:policy:candidates:now:)`` would, and then says the same. What it needs is read
+  /// where it lies, at the front of the stored form: no text is parsed, nothing is allocated, no lock is taken.
+  ///
+  /// - Parameters:
+  ///   - stored: what ``StoredResponse/encoded()`` wrote. Only the front is read: whether the rest is as it should be, says
+  ///     ``StoredResponse/canDecode(_:)``.
+  ///   - now: the present time, read after the response was looked up.
+  /// - Returns: `nil` where it takes more to decide. Then decode the response, and ask
+  ///   ``plan(for:policy:candidates:now:)``.
+  /// - Complexity: O(*n*) in the number of the request's fields.
+  public func hit(
+    for request: HTTPRequest, policy: RequestCachePolicy, stored: RawSpan, now: Timestamp
+  ) -> Hit? {
+    switch policy {
+    case .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad: break
+    case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
+      .reloadRevalidatingCacheData:
+      return nil
+    }
+    guard let front = StoredFront(stored), front.special.isEmpty,
+      front.selectingCount <= Self.mostSelecting
+    else { return nil }
+    let facts = front.facts
+    guard !facts.forbidsFreshUse, facts.staleness(at: now) == nil,
+      request.method == .get || request.method == .head,
+      !Self.mayForbidReuse(request.headerFields),
+      front.selectingCount == 0
+        || Self.areSelected(front.selectingCount, of: stored, by: request.headerFields)
+    else { return nil }
+    return Hit(
+      age: facts.currentAge(at: now) / 1000, remainingLifetime: facts.remainingLifetime(at: now) / 1000,
+      reason: facts.freshReason)
+  }
+
+  /// Whether there is a field that has a part in the decision: any that `RequestFields` reads, but for one.
+  @inline(__always)
+  private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
+    for index in 0..<fields.count {
+      // Who asks has a say in storing only (§3.5).
+      if let name = RequestFields.Name(fields[index].name), name != .authorization { return true }
+    }
+    return false
+  }
+
+  /// Whether the request has, of every nominated field, the very line that the response was stored for (§4.1). There are
+  /// other spellings that mean the same, which are seen only when both are normalised.
+  @inline(__always)
+  private static func areSelected(_ count: Int, of stored: RawSpan, by fields: HTTPFields) -> Bool {
+    var reader = StoredFormReader()
+    for _ in 0..<count {
+      guard let selecting = reader.selecting(stored) else { return false }
+      if selecting.kind == .lines { return false }
+      var isMet = selecting.kind == .absent
+      for index in 0..<fields.count where stored.holds(fields[index].name.canonicalName, in: selecting.name) {
+        guard !isMet, let line = selecting.line, stored.holds(fields[index].value, in: line) else {
+          return false
+        }
+        isMet = true
+      }
+      if !isMet { return false }
+    }
+    return true
+  }
+}

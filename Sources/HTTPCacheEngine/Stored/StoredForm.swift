@@ -1,0 +1,166 @@
+/// The stored form of a response: the bytes it is kept as, beside its content.
+///
+/// All integers are little-endian. Version 3 begins with what decides on reuse, at fixed places, so that a decision
+/// reads it where it lies:
+///
+/// | at | bytes | what |
+/// |---|---|---|
+/// | 0 | 1 | version |
+/// | 1 | 1 | source of the lifetime |
+/// | 2 | 2 | flags of ``ReuseFacts`` |
+/// | 4 | 2 | status code |
+/// | 6 | 2 | what is special: see ``Special`` |
+/// | 8 | 8 × 4 | lifetime, initial age, response time, date; milliseconds |
+/// | 40 | 4 × 2 | stale-while-revalidate, stale-if-error; seconds |
+/// | 48 | 4 | number of selecting fields |
+/// | 52 | | the selecting fields: of each its name, 1 byte of what follows, and that: see ``SelectingKind`` |
+///
+/// Behind these is what only an answer needs:
+///
+/// | bytes | what |
+/// |---|---|
+/// | text | reason phrase |
+/// | 4, fields | number of fields; of each its name and, as a text, its value |
+/// | 4, 8 × 2 × n, 8, 1 | if in parts: their number; of each start and end; the complete length or -1; whether others may be combined |
+/// | 4, texts | if in groups: their number, and the groups |
+///
+/// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0 and
+/// a text.
+enum StoredForm {
+  static let version: UInt8 = 3
+  /// Where the selecting fields begin.
+  static let frontCount = 52
+  /// The most fields: `HTTPFields` takes no more than 65,534, and an answer adds some.
+  static let mostFields = 65_000
+
+  struct Special: OptionSet {
+    let rawValue: UInt16
+
+    /// Only parts of the content are stored.
+    static let inParts = Special(rawValue: 1 << 0)
+    /// `Vary: *`.
+    static let unmatchable = Special(rawValue: 1 << 1)
+    static let all: Special = [.inParts, .unmatchable]
+  }
+
+  /// What is kept of a selecting field.
+  enum SelectingKind: UInt8 {
+    /// Nothing follows: the request did not have it.
+    case absent
+    /// Its normalised value. It came in several lines.
+    case lines
+    /// The one line it came in, which is normalised already.
+    case line
+    /// The one line it came in, and its normalised value.
+    case lineAndValue
+  }
+}
+
+/// The front of a stored form.
+struct StoredFront {
+  let facts: ReuseFacts
+  let status: Int
+  let special: StoredForm.Special
+  let selectingCount: Int
+
+  /// `nil` where the bytes are no stored form, or of another version.
+  @inline(__always)
+  init?(_ bytes: RawSpan) {
+    guard bytes.byteCount >= StoredForm.frontCount else { return nil }
+    let word: UInt64 = bytes.integer(at: 0)
+    let lifetime: Int64 = bytes.integer(at: 8)
+    let initialAge: Int64 = bytes.integer(at: 16)
+    let whileRevalidate: UInt32 = bytes.integer(at: 40)
+    let ifError: UInt32 = bytes.integer(at: 44)
+    let count: UInt32 = bytes.integer(at: 48)
+    special = StoredForm.Special(rawValue: UInt16(truncatingIfNeeded: word >> 48))
+    status = Int(UInt16(truncatingIfNeeded: word >> 32))
+    selectingCount = Int(count)
+    guard UInt8(truncatingIfNeeded: word) == StoredForm.version,
+      let source = FreshnessLifetime.Source(rawValue: UInt8(truncatingIfNeeded: word >> 8)),
+      lifetime >= 0, initialAge >= 0, (100...999).contains(status), special.isSubset(of: .all)
+    else { return nil }
+    facts = ReuseFacts(
+      flags: ReuseFacts.Flags(rawValue: UInt16(truncatingIfNeeded: word >> 16)),
+      lifetime: FreshnessLifetime(milliseconds: lifetime, source: source), initialAge: initialAge,
+      responseTime: Timestamp(milliseconds: bytes.integer(at: 24)),
+      date: Timestamp(milliseconds: bytes.integer(at: 32)),
+      staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)), staleIfError: DeltaSeconds(Int64(ifError)))
+  }
+}
+
+/// Reads what lies behind the front, one thing after the other. Nothing it says it has read lies outside of the bytes.
+struct StoredFormReader {
+  private(set) var position = StoredForm.frontCount
+
+  @inline(__always)
+  private mutating func take(_ count: Int, _ bytes: RawSpan) -> Int? {
+    guard count <= bytes.byteCount - position else { return nil }
+    defer { position += count }
+    return position
+  }
+
+  @inline(__always)
+  mutating func byte(_ bytes: RawSpan) -> UInt8? {
+    take(1, bytes).map { bytes.integer(at: $0) }
+  }
+
+  @inline(__always)
+  mutating func count(_ bytes: RawSpan) -> Int? {
+    take(4, bytes).map { Int(bytes.integer(at: $0) as UInt32) }
+  }
+
+  mutating func number(_ bytes: RawSpan) -> Int64? {
+    take(8, bytes).map { bytes.integer(at: $0) }
+  }
+
+  @inline(__always)
+  mutating func text(_ bytes: RawSpan) -> ByteRange? {
+    guard let count = count(bytes), let start = take(count, bytes) else { return nil }
+    return ByteRange(start: start, end: start + count)
+  }
+
+  /// One selecting field: its name, the one line that it came in, and its normalised value.
+  @inline(__always)
+  mutating func selecting(_ bytes: RawSpan) -> Selecting? {
+    guard let name = text(bytes), let kind = byte(bytes).flatMap(StoredForm.SelectingKind.init(rawValue:))
+    else { return nil }
+    if kind == .absent { return Selecting(name: name, kind: kind, line: nil, value: nil) }
+    guard let first = text(bytes) else { return nil }
+    switch kind {
+    case .absent, .lines: return Selecting(name: name, kind: kind, line: nil, value: first)
+    case .line: return Selecting(name: name, kind: kind, line: first, value: first)
+    case .lineAndValue:
+      guard let value = text(bytes) else { return nil }
+      return Selecting(name: name, kind: kind, line: first, value: value)
+    }
+  }
+
+  struct Selecting {
+    var name: ByteRange
+    var kind: StoredForm.SelectingKind
+    var line: ByteRange?
+    var value: ByteRange?
+  }
+
+  /// One field: the number of its name, or the name.
+  @inline(__always)
+  mutating func field(_ bytes: RawSpan) -> (number: UInt8, name: ByteRange?, value: ByteRange)? {
+    guard let number = byte(bytes) else { return nil }
+    if number != 0 {
+      guard number <= FieldNameTable.count, let value = text(bytes) else { return nil }
+      return (number, nil, value)
+    }
+    guard let name = text(bytes), isName(name, bytes), let value = text(bytes) else { return nil }
+    return (0, name, value)
+  }
+
+  /// RFC 9110 §5.1.
+  private func isName(_ range: ByteRange, _ bytes: RawSpan) -> Bool {
+    if range.isEmpty { return false }
+    for position in range.start..<range.end where !(bytes.integer(at: position) as UInt8).isTokenCharacter {
+      return false
+    }
+    return true
+  }
+}
