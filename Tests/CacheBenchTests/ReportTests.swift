@@ -56,6 +56,8 @@ import Testing
     #expect(foundation == [.get, .miss, .store, .storeAgain, .diskGet, .diskStore])
     let dictionary = Set(report.measurements.filter { $0.cache == .dictionary }.map(\.action))
     #expect(dictionary == [.get, .getByKey, .miss, .store, .storeAgain])
+    let floor = Set(report.measurements.filter { $0.cache == .floor }.map(\.action))
+    #expect(floor == [.get, .getByKey, .miss, .store])
     for one in report.measurements {
       #expect(one.operationsPerSecond > 0)
       #expect(one.operationsPerSecondByRound.count == 2)

@@ -57,12 +57,15 @@ enum Action: String, CaseIterable, Codable, Sendable {
 /// What is measured with: ours and the yardsticks.
 enum CacheName: String, CaseIterable, Codable, Sendable {
   case ours
+  /// A table in C that only finds.
+  case floor
   case dictionary
   case urlCache
 
   var title: String {
     switch self {
     case .ours: "HTTPCacheEngine"
+    case .floor: "floor, in C"
     case .dictionary: "Dictionary, locked"
     case .urlCache: "URLCache"
     }

@@ -18,7 +18,7 @@ struct Ratio: Codable, Hashable, Sendable {
       measurements.filter { $0.cache == .ours && $0.action == action }
     }
     return ours.flatMap { own in
-      [CacheName.urlCache, .dictionary].compactMap { yardstick in
+      own.action.yardsticks.compactMap { yardstick in
         let action = own.action.counterpart
         guard
           let other = measurements.first(where: {
@@ -36,6 +36,9 @@ struct Ratio: Codable, Hashable, Sendable {
 }
 
 extension Action {
+  /// What it is compared with. The floor only finds.
+  var yardsticks: [CacheName] { onlyStores ? [.urlCache, .dictionary] : [.urlCache, .dictionary, .floor] }
+
   /// What a yardstick does instead.
   var counterpart: Action {
     switch self {

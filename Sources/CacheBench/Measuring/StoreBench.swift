@@ -46,6 +46,9 @@ struct StoreBench {
         _ in
         DictionaryCache(data)
       },
+      Contest.Entrant(name: .floor, filling: .store, actions: [.get, .getByKey, .miss]) { _ in
+        try FloorCache(data)
+      },
     ]
     if options.includesURLCache {
       entrants.append(
