@@ -70,12 +70,14 @@ let package = Package(
 
     // What a lookup costs at the least, in C: a yardstick of the benchmarks; not a product.
     .target(name: "CFloorTable", dependencies: ["CXXHash"]),
+    // What malloc says of itself, for the benchmarks.
+    .systemLibrary(name: "CMalloc"),
 
     // The front doors.
     .executableTarget(
       name: "CacheBench",
       dependencies: [
-        "CFloorTable",
+        "CFloorTable", "CMalloc",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "LoopbackOrigin",
         arguments, httpTypes,
         .product(name: "Histogram", package: "hdrhistogram-swift"),

@@ -1,46 +1,16 @@
 import CFloorTable
-import HTTPCacheEngine
 import HTTPCacheStore
 import Synchronization
 
 /// The floor: a plain table in C that only finds, to show what a lookup costs at the least. See `CFloorTable.h`.
-final class FloorCache: BenchCache {
-  private let data: Dataset
-  private let table: FloorTable
+///
+/// It borrows its values: who puts them keeps them as long as the table.
+final class FloorCache: KeyedCache, @unchecked Sendable {
+  // Unchecked: looking up is safe from any thread, and nobody looks up while the table is filled.
+  private let table: OpaquePointer
   private let filling = Mutex(())
 
-  init(_ data: Dataset) throws {
-    self.data = data
-    table = try FloorTable(keys: data.count, seed: 0x9E37_79B9_7F4A_7C15)
-  }
-
-  func warm(_ key: Int) { data.touch(key) }
-
-  func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? {
-    let (data, table) = (data, table)
-    switch action {
-    case .get:
-      return { table.valueCount(CacheKey(data.requests[$0])?.bytes ?? []) == data.valueSize }
-    case .getByKey: return { table.valueCount(data.storeKeys[$0].bytes) == data.valueSize }
-    case .miss:
-      return {
-        table.valueCount(CacheKey(data.absentRequests[$0 % data.absentRequests.count])?.bytes ?? []) != nil
-      }
-    case .store:
-      return { number in
-        self.filling.withLock { _ in table.put(data.storeKeys[number].bytes, data.bodies[number]) }
-      }
-    default: return nil
-    }
-  }
-}
-
-/// The table in C. It borrows the bytes of its values, which the caller keeps.
-final class FloorTable: @unchecked Sendable {
-  // Unchecked: looking up is safe from any thread, and who fills it does so alone, before anyone looks.
-  private let table: OpaquePointer
-
-  init(keys: Int, seed: UInt64) throws {
+  init(keys: Int, seed: UInt64 = 0x9E37_79B9_7F4A_7C15) throws {
     guard let table = floor_create(keys, seed) else {
       throw BenchError.unprepared("no memory for a table of \(keys) keys")
     }
@@ -51,22 +21,26 @@ final class FloorTable: @unchecked Sendable {
     floor_destroy(table)
   }
 
-  var byteCount: Int { floor_bytes(table) }
-
-  /// Puts a key; `false` if it is too long, or there is no room.
-  func put(_ key: [UInt8], _ value: [UInt8]) -> Bool {
-    key.withUnsafeBytes { key in
-      value.withUnsafeBytes { floor_put(table, key.baseAddress, key.count, $0.baseAddress, $0.count) }
+  /// `false` if the key is too long, or there is no room.
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
+    key.bytes.withUnsafeBytes { key in
+      body.withUnsafeBytes { body in
+        filling.withLock { _ in
+          floor_put(table, key.baseAddress, key.count, body.baseAddress, body.count)
+        }
+      }
     }
   }
 
-  /// The bytes of a key's value, with a reference taken and dropped; `nil` if the key is not there.
+  /// Takes a reference, and drops it.
   @inline(__always)
-  func valueCount(_ key: [UInt8]) -> Int? {
-    key.withUnsafeBytes { key in
+  func bodyCount(of key: StoreKey) -> Int? {
+    key.bytes.withUnsafeBytes { key in
       guard let slot = floor_take(table, key.baseAddress, key.count) else { return nil }
       defer { floor_drop(slot) }
       return floor_value_length(slot)
     }
   }
+
+  var byteCount: Int { floor_bytes(table) }
 }
