@@ -5,11 +5,14 @@ import ArgumentParser
 struct CacheBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cache-bench",
-    abstract: "Measures the HTTP cache, beside URLCache and a locked Dictionary in the same run.",
+    abstract: "Measures the HTTP cache, beside URLCache, a locked Dictionary and others in the same run.",
     discussion: """
       Figures of two machines, or of two runs, do not compare well; the ratios of one run do. Without a subcommand, \
       'quick' runs.
       """,
-    subcommands: [Quick.self, Throughput.self, Latency.self, Session.self],
+    subcommands: [
+      Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
+      ReplayCommand.self, TargetsCommand.self, ReportCommand.self,
+    ],
     defaultSubcommand: Quick.self)
 }

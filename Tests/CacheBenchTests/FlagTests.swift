@@ -13,7 +13,16 @@ import Testing
     "throughput --distribution normal", "throughput --zipf-exponent 0", "throughput --zipf-exponent nan",
     "throughput --capacity 0", "throughput --disk-keys 0", "throughput --unknown", "throughput stray",
     "latency --keys 0", "latency --seconds 0", "session --requests 0", "session --value-size 0",
-    "session --requests 1000001", "quick --keys 3", "nonsense", "--nonsense",
+    "session --requests 1000001", "quick --keys 3", "nonsense",
+    "workload --threads 0", "workload --threads 257", "workload --keys 0", "workload --keys 1 --threads 2",
+    "workload --capacity=-1", "workload --capacity 0", "workload --capacity 1.1", "workload --capacity nan",
+    "workload --shards 3", "workload --shards 2048", "workload --seconds 0", "workload --rounds=-1",
+    "workload sing",
+    "workload --keys 100000000 --value-size 1073741824", "memory --keys 0", "memory --value-size 0",
+    "memory --keys 100000000 --value-size 1073741824", "replay", "replay t --capacity 0",
+    "replay t --capacity=-0.1",
+    "replay t --capacity 2", "replay t --eviction fifo", "replay t --sizes large", "replay t --shards 0",
+    "targets --threads 0", "targets --keys=-5", "report", "report --output", "--nonsense",
   ])
   func `a bad flag is an error of usage`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
@@ -59,7 +68,10 @@ import Testing
   @Test(arguments: [
     "throughput --keys 5 --value-size 100 --distribution uniform --threads 2 --seconds 0.5 --seed 7 --json",
     "latency --tier both --zipf-exponent 1.2 --capacity 100000 --rounds 3", "session --requests 5",
-    "quick --json",
+    "quick --json", "workload get mixed --keys 10 --capacity 0.5 --shards 4", "memory --keys 5 --json",
+    "replay t --capacity 0.1 --capacity 1 --eviction lru --sizes real --shards 16",
+    "targets --trace t --keys 9",
+    "report a.json b.json -o r.html",
   ])
   func `good flags are taken`(line: String) throws {
     _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))

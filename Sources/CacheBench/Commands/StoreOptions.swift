@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 
 /// Which tiers are measured.
 enum TierChoice: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
@@ -52,39 +51,21 @@ struct StoreOptions: ParsableArguments {
   static let mostBytes = 1 << 30
 
   func validate() throws {
-    try require(keys, "keys", in: 1...Self.mostKeys)
-    try require(valueSize, "value-size", in: 1...Self.mostBytes)
-    try require(threads, "threads", in: 1...256)
-    try require(rounds, "rounds", in: 1...1000)
-    try require(diskKeys, "disk-keys", in: 1...1_000_000)
-    if let capacity { try require(capacity, "capacity", in: 1...(1 << 40)) }
-    guard seconds.isFinite, seconds > 0, seconds <= 3600 else {
-      throw ValidationError("--seconds is \(seconds); give more than 0, and 3600 at most")
-    }
-    guard zipfExponent.isFinite, zipfExponent > 0, zipfExponent <= 10 else {
-      throw ValidationError(
-        "--zipf-exponent is \(zipfExponent); give more than 0, and 10 at most (for 0, --distribution uniform)"
-      )
-    }
+    try Limits.require(keys, "keys", in: 1...Self.mostKeys)
+    try Limits.require(valueSize, "value-size", in: 1...Self.mostBytes)
+    try Limits.require(threads, "threads", in: 1...256)
+    try Limits.require(rounds, "rounds", in: 1...1000)
+    try Limits.require(diskKeys, "disk-keys", in: 1...1_000_000)
+    if let capacity { try Limits.require(capacity, "capacity", in: 1...(1 << 40)) }
+    try Limits.requireSeconds(seconds)
+    try Limits.requireExponent(zipfExponent)
     try requireMemory(keys, "keys", forFoundation: includesURLCache)
     if tier == .both { try requireMemory(diskKeys, "disk-keys", forFoundation: includesURLCacheOnDisk) }
   }
 
-  private func require(_ value: Int, _ name: String, in range: ClosedRange<Int>) throws {
-    guard range.contains(value) else {
-      throw ValidationError("--\(name) is \(value); give \(range.lowerBound) to \(range.upperBound)")
-    }
-  }
-
   private func requireMemory(_ keys: Int, _ name: String, forFoundation: Bool) throws {
-    let available = Int(clamping: ProcessInfo.processInfo.physicalMemory / 4 * 3)
     let needed = Dataset.footprint(keys: keys, valueSize: valueSize, forFoundation: forFoundation)
-    guard let needed, needed <= available else {
-      throw ValidationError(
-        "--\(name) \(keys) with --value-size \(valueSize) needs \(needed.map { Format.bytes(Double($0)) } ?? "far too much") "
-          + "of memory, and there is room for \(Format.bytes(Double(available))): give fewer keys or smaller values"
-      )
-    }
+    try Limits.requireMemory(needed.map { Double($0) }, "--\(name) \(keys) with --value-size \(valueSize)")
   }
 
   var includesURLCache: Bool { keys <= FoundationCache.mostKeys }

@@ -14,8 +14,13 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case storeAgain
   /// The same from the origin's head on: whether it may be stored, for how long, and its bytes.
   case judgeAndStore
-  /// A lookup, and adding what it did not find, in a cache that cannot hold everything.
+  /// A lookup, and adding what it did not find, in a cache that cannot hold everything; in a workload, each tenth is
+  /// not looked up but stored.
   case mixed
+  /// Adding what is not there, in a cache that is full: something else has to go.
+  case churn
+  /// The engine's outcome for a response that has just come: its fields parsed, whether it may be stored, for how long.
+  case judge
   /// A lookup that reads from disk, body included.
   case diskGet
   /// Adding what was not there yet, to disk.
@@ -31,6 +36,8 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .storeAgain: "store, all held"
     case .judgeAndStore: "judge and store"
     case .mixed: "get, or store"
+    case .churn: "store and evict"
+    case .judge: "judge a response"
     case .diskGet: "disk get"
     case .diskStore: "disk store"
     }
@@ -40,7 +47,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
 
   /// Whether it looks nothing up, so that there are no hits to count.
-  var onlyStores: Bool { isFilling || self == .storeAgain }
+  var onlyStores: Bool { isFilling || self == .storeAgain || self == .churn || self == .judge }
 
   /// Whether every operation is to succeed (`true`), none (`false`), or either.
   func mustSucceed(isBounded: Bool) -> Bool? {
@@ -49,22 +56,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .mixed: nil
     case .storeAgain: nil  // Of two threads that store the same key at once, one is refused.
     case .get, .getByKey, .decide: isBounded ? nil : true
-    case .store, .judgeAndStore, .diskGet, .diskStore: true
-    }
-  }
-}
-
-/// What is measured with: ours and the yardsticks.
-enum CacheName: String, CaseIterable, Codable, Sendable {
-  case ours
-  case dictionary
-  case urlCache
-
-  var title: String {
-    switch self {
-    case .ours: "HTTPCacheEngine"
-    case .dictionary: "Dictionary, locked"
-    case .urlCache: "URLCache"
+    case .store, .judgeAndStore, .churn, .judge, .diskGet, .diskStore: true
     }
   }
 }

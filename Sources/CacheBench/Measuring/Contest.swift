@@ -52,7 +52,8 @@ struct Contest {
       ([entrant.filling] + entrant.actions).compactMap { action in
         guard let rounds = results[entrant.name]?[action], !rounds.isEmpty else { return nil }
         return Measurement(
-          of: action, on: entrant.name, rounds: rounds, in: self,
+          of: action, on: entrant.name, rounds: rounds, measuring: measuring, entries: entries,
+          valueBytes: valueSize, threads: threads,
           overhead: action == entrant.filling ? overheads[entrant.name] : nil)
       }
     }

@@ -7,13 +7,16 @@ struct Loop: Sendable {
   var batch = 16
 
   /// Does an operation on the keys of a sequence, over and over, for some time.
+  ///
+  /// - Parameter first: where in the sequence it begins.
   func run(
-    for nanoseconds: UInt64, over indices: [UInt32], _ operation: (Int) -> Bool
+    for nanoseconds: UInt64, over indices: [UInt32], from first: Int = 0, _ operation: (Int) -> Bool
   ) -> Round {
     var round = Round()
     indices.withUnsafeBufferPointer { indices in
       guard !indices.isEmpty else { return }
-      var position = 0
+      var position = first % indices.count
+      let busy = MonotonicClock.ofThread
       let start = MonotonicClock.now
       var now = start
       switch measuring {
@@ -39,6 +42,7 @@ struct Loop: Sendable {
         round.latencies = histogram
       }
       round.nanoseconds = now - start
+      round.processorNanoseconds = MonotonicClock.ofThread - busy
     }
     return round
   }

@@ -14,25 +14,40 @@ struct Measurement: Codable, Sendable {
   var operationsPerSecondByRound: [Double]
   /// The share of lookups that found something; `nil` for what does not look.
   var hitRatio: Double?
+  /// Nanoseconds of the processor's time for one operation, the median of the rounds; where one thread was measured.
+  ///
+  /// On a machine that others use too, it tells more than the wall clock.
+  var processorNanoseconds: Double?
+  /// The most entries that the cache was to hold, where that was less than all.
+  var capacityEntries: Int?
   var latency: Percentiles?
+  var latencyCurve: [LatencyPoint]?
   var overhead: EntryOverhead?
 
+  /// - Parameter lookups: operations that looked something up, if not all did.
   init(
-    of action: Action, on cache: CacheName, rounds: [Round], in contest: Contest, overhead: EntryOverhead?
+    of action: Action, on cache: CacheName, rounds: [Round], measuring: Measuring, entries: Int,
+    valueBytes: Int, threads: Int, lookups: Int? = nil, overhead: EntryOverhead? = nil
   ) {
     self.action = action
     self.cache = cache
-    measuring = contest.measuring
-    entries = contest.entries
-    valueBytes = contest.valueSize
-    threads = contest.threads
+    self.measuring = measuring
+    self.entries = entries
+    self.valueBytes = valueBytes
+    self.threads = threads
     let all = rounds.dropFirst().reduce(into: rounds.first ?? Round()) { $0.append($1) }
     operations = all.operations
     operationsPerSecondByRound = rounds.map(\.operationsPerSecond)
     operationsPerSecond = median(operationsPerSecondByRound) ?? 0
-    hitRatio =
-      action.onlyStores || all.operations == 0 ? nil : Double(all.successes) / Double(all.operations)
+    let lookups = lookups ?? all.operations
+    hitRatio = action.onlyStores || lookups == 0 ? nil : Double(all.successes) / Double(lookups)
+    let busy = rounds.compactMap { round -> Double? in
+      guard round.processorNanoseconds > 0, round.operations > 0 else { return nil }
+      return Double(round.processorNanoseconds) / Double(round.operations)
+    }
+    processorNanoseconds = threads == 1 && measuring == .throughput ? median(busy) : nil
     latency = all.latencies.map { Percentiles($0) }
+    latencyCurve = all.latencies.map { LatencyPoint.curve(of: $0) }
     self.overhead = overhead
   }
 
@@ -57,5 +72,19 @@ struct Percentiles: Codable, Hashable, Sendable {
     p99Nanoseconds = histogram.valueAtPercentile(99)
     p999Nanoseconds = histogram.valueAtPercentile(99.9)
     maxNanoseconds = histogram.max
+  }
+}
+
+/// A point of a distribution of latencies: so many percent took at most so long.
+struct LatencyPoint: Codable, Hashable, Sendable {
+  var percent: Double
+  var nanoseconds: UInt64
+
+  private static let percents = [
+    0.0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
+  ]
+
+  static func curve(of histogram: Histogram<UInt64>) -> [LatencyPoint] {
+    percents.map { LatencyPoint(percent: $0, nanoseconds: histogram.valueAtPercentile($0)) }
   }
 }

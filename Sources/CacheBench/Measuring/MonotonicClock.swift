@@ -14,6 +14,13 @@ enum MonotonicClock {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
+  /// Nanoseconds that the calling thread has had a processor for. Reading it takes a call of the kernel.
+  static var ofThread: UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
   /// What reading the clock costs, in nanoseconds: it is a part of every latency, and is not subtracted.
   static func cost() -> Double {
     let reads = 1000

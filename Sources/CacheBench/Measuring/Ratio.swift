@@ -1,8 +1,12 @@
 /// How many times as fast as a yardstick of the same run.
 struct Ratio: Codable, Hashable, Sendable {
   var action: Action
+  /// Which of ours.
+  var cache: CacheName
   var measuring: Measuring
+  var basis: Basis
   var entries: Int
+  var threads: Int
   var yardstick: CacheName
   /// What of the yardstick: the same action, or the nearest that it has.
   var yardstickAction: Action
@@ -12,30 +16,72 @@ struct Ratio: Codable, Hashable, Sendable {
 
   var isMet: Bool? { target.map { timesAsFast >= $0 } }
 
+  /// What is compared.
+  enum Basis: String, Codable, Sendable {
+    /// The time that the processor spent, with one thread.
+    case processorTime
+    /// The wall clock by operations.
+    case throughput
+    /// The median of the latencies.
+    case p50
+
+    var title: String {
+      switch self {
+      case .processorTime: "processor time"
+      case .throughput: "throughput"
+      case .p50: "p50"
+      }
+    }
+  }
+
   /// All that can be told from some measurements.
   static func all(of measurements: [Measurement]) -> [Ratio] {
     let ours = Action.allCases.flatMap { action in
-      measurements.filter { $0.cache == .ours && $0.action == action }
+      measurements.filter { $0.cache.isOurs && $0.action == action }
     }
     return ours.flatMap { own in
-      [CacheName.urlCache, .dictionary].compactMap { yardstick in
-        let action = own.action.counterpart
-        guard
-          let other = measurements.first(where: {
-            $0.cache == yardstick && $0.action == action && $0.entries == own.entries
-              && $0.measuring == own.measuring
-          }), own.nanoseconds > 0
-        else { return nil }
-        return Ratio(
-          action: own.action, measuring: own.measuring, entries: own.entries, yardstick: yardstick,
-          yardstickAction: action, timesAsFast: other.nanoseconds / own.nanoseconds,
-          target: yardstick == .urlCache && own.measuring == .throughput ? own.action.target : nil)
+      own.action.yardsticks(of: own.cache).compactMap { yardstick in
+        let action = own.cache == .oursS3FIFO ? own.action : own.action.counterpart
+        return measurements.first {
+          $0.cache == yardstick && $0.action == action && $0.entries == own.entries
+            && $0.measuring == own.measuring && $0.threads == own.threads
+        }.flatMap { Ratio(of: own, to: $0) }
       }
     }
+  }
+
+  /// - Returns: `nil` if one of them has no figures.
+  init?(of own: Measurement, to other: Measurement, target: Double? = nil) {
+    let (ownCost, otherCost): (Double, Double)
+    if own.measuring == .throughput, let mine = own.processorNanoseconds,
+      let theirs = other.processorNanoseconds
+    {
+      (ownCost, otherCost, basis) = (mine, theirs, .processorTime)
+    } else {
+      (ownCost, otherCost) = (own.nanoseconds, other.nanoseconds)
+      basis = own.measuring == .throughput ? .throughput : .p50
+    }
+    guard ownCost > 0, otherCost > 0 else { return nil }
+    action = own.action
+    cache = own.cache
+    measuring = own.measuring
+    entries = own.entries
+    threads = own.threads
+    yardstick = other.cache
+    yardstickAction = other.action
+    timesAsFast = otherCost / ownCost
+    self.target =
+      target ?? (yardstick == .urlCache && own.measuring == .throughput ? own.action.target : nil)
   }
 }
 
 extension Action {
+  /// What one of ours is compared with. The floor only finds.
+  func yardsticks(of cache: CacheName) -> [CacheName] {
+    guard cache == .ours else { return [.ours] }
+    return [.urlCache, .dictionary, .nodes, .nsCache] + (onlyStores ? [] : [.floor])
+  }
+
   /// What a yardstick does instead.
   var counterpart: Action {
     switch self {

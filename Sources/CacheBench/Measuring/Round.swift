@@ -7,6 +7,8 @@ struct Round: Sendable {
   var successes = 0
   /// Wall clock, in nanoseconds.
   var nanoseconds: UInt64 = 0
+  /// What the threads had a processor for, all together; 0 where it was not measured.
+  var processorNanoseconds: UInt64 = 0
   /// Nanoseconds of each operation, where each was timed.
   var latencies: Histogram<UInt64>?
 
@@ -19,6 +21,7 @@ struct Round: Sendable {
     operations += other.operations
     successes += other.successes
     nanoseconds = max(nanoseconds, other.nanoseconds)
+    processorNanoseconds += other.processorNanoseconds
     addLatencies(of: other)
   }
 
@@ -27,6 +30,7 @@ struct Round: Sendable {
     operations += other.operations
     successes += other.successes
     nanoseconds += other.nanoseconds
+    processorNanoseconds += other.processorNanoseconds
     addLatencies(of: other)
   }
 

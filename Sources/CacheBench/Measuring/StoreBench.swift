@@ -3,6 +3,8 @@ struct StoreBench {
   var options: StoreOptions
   var measuring: Measuring
   var progress: ProgressLine
+  /// What is measured beside the filling; everything unless given.
+  var only: Set<Action>?
 
   func run() throws -> [Measurement] {
     var measurements = try inMemory()
@@ -44,7 +46,10 @@ struct StoreBench {
       ) { _ in try StoreCache(data, memory: capacity) },
       Contest.Entrant(name: .dictionary, filling: .store, actions: [.get, .getByKey, .miss, .storeAgain]) {
         _ in
-        DictionaryCache(data)
+        KeyedBench(data, DictionaryCache())
+      },
+      Contest.Entrant(name: .floor, filling: .store, actions: [.get, .getByKey, .miss]) { _ in
+        KeyedBench(data, try FloorCache(keys: data.count))
       },
     ]
     if options.includesURLCache {
@@ -79,7 +84,11 @@ struct StoreBench {
 
   private func contest(_ entrants: [Contest.Entrant], _ data: Dataset, isBounded: Bool) -> Contest {
     Contest(
-      entrants: entrants, entries: data.count, valueSize: data.valueSize, threads: options.threads,
+      entrants: entrants.map { entrant in
+        var some = entrant
+        if let only { some.actions.removeAll { !only.contains($0) } }
+        return some
+      }, entries: data.count, valueSize: data.valueSize, threads: options.threads,
       rounds: options.rounds, seconds: options.seconds, measuring: measuring, isBounded: isBounded,
       sequences: (0..<options.threads).map {
         KeySequence(

@@ -3,7 +3,7 @@ import Foundation
 /// Everything that a run found, as `--json` prints it. Units are in the names.
 struct Report: Codable, Sendable {
   /// Grows when a field changes its meaning or goes away.
-  static let currentFormat = 1
+  static let currentFormat = 2
 
   var format = Report.currentFormat
   var command: String
@@ -12,6 +12,9 @@ struct Report: Codable, Sendable {
   var measurements: [Measurement] = []
   var ratios: [Ratio] = []
   var session: [Scenario] = []
+  var replays: [Replay] = []
+  var memory: [MemoryFigure] = []
+  var targets: [TargetResult] = []
   var notes: [String] = []
 
   func json() throws -> String {
@@ -30,7 +33,7 @@ struct Report: Codable, Sendable {
 struct Parameters: Codable, Hashable, Sendable {
   var keys: Int?
   var diskKeys: Int?
-  var valueBytes: Int
+  var valueBytes: Int?
   var distribution: Distribution?
   var zipfExponent: Double?
   var threads: Int?
@@ -41,6 +44,12 @@ struct Parameters: Codable, Hashable, Sendable {
   var capacityBytes: Int?
   /// Requests of each scenario of `session`.
   var requests: Int?
+  /// What the capacity of `mixed` and `churn` is of all keys.
+  var capacityShare: Double?
+  /// Where something else than the store's own choice.
+  var shards: Int?
+
+  init() {}
 
   init(_ options: StoreOptions) {
     keys = options.keys
@@ -54,6 +63,19 @@ struct Parameters: Codable, Hashable, Sendable {
     seed = options.seed
     tier = options.tier
     capacityBytes = options.capacity
+  }
+
+  init(_ options: HotOptions) {
+    keys = options.keys
+    valueBytes = options.valueSize
+    distribution = options.distribution
+    zipfExponent = options.distribution == .zipf ? options.zipfExponent : nil
+    threads = options.threads
+    seconds = options.seconds
+    rounds = options.rounds
+    seed = options.seed
+    capacityShare = options.capacity
+    shards = options.shards
   }
 
   init(requests: Int, valueBytes: Int) {

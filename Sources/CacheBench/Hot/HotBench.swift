@@ -1,0 +1,124 @@
+import HTTPCacheStore
+
+/// The measurements of `workload`: each workload on all caches that can do it.
+struct HotBench {
+  var options: HotOptions
+  var progress: ProgressLine
+
+  func run(_ workloads: [Workload]) throws -> [Measurement] {
+    try workloads.flatMap { try run($0) }
+  }
+
+  /// What a reader has to know about what was left out.
+  static func notes(_ workloads: [Workload]) -> [String] {
+    var notes: [String] = []
+    if workloads.contains(where: { $0 != .decide }) {
+      notes.append("URLCache does not take so many keys; 'throughput' has it beside ours at 10,000.")
+    }
+    if workloads.contains(.mixed) || workloads.contains(.churn) {
+      notes.append(
+        "What is stored in 'mixed' and 'churn' is made in the operation, as it comes from the network, for all alike. "
+          + "Dictionary and floor have no capacity and are left out there.")
+    }
+    return notes
+  }
+
+  func run(_ workload: Workload) throws -> [Measurement] {
+    progress.show("\(workload.rawValue): making \(options.keys) keys")
+    switch workload {
+    case .get: return try get()
+    case .mixed: return try mixed()
+    case .churn: return try churn()
+    case .decide:
+      let decide = try DecideWorkload(options, Bodies(size: options.valueSize, seed: options.seed))
+      return try measure(decide.lanes, threads: [1], capacity: nil) { _ in [decide.arrivals] }
+    }
+  }
+
+  func judge() throws -> [Measurement] {
+    let judge = try JudgeWorkload()
+    return try measure(judge.lanes, threads: [1], capacity: nil) { _ in [judge.arrivals] }
+  }
+
+  private var data: HotData {
+    HotData(count: options.keys, valueSize: options.valueSize, seed: options.seed)
+  }
+
+  private func get() throws -> [Measurement] {
+    let data = data
+    let filling = (0..<options.keys).map { (key: HotData.key($0), body: data.bodies.fresh()) }
+    // Ample: the shares of the shards are never quite equal.
+    let ample = options.keys * 2 + 10_000
+    let size = options.valueSize
+    let lanes = [
+      HotLane.get(.ours, try engine(entries: ample, .lru), filling, valueSize: size),
+      HotLane.get(.oursS3FIFO, try engine(entries: ample, .s3fifo), filling, valueSize: size),
+      HotLane.get(.floor, try FloorCache(keys: options.keys), filling, valueSize: size),
+      HotLane.get(.dictionary, DictionaryCache(), filling, valueSize: size),
+      HotLane.get(.nodes, NodeCache(capacity: options.keys), filling, valueSize: size),
+      HotLane.get(.nsCache, ObjectCache(capacity: options.keys), filling, valueSize: size),
+    ]
+    return try measure(lanes, threads: options.threadCounts, capacity: nil) {
+      data.draws(options, threads: $0)
+    }
+  }
+
+  private func mixed() throws -> [Measurement] {
+    let data = data
+    let entries = options.capacityEntries
+    let warming = data.draws(options, threads: 1)[0]
+    let bodies = data.bodies
+    let lanes = [
+      HotLane.mixed(.ours, try engine(entries: entries, .lru), warming: warming, bodies),
+      HotLane.mixed(.oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, bodies),
+      HotLane.mixed(.nodes, NodeCache(capacity: entries), warming: warming, bodies),
+      HotLane.mixed(.nsCache, ObjectCache(capacity: entries), warming: warming, bodies),
+    ]
+    return try measure(lanes, threads: options.threadCounts, capacity: entries) {
+      data.draws(options, threads: $0)
+    }
+  }
+
+  private func churn() throws -> [Measurement] {
+    let data = data
+    let entries = options.capacityEntries
+    let warming = data.everyKey(threads: 1, seed: options.seed)[0]
+    let bodies = data.bodies
+    let lanes = [
+      HotLane.churn(.ours, try engine(entries: entries, .lru), warming: warming, capacity: entries, bodies),
+      HotLane.churn(
+        .oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, capacity: entries, bodies),
+      HotLane.churn(.nodes, NodeCache(capacity: entries), warming: warming, capacity: entries, bodies),
+      HotLane.churn(.nsCache, ObjectCache(capacity: entries), warming: warming, capacity: entries, bodies),
+    ]
+    return try measure(lanes, threads: options.threadCounts, capacity: entries) {
+      data.everyKey(threads: $0, seed: options.seed)
+    }
+  }
+
+  /// Throughput with each number of threads, and latency with one.
+  private func measure(
+    _ lanes: [HotLane], threads: [Int], capacity: Int?, arrivals: (_ threads: Int) -> [Arrivals]
+  ) throws -> [Measurement] {
+    for lane in lanes {
+      progress.show("\(lane.action.title): filling \(lane.name.title)")
+      try lane.prepare()
+    }
+    defer { progress.clear() }
+    let race = HotRace(lanes: lanes, options: options, capacityEntries: capacity)
+    var measurements: [Measurement] = []
+    for count in threads {
+      let keys = arrivals(count)
+      measurements += try race.run(.throughput, over: keys, progress)
+      if count == 1 { measurements += try race.run(.latency, over: keys, progress) }
+    }
+    return measurements
+  }
+
+  /// - Parameter entries: how many it is to hold, as it counts them.
+  private func engine(entries: Int, _ eviction: EvictionPolicy) throws -> EngineCache {
+    let perEntry = try EngineCache.cost(
+      keyBytes: HotData.keyBytes, bodyBytes: options.valueSize, eviction: eviction)
+    return try EngineCache(capacity: entries * perEntry, eviction: eviction, shards: options.shards)
+  }
+}

@@ -1,0 +1,67 @@
+import HTTPCacheStore
+
+/// One of the caches that are measured with a workload.
+struct HotLane: Sendable {
+  typealias Operation = @Sendable (_ position: Int) -> Bool
+
+  var name: CacheName
+  var action: Action
+  /// Does what has to be done once before anything is measured.
+  var prepare: @Sendable () throws -> Void
+  /// The operation of a thread, on the keys as they arrive there.
+  var operation: @Sendable (Arrivals) -> Operation
+
+  init(
+    _ name: CacheName, _ action: Action, prepare: @escaping @Sendable () throws -> Void,
+    operation: @escaping @Sendable (Arrivals) -> Operation
+  ) {
+    self.name = name
+    self.action = action
+    self.prepare = prepare
+    self.operation = operation
+  }
+
+  /// Generic, and not over `any KeyedCache`, so that the compiler makes a loop of its own for each cache.
+  static func get<Cache: KeyedCache>(
+    _ name: CacheName, _ cache: Cache, _ filling: [(key: StoreKey, body: [UInt8])], valueSize: Int
+  ) -> HotLane {
+    HotLane(name, .getByKey) {
+      for (key, body) in filling where !cache.put(key, body) {
+        throw BenchError.unprepared("\(name.title) does not take every entry")
+      }
+    } operation: { arrivals in
+      { cache.bodyCount(of: arrivals.keys[$0]) == valueSize }
+    }
+  }
+
+  static func mixed<Cache: KeyedCache>(
+    _ name: CacheName, _ cache: Cache, warming: Arrivals, _ bodies: Bodies
+  ) -> HotLane {
+    @Sendable func step(_ position: Int, _ arrivals: Arrivals) -> Bool {
+      let key = arrivals.keys[position]
+      if position % Workload.mixedPeriod == Workload.mixedPeriod - 1 {
+        _ = cache.put(key, bodies.fresh())
+        return false
+      }
+      if cache.bodyCount(of: key) != nil { return true }
+      _ = cache.put(key, bodies.fresh())
+      return false
+    }
+    return HotLane(name, .mixed) {
+      for position in warming.keys.indices { _ = step(position, warming) }
+    } operation: { arrivals in
+      { step($0, arrivals) }
+    }
+  }
+
+  static func churn<Cache: KeyedCache>(
+    _ name: CacheName, _ cache: Cache, warming: Arrivals, capacity: Int, _ bodies: Bodies
+  ) -> HotLane {
+    HotLane(name, .churn) {
+      // The last of a thread's keys, which are asked for again only when all others were.
+      for key in warming.keys.suffix(capacity) { _ = cache.put(key, bodies.fresh()) }
+    } operation: { arrivals in
+      { cache.put(arrivals.keys[$0], bodies.fresh()) }
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/// What is measured with: ours and the yardsticks.
+enum CacheName: String, CaseIterable, Codable, Sendable {
+  case ours
+  /// The same with S3-FIFO in place of LRU.
+  case oursS3FIFO
+  /// A table in C that only finds.
+  case floor
+  case dictionary
+  /// LRU of class nodes.
+  case nodes
+  case nsCache
+  case urlCache
+
+  var title: String {
+    switch self {
+    case .ours: "HTTPCacheEngine"
+    case .oursS3FIFO: "HTTPCacheEngine, S3-FIFO"
+    case .floor: "floor, in C"
+    case .dictionary: "Dictionary, locked"
+    case .nodes: "LRU of nodes, locked"
+    case .nsCache: "NSCache"
+    case .urlCache: "URLCache"
+    }
+  }
+
+  var isOurs: Bool { self == .ours || self == .oursS3FIFO }
+}

@@ -1,0 +1,163 @@
+import ArgumentParser
+import HTTPCacheStore
+import Synchronization
+import Testing
+
+@testable import CacheBench
+
+@Suite struct HotTests {
+  private static let flags = [
+    "--keys", "300", "--value-size", "100", "--threads", "2", "--rounds", "2", "--seconds", "0.002",
+  ]
+
+  private func bench(_ more: [String] = []) throws -> HotBench {
+    HotBench(
+      options: try HotOptions.parse(Self.flags + more), progress: ProgressLine(isShown: false))
+  }
+
+  @Test func `get finds everything in every cache, with one thread and with two`() throws {
+    let measurements = try bench().run(.get)
+    let all: Set<CacheName> = [.ours, .oursS3FIFO, .floor, .dictionary, .nodes, .nsCache]
+    for threads in [1, 2] {
+      let some = measurements.filter { $0.threads == threads && $0.measuring == .throughput }
+      #expect(Set(some.map(\.cache)) == all)
+      for one in some {
+        #expect(one.action == .getByKey)
+        #expect(one.hitRatio == 1)
+        #expect(one.operations > 0)
+        #expect((one.processorNanoseconds != nil) == (threads == 1))
+      }
+    }
+    let latencies = measurements.filter { $0.measuring == .latency }
+    #expect(Set(latencies.map(\.cache)) == all)
+    for one in latencies {
+      let curve = try #require(one.latencyCurve)
+      #expect(curve.map(\.nanoseconds) == curve.map(\.nanoseconds).sorted())
+      #expect(curve.first { $0.percent == 50 }?.nanoseconds == one.latency?.p50Nanoseconds)
+    }
+  }
+
+  @Test func `mixed stores what it does not find, and hits some`() throws {
+    let measurements = try bench(["--distribution", "uniform", "--capacity", "0.5"]).run(.mixed)
+    #expect(Set(measurements.map(\.cache)) == [.ours, .oursS3FIFO, .nodes, .nsCache])
+    for one in measurements {
+      #expect(one.action == .mixed)
+      #expect(one.capacityEntries == 150)
+      let ratio = try #require(one.hitRatio)
+      // Half of the keys have room.
+      if one.cache == .ours || one.cache == .nodes { #expect((0.3...0.7).contains(ratio)) }
+    }
+  }
+
+  @Test func `with room for all, mixed finds everything`() throws {
+    for one in try bench(["--capacity", "1"]).run(.mixed) where one.cache == .nodes {
+      #expect(one.hitRatio == 1)
+    }
+  }
+
+  @Test func `churn stores only what is not there`() throws {
+    let data = HotData(count: 300, valueSize: 100, seed: 1)
+    let arrivals = data.everyKey(threads: 1, seed: 1)
+    let cache = NodeCache(capacity: 30)
+    let lane = HotLane.churn(.nodes, cache, warming: arrivals[0], capacity: 30, data.bodies)
+    try lane.prepare()
+    #expect(cache.entryCount == 30)
+    let operation = lane.operation(arrivals[0])
+    for position in arrivals[0].keys.indices {
+      #expect(cache.bodyCount(of: arrivals[0].keys[position]) == nil)
+      #expect(operation(position))
+      #expect(cache.bodyCount(of: arrivals[0].keys[position]) == 100)
+      #expect(cache.entryCount == 30)
+    }
+    let measurements = try bench().run(.churn)
+    #expect(Set(measurements.map(\.action)) == [.churn])
+    #expect(measurements.allSatisfy { $0.hitRatio == nil })
+  }
+
+  @Test func `decide is measured beside get alone, and a response is judged`() throws {
+    let bench = try bench()
+    let decide = try bench.run(.decide)
+    #expect(Set(decide.map(\.action)) == [.get, .decide])
+    #expect(decide.allSatisfy { $0.hitRatio == 1 && $0.threads == 1 })
+    #expect(Set(try bench.judge().map(\.action)) == [.judge])
+  }
+
+  @Test func `a cache that loses entries ends the measurement`() throws {
+    struct Forgetful: KeyedCache {
+      func bodyCount(of key: StoreKey) -> Int? { nil }
+      func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { true }
+    }
+    let options = try HotOptions.parse(Self.flags)
+    let race = HotRace(
+      lanes: [.get(.dictionary, Forgetful(), [], valueSize: 100)], options: options)
+    let arrivals = HotData(count: 300, valueSize: 100, seed: 1).draws(options, threads: 1)
+    #expect(throws: BenchError.self) {
+      _ = try race.run(.throughput, over: arrivals, ProgressLine(isShown: false))
+    }
+  }
+
+  @Test func `a round goes on where the one before it ended`() throws {
+    let options = try HotOptions.parse(Self.flags)
+    let arrivals = Arrivals(Array(0..<7)[...])
+    let seen = Seen()
+    let lane = HotLane(.ours, .churn, prepare: {}) { _ in
+      { position in
+        seen.add(position)
+        return true
+      }
+    }
+    _ = try HotRace(lanes: [lane], options: options)
+      .run(.throughput, over: [arrivals], ProgressLine(isShown: false))
+    let positions = seen.all
+    #expect(positions.count >= 2 * 16)
+    #expect(positions.indices.allSatisfy { positions[$0] == $0 % 7 })
+  }
+
+  @Test func `keys have 64 bytes and are all different`() {
+    let keys = (0..<1000).map { HotData.key($0) }
+    #expect(Set(keys).count == 1000)
+    #expect(keys.allSatisfy { $0.bytes.count == HotData.keyBytes })
+    #expect(
+      HotData.key(1203).description == "https://cache.example.com/assets/objects/000000000000001203.webp")
+  }
+
+  @Test func `every key comes once, to one of the threads`() {
+    let data = HotData(count: 101, valueSize: 1, seed: 1)
+    let keys = data.everyKey(threads: 3, seed: 5).flatMap(\.keys)
+    #expect(keys.count == 101)
+    #expect(Set(keys) == Set((0..<101).map { HotData.key($0) }))
+  }
+
+  @Test func `the numbers of threads are powers of two and the most`() throws {
+    #expect(try HotOptions.parse(["--threads", "1"]).threadCounts == [1])
+    #expect(try HotOptions.parse(["--threads", "2"]).threadCounts == [1, 2])
+    #expect(try HotOptions.parse(["--threads", "6"]).threadCounts == [1, 2, 4, 6])
+  }
+
+  @Test(arguments: EvictionPolicy.allCases)
+  func `the store is given room for as many entries as the others`(eviction: EvictionPolicy) throws {
+    let cost = try EngineCache.cost(keyBytes: 64, bodyBytes: 100, eviction: eviction)
+    #expect(cost > 164)
+    let cache = try EngineCache(capacity: 50 * cost, eviction: eviction, shards: 1)
+    for number in 0..<200 { #expect(cache.put(HotData.key(number), [UInt8](repeating: 0, count: 100))) }
+    #expect(try #require(cache.entryCount) >= 45)
+    #expect(try #require(cache.entryCount) <= 50)
+  }
+
+  @Test func `memory says what each cache occupies for each entry`() throws {
+    let figures = try MemoryBench(keys: 2000, valueSize: 1000, progress: ProgressLine(isShown: false)).run()
+    #expect(figures.map(\.cache) == [.ours, .oursS3FIFO, .dictionary, .nodes, .nsCache])
+    for one in figures {
+      #expect(one.entries == 2000)
+      // Other tests run beside this one: only that keys and values are in it can be told.
+      if let beyond = one.accountedBeyond { #expect((1...1000).contains(beyond)) }
+    }
+    #expect(figures[0].accountedBytes != nil)
+  }
+}
+
+private final class Seen: Sendable {
+  private let positions = Mutex<[Int]>([])
+  func add(_ position: Int) { positions.withLock { $0.append(position) } }
+  var all: [Int] { positions.withLock { $0 } }
+}

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import CacheBench
+
+@Suite struct NodeListTests {
+  @Test func `the least recently used goes first`() {
+    let list = NodeList<String, Int>(capacity: 2)
+    _ = list.put("a", 1, cost: 1)
+    _ = list.put("b", 2, cost: 1)
+    #expect(list.value(of: "a") == 1)
+    _ = list.put("c", 3, cost: 1)
+    #expect(list.value(of: "b") == nil)
+    #expect(list.value(of: "a") == 1)
+    #expect(list.value(of: "c") == 3)
+    #expect(list.count == 2)
+  }
+
+  @Test func `what is put again counts once, and as used`() {
+    let list = NodeList<String, Int>(capacity: 5)
+    _ = list.put("a", 1, cost: 2)
+    _ = list.put("b", 2, cost: 2)
+    _ = list.put("a", 3, cost: 3)
+    #expect(list.cost == 5)
+    _ = list.put("c", 4, cost: 1)
+    #expect(list.value(of: "b") == nil)
+    #expect(list.value(of: "a") == 3)
+    #expect(list.cost == 4)
+  }
+
+  @Test func `what costs more than all may is refused, and what was there is gone`() {
+    let list = NodeList<String, Int>(capacity: 2)
+    _ = list.put("a", 1, cost: 1)
+    #expect(list.put("a", 2, cost: 3))
+    #expect(list.value(of: "a") == nil)
+    #expect(list.cost == 0)
+    #expect(list.count == 0)
+    #expect(!list.put("b", 2, cost: 2))
+    #expect(list.value(of: "b") == 2)
+  }
+
+  @Test func `a long list is let go of without running out of stack`() {
+    var list: NodeList<Int, Int>? = NodeList(capacity: 200_000)
+    for number in 0..<200_000 { _ = list?.put(number, number, cost: 1) }
+    #expect(list?.count == 200_000)
+    list = nil
+    #expect(list == nil)
+  }
+}

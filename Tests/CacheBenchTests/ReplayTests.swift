@@ -1,0 +1,101 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import CacheBench
+
+@Suite struct ReplayTests {
+  private func trace(_ text: String) throws -> Trace {
+    try Trace(name: "t", bytes: Array(text.utf8), path: "t")
+  }
+
+  /// Requests for keys of one letter, each of one byte.
+  private func letters(_ text: String) throws -> Trace {
+    try trace(text.map { "\($0) 1\n" }.joined())
+  }
+
+  @Test func `a trace has its keys, sizes and totals`() throws {
+    let trace = try trace("a 10\nb\t20\r\na  10\nc 0")
+    #expect(
+      trace.requests == [
+        .init(key: 0, bytes: 10), .init(key: 1, bytes: 20), .init(key: 0, bytes: 10), .init(key: 2, bytes: 0),
+      ])
+    #expect(trace.distinctKeys == 3)
+    #expect(trace.distinctBytes == 30)
+  }
+
+  @Test(arguments: [
+    ("", "empty"), ("a 1\nb\n", "line 2"), ("a 1\n\nb 1\n", "line 2"), ("a 1 2\n", "line 1"),
+    ("a x\n", "line 1"),
+    ("a 1\nb -1\n", "line 2"), ("a 1.5\n", "line 1"), ("a 99999999999999999999\n", "line 1"),
+    ("a 1073741825\n", "line 1"), ("a \u{1B}[31m\n", "line 1"),
+    (String(repeating: "a", count: 70_000) + " 1\n", "line 1"),
+  ])
+  func `a broken trace is refused, with the line`(text: String, named: String) throws {
+    let error = #expect(throws: InputError.self) { _ = try trace(text) }
+    #expect(error?.exitCode == ExitCode(65))
+    #expect(error?.description.contains(named) == true)
+    #expect(error?.description.contains("\u{1B}") == false)
+  }
+
+  @Test func `a trace that is not there, or a directory, cannot be read`() {
+    for path in ["/nonexistent/trace", "/"] {
+      let error = #expect(throws: InputError.self) { _ = try Trace(path: path) }
+      #expect(error?.exitCode == ExitCode(66))
+    }
+  }
+
+  @Test func `a trace is read from a file`() throws {
+    try TemporaryDirectory.with { directory in
+      let path = directory + "/some.txt"
+      try Data("a 1\nb 2\n".utf8).write(to: URL(fileURLWithPath: path))
+      let trace = try Trace(path: path)
+      #expect(trace.name == "some.txt")
+      #expect(trace.distinctBytes == 3)
+    }
+  }
+
+  // With room for two: a, b are misses; a hits; c puts b out; b is a miss and puts a out; c hits; a is a miss.
+  @Test(arguments: [ReplayPolicy.exactLRU, .lru])
+  func `LRU hits what was worked out by hand`(policy: ReplayPolicy) throws {
+    let replayer = Replayer(trace: try letters("abacbca"), sizes: .unit, shards: 1)
+    let replay = try replayer.run(policy, capacityShare: 2.0 / 3)
+    #expect(replay.capacity == 2)
+    #expect(replay.requests == 7)
+    #expect(replay.distinctKeys == 3)
+    #expect(replay.hits == 2)
+    #expect(replay.hitRatio == 2.0 / 7)
+    #expect(replay.byteHitRatio == 2.0 / 7)
+  }
+
+  @Test func `with room for all, every policy hits what was asked for before`() throws {
+    for policy in ReplayPolicy.allCases {
+      let replay = try Replayer(trace: try letters("abcabcabc"), sizes: .unit, shards: 1)
+        .run(policy, capacityShare: 1)
+      #expect(replay.hits == 6, "\(policy)")
+    }
+  }
+
+  @Test func `with real sizes, bytes count against the capacity and in the ratio`() throws {
+    // Room for 60 of 120 bytes: the large one pushes out both small ones.
+    let trace = try trace("a 10\nb 50\na 10\nc 60\na 10\nb 50\nb 50\n")
+    let replay = try Replayer(trace: trace, sizes: .real).run(.exactLRU, capacityShare: 0.5)
+    #expect(replay.capacity == 60)
+    #expect(replay.hits == 2)
+    #expect(replay.byteHitRatio == 60.0 / 240)
+  }
+
+  @Test func `S3-FIFO and LRU are told apart`() throws {
+    // Keys that come once between keys that come often: S3-FIFO keeps those.
+    var text = ""
+    for round in 0..<200 {
+      for key in 0..<10 { text += "hot\(key) 1\n" }
+      for key in 0..<20 { text += "once\(round)-\(key) 1\n" }
+    }
+    let replayer = Replayer(trace: try trace(text), sizes: .unit, shards: 1)
+    let lru = try replayer.run(.lru, capacityShare: 20.0 / 4010)
+    let s3fifo = try replayer.run(.s3fifo, capacityShare: 20.0 / 4010)
+    #expect(lru.hits == 0)
+    #expect(s3fifo.hitRatio > 0.2)
+  }
+}

@@ -1,0 +1,190 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import CacheBench
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+@Suite struct ReportPageTests {
+  private static let progress = ProgressLine(isShown: false)
+
+  /// One run of everything, as small as can be.
+  private static let everything = Result { () -> Report in
+    try TemporaryDirectory.with { directory in
+      let path = directory + "/trace"
+      try Data((0..<200).map { "k\($0 * $0 % 37) \($0 % 7)\n" }.joined().utf8).write(
+        to: URL(fileURLWithPath: path))
+      let options = try HotOptions.parse([
+        "--keys", "200", "--value-size", "100", "--threads", "1", "--rounds", "2", "--seconds", "0.002",
+      ])
+      return try TargetBench(options: options, trace: try Trace(path: path), progress: progress).run()
+    }
+  }
+
+  private func file(_ report: Report, name: String = "a.json") throws -> ReportFile {
+    try ReportFile(name: name, bytes: Array(report.json().utf8), path: name)
+  }
+
+  private func isWellFormed(_ text: String) -> Bool {
+    XMLParser(data: Data(text.utf8)).parse()
+  }
+
+  @Test func `every target is measured, and has a verdict`() throws {
+    let report = try Self.everything.get()
+    #expect(report.targets.count == 16)
+    for one in report.targets { #expect(one.isMet != nil, "\(one.what)") }
+    #expect(report.text.contains("get, 1 thread: time against the floor"))
+    #expect(report.text.contains("met"))
+  }
+
+  @Test func `without a trace, its targets are not measured, and the report says how they are`() throws {
+    var report = try Self.everything.get()
+    report.replays = []
+    let rows = TargetTable(report: report).rows
+    #expect(rows.filter { $0.isMet == nil }.count == 2)
+    #expect(rows.filter { $0.isMet == nil }.allSatisfy { $0.verdict == "not measured" })
+  }
+
+  @Test func `a bound holds at itself`() {
+    let most = TargetResult(what: "", bound: .atMost, limit: 2, unit: .times, figure: 2)
+    let least = TargetResult(what: "", bound: .atLeast, limit: 2, unit: .times, figure: 2)
+    #expect(most.isMet == true)
+    #expect(least.isMet == true)
+    #expect(TargetResult(what: "", bound: .atMost, limit: 2, unit: .times, figure: 2.1).isMet == false)
+    #expect(TargetResult(what: "", bound: .atLeast, limit: 2, unit: .times, figure: 1.9).isMet == false)
+  }
+
+  @Test func `a report is the same after JSON`() throws {
+    let report = try Self.everything.get()
+    let again = try file(report).report
+    #expect(try again.json() == report.json())
+    #expect(again.targets == report.targets)
+    #expect(again.replays == report.replays)
+    #expect(again.memory == report.memory)
+    #expect(again.text == report.text)
+  }
+
+  @Test func `the page has a plot of each kind, is well-formed, and loads nothing`() throws {
+    let html = ReportPage(files: [try file(try Self.everything.get())]).html
+    #expect(isWellFormed(html))
+    for text in [
+      "Throughput", "Latency", "Hit ratio by capacity", "Memory", "Targets", "<svg", "<polyline",
+      "prefers-color-scheme: dark", "name=\"viewport\"", "HTTPCacheEngine, S3-FIFO", "floor, in C", "threads",
+      "99.9",
+    ] { #expect(html.contains(text), "\(text)") }
+    for text in ["<script", "http://", "https://", "url(", "@import", "src="] {
+      #expect(!html.contains(text), "\(text)")
+    }
+  }
+
+  @Test func `several files stand one below the other`() throws {
+    let report = try Self.everything.get()
+    var session = Report(command: "session", machine: report.machine, parameters: Parameters())
+    session.notes = ["the second"]
+    let html = ReportPage(files: [try file(report), try file(session, name: "b.json")]).html
+    #expect(isWellFormed(html))
+    #expect(html.contains("a.json"))
+    #expect(html.contains("session · b.json"))
+    #expect(html.contains("the second"))
+  }
+
+  @Test func `nothing from a file is markup`() throws {
+    let evil = "<script>alert('\"&')</script>\u{0}\u{1B}[31m\u{202E}"
+    var report = try Self.everything.get()
+    report.command = evil
+    report.notes = [evil]
+    report.machine.processor = evil
+    report.machine.operatingSystem = evil
+    report.machine.swiftCompiler = evil
+    for index in report.targets.indices {
+      report.targets[index].what = evil
+      report.targets[index].note = evil
+    }
+    for index in report.replays.indices { report.replays[index].trace = evil }
+    let html = ReportPage(files: [try file(report, name: evil)]).html
+    #expect(isWellFormed(html))
+    #expect(!html.contains("<script"))
+    #expect(html.contains("&lt;script&gt;alert(&#39;&quot;&amp;&#39;)"))
+    for scalar in ["\u{0}", "\u{1B}", "\u{202E}"] as [Unicode.Scalar] {
+      #expect(!html.unicodeScalars.contains(scalar))
+      #expect(!report.text.unicodeScalars.contains(scalar))
+    }
+  }
+
+  @Test func `figures beyond all bounds do no harm`() throws {
+    var report = try Self.everything.get()
+    let figures = [0, -1, 1e300, -1e300, 1e15, .leastNonzeroMagnitude]
+    for (index, figure) in zip(report.measurements.indices, (0...).lazy.map { figures[$0 % figures.count] }) {
+      report.measurements[index].operationsPerSecond = figure
+      report.measurements[index].processorNanoseconds = figure
+      report.measurements[index].hitRatio = figure
+      report.measurements[index].threads = index.isMultiple(of: 2) ? .max : .min
+      report.measurements[index].entries = .min
+      report.measurements[index].capacityEntries = .max
+      report.measurements[index].latencyCurve = [
+        LatencyPoint(percent: figure, nanoseconds: .max), LatencyPoint(percent: 50, nanoseconds: 0),
+      ]
+    }
+    for index in report.replays.indices {
+      report.replays[index].capacityShare = figures[index % figures.count]
+      report.replays[index].hitRatio = figures[(index + 1) % figures.count]
+      report.replays[index].capacity = .min
+    }
+    for index in report.memory.indices {
+      report.memory[index].allocatedBytes = .max
+      report.memory[index].entries = 1
+    }
+    for index in report.targets.indices { report.targets[index].figure = figures[index % figures.count] }
+    let html = ReportPage(files: [try file(report)]).html
+    #expect(isWellFormed(html))
+    #expect(!html.contains("nan"))
+    #expect(!html.contains("inf\""))
+    #expect(!report.text.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("", "empty"), ("{", "no JSON"), ("[]", "not of the right kind"), ("{}", "'format' is missing"),
+    ("{\"format\": 1}", "format 1"), ("{\"format\": 2}", "'command' is missing"),
+    ("{\"format\": \"2\"}", "'format' is not of the right kind"), ("\u{0}\u{1}", "no JSON"),
+  ])
+  func `a file that is no result is refused, with the reason`(text: String, named: String) throws {
+    let error = #expect(throws: InputError.self) {
+      _ = try ReportFile(name: "x.json", bytes: Array(text.utf8), path: "x.json")
+    }
+    #expect(error?.exitCode == ExitCode(65))
+    #expect(error?.description.contains(named) == true, "\(error?.description ?? "")")
+    #expect(error?.description.hasPrefix("x.json: ") == true)
+  }
+
+  @Test func `a value that this version does not know is named`() throws {
+    let json = try Self.everything.get().json()
+      .replacingOccurrences(of: "\"measuring\" : \"latency\"", with: "\"measuring\" : \"guess\"")
+    let error = #expect(throws: InputError.self) {
+      _ = try ReportFile(name: "x", bytes: Array(json.utf8), path: "x")
+    }
+    #expect(error?.description.contains("measuring") == true)
+  }
+
+  @Test func `an axis has marks around its figures`() {
+    let linear = Scale.linear([3, 11, 17], fromZero: true) { "\($0)" }
+    #expect(linear.marks.first?.value == 0)
+    #expect((linear.marks.last?.value ?? 0) >= 17)
+    #expect((3...7).contains(linear.marks.count))
+    #expect(linear.position(0) == 0)
+    let part = Scale.linear([0.55, 0.61], fromZero: false) { "\($0)" }
+    #expect((part.marks.first?.value ?? 1) <= 0.55)
+    #expect((part.marks.first?.value ?? 0) > 0.4)
+    let logarithmic = Scale.logarithmic([30, 4000]) { "\($0)" }
+    #expect(logarithmic.marks.map(\.value) == [10, 100, 1000, 10000])
+    #expect(logarithmic.position(0) == 0 || logarithmic.position(0) == nil)
+    let nines = Scale.nines
+    #expect(abs((nines.position(99) ?? 0) - 0.5) < 1e-9)
+    #expect((nines.position(100) ?? 0) > 0.999)
+    let steps = Scale.steps([2, 1, 2]) { "\($0)" }
+    #expect(steps.marks.map(\.value) == [1, 2])
+    #expect(steps.position(7) == nil)
+  }
+}
