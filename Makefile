@@ -11,11 +11,14 @@ FUZZ = SWIFT_BACKTRACE=enable=no .build/fuzz/release/fuzz
 FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -dict=Fuzz/fields.dict \
   -artifact_prefix=.build/fuzz/findings/
 
+TSAN = halt_on_error=0 exitcode=66 second_deadlock_stack=1
+ASAN = detect_leaks=0 detect_stack_use_after_return=1
+
 .DEFAULT_GOAL := help
-.PHONY: help bench test build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-thread test-address build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
 
 bench: prepare ## build for release, measure the store and real requests end to end
 	$(SWIFT) build -c release --product cache-bench
@@ -23,6 +26,12 @@ bench: prepare ## build for release, measure the store and real requests end to 
 
 test: prepare ## run all tests
 	$(SWIFT) test
+
+test-thread: prepare ## run the tests of store and cache under ThreadSanitizer
+	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread
+
+test-address: prepare ## run the tests of store and cache under AddressSanitizer
+	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test --sanitize=address --scratch-path .build/address
 
 fuzz: prepare ## let libFuzzer look for inputs that break the engine, for so many SECONDS
 	$(FUZZ_BUILD)

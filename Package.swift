@@ -10,6 +10,10 @@ let settings: [SwiftSetting] = [
 /// that depend on this one.
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
+/// `make test-thread` and `make test-address` set it: then there are only the targets whose use from several threads is
+/// tested, and for ThreadSanitizer a mutex that it understands.
+let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
+
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 // For structured fields only: they parse strictly, and the fields of old do not.
 let structuredFields: Target.Dependency = .product(
@@ -171,4 +175,20 @@ if isFuzzing {
         .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
       ]),
   ]
+}
+
+if let sanitizer {
+  let tested = [
+    "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "HTTPCacheStoreTests",
+    "HTTPCachingTests",
+  ]
+  package.products = []
+  package.targets.removeAll { !tested.contains($0.name) }
+  if sanitizer == "thread" {
+    for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
+      target.dependencies.append("SanitizableMutex")
+      target.swiftSettings = settings + [.define("SANITIZES_THREADS")]
+    }
+    package.targets.append(.target(name: "SanitizableMutex", swiftSettings: settings))
+  }
 }

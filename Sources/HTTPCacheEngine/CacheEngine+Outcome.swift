@@ -5,10 +5,16 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
-    guard case .response(let head) = exchange.result else { return ownOutcome(of: exchange) }
-    let scopes = ScopeInvalidation.scopes(after: exchange, response: head, configuration: configuration)
+    guard case .response(let head) = exchange.result else {
+      return afterFailure(exchange, RequestFields(exchange), isDisconnected: true)
+        ?? Outcome(.failure, reason: .originUnreachable)
+    }
+    let response = parsed(head.headerFields, exchange)
+    let scopes = ScopeInvalidation.scopes(
+      after: exchange, response: head, response, configuration: configuration)
+    if scopes.isEmpty { return outcome(of: exchange, head, response) }
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
-    var outcome = ownOutcome(of: exchange, mayServeStale: !isCleared)
+    var outcome = outcome(of: exchange, head, response, mayServeStale: !isCleared)
     outcome.invalidatedScopes = scopes
     if isCleared {
       // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
@@ -19,40 +25,36 @@ extension CacheEngine {
   }
 
   /// What becomes of the answer and of what is stored under its key.
-  private func ownOutcome(of exchange: Exchange, mayServeStale: Bool = true) -> Outcome {
-    let request = exchange.forwarding.original
-    let fields = RequestFields(request, now: exchange.responseTime)
-    switch exchange.result {
-    case .failure:
-      return afterFailure(exchange, fields, isDisconnected: true)
-        ?? Outcome(.failure, reason: .originUnreachable)
-    case .response(let head):
-      if !Invalidation.isSafe(request.method) {
-        return Outcome(
-          .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head),
-          invalidations: Invalidation.targets(of: request, response: head))
-      }
-      let response = parsed(head.headerFields, exchange)
-      if head.status == .notModified, request.method.isRetrieval || request.method == .head {
-        if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
-        if let completed = afterCompletion(exchange, fields, head, response) { return completed }
-        // A 304 that nobody asked for says nothing.
-        if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
-          return afterOthers304(exchange, fields, head, response)
-        }
-      }
-      if mayServeStale, StaleUse.isError(head.status.code),
-        let stale = afterFailure(exchange, fields, isDisconnected: false)
-      {
-        return stale
-      }
-      if let completed = afterCompletion(exchange, fields, head, response) { return completed }
-      if head.status == .partialContent, request.method.isRetrieval {
-        return afterPart(exchange, fields, head, response)
-      }
-      if request.method == .head { return afterHead(exchange, fields, head, response) }
-      return afterFullResponse(exchange, fields, head, response)
+  private func outcome(
+    of exchange: Exchange, _ head: HTTPResponse, _ response: ResponseFields, mayServeStale: Bool = true
+  ) -> Outcome {
+    // HTTPTypes keeps them as fields: read once, and not by every rule.
+    let (status, method) = (head.status, exchange.forwarding.original.method)
+    let fields = RequestFields(exchange)
+    if !Invalidation.isSafe(method) {
+      return Outcome(
+        .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head, response),
+        invalidations: Invalidation.targets(of: exchange.forwarding.original, response: head))
     }
+    if status == .notModified, method.isRetrieval || method == .head {
+      if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
+      if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+      // A 304 that nobody asked for says nothing.
+      if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
+        return afterOthers304(exchange, fields, head, response)
+      }
+    }
+    if mayServeStale, StaleUse.isError(status.code),
+      let stale = afterFailure(exchange, fields, isDisconnected: false)
+    {
+      return stale
+    }
+    if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+    if status == .partialContent, method.isRetrieval {
+      return afterPart(exchange, fields, head, response)
+    }
+    if method == .head { return afterHead(exchange, fields, head, response) }
+    return afterFullResponse(exchange, fields, head, status, response)
   }
 
   /// The positions of the stored responses that the request could have been answered with.
@@ -195,13 +197,12 @@ extension CacheEngine {
   /// A response to POST is stored as one to GET if it says that it is a representation of the target, by a
   /// Content-Location that names it, and for how long (RFC 9110 §9.3.3).
   private func storageOfPost(
-    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome.Storage {
     let request = exchange.forwarding.original
     guard request.method == .post, head.status == .ok, let target = TargetURI(request),
       let location = head.headerFields[.contentLocation], target.resolving(location) == target
     else { return .refuse(.methodNotStored) }
-    let response = parsed(head.headerFields, exchange)
     if let obstacle = Storability.obstacle(
       method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
     {
@@ -215,31 +216,32 @@ extension CacheEngine {
   }
 
   func stored(
-    from head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange
+    from head: HTTPResponse, status: HTTPResponse.Status? = nil, _ response: ResponseFields,
+    _ exchange: Exchange
   ) -> StoredResponse {
     Freshening.make(
-      status: head.status, fields: head.headerFields, response,
+      status: status ?? head.status, fields: head.headerFields, response,
       selecting: SelectingFields(response.vary, of: exchange.forwarding.original.headerFields),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
 
   private func afterFullResponse(
-    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ status: HTTPResponse.Status,
+    _ response: ResponseFields
   ) -> Outcome {
-    let forwarding = exchange.forwarding
-    let reason: Reason = forwarding.isValidation ? .replacedByOrigin : .fromOrigin
-    if CacheKey(forwarding.original) == nil {
+    let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
+    if !CacheKey.exists(for: exchange.forwarding.original) {
       return Outcome(.network, reason: reason, storage: .refuse(.targetNotCacheable))
     }
     if let obstacle = Storability.obstacle(
-      method: forwarding.original.method, request: client, status: head.status.code, response: response,
+      method: exchange.forwarding.original.method, request: client, status: status.code, response: response,
       kind: configuration.kind)
     {
       return Outcome(
         .network, reason: reason, storage: .refuse(obstacle),
-        removals: superseded(by: obstacle, status: head.status, exchange))
+        removals: superseded(by: obstacle, status: status, exchange))
     }
-    let stored = stored(from: head, response, exchange)
+    let stored = stored(from: head, status: status, response, exchange)
     let storedReason: Reason =
       switch stored.facts.lifetime.source {
       case .none: .storedWithoutLifetime
@@ -248,7 +250,7 @@ extension CacheEngine {
       }
     return Outcome(
       .network, reason: reason, storage: .store(stored, storedReason),
-      assembly: assemblyIfBroken(stored, exchange))
+      assembly: assemblyIfBroken(stored, response, exchange))
   }
 
   /// The stored responses that are known to be out of date, though what replaces them may not be stored.
@@ -291,5 +293,11 @@ extension CacheEngine {
     return Outcome(
       .network, reason: .fromOrigin, storage: .refuse(.methodNotStored), updates: updates,
       removals: removals)
+  }
+}
+
+extension RequestFields {
+  fileprivate init(_ exchange: Exchange) {
+    self.init(exchange.forwarding.original, now: exchange.responseTime)
   }
 }

@@ -90,7 +90,7 @@ extension CacheEngine {
     func refuse(_ obstacle: Reason) -> Outcome {
       Outcome(.network, reason: reason, storage: .refuse(obstacle))
     }
-    if CacheKey(exchange.forwarding.original) == nil { return refuse(.targetNotCacheable) }
+    if !CacheKey.exists(for: exchange.forwarding.original) { return refuse(.targetNotCacheable) }
     var head = head
     head.headerFields = PartialContent.withoutDigests(head.headerFields)
     guard client.range != nil, let part = PartialContent.part(of: head, length: exchange.contentLength) else {
@@ -140,6 +140,7 @@ extension CacheEngine {
 
   /// The stored response that a new one would replace.
   private func rival(of new: StoredResponse, _ exchange: Exchange) -> Int? {
+    if exchange.candidates.isEmpty { return nil }
     let key = new.selecting.variantKey
     return exchange.candidates.firstIndex { $0.selecting.variantKey == key }
   }
@@ -162,12 +163,18 @@ extension CacheEngine {
   ///
   /// It is kept where it can be completed later: of a 200 with a strong validator that says how long it is. A content
   /// with a coding is not, and nothing that is stored whole is given up for a beginning.
-  func assemblyIfBroken(_ stored: StoredResponse, _ exchange: Exchange) -> ContentAssembly? {
-    guard stored.status == .ok, exchange.forwarding.original.method.isRetrieval, stored.hasStrongValidator,
-      !PartialContent.hasContentCoding(stored.fields)
+  func assemblyIfBroken(
+    _ stored: StoredResponse, _ response: ResponseFields, _ exchange: Exchange
+  ) -> ContentAssembly? {
+    // What was received tells most cases apart; what is stored may lack fields that were.
+    guard stored.status == .ok, exchange.forwarding.original.method.isRetrieval,
+      let length = response.onlyLength,
+      length > 0, length < .max,
+      !response.hasContentCoding || !PartialContent.hasContentCoding(stored.fields),
+      response.isStoredAsIs
+        ? response.hasStrongValidator(date: stored.facts.date) : stored.hasStrongValidator,
+      response.isStoredAsIs || stored.fields[values: .contentLength].count == 1
     else { return nil }
-    let lengths = stored.fields[values: .contentLength]
-    guard lengths.count == 1, let length = Int64(lengths[0]), length > 0, length < .max else { return nil }
     var assembly = ContentAssembly(
       received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)
     if let candidate = rival(of: stored, exchange) {

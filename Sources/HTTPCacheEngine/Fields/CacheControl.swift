@@ -78,7 +78,7 @@ extension CacheControl {
     value.withFieldBytes { bytes in
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
-        let equals = bytes.firstIndex(of: UInt8(ascii: "="), in: member)
+        let equals = members.equals
         let name = ByteRange(start: member.start, end: equals ?? member.end)
         let trimmed = bytes.trimmed(name)
         // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
@@ -97,7 +97,7 @@ extension CacheControl {
       if bytes.matches("public", in: name) { flags.insert(.isPublic) }
     case 7:
       if bytes.matches("max-age", in: name) {
-        addTime(bytes, argument, to: \.maxAge)
+        addTime(bytes, argument, isShared: false)
       } else if bytes.matches("private", in: name) {
         addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.privateFields)
       }
@@ -107,14 +107,14 @@ extension CacheControl {
       } else if bytes.matches("no-store", in: name) {
         flags.insert(.noStore)
       } else if bytes.matches("s-maxage", in: name) {
-        addTime(bytes, argument, to: \.sharedMaxAge)
+        addTime(bytes, argument, isShared: true)
       }
     case 9:
       if bytes.matches("immutable", in: name) {
         flags.insert(.immutable)
       } else if bytes.matches("max-stale", in: name) {
         addMaxStale(bytes, argument)
-      } else if bytes.matches("min-fresh", in: name), let time = time(bytes, argument) {
+      } else if bytes.matches("min-fresh", in: name), let time = Self.time(bytes, argument) {
         minFresh = Swift.max(minFresh ?? 0, time)
       }
     case 12:
@@ -123,7 +123,7 @@ extension CacheControl {
       if bytes.matches("only-if-cached", in: name) {
         flags.insert(.onlyIfCached)
       } else if bytes.matches("stale-if-error", in: name) {
-        addWindow(bytes, argument, to: \.staleIfError)
+        Self.addWindow(bytes, argument, to: &staleIfError)
       }
     case 15:
       if bytes.matches("must-revalidate", in: name) {
@@ -135,7 +135,7 @@ extension CacheControl {
       if bytes.matches("proxy-revalidate", in: name) { flags.insert(.proxyRevalidate) }
     case 22:
       if bytes.matches("stale-while-revalidate", in: name) {
-        addWindow(bytes, argument, to: \.staleWhileRevalidate)
+        Self.addWindow(bytes, argument, to: &staleWhileRevalidate)
       }
     default:
       break  // Unknown: ignored (§5.2.3).
@@ -143,26 +143,24 @@ extension CacheControl {
   }
 
   /// A lifetime: the shortest counts, and one that is no number counts as 0.
-  private mutating func addTime(
-    _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: WritableKeyPath<Self, DeltaSeconds?>
-  ) {
-    let value = time(bytes, argument)
+  private mutating func addTime(_ bytes: Span<UInt8>, _ argument: ByteRange?, isShared: Bool) {
+    let value = Self.time(bytes, argument)
     if value == nil { flags.insert(.invalidTime) }
-    self[keyPath: directive] = Swift.min(self[keyPath: directive] ?? .infinity, value ?? 0)
+    let shortest = Swift.min((isShared ? sharedMaxAge : maxAge) ?? .infinity, value ?? 0)
+    if isShared { sharedMaxAge = shortest } else { maxAge = shortest }
   }
 
   /// A permission to be stale: the shortest counts, and one that is no number permits nothing.
-  private mutating func addWindow(
-    _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: WritableKeyPath<Self, DeltaSeconds?>
+  private static func addWindow(
+    _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: inout DeltaSeconds?
   ) {
-    self[keyPath: directive] = Swift.min(
-      self[keyPath: directive] ?? .infinity, time(bytes, argument) ?? 0)
+    directive = Swift.min(directive ?? .infinity, time(bytes, argument) ?? 0)
   }
 
   private mutating func addMaxStale(_ bytes: Span<UInt8>, _ argument: ByteRange?) {
     if argument == nil {
       flags.insert(.anyStaleness)
-    } else if let time = time(bytes, argument) {
+    } else if let time = Self.time(bytes, argument) {
       maxStale = Swift.min(maxStale ?? .infinity, time)
     }
   }
@@ -190,7 +188,7 @@ extension CacheControl {
     }
   }
 
-  private func time(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> DeltaSeconds? {
+  private static func time(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> DeltaSeconds? {
     guard let argument else { return nil }
     return DeltaSeconds(parsing: bytes, in: bytes.unquoted(argument))
   }

@@ -3,34 +3,65 @@ import HTTPTypes
 /// Fields that concern one connection or one proxy, and are neither stored nor updated (RFC 9111 §3.1,
 /// RFC 9110 §7.6.1).
 enum ConnectionFields {
-  private static let names: Set<String> = [
-    "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade",
-    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
-  ]
-
   /// The fields without those for one connection, without those that `Connection` names, and without `excluded`
   /// (lowercase).
   ///
-  /// - Parameter targets: the fields that may govern caching in place of Cache-Control: they stay, as it does.
+  /// - Parameters:
+  ///   - namesOthers: whether `Connection` may name any. It is not read where it does not.
+  ///   - targets: the fields that may govern caching in place of Cache-Control: they stay, as it does.
+  /// - Complexity: O(*n*) in the number of fields, times that of the names listed.
   static func removed(
-    from fields: HTTPFields, excluding excluded: [String] = [], targets: [String]
+    from fields: HTTPFields, excluding excluded: [String] = [], namesOthers: Bool = true, targets: [String]
   ) -> HTTPFields {
-    var listed: [String] = excluded
-    for field in fields where field.name.canonicalName == "connection" {
-      field.value.withFieldBytes { bytes in
-        var members = ListMembers(bytes.whole)
-        while let member = members.next(in: bytes) { listed.append(bytes.string(member).lowercased()) }
+    var listed = excluded
+    if namesOthers {
+      for field in fields where FieldKind(field.name) == .connection {
+        field.value.withFieldBytes { bytes in
+          var members = ListMembers(bytes.whole)
+          while let member = members.next(in: bytes) { listed.append(bytes.string(member).lowercased()) }
+        }
       }
     }
     // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1): whoever names it or Vary, by
     // mistake or to have a response kept that must not be, does not get rid of them.
     listed.removeAll { $0 == "cache-control" || $0 == "vary" || targets.contains($0) }
+    let removed = fields.indices.filter { position in
+      FieldKind(fields[position].name).isOfConnection
+        || (!listed.isEmpty && listed.contains(fields[position].name.canonicalName))
+    }
+    // As a rule there is one, or two: to take them out is cheaper than to put together what is left.
+    if removed.count <= 4 {
+      var kept = fields
+      for position in removed.reversed() { kept.remove(at: position) }
+      return kept
+    }
     var kept = HTTPFields()
     kept.reserveCapacity(fields.count)
-    for field in fields {
-      let name = field.name.canonicalName
-      if !names.contains(name), !listed.contains(name) { kept.append(field) }
+    var next = 0
+    for position in fields.indices {
+      if next < removed.count, removed[next] == position {
+        next += 1
+      } else {
+        kept.append(fields[position])
+      }
     }
     return kept
+  }
+
+  /// Whether a `Connection` field's options are all known to name no field that would be stored otherwise.
+  ///
+  /// A field named `close` would be: who sees one must not go by this.
+  static func namesNoOthers(_ value: String) -> Bool {
+    value.withFieldBytes { bytes in
+      var members = ListMembers(bytes.whole)
+      while let member = members.next(in: bytes) {
+        let isKnown =
+          bytes.matches("keep-alive", in: member) || bytes.matches("close", in: member)
+          || bytes.matches("upgrade", in: member) || bytes.matches("te", in: member)
+          || bytes.matches("transfer-encoding", in: member)
+        if !isKnown { return false }
+      }
+      return true
+    }
   }
 }

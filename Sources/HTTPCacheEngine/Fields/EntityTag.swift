@@ -16,6 +16,15 @@ public struct EntityTag: Hashable, Sendable {
 
   /// Parses one `ETag` field value; `nil` if it is no single tag.
   public init?(parsing text: String) {
+    // As a rule the value is the tag, and needs no copy.
+    let isStrong = text.withFieldBytes { bytes in
+      bytes.count > 0 && !bytes[0].isOptionalWhitespace && !bytes[bytes.count - 1].isOptionalWhitespace
+        && !Self.isMarkedWeak(bytes, bytes.whole) && Self.isSingleTag(bytes, bytes.whole)
+    }
+    if isStrong {
+      self.init(opaque: text)
+      return
+    }
     let parsed = text.withFieldBytes { EntityTag($0, in: $0.trimmed($0.whole)) }
     guard let parsed else { return nil }
     self = parsed
@@ -23,10 +32,7 @@ public struct EntityTag: Hashable, Sendable {
 
   init?(_ bytes: Span<UInt8>, in range: ByteRange) {
     guard !range.isEmpty else { return nil }
-    // `W/` is case-sensitive (§8.8.3).
-    if range.count >= 2, bytes[range.start] == UInt8(ascii: "W"),
-      bytes[range.start + 1] == UInt8(ascii: "/")
-    {
+    if Self.isMarkedWeak(bytes, range) {
       let opaque = ByteRange(start: range.start + 2, end: range.end)
       guard Self.isSingleTag(bytes, opaque) else { return nil }
       self.init(weak: true, opaque: bytes.string(opaque))
@@ -34,6 +40,11 @@ public struct EntityTag: Hashable, Sendable {
       guard Self.isSingleTag(bytes, range) else { return nil }
       self.init(opaque: bytes.string(range))
     }
+  }
+
+  /// `W/` is case-sensitive (§8.8.3).
+  private static func isMarkedWeak(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+    range.count >= 2 && bytes[range.start] == UInt8(ascii: "W") && bytes[range.start + 1] == UInt8(ascii: "/")
   }
 
   /// `opaque-tag`, or the same characters without its quotes; `etagc` is anything visible but the quote (§8.8.3).

@@ -8,6 +8,8 @@ struct ListMembers {
   private let escape: UInt8?
   /// Whether the member read last has a quote that nothing closes.
   private(set) var isUnclosed = false
+  /// Where the first equals sign of the member read last is; `nil` without one outside quotes.
+  private(set) var equals: Int?
 
   /// - Parameter quotedPairs: whether a backslash in quotes takes the next character literally, as in a quoted
   ///   string (RFC 9110 §5.6.4) but not in an entity tag (§8.8.3).
@@ -20,24 +22,35 @@ struct ListMembers {
   /// The next member without whitespace around it, or `nil` after the last.
   mutating func next(in bytes: Span<UInt8>) -> ByteRange? {
     while position < end {
+      // Most members begin behind one space.
+      if bytes[position].isOptionalWhitespace {
+        position += 1
+        continue
+      }
       let start = position
       var quoted = false
-      while position < end {
+      var firstEquals: Int?
+      scan: while position < end {
         let byte = bytes[position]
+        // What stands for something is below all letters but for the backslash, which counts in quotes only.
         if quoted {
           if byte == escape {
             position += 1
           } else if byte == UInt8(ascii: "\"") {
             quoted = false
           }
-        } else if byte == UInt8(ascii: "\"") {
-          quoted = true
-        } else if byte == UInt8(ascii: ",") {
-          break
+        } else if byte <= UInt8(ascii: "=") {
+          switch byte {
+          case UInt8(ascii: "\""): quoted = true
+          case UInt8(ascii: ","): break scan
+          case UInt8(ascii: "="): if firstEquals == nil { firstEquals = position }
+          default: break
+          }
         }
         position += 1
       }
       isUnclosed = quoted
+      equals = firstEquals
       let member = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
       position += 1  // Past the comma.
       if !member.isEmpty { return member }

@@ -41,49 +41,99 @@ public struct ResponseFields: Hashable, Sendable {
   /// Whether the message says where its content ends (RFC 9112 §6.3).
   var isDelimited = false
 
+  // What of the fields is asked once more when they are stored.
+
+  /// How many lines of `Content-Length` there are.
+  var contentLengthLines = 0
+  /// Whether there is a content coding.
+  var hasContentCoding = false
+  /// Whether there is a `Clear-Site-Data`.
+  var clearsSiteData = false
+  /// Whether there are fields that concern one connection only (RFC 9111 §3.1).
+  var isOfConnection = false
+  /// Whether other fields may have to go with them: `Connection` names some.
+  var namesOthers = false
+  /// Whether the validators are not to be read off these fields: there is a line that says otherwise than another.
+  private var hasOddValidator = false
+
   /// - Parameters:
   ///   - now: needed for two-digit years only.
   ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
   public init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
-    var varyLines: [String] = []
+    var varyNames = VaryField.Names()
     var groupLines: [String] = []
     var targeted: [String: [String]] = [:]
     var ageSeen = false
-    for field in fields {
-      switch field.name.canonicalName {
-      case "cache-control": cacheControl.merge(field.value)
-      case "expires": Self.add(field.value, to: &expires, now: now)
-      case "date": Self.add(field.value, to: &date, now: now)
-      case "last-modified":
-        Self.add(field.value, to: &lastModified, now: now)
-        lastModifiedText = field.value
-      case "age" where !ageSeen:
+    // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
+    for position in fields.indices {
+      let kind = FieldKind(fields[position].name)
+      if kind == .other, targets.isEmpty { continue }
+      switch kind {
+      case .cacheControl: cacheControl.merge(fields[position].value)
+      case .expires: Self.add(fields[position].value, to: &expires, now: now)
+      case .date: Self.add(fields[position].value, to: &date, now: now)
+      case .lastModified:
+        if lastModified != .absent { hasOddValidator = true }
+        Self.add(fields[position].value, to: &lastModified, now: now)
+        lastModifiedText = fields[position].value
+      case .age where !ageSeen:
         // §5.1: the first member of a list counts, and one that is invalid is ignored.
         ageSeen = true
-        age = field.value.withFieldBytes { bytes in
+        age = fields[position].value.withFieldBytes { bytes in
           var members = ListMembers(bytes.whole)
           return members.next(in: bytes).flatMap { DeltaSeconds(parsing: bytes, in: $0) }
         }
-      case "etag" where entityTag == nil: entityTag = EntityTag(parsing: field.value)
-      case "vary": varyLines.append(field.value)
-      case "cache-groups": groupLines.append(field.value)
-      case "content-length":
-        contentLength = Int64(field.value)
+      case .entityTag where entityTag == nil:
+        entityTag = EntityTag(parsing: fields[position].value)
+        if entityTag == nil { hasOddValidator = true }
+      case .vary: varyNames.add(fields[position].value)
+      case .cacheGroups: groupLines.append(fields[position].value)
+      case .contentLength:
+        contentLength = Self.number(fields[position].value)
+        contentLengthLines += 1
         isDelimited = true
-      case "transfer-encoding": isDelimited = true
-      case let name where !targets.isEmpty && targets.contains(name):
-        targeted[name, default: []].append(field.value)
+      case .contentEncoding:
+        if !fields[position].value.withFieldBytes({ $0.matches("identity", in: $0.whole) }) {
+          hasContentCoding = true
+        }
+      case .clearSiteData: clearsSiteData = true
+      case .transferEncoding:
+        isDelimited = true
+        isOfConnection = true
+      case .connection:
+        isOfConnection = true
+        if !ConnectionFields.namesNoOthers(fields[position].value) { namesOthers = true }
+      case .hopByHop: isOfConnection = true
+      case .close: namesOthers = true
       default: break
+      }
+      if !targets.isEmpty, !kind.governs, targets.contains(fields[position].name.canonicalName) {
+        targeted[fields[position].name.canonicalName, default: []].append(fields[position].value)
       }
     }
     if !targeted.isEmpty { choose(from: targeted, targets) }
-    if !varyLines.isEmpty { vary = VaryField(parsing: varyLines) }
+    if !varyNames.isEmpty { vary = varyNames.field }
     if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
     if lastModified.date == nil { lastModifiedText = nil }
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
   public var hasValidator: Bool { entityTag != nil || lastModified.date != nil }
+
+  /// The length that the message gives its content, if it does so once.
+  var onlyLength: Int64? { contentLengthLines == 1 ? contentLength : nil }
+
+  /// Whether what is stored of the fields has the validators, the length and the coding that these have.
+  var isStoredAsIs: Bool {
+    !namesOthers && !hasOddValidator && cacheControl.noCacheFields.isEmpty
+      && cacheControl.privateFields.isEmpty
+  }
+
+  /// As ``StoredResponse/strongValidator`` has it of what ``isStoredAsIs``.
+  func hasStrongValidator(date: Timestamp) -> Bool {
+    if let entityTag { return !entityTag.isWeak }
+    return lastModified.date.map { date.seconds > $0.secondsSince1970 } ?? false
+  }
 
   /// The first of the target list with a valid value governs, and Cache-Control and Expires are as if they were not
   /// there (RFC 9213 §2.2).
@@ -93,6 +143,21 @@ public struct ResponseFields: Hashable, Sendable {
       (target, cacheControl, expires) = (name, directives, .absent)
       return
     }
+  }
+
+  /// What `Int64` makes of a text, which takes three times as long for digits alone.
+  private static func number(_ text: String) -> Int64? {
+    let digits: Int64? = text.withFieldBytes { bytes in
+      guard bytes.count > 0, bytes.count <= 18 else { return nil }
+      var value: Int64 = 0
+      for index in 0..<bytes.count {
+        let digit = bytes[index] &- 0x30
+        guard digit <= 9 else { return nil }
+        value = value &* 10 &+ Int64(digit)
+      }
+      return value
+    }
+    return digits ?? Int64(text)
   }
 
   private static func add(_ value: String, to field: inout DateField, now: Timestamp) {

@@ -9,23 +9,41 @@ public enum VaryField: Hashable, Sendable {
 
   /// Parses the field's lines; a member that is no token makes the whole value unmatchable, like `*`.
   public init(parsing lines: some Sequence<String>) {
-    var names: Set<String> = []
-    for line in lines {
-      let isAny = line.withFieldBytes { bytes in
-        var members = ListMembers(bytes.whole)
-        while let member = members.next(in: bytes) {
-          if member.count == 1, bytes[member.start] == UInt8(ascii: "*") { return true }
-          for index in member.start..<member.end where !bytes[index].isTokenCharacter { return true }
-          names.insert(bytes.string(member).lowercased())
-        }
-        return false
-      }
-      if isAny {
-        self = .any
-        return
-      }
+    var names = Names()
+    for line in lines { names.add(line) }
+    self = names.field
+  }
+
+  /// The names of some lines, as they are read.
+  struct Names {
+    private var names: [String] = []
+    private var isAny = false
+
+    mutating func add(_ line: String) {
+      if !isAny { isAny = !line.withFieldBytes { add($0) } }
     }
-    self = .names(names.sorted())
+
+    /// `false` for what no request matches.
+    private mutating func add(_ bytes: Span<UInt8>) -> Bool {
+      var members = ListMembers(bytes.whole)
+      while let member = members.next(in: bytes) {
+        // `*` is a character of tokens.
+        if member.count == 1, bytes[member.start] == UInt8(ascii: "*") { return false }
+        for index in member.start..<member.end where !bytes[index].isTokenCharacter { return false }
+        names.append(bytes.lowercasedString(member))
+      }
+      return true
+    }
+
+    var isEmpty: Bool { names.isEmpty && !isAny }
+
+    var field: VaryField {
+      if isAny { return .any }
+      if names.count < 2 { return .names(names) }
+      var unique: [String] = []
+      for name in names.sorted() where name != unique.last { unique.append(name) }
+      return .names(unique)
+    }
   }
 }
 
@@ -118,8 +136,22 @@ public struct SelectingFields: Hashable, Sendable {
   /// The field's lines combined and whitespace around commas removed, and for fields whose meaning is known, one spelling
   /// for all that mean the same: such values are allowed to differ (§4.1).
   static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
+    let isPreference = PreferenceField.names.contains(name)
+    if isPreference, let line = onlyLine(of: name, in: fields), let value = PreferenceField.simple(line) {
+      return value
+    }
     let value = combinedValue(of: name, in: fields)
-    return PreferenceField.names.contains(name) ? value.map(PreferenceField.normalized) : value
+    return isPreference ? value.map(PreferenceField.normalized) : value
+  }
+
+  /// The value of the one line that a field has in a request; `nil` where there are none, or several.
+  fileprivate static func onlyLine(of name: String, in fields: HTTPFields) -> String? {
+    var line: String?
+    for position in fields.indices where fields[position].name.canonicalName == name {
+      if line != nil { return nil }
+      line = fields[position].value
+    }
+    return line
   }
 
   /// The value of the one line that a field has in a request; `nil` where there are none, or several.

@@ -32,6 +32,14 @@ public struct CacheKey: Hashable, Sendable {
     self.init(scheme: scheme, authority: authority, path: path, partition: partition)
   }
 
+  /// Whether there is a key of a request, at no cost for nearly all.
+  static func exists(for request: HTTPRequest) -> Bool {
+    guard let scheme = request.scheme, let authority = request.authority, let path = request.path else {
+      return false
+    }
+    return isNormal(scheme: scheme, authority: authority, path: path) || TargetURI(request) != nil
+  }
+
   /// - Parameter suffix: sets the key apart from that of the URI, of which no byte is NUL.
   init(_ key: CacheKey, suffix: [UInt8]) {
     bytes = key.bytes + suffix

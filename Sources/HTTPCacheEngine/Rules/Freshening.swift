@@ -80,21 +80,26 @@ enum Freshening {
   }
 
   /// A stored response from the fields of a response just received.
+  ///
+  /// - Parameter parsed: of these fields, and perhaps of some beside them that say nothing of caching.
   static func make(
     status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
     isDelimited: Bool = false, requestTime: Timestamp, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let directives = parsed.cacheControl
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
-    let withheld =
-      directives.noCacheFields + (configuration.kind == .shared ? directives.privateFields : [])
+    var withheld = parsed.cacheControl.noCacheFields
+    if configuration.kind == .shared { withheld += parsed.cacheControl.privateFields }
+    var kept = fields
+    if parsed.isOfConnection || parsed.namesOthers || !withheld.isEmpty {
+      kept = ConnectionFields.removed(
+        from: fields, excluding: withheld, namesOthers: parsed.namesOthers, targets: configuration.targets)
+    }
+    if parsed.namesOthers || !withheld.isEmpty || parsed.date == .absent {
+      kept = withDate(kept, at: responseTime)
+    }
     var stored = StoredResponse(
-      status: status,
-      fields: withDate(
-        ConnectionFields.removed(from: fields, excluding: withheld, targets: configuration.targets),
-        at: responseTime),
-      selecting: selecting,
+      status: status, fields: kept, selecting: selecting,
       facts: ReuseFacts(
         status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
         responseTime: responseTime,

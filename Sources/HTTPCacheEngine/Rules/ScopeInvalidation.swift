@@ -8,11 +8,12 @@ enum ScopeInvalidation {
   static let mostGroups = 64
 
   static func scopes(
-    after exchange: Exchange, response: HTTPResponse, configuration: CacheEngine.Configuration
+    after exchange: Exchange, response: HTTPResponse, _ fields: ResponseFields,
+    configuration: CacheEngine.Configuration
   ) -> [Outcome.InvalidatedScope] {
     let request = exchange.forwarding.original
     // RFC 9875 §3: the field is ignored on responses to safe methods. What concerns nearly all is asked first.
-    let isCleared = clearsOrigin(response, to: request, configuration)
+    let isCleared = fields.clearsSiteData && clearsOrigin(response, to: request, configuration)
     guard isCleared || !Invalidation.isSafe(request.method), let target = TargetURI(request) else {
       return []
     }

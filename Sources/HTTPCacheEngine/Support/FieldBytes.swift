@@ -35,25 +35,62 @@ extension Span where Element == UInt8 {
     return range
   }
 
-  /// Whether the range holds this lowercase ASCII text, in whatever case.
+  /// Whether the range holds this ASCII text, in whatever case.
+  ///
+  /// Compared by eight bytes at a time, or four: one by one, the names of directives took a quarter of the time of
+  /// parsing Cache-Control.
+  ///
+  /// - Parameter lowercase: has letters, digits, `-`, `/` and `=` only.
   func matches(_ lowercase: StaticString, in range: ByteRange) -> Bool {
-    guard range.count == lowercase.utf8CodeUnitCount else { return false }
+    let count = range.count
+    guard count == lowercase.utf8CodeUnitCount else { return false }
     return lowercase.withUTF8Buffer { expected in
-      let expected = expected.span
-      for offset in 0..<range.count
-      where self[range.start + offset].lowercasedASCII != expected[offset] {
-        return false
-      }
-      return true
+      let expected = expected.span.bytes
+      if count >= 8 { return bytes.matches(expected, from: range.start, count, by: UInt64.self) }
+      if count >= 4 { return bytes.matches(expected, from: range.start, count, by: UInt32.self) }
+      return bytes.matches(expected, from: range.start, count, by: UInt8.self)
     }
   }
 
   func string(_ range: ByteRange) -> String {
     guard !range.isEmpty else { return "" }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(range.count)
-    for index in range.start..<range.end { bytes.append(self[index]) }
-    return String(decoding: bytes, as: UTF8.self)
+    // Without a copy in between: what is short needs no memory of its own at all.
+    return String(unsafeUninitializedCapacity: range.count) { text in
+      for offset in 0..<range.count { text[offset] = self[range.start + offset] }
+      return range.count
+    }
+  }
+
+  /// The text of a range in lowercase, which must be of ASCII alone.
+  func lowercasedString(_ range: ByteRange) -> String {
+    guard !range.isEmpty else { return "" }
+    return String(unsafeUninitializedCapacity: range.count) { text in
+      for offset in 0..<range.count { text[offset] = self[range.start + offset].lowercasedASCII }
+      return range.count
+    }
+  }
+}
+
+extension RawSpan {
+  /// Whether the bytes from `start` on are those of a lowercase text, in whatever case.
+  ///
+  /// Words at the end may overlap. Of the characters that such a text has, the letters alone have bit 6 set: bit 5 is
+  /// their case, and all other bits must be equal.
+  @inline(__always)
+  fileprivate func matches<Word: FixedWidthInteger & BitwiseCopyable>(
+    _ lowercase: RawSpan, from start: Int, _ count: Int, by _: Word.Type
+  ) -> Bool {
+    let width = MemoryLayout<Word>.size
+    let bit6 = Word.max / 0xFF * 0x40
+    var offset = 0
+    while offset < count {
+      offset = Swift.min(offset, count - width)
+      let expected = lowercase.unsafeLoadUnaligned(fromByteOffset: offset, as: Word.self)
+      let word = unsafeLoadUnaligned(fromByteOffset: start + offset, as: Word.self)
+      if word | ((expected & bit6) >> 1) != expected { return false }
+      offset += width
+    }
+    return true
   }
 }
 
@@ -122,12 +159,8 @@ extension UInt8 {
 
   /// `tchar` of RFC 9110 §5.6.2.
   var isTokenCharacter: Bool {
-    switch self {
-    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
-      UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-      true
-    default: isDigit || isLetter
-    }
+    // The characters that are, each a bit: !#$%&'*+-.^_`|~, digits and letters.
+    let (lower, upper): (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
+    return self < 0x80 && ((self < 0x40 ? lower : upper) >> UInt64(self & 0x3F)) & 1 == 1
   }
 }

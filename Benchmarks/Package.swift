@@ -1,0 +1,40 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// A package of its own, so that whoever depends on the cache does not fetch what measures it.
+let package = Package(
+  name: "Benchmarks",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "HTTPCacheEngine", path: ".."),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    // Without traits it needs no jemalloc; CAllocations counts instead.
+    .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+  ],
+  targets: [
+    // What is measured, each piece prepared apart from its runs.
+    .target(
+      name: "Operations",
+      dependencies: [
+        .product(name: "HTTPCacheEngine", package: "HTTPCacheEngine"),
+        .product(name: "HTTPCacheStore", package: "HTTPCacheEngine"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: settings),
+    // malloc, counted.
+    .target(name: "CAllocations"),
+    // Runs one piece so many times: for `make bench-instructions`.
+    .executableTarget(name: "count", dependencies: ["Operations", "CAllocations"], swiftSettings: settings),
+    // The same pieces for `swift package benchmark`.
+    .executableTarget(
+      name: "Pieces", dependencies: ["Operations", .product(name: "Benchmark", package: "benchmark")],
+      path: "Benchmarks/Pieces", swiftSettings: settings,
+      plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,94 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+extension Operation {
+  public static let all: [Operation] = [
+    Operation("key") {
+      let requests = (0..<1024).map(Samples.request)
+      return { for number in $0 { take(CacheKey(requests[number & 1023])) } }
+    },
+    Operation("hash") {
+      let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+      let keys = (0..<1024).map { Samples.key($0).bytes }
+      return { for number in $0 { take(store.fingerprint(of: keys[number & 1023])) } }
+    },
+    Operation("lookup-hit") {
+      let store = try filled()
+      let keys = (0..<1024).map(Samples.key)
+      return { for number in $0 { take(store.lookup(keys[number & 1023]).first?.bodyCount) } }
+    },
+    Operation("lookup-miss") {
+      let store = try filled()
+      let keys = (0..<1024).map { Samples.key(1_000_000 + $0) }
+      return { for number in $0 { take(store.lookup(keys[number & 1023]).isEmpty) } }
+    },
+    Operation("insert") {
+      let store = try CacheStore(.init(memoryCapacity: 2 * Operation.mostRuns * 2048))
+      let entries = try Operation.entries()
+      return { for number in $0 { take(store.insert(entries[number])) } }
+    },
+    Operation("evict") {
+      // Full: each insert makes room for itself.
+      let store = try CacheStore(.init(memoryCapacity: 4 << 20))
+      let entries = try Operation.entries()
+      for entry in entries { store.insert(entry) }
+      return { for number in $0 { take(store.insert(entries[number])) } }
+    },
+    Operation("plan") {
+      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
+      let candidates = [try Samples.stored()]
+      let now = Samples.now.advanced(bySeconds: 60)
+      return { numbers in
+        for number in numbers {
+          take(
+            engine.plan(
+              for: requests[number & 1023], policy: .useProtocolCachePolicy, candidates: candidates, now: now)
+          )
+        }
+      }
+    },
+    Operation("judge") {
+      let (engine, exchange) = (Samples.engine, try Samples.exchange())
+      return { for _ in $0 { take(isStored(engine.outcome(of: exchange))) } }
+    },
+    Operation("judge-without-vary") {
+      var head = Samples.head
+      head.headerFields[.vary] = nil
+      head.headerFields[.age] = "12"
+      let (engine, exchange) = (Samples.engine, try Samples.exchange(head))
+      return { for _ in $0 { take(isStored(engine.outcome(of: exchange))) } }
+    },
+    Operation("fields") {
+      let (fields, now) = (Samples.head.headerFields, Samples.now)
+      return { for _ in $0 { take(ResponseFields(fields, now: now, targets: []).hasValidator) } }
+    },
+    Operation("parse-cache-control") {
+      let value = Samples.cacheControl
+      return { for _ in $0 { take(CacheControl(parsing: value).flags) } }
+    },
+    Operation("parse-date") {
+      let (value, now) = (Samples.date, Samples.now)
+      return { for _ in $0 { take(HTTPDate(parsing: value, now: now)) } }
+    },
+  ]
+
+  private static func isStored(_ outcome: borrowing Outcome) -> Bool {
+    if case .store = outcome.storage { true } else { false }
+  }
+
+  private static func entries() throws -> [NewEntry] {
+    let metadata = try Samples.stored().encoded()
+    return (0..<mostRuns).map { number in
+      NewEntry(
+        key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
+        storedAt: Samples.now.milliseconds)
+    }
+  }
+
+  private static func filled() throws -> CacheStore {
+    let store = try CacheStore(.init(memoryCapacity: 64 << 20))
+    for entry in try entries() { store.insert(entry) }
+    return store
+  }
+}
