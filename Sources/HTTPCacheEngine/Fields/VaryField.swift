@@ -154,16 +154,6 @@ public struct SelectingFields: Hashable, Sendable {
     return line
   }
 
-  /// The value of the one line that a field has in a request; `nil` where there are none, or several.
-  fileprivate static func onlyLine(of name: String, in fields: HTTPFields) -> String? {
-    var line: String?
-    for field in fields where field.name.canonicalName == name {
-      if line != nil { return nil }
-      line = field.value
-    }
-    return line
-  }
-
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {
     var combined: String?
     for field in fields where field.name.canonicalName == name {
