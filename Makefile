@@ -24,6 +24,12 @@ bench: prepare ## build for release, measure the store and real requests end to 
 	$(SWIFT) build -c release --product cache-bench
 	$(SWIFT) run -c release --skip-build cache-bench quick
 
+bench-instructions: prepare ## count instructions and allocations of single operations, and compare with the limits
+	@sh scripts/bench-instructions.sh
+
+bench-limits: prepare ## write the limits anew, from what is counted
+	@sh scripts/bench-instructions.sh --write
+
 test: prepare ## run all tests
 	$(SWIFT) test
 

@@ -187,7 +187,8 @@ if let sanitizer {
   if sanitizer == "thread" {
     for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
       target.dependencies.append("SanitizableMutex")
-      target.swiftSettings = settings + [.define("SANITIZES_THREADS")]
+      // Not all that is set otherwise: no file imports the module whose mutex it uses here.
+      target.swiftSettings = [.enableUpcomingFeature("ExistentialAny"), .define("SANITIZES_THREADS")]
     }
     package.targets.append(.target(name: "SanitizableMutex", swiftSettings: settings))
   }

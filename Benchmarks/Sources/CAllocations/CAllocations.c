@@ -55,3 +55,8 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
 long allocation_count(void) { return -1; }
 
 #endif
+
+__attribute__((noinline)) void call_measured(void (*body)(void *), void *context) {
+  body(context);
+  __asm__ volatile("");  // No tail call: it has to be left again.
+}

@@ -59,7 +59,8 @@ extension Operation {
       let (engine, exchange) = (Samples.engine, try Samples.exchange(head))
       return { for _ in $0 { take(isStored(engine.outcome(of: exchange))) } }
     },
-    Operation("fields") {
+    // The part of judging that reads the fields.
+    Operation("parse-fields") {
       let (fields, now) = (Samples.head.headerFields, Samples.now)
       return { for _ in $0 { take(ResponseFields(fields, now: now, targets: []).hasValidator) } }
     },

@@ -4,4 +4,7 @@
 /// How many blocks this process has asked malloc and its kin for; -1 where that cannot be counted.
 long allocation_count(void);
 
+/// Calls `body`: a function by whose name a profiler finds what is to be measured.
+void call_measured(void (*body)(void *), void *context);
+
 #endif
