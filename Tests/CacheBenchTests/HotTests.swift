@@ -25,7 +25,7 @@ import Testing
         #expect(one.action == .getByKey)
         #expect(one.hitRatio == 1)
         #expect(one.operations > 0)
-        #expect((one.processorNanoseconds != nil) == (threads == 1))
+        #expect((one.processorNanoseconds ?? 0) > 0)
       }
     }
     let latencies = measurements.filter { $0.measuring == .latency }
@@ -59,8 +59,8 @@ import Testing
     let data = HotData(count: 300, valueSize: 100, seed: 1)
     let arrivals = data.everyKey(threads: 1, seed: 1)
     let cache = NodeCache(capacity: 30)
-    let lane = HotLane.churn(.nodes, cache, warming: arrivals[0], capacity: 30, data.bodies)
-    try lane.prepare()
+    let lane = HotLane.churn(.nodes, cache, capacity: 30, data.bodies)
+    lane.begin(arrivals)
     #expect(cache.entryCount == 30)
     let operation = lane.operation(arrivals[0])
     for position in arrivals[0].keys.indices {
@@ -90,7 +90,7 @@ import Testing
     let options = try HotOptions.parse(Self.flags)
     let race = HotRace(
       lanes: [.get(.dictionary, Forgetful(), [], valueSize: 100)], options: options)
-    let arrivals = HotData(count: 300, valueSize: 100, seed: 1).draws(options, threads: 1)
+    let arrivals = HotData(count: 300, valueSize: 100, seed: 1).draws(options, threads: 1, run: 1)
     #expect(throws: BenchError.self) {
       _ = try race.run(.throughput, over: arrivals, ProgressLine(isShown: false))
     }

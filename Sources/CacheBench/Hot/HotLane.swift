@@ -8,6 +8,8 @@ struct HotLane: Sendable {
   var action: Action
   /// Does what has to be done once before anything is measured.
   var prepare: @Sendable () throws -> Void
+  /// Does what has to be done before each run over some keys.
+  var begin: @Sendable ([Arrivals]) -> Void = { _ in }
   /// The operation of a thread, on the keys as they arrive there.
   var operation: @Sendable (Arrivals) -> Operation
 
@@ -55,13 +57,17 @@ struct HotLane: Sendable {
   }
 
   static func churn<Cache: KeyedCache>(
-    _ name: CacheName, _ cache: Cache, warming: Arrivals, capacity: Int, _ bodies: Bodies
+    _ name: CacheName, _ cache: Cache, capacity: Int, _ bodies: Bodies
   ) -> HotLane {
-    HotLane(name, .churn) {
-      // The last of a thread's keys, which are asked for again only when all others were.
-      for key in warming.keys.suffix(capacity) { _ = cache.put(key, bodies.fresh()) }
-    } operation: { arrivals in
+    var lane = HotLane(name, .churn, prepare: {}) { arrivals in
       { cache.put(arrivals.keys[$0], bodies.fresh()) }
     }
+    lane.begin = { arrivals in
+      // The last keys of each thread, which are stored again only when all others were.
+      for some in arrivals {
+        for key in some.keys.suffix(capacity / arrivals.count + 1) { _ = cache.put(key, bodies.fresh()) }
+      }
+    }
+    return lane
   }
 }

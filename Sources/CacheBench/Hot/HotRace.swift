@@ -12,6 +12,7 @@ struct HotRace {
     _ measuring: Measuring, over arrivals: [Arrivals], _ progress: ProgressLine
   ) throws -> [Measurement] {
     let threads = arrivals.count
+    for lane in lanes { lane.begin(arrivals) }
     let tracks = lanes.map { Track($0, arrivals) }
     var rounds = [[Round]](repeating: [], count: lanes.count)
     let slice = UInt64(max(1, options.seconds * 1e9 / Double(options.rounds)))

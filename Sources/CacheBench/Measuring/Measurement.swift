@@ -14,7 +14,7 @@ struct Measurement: Codable, Sendable {
   var operationsPerSecondByRound: [Double]
   /// The share of lookups that found something; `nil` for what does not look.
   var hitRatio: Double?
-  /// Nanoseconds of the processor's time for one operation, the median of the rounds; where one thread was measured.
+  /// Nanoseconds of the processor's time for one operation, the median of the rounds.
   ///
   /// On a machine that others use too, it tells more than the wall clock.
   var processorNanoseconds: Double?
@@ -45,7 +45,7 @@ struct Measurement: Codable, Sendable {
       guard round.processorNanoseconds > 0, round.operations > 0 else { return nil }
       return Double(round.processorNanoseconds) / Double(round.operations)
     }
-    processorNanoseconds = threads == 1 && measuring == .throughput ? median(busy) : nil
+    processorNanoseconds = measuring == .throughput ? median(busy) : nil
     latency = all.latencies.map { Percentiles($0) }
     latencyCurve = all.latencies.map { LatencyPoint.curve(of: $0) }
     self.overhead = overhead
