@@ -66,13 +66,16 @@ struct HotBench {
   private func mixed() throws -> [Measurement] {
     let data = data
     let entries = options.capacityEntries
-    let warming = data.draws(options, threads: 1, run: 0)[0]
+    let (warming, counting) = (
+      data.draws(options, threads: 1, run: 0)[0], data.draws(options, threads: 1, run: 1)[0]
+    )
     let bodies = data.bodies
     let lanes = [
-      HotLane.mixed(.ours, try engine(entries: entries, .lru), warming: warming, bodies),
-      HotLane.mixed(.oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, bodies),
-      HotLane.mixed(.nodes, NodeCache(capacity: entries), warming: warming, bodies),
-      HotLane.mixed(.nsCache, ObjectCache(capacity: entries), warming: warming, bodies),
+      HotLane.mixed(.ours, try engine(entries: entries, .lru), warming: warming, counting: counting, bodies),
+      HotLane.mixed(
+        .oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, counting: counting, bodies),
+      HotLane.mixed(.nodes, NodeCache(capacity: entries), warming: warming, counting: counting, bodies),
+      HotLane.mixed(.nsCache, ObjectCache(capacity: entries), warming: warming, counting: counting, bodies),
     ]
     return try measure(lanes, threads: options.threadCounts, capacity: entries) {
       data.draws(options, threads: $0, run: $1)
@@ -101,15 +104,15 @@ struct HotBench {
   private func measure(
     _ lanes: [HotLane], threads: [Int], capacity: Int?, arrivals: (_ threads: Int, _ run: Int) -> [Arrivals]
   ) throws -> [Measurement] {
-    for lane in lanes {
+    let hitRatios = try lanes.map { lane in
       progress.show("\(lane.action.title): filling \(lane.name.title)")
-      try lane.prepare()
+      return try lane.prepare()
     }
     defer { progress.clear() }
-    let race = HotRace(lanes: lanes, options: options, capacityEntries: capacity)
+    let race = HotRace(lanes: lanes, options: options, capacityEntries: capacity, hitRatios: hitRatios)
     let runs = threads.map { (Measuring.throughput, $0) } + [(.latency, 1)]
     return try runs.enumerated().flatMap { number, run in
-      try race.run(run.0, over: arrivals(run.1, number + 1), progress)
+      try race.run(run.0, over: arrivals(run.1, number + 2), progress)
     }
   }
 
