@@ -25,7 +25,7 @@ import Testing
         #expect(one.action == .getByKey)
         #expect(one.hitRatio == 1)
         #expect(one.operations > 0)
-        #expect((one.processorNanoseconds != nil) == (threads == 1))
+        #expect((one.processorNanoseconds ?? 0) > 0)
       }
     }
     let latencies = measurements.filter { $0.measuring == .latency }
@@ -55,12 +55,22 @@ import Testing
     }
   }
 
+  @Test func `the hits of mixed are those of its lookups over one pass`() throws {
+    // Of twenty operations two are stores. Room for all: the first pass stores each key, the second finds it.
+    let arrivals = Arrivals(Array((0..<20).map { UInt32($0 % 10) })[...])
+    let lane = HotLane.mixed(
+      .nodes, NodeCache(capacity: 10), warming: Arrivals([]), counting: arrivals, Bodies(size: 5, seed: 1))
+    // Keys 0 to 8 are missed, 9 is stored; then 0 to 8 are found, and 9 is stored.
+    #expect(try lane.prepare() == 0.5)
+    #expect(try lane.prepare() == 1)
+  }
+
   @Test func `churn stores only what is not there`() throws {
     let data = HotData(count: 300, valueSize: 100, seed: 1)
     let arrivals = data.everyKey(threads: 1, seed: 1)
     let cache = NodeCache(capacity: 30)
-    let lane = HotLane.churn(.nodes, cache, warming: arrivals[0], capacity: 30, data.bodies)
-    try lane.prepare()
+    let lane = HotLane.churn(.nodes, cache, capacity: 30, data.bodies)
+    lane.begin(arrivals)
     #expect(cache.entryCount == 30)
     let operation = lane.operation(arrivals[0])
     for position in arrivals[0].keys.indices {
@@ -90,7 +100,7 @@ import Testing
     let options = try HotOptions.parse(Self.flags)
     let race = HotRace(
       lanes: [.get(.dictionary, Forgetful(), [], valueSize: 100)], options: options)
-    let arrivals = HotData(count: 300, valueSize: 100, seed: 1).draws(options, threads: 1)
+    let arrivals = HotData(count: 300, valueSize: 100, seed: 1).draws(options, threads: 1, run: 1)
     #expect(throws: BenchError.self) {
       _ = try race.run(.throughput, over: arrivals, ProgressLine(isShown: false))
     }
@@ -100,7 +110,7 @@ import Testing
     let options = try HotOptions.parse(Self.flags)
     let arrivals = Arrivals(Array(0..<7)[...])
     let seen = Seen()
-    let lane = HotLane(.ours, .churn, prepare: {}) { _ in
+    let lane = HotLane(.ours, .churn) { _ in
       { position in
         seen.add(position)
         return true
@@ -144,11 +154,31 @@ import Testing
     #expect(try #require(cache.entryCount) <= 50)
   }
 
+  @Test func `every cache finds what was put in, and gives a key another body`() throws {
+    let caches: [any KeyedCache] = [
+      try EngineCache(capacity: 1 << 20, eviction: .lru),
+      try EngineCache(capacity: 1 << 20, eviction: .s3fifo),
+      try FloorCache(keys: 9), DictionaryCache(), NodeCache(capacity: 9), ObjectCache(capacity: 9),
+      RequestCache(),
+    ]
+    let (short, long) = ([UInt8](repeating: 1, count: 10), [UInt8](repeating: 2, count: 700))
+    for cache in caches {
+      #expect(cache.put(HotData.key(1), short))
+      #expect(cache.put(HotData.key(2), short))
+      #expect(cache.put(HotData.key(1), long))
+      #expect(cache.bodyCount(of: HotData.key(1)) == 700, "\(cache)")
+      #expect(cache.bodyCount(of: HotData.key(2)) == 10, "\(cache)")
+      #expect(cache.bodyCount(of: HotData.key(3)) == nil, "\(cache)")
+      if let count = cache.entryCount { #expect(count == 2, "\(cache)") }
+    }
+    withExtendedLifetime((short, long)) {}
+  }
+
   @Test func `memory says what each cache occupies for each entry`() throws {
-    let figures = try MemoryBench(keys: 2000, valueSize: 1000, progress: ProgressLine(isShown: false)).run()
-    #expect(figures.map(\.cache) == [.ours, .oursS3FIFO, .dictionary, .nodes, .nsCache])
+    let figures = try MemoryBench(keys: 500, valueSize: 1000, progress: ProgressLine(isShown: false)).run()
+    #expect(figures.map(\.cache) == [.ours, .oursS3FIFO, .dictionary, .nodes, .nsCache, .urlCache])
     for one in figures {
-      #expect(one.entries == 2000)
+      #expect(one.entries == 500)
       // Other tests run beside this one: only that keys and values are in it can be told.
       if let beyond = one.accountedBeyond { #expect((1...1000).contains(beyond)) }
     }

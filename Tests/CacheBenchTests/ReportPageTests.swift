@@ -80,6 +80,24 @@ import Testing
     }
   }
 
+  @Test func `the command writes the page to a file`() throws {
+    try TemporaryDirectory.with { directory in
+      let (results, page) = (directory + "/results.json", directory + "/page.html")
+      try Data(Self.everything.get().json().utf8).write(to: URL(fileURLWithPath: results))
+      try ReportCommand.parse([results, "-o", page]).run()
+      let written = try String(contentsOfFile: page, encoding: .utf8)
+      #expect(isWellFormed(written))
+      #expect(written.contains("results.json"))
+      for (arguments, status) in [
+        ([results, directory + "/none.json", "-o", page], 66), ([page, "-o", page], 65),
+        ([results, "-o", directory + "/none/page.html"], 73),
+      ] {
+        let error = #expect(throws: ExitCode.self) { try ReportCommand.parse(arguments).run() }
+        #expect(error?.rawValue == Int32(status))
+      }
+    }
+  }
+
   @Test func `several files stand one below the other`() throws {
     let report = try Self.everything.get()
     var session = Report(command: "session", machine: report.machine, parameters: Parameters())

@@ -32,8 +32,12 @@ struct MemoryCommand: ParsableCommand {
     report.memory = try MemoryBench(keys: keys, valueSize: valueSize, progress: progress).run()
     report.notes = [
       "malloc's figure has its own headers and padding in it; a value is an array of its own, whose header of 32 bytes "
-        + "counts as beyond the value, for all alike."
+        + "counts as beyond the value, for all alike. What URLCache keeps has a response without fields in it."
     ]
+    if keys > FoundationCache.mostKeys {
+      report.notes.append(
+        "URLCache is left out: beyond \(FoundationCache.mostKeys) keys filling it takes too long.")
+    }
     progress.clear()
     try report.print(asJSON: json)
   }

@@ -56,7 +56,8 @@ struct Plot {
         """
         <line class="tick" x1="\(Self.text(place))" x2="\(Self.text(place))" y1="\(Self.text(Self.box.bottom))" \
         y2="\(Self.text(Self.box.bottom + 4))"/>\
-        <text x="\(Self.text(place))" y="\(Self.text(Self.box.bottom + 18))" text-anchor="middle">\
+        <text x="\(Self.text(place))" y="\(Self.text(Self.box.bottom + 18))" \
+        text-anchor="\(place > Self.box.right - 10 ? "end" : "middle")">\
         \(Markup.escape(mark.label))</text>
         """)
     }

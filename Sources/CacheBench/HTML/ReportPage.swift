@@ -57,7 +57,7 @@ struct ReportPage {
       let note = one.note.map { " " + Markup.element("span", "(\($0))", class: "note") } ?? ""
       return """
         <tr>\(Markup.element("td", one.what, class: "what"))\(Markup.element("td", one.verdict, class: style))\
-        <td>\(Markup.escape(one.figureText))\(note)</td>\(Markup.element("td", one.targetText, class: "note"))</tr>
+        <td>\(Markup.escape(one.figureText))\(note)</td>\(Markup.element("td", one.targetText, class: "target"))</tr>
         """
     }
     return """

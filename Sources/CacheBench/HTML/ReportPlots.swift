@@ -12,49 +12,75 @@ struct ReportPlots {
 
   /// One picture for each action at each number of entries: by threads where there are several, else bars.
   private var throughput: [String] {
-    sets(.throughput).map { title, some in
+    var alone: [Bars.Bar] = []
+    var pictures: [String] = []
+    for (title, some) in sets(.throughput) {
       let threads = Set(some.map(\.threads))
-      guard threads.count > 1 else {
-        return Bars(
-          title: title + (threads.first.map { $0 > 1 ? ", \($0) threads" : "" } ?? ""),
-          bars: some.map {
-            Bars.Bar(
-              name: $0.cache.title, color: $0.cache.color, value: $0.operationsPerSecond,
-              label: Format.rate($0.operationsPerSecond))
-          }
-        ).html
+      let isAlone = Set(some.map(\.cache)).count == 1
+      guard threads.count == 1 else {
+        pictures.append(byThreads(title, some))
+        continue
       }
-      let lines = CacheName.allCases.compactMap { cache -> Plot.Line? in
-        let own = some.filter { $0.cache == cache }.sorted { $0.threads < $1.threads }
-        guard !own.isEmpty else { return nil }
-        return Plot.Line(
-          name: cache.title, color: cache.color,
-          points: own.map { (Double($0.threads), $0.operationsPerSecond) }, isDashed: cache == .floor)
+      let bars = some.map { one in
+        Bars.Bar(
+          name: isAlone ? title : one.cache.title, color: one.cache.color, value: one.operationsPerSecond,
+          label: Format.rate(one.operationsPerSecond))
       }
-      return Plot(
-        title: title, xTitle: "threads", yTitle: "operations per second",
-        x: .steps(some.map { Double($0.threads) }) { Format.whole($0) },
-        y: .linear(some.map(\.operationsPerSecond), fromZero: true, label: Format.shortRate), lines: lines
-      ) { line, x, y in "\(line.name), threads \(Format.whole(x)): \(Format.rate(y))" }.html
+      if isAlone {
+        alone += bars
+      } else {
+        let suffix = threads.first.map { $0 > 1 ? ", \(Format.count($0)) threads" : "" } ?? ""
+        pictures.append(Bars(title: title + suffix, bars: bars).html)
+      }
     }
+    if !alone.isEmpty { pictures.append(Bars(title: "HTTPCacheEngine alone", bars: alone).html) }
+    return pictures
+  }
+
+  private func byThreads(_ title: String, _ some: [Measurement]) -> String {
+    let lines = CacheName.allCases.compactMap { cache -> Plot.Line? in
+      let own = some.filter { $0.cache == cache }.sorted { $0.threads < $1.threads }
+      guard !own.isEmpty else { return nil }
+      return Plot.Line(
+        name: cache.title, color: cache.color,
+        points: own.map { (Double($0.threads), $0.operationsPerSecond) }, isDashed: cache == .floor)
+    }
+    return Plot(
+      title: title, xTitle: "threads", yTitle: "operations per second",
+      x: .steps(some.map { Double($0.threads) }, label: Format.whole),
+      y: .linear(some.map(\.operationsPerSecond), fromZero: true, label: Format.shortRate), lines: lines
+    ) { line, x, y in "\(line.name), threads \(Format.whole(x)): \(Format.rate(y))" }.html
   }
 
   private var latency: [String] {
-    sets(.latency).compactMap { title, some in
-      let lines = some.compactMap { one -> Plot.Line? in
+    var alone: [Plot.Line] = []
+    var pictures: [String] = []
+    for (title, some) in sets(.latency) {
+      var lines = some.compactMap { one -> Plot.Line? in
         guard let curve = one.latencyCurve, !curve.isEmpty else { return nil }
         return Plot.Line(
           name: one.cache.title, color: one.cache.color,
           // Nothing is faster than the clock can tell.
           points: curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }, isDashed: one.cache == .floor)
       }
-      guard !lines.isEmpty else { return nil }
-      return Plot(
-        title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
-        y: .logarithmic(lines.flatMap { $0.points.map(\.y) }, label: Format.shortDuration), lines: lines,
-        hasDots: false
-      ) { line, x, y in "\(line.name): \(x) % took at most \(Format.duration(y))" }.html
+      if lines.count == 1 {
+        lines[0].name = title
+        lines[0].color = CacheName.allCases[alone.count % CacheName.allCases.count].color
+        alone += lines
+      } else if !lines.isEmpty {
+        pictures.append(distribution(title, lines))
+      }
     }
+    if !alone.isEmpty { pictures.append(distribution("HTTPCacheEngine alone", alone)) }
+    return pictures
+  }
+
+  private func distribution(_ title: String, _ lines: [Plot.Line]) -> String {
+    Plot(
+      title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
+      y: .logarithmic(lines.flatMap { $0.points.map(\.y) }, label: Format.shortDuration), lines: lines,
+      hasDots: false
+    ) { line, x, y in "\(line.name): \(x) % took at most \(Format.duration(y))" }.html
   }
 
   private var hitRatios: [String] {
@@ -125,7 +151,8 @@ struct ReportPlots {
       return Set(some.map(\.entries)).sorted().map { entries in
         let own = some.filter { $0.entries == entries }
         let capacity = own.first?.capacityEntries.map { ", room for \(Format.count($0))" } ?? ""
-        return ("\(action.title), \(Format.count(entries)) keys\(capacity)", own)
+        let keys = action == .judge ? "" : ", \(Format.count(entries)) keys"
+        return (action.title + keys + capacity, own)
       }
     }
   }

@@ -25,7 +25,8 @@ enum Style {
     p { margin: .25rem 0; }
     .about { color: var(--muted); overflow-wrap: anywhere; }
     .warning { color: var(--bad); font-weight: 600; }
-    .plots { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); }
+    .plots { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr));
+      align-items: start; }
     figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--rule); border-radius: 8px; }
     figcaption { font-weight: 600; margin-bottom: .5rem; }
     svg { display: block; width: 100%; max-width: 36rem; height: auto; }
@@ -56,14 +57,15 @@ enum Style {
     .met { color: var(--good); font-weight: 600; } .unmet { color: var(--bad); font-weight: 600; }
     .open { color: var(--muted); }
     .met, .unmet, .open { white-space: nowrap; }
-    .note { color: var(--muted); }
+    .note, .target { color: var(--muted); }
     details { margin: 1rem 0; } summary { cursor: pointer; }
     .notes { margin: 1rem 0 0; padding-left: 1.2rem; color: var(--muted); font-size: .875rem; }
     @media (max-width: 40rem) {
       .targets thead { display: none; }
       .targets tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
-      .targets td { display: block; border: 0; padding: 0; text-align: left; white-space: normal; }
-      .targets td.what { font-weight: 500; }
+      .targets td { display: inline; border: 0; padding: 0 .35rem 0 0; white-space: normal; }
+      .targets td.what { display: block; }
+      .targets td.target::before { content: "target: "; }
     }
     """
 }

@@ -29,7 +29,7 @@ struct DecideWorkload {
     let size = options.valueSize
     let keys = options.keys
 
-    let fill: @Sendable () throws -> Void = {
+    let fill: @Sendable () throws -> Double? = {
       for number in 0..<keys {
         let entry = NewEntry(
           key: Self.key(Dataset.request(number)), variant: VariantID(rawValue: 1), metadata: metadata,
@@ -38,12 +38,13 @@ struct DecideWorkload {
           throw BenchError.unprepared("the store does not take every entry")
         }
       }
+      return nil
     }
     lanes = [
       HotLane(.ours, .get, prepare: fill) { _ in
         { store.lookup(Self.key(requests[$0])).first?.bodyCount == size }
       },
-      HotLane(.ours, .decide, prepare: {}) { _ in
+      HotLane(.ours, .decide) { _ in
         { cache.storedResponse(for: requests[$0])?.body.bytes?.count == size }
       },
     ]

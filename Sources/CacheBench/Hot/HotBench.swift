@@ -31,13 +31,13 @@ struct HotBench {
     case .churn: return try churn()
     case .decide:
       let decide = try DecideWorkload(options, Bodies(size: options.valueSize, seed: options.seed))
-      return try measure(decide.lanes, threads: [1], capacity: nil) { _ in [decide.arrivals] }
+      return try measure(decide.lanes, threads: [1], capacity: nil) { _, _ in [decide.arrivals] }
     }
   }
 
   func judge() throws -> [Measurement] {
     let judge = try JudgeWorkload()
-    return try measure(judge.lanes, threads: [1], capacity: nil) { _ in [judge.arrivals] }
+    return try measure(judge.lanes, threads: [1], capacity: nil) { _, _ in [judge.arrivals] }
   }
 
   private var data: HotData {
@@ -59,60 +59,61 @@ struct HotBench {
       HotLane.get(.nsCache, ObjectCache(capacity: options.keys), filling, valueSize: size),
     ]
     return try measure(lanes, threads: options.threadCounts, capacity: nil) {
-      data.draws(options, threads: $0)
+      data.draws(options, threads: $0, run: $1)
     }
   }
 
   private func mixed() throws -> [Measurement] {
     let data = data
     let entries = options.capacityEntries
-    let warming = data.draws(options, threads: 1)[0]
+    let (warming, counting) = (
+      data.draws(options, threads: 1, run: 0)[0], data.draws(options, threads: 1, run: 1)[0]
+    )
     let bodies = data.bodies
     let lanes = [
-      HotLane.mixed(.ours, try engine(entries: entries, .lru), warming: warming, bodies),
-      HotLane.mixed(.oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, bodies),
-      HotLane.mixed(.nodes, NodeCache(capacity: entries), warming: warming, bodies),
-      HotLane.mixed(.nsCache, ObjectCache(capacity: entries), warming: warming, bodies),
+      HotLane.mixed(.ours, try engine(entries: entries, .lru), warming: warming, counting: counting, bodies),
+      HotLane.mixed(
+        .oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, counting: counting, bodies),
+      HotLane.mixed(.nodes, NodeCache(capacity: entries), warming: warming, counting: counting, bodies),
+      HotLane.mixed(.nsCache, ObjectCache(capacity: entries), warming: warming, counting: counting, bodies),
     ]
     return try measure(lanes, threads: options.threadCounts, capacity: entries) {
-      data.draws(options, threads: $0)
+      data.draws(options, threads: $0, run: $1)
     }
   }
 
   private func churn() throws -> [Measurement] {
     let data = data
     let entries = options.capacityEntries
-    let warming = data.everyKey(threads: 1, seed: options.seed)[0]
     let bodies = data.bodies
     let lanes = [
-      HotLane.churn(.ours, try engine(entries: entries, .lru), warming: warming, capacity: entries, bodies),
+      HotLane.churn(.ours, try engine(entries: entries, .lru), capacity: entries, bodies),
       HotLane.churn(
-        .oursS3FIFO, try engine(entries: entries, .s3fifo), warming: warming, capacity: entries, bodies),
-      HotLane.churn(.nodes, NodeCache(capacity: entries), warming: warming, capacity: entries, bodies),
-      HotLane.churn(.nsCache, ObjectCache(capacity: entries), warming: warming, capacity: entries, bodies),
+        .oursS3FIFO, try engine(entries: entries, .s3fifo), capacity: entries, bodies),
+      HotLane.churn(.nodes, NodeCache(capacity: entries), capacity: entries, bodies),
+      HotLane.churn(.nsCache, ObjectCache(capacity: entries), capacity: entries, bodies),
     ]
     return try measure(lanes, threads: options.threadCounts, capacity: entries) {
-      data.everyKey(threads: $0, seed: options.seed)
+      data.everyKey(threads: $0, seed: options.seed &+ UInt64($1))
     }
   }
 
   /// Throughput with each number of threads, and latency with one.
+  ///
+  /// - Parameter arrivals: keys for so many threads, others for each run.
   private func measure(
-    _ lanes: [HotLane], threads: [Int], capacity: Int?, arrivals: (_ threads: Int) -> [Arrivals]
+    _ lanes: [HotLane], threads: [Int], capacity: Int?, arrivals: (_ threads: Int, _ run: Int) -> [Arrivals]
   ) throws -> [Measurement] {
-    for lane in lanes {
+    let hitRatios = try lanes.map { lane in
       progress.show("\(lane.action.title): filling \(lane.name.title)")
-      try lane.prepare()
+      return try lane.prepare()
     }
     defer { progress.clear() }
-    let race = HotRace(lanes: lanes, options: options, capacityEntries: capacity)
-    var measurements: [Measurement] = []
-    for count in threads {
-      let keys = arrivals(count)
-      measurements += try race.run(.throughput, over: keys, progress)
-      if count == 1 { measurements += try race.run(.latency, over: keys, progress) }
+    let race = HotRace(lanes: lanes, options: options, capacityEntries: capacity, hitRatios: hitRatios)
+    let runs = threads.map { (Measuring.throughput, $0) } + [(.latency, 1)]
+    return try runs.enumerated().flatMap { number, run in
+      try race.run(run.0, over: arrivals(run.1, number + 2), progress)
     }
-    return measurements
   }
 
   /// - Parameter entries: how many it is to hold, as it counts them.

@@ -43,14 +43,17 @@ struct HotData: Sendable {
   }
 
   /// Keys as they are asked for, for each thread its own.
-  func draws(_ options: HotOptions, threads: Int) -> [Arrivals] {
+  ///
+  /// - Parameter run: another number gives other sequences. What a cache was warmed or measured with before would be
+  ///   found more often than what comes next.
+  func draws(_ options: HotOptions, threads: Int, run: Int) -> [Arrivals] {
     // A multiple of the period, so that each round of `mixed` stores the same share.
-    let length = min(max(count, 1 << 16), 1 << 20) / Workload.mixedPeriod * Workload.mixedPeriod
+    let length = min(max(4 * count, 1 << 14), 1 << 20) / Workload.mixedPeriod * Workload.mixedPeriod
     return (0..<threads).map { thread in
       Arrivals(
         KeySequence(
           keys: count, distribution: options.distribution, exponent: options.zipfExponent, seed: options.seed,
-          stream: thread, length: length
+          stream: run << 10 + thread, length: length
         ).indices[...])
     }
   }

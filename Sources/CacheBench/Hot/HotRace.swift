@@ -6,12 +6,15 @@ struct HotRace {
   var options: HotOptions
   /// The most entries that a cache is to hold, where that is less than all.
   var capacityEntries: Int?
+  /// What was counted before, in place of what the timed rounds find.
+  var hitRatios: [Double?] = []
 
   /// - Parameter arrivals: keys for each of the threads.
   func run(
     _ measuring: Measuring, over arrivals: [Arrivals], _ progress: ProgressLine
   ) throws -> [Measurement] {
     let threads = arrivals.count
+    for lane in lanes { lane.begin(arrivals) }
     let tracks = lanes.map { Track($0, arrivals) }
     var rounds = [[Round]](repeating: [], count: lanes.count)
     let slice = UInt64(max(1, options.seconds * 1e9 / Double(options.rounds)))
@@ -32,8 +35,10 @@ struct HotRace {
       let lane = lanes[number]
       var measurement = Measurement(
         of: lane.action, on: lane.name, rounds: rounds[number], measuring: measuring, entries: options.keys,
-        valueBytes: options.valueSize, threads: threads,
-        lookups: lane.action == .mixed ? tracks[number].lookups : nil)
+        valueBytes: options.valueSize, threads: threads)
+      if hitRatios.indices.contains(number), let counted = hitRatios[number] {
+        measurement.hitRatio = counted
+      }
       measurement.capacityEntries = capacityEntries
       return measurement
     }
@@ -69,8 +74,5 @@ struct HotRace {
         return round
       }
     }
-
-    /// Operations of `mixed` that were lookups. The number of keys is a multiple of the period.
-    var lookups: Int { done.withLock { $0.reduce(0) { $0 + $1 - $1 / Workload.mixedPeriod } } }
   }
 }

@@ -21,7 +21,7 @@ struct JudgeWorkload {
     let exchange = Exchange(
       forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
     lanes = [
-      HotLane(.ours, .judge, prepare: {}) { _ in
+      HotLane(.ours, .judge) { _ in
         { _ in
           guard case .store = engine.outcome(of: exchange).storage else { return false }
           return true

@@ -12,9 +12,10 @@ struct Measurement: Codable, Sendable {
   /// The median of the rounds.
   var operationsPerSecond: Double
   var operationsPerSecondByRound: [Double]
-  /// The share of lookups that found something; `nil` for what does not look.
+  /// The share of lookups that found something; `nil` for what does not look. Of `mixed` in a workload, the share over
+  /// one pass through the keys before anything is timed, so that it does not depend on how far the time reached.
   var hitRatio: Double?
-  /// Nanoseconds of the processor's time for one operation, the median of the rounds; where one thread was measured.
+  /// Nanoseconds of the processor's time for one operation, the median of the rounds.
   ///
   /// On a machine that others use too, it tells more than the wall clock.
   var processorNanoseconds: Double?
@@ -24,10 +25,9 @@ struct Measurement: Codable, Sendable {
   var latencyCurve: [LatencyPoint]?
   var overhead: EntryOverhead?
 
-  /// - Parameter lookups: operations that looked something up, if not all did.
   init(
     of action: Action, on cache: CacheName, rounds: [Round], measuring: Measuring, entries: Int,
-    valueBytes: Int, threads: Int, lookups: Int? = nil, overhead: EntryOverhead? = nil
+    valueBytes: Int, threads: Int, overhead: EntryOverhead? = nil
   ) {
     self.action = action
     self.cache = cache
@@ -39,13 +39,13 @@ struct Measurement: Codable, Sendable {
     operations = all.operations
     operationsPerSecondByRound = rounds.map(\.operationsPerSecond)
     operationsPerSecond = median(operationsPerSecondByRound) ?? 0
-    let lookups = lookups ?? all.operations
-    hitRatio = action.onlyStores || lookups == 0 ? nil : Double(all.successes) / Double(lookups)
+    hitRatio =
+      action.onlyStores || all.operations == 0 ? nil : Double(all.successes) / Double(all.operations)
     let busy = rounds.compactMap { round -> Double? in
       guard round.processorNanoseconds > 0, round.operations > 0 else { return nil }
       return Double(round.processorNanoseconds) / Double(round.operations)
     }
-    processorNanoseconds = threads == 1 && measuring == .throughput ? median(busy) : nil
+    processorNanoseconds = measuring == .throughput ? median(busy) : nil
     latency = all.latencies.map { Percentiles($0) }
     latencyCurve = all.latencies.map { LatencyPoint.curve(of: $0) }
     self.overhead = overhead

@@ -53,7 +53,8 @@ struct Ratio: Codable, Hashable, Sendable {
   /// - Returns: `nil` if one of them has no figures.
   init?(of own: Measurement, to other: Measurement, target: Double? = nil) {
     let (ownCost, otherCost): (Double, Double)
-    if own.measuring == .throughput, let mine = own.processorNanoseconds,
+    // Of several threads, the wall clock: those that wait take no time of the processor.
+    if own.measuring == .throughput, own.threads == 1, let mine = own.processorNanoseconds,
       let theirs = other.processorNanoseconds
     {
       (ownCost, otherCost, basis) = (mine, theirs, .processorTime)

@@ -35,13 +35,15 @@ struct MemoryBench {
     let perEntry = try EngineCache.cost(
       keyBytes: HotData.keyBytes, bodyBytes: valueSize, eviction: .s3fifo)
     let capacity = 2 * keys * perEntry + (64 << 20)
-    return [
+    var figures = [
       try measure(.ours) { try EngineCache(capacity: capacity, eviction: .lru) },
       try measure(.oursS3FIFO) { try EngineCache(capacity: capacity, eviction: .s3fifo) },
       try measure(.dictionary) { DictionaryCache() },
       try measure(.nodes) { NodeCache(capacity: keys) },
       try measure(.nsCache) { ObjectCache(capacity: keys) },
     ]
+    if keys <= FoundationCache.mostKeys { figures.append(try measure(.urlCache) { RequestCache() }) }
+    return figures
   }
 
   private func measure(_ name: CacheName, _ make: () throws -> some KeyedCache) throws -> MemoryFigure {

@@ -23,7 +23,10 @@ struct TargetTable {
         what: "get, 2 threads: throughput against 1 thread", bound: .atLeast,
         limit: min(1.8, floorGain ?? 1.8),
         unit: .times, figure: gain(ours2, over: ours),
-        note: floorGain.map { "the floor gains \(Format.times($0))" }),
+        note: floorGain.map {
+          "the floor gains \(Format.times($0)); by the processor's time: \(gainIfAlone(ours2, ours)), the floor "
+            + gainIfAlone(floor2, floor)
+        }),
       TargetResult(
         what: "get, 2 threads: throughput against a locked Dictionary", bound: .atLeast, limit: 3,
         unit: .times,
@@ -160,6 +163,14 @@ struct TargetTable {
   private func gain(_ one: Measurement?, over other: Measurement?) -> Double? {
     guard let one, let other, other.operationsPerSecond > 0 else { return nil }
     return one.operationsPerSecond / other.operationsPerSecond
+  }
+
+  /// What two threads would gain if each had a processor for itself; what waits for a lock is not seen in it.
+  private func gainIfAlone(_ two: Measurement?, _ one: Measurement?) -> String {
+    guard let two = two?.processorNanoseconds, let one = one?.processorNanoseconds, two > 0 else {
+      return "?"
+    }
+    return Format.times(2 * one / two)
   }
 
   private func pair(_ one: Measurement?, _ other: Measurement?) -> String? {
