@@ -82,7 +82,7 @@ extension HTTPCache {
     guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
     // The rest of the bytes is looked through only here, where it is to be handed out, and each time: that takes no
-    // allocation, and a tenth of what an answer does. The store, which could do it once, knows nothing of HTTP.
+    // allocation, and less than a tenth of what an answer takes. The store, which could do it once, knows nothing of HTTP.
     var found: Hit?
     entry.withMetadata { bytes in
       guard let hit = engine.hit(for: request, policy: policy, stored: bytes, now: now),

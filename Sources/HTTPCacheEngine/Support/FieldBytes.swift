@@ -81,7 +81,7 @@ extension RawSpan {
 
   /// A field with these bytes as its value.
   func field(_ name: HTTPField.Name, _ value: ByteRange) -> HTTPField {
-    // Of bytes, HTTPTypes makes a field ten times as slowly as of a text; but a value need not be UTF-8.
+    // Of bytes, HTTPTypes makes a field more slowly than of a text; but a value need not be UTF-8.
     isASCII(value)
       ? HTTPField(name: name, value: string(value)) : withBytes(value) { HTTPField(name: name, value: $0) }
   }
