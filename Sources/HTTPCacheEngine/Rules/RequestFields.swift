@@ -76,20 +76,22 @@ extension RequestFields {
     /// `nil` for the name of any other field.
     @inline(__always)
     init?(_ name: HTTPField.Name) {
-      let length = name.canonicalName.utf8.count
+      let text = name.canonicalName.utf8
+      let length = text.count
       guard length < 64, Self.lengths >> UInt64(truncatingIfNeeded: length) & 1 != 0 else { return nil }
-      self.init(ofThatLength: name.canonicalName)
+      let letter =
+        switch length {
+        case 5: UInt8(ascii: "r")
+        case 6: UInt8(ascii: "p")  // Accept, Cookie and Origin are as long.
+        default: UInt8(ascii: "i")
+        }
+      guard length == 13 || text[text.startIndex] == letter else { return nil }
+      self.init(spelled: name.canonicalName)
     }
 
     @inline(never)
-    private init?(ofThatLength name: String) {
-      let text = name.utf8
-      switch (text.count, text[text.startIndex]) {
-      case (5, UInt8(ascii: "r")), (6, UInt8(ascii: "p")), (8, UInt8(ascii: "i")), (13, UInt8(ascii: "a")),
-        (13, UInt8(ascii: "c")), (13, UInt8(ascii: "i")), (17, UInt8(ascii: "i")), (19, UInt8(ascii: "i")):
-        self.init(rawValue: name)
-      default: return nil
-      }
+    private init?(spelled name: String) {
+      self.init(rawValue: name)
     }
   }
 }
