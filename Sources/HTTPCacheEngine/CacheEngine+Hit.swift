@@ -19,9 +19,6 @@ extension Service {
 }
 
 extension CacheEngine {
-  /// The most nominated fields that are compared with a request's where they lie.
-  private static let mostSelecting = 8
-
   /// The first door's short way: whether the only response that is stored for a request answers it, because it is fresh
   /// and the request says nothing of caching, conditions or ranges.
   ///
@@ -45,47 +42,27 @@ extension CacheEngine {
       return nil
     }
     guard let front = StoredFront(stored), front.special.isEmpty,
-      front.selectingCount <= Self.mostSelecting
+      front.selectingCount <= SelectingBytes.most
     else { return nil }
     let facts = front.facts
-    guard !facts.forbidsFreshUse, facts.staleness(at: now) == nil,
-      request.method == .get || request.method == .head,
-      !Self.mayForbidReuse(request.headerFields),
+    // As `ReuseFacts.staleness(at:)`, and each number once.
+    let age = facts.currentAge(at: now)
+    let remaining = facts.lifetime.milliseconds.saturatingSubtracted(age)
+    guard !facts.forbidsFreshUse, !facts.isFromTheFuture(at: now), remaining > 0 else { return nil }
+    let method = request.method
+    guard method == .get || method == .head, !Self.mayForbidReuse(request.headerFields),
       front.selectingCount == 0
-        || Self.areSelected(front.selectingCount, of: stored, by: request.headerFields)
+        || SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
     else { return nil }
-    return Hit(
-      age: facts.currentAge(at: now) / 1000, remainingLifetime: facts.remainingLifetime(at: now) / 1000,
-      reason: facts.freshReason)
+    return Hit(age: age / 1000, remainingLifetime: remaining / 1000, reason: facts.freshReason)
   }
 
   /// Whether there is a field that has a part in the decision: any that `RequestFields` reads, but for one.
-  @inline(__always)
   private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
     for index in 0..<fields.count {
       // Who asks has a say in storing only (§3.5).
       if let name = RequestFields.Name(fields[index].name), name != .authorization { return true }
     }
     return false
-  }
-
-  /// Whether the request has, of every nominated field, the very line that the response was stored for (§4.1). There are
-  /// other spellings that mean the same, which are seen only when both are normalised.
-  @inline(__always)
-  private static func areSelected(_ count: Int, of stored: RawSpan, by fields: HTTPFields) -> Bool {
-    var reader = StoredFormReader()
-    for _ in 0..<count {
-      guard let selecting = reader.selecting(stored) else { return false }
-      if selecting.kind == .lines { return false }
-      var isMet = selecting.kind == .absent
-      for index in 0..<fields.count where stored.holds(fields[index].name.canonicalName, in: selecting.name) {
-        guard !isMet, let line = selecting.line, stored.holds(fields[index].value, in: line) else {
-          return false
-        }
-        isMet = true
-      }
-      if !isMet { return false }
-    }
-    return true
   }
 }

@@ -79,16 +79,18 @@ extension HTTPCache {
   private func hit(
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries
   ) -> CachedResponse? {
-    guard entries.count == 1, let entry = entries.first, !store.mayBeMarked(entry.id) else { return nil }
+    guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
     // The rest of the bytes is looked through only here, where it is to be handed out, and each time: that takes no
-    // allocation, and a tenth of what an answer does. The store, which could do it once, knows nothing of HTTP.
-    let hit = entry.withMetadata { bytes in
-      engine.hit(for: request, policy: policy, stored: bytes, now: now).flatMap {
-        StoredResponse.canDecode(bytes) ? $0 : nil
-      }
+    // allocation, and less than a tenth of what an answer takes. The store, which could do it once, knows nothing of HTTP.
+    var found: Hit?
+    entry.withMetadata { bytes in
+      guard let hit = engine.hit(for: request, policy: policy, stored: bytes, now: now),
+        StoredResponse.canDecode(bytes)
+      else { return }
+      found = hit
     }
-    guard let hit else { return nil }
+    guard let hit = found else { return nil }
     note(.served, request, hit.reason)
     return CachedResponse(
       StoredHeading(

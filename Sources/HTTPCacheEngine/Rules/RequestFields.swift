@@ -56,8 +56,8 @@ struct RequestFields {
 extension RequestFields {
   /// The names of the fields that are read.
   ///
-  /// The length and the first letter tell nearly all others apart, so that a request's other fields cost next to
-  /// nothing: to compare each with each of these took 80 ns a field.
+  /// The length, and then the first letter, tell nearly all others apart, so that a request's other fields cost next
+  /// to nothing.
   enum Name: String {
     case cacheControl = "cache-control"
     case pragma
@@ -69,16 +69,29 @@ extension RequestFields {
     case ifMatch = "if-match"
     case ifUnmodifiedSince = "if-unmodified-since"
 
+    /// Of the length of each, a bit.
+    @inline(__always)
+    private static var lengths: UInt64 { 1 << 5 | 1 << 6 | 1 << 8 | 1 << 13 | 1 << 17 | 1 << 19 }
+
     /// `nil` for the name of any other field.
     @inline(__always)
     init?(_ name: HTTPField.Name) {
       let text = name.canonicalName.utf8
-      switch (text.count, text.first) {
-      case (5, UInt8(ascii: "r")), (6, UInt8(ascii: "p")), (8, UInt8(ascii: "i")), (13, UInt8(ascii: "c")),
-        (13, UInt8(ascii: "i")), (13, UInt8(ascii: "a")), (17, UInt8(ascii: "i")), (19, UInt8(ascii: "i")):
-        self.init(rawValue: name.canonicalName)
-      default: return nil
-      }
+      let length = text.count
+      guard length < 64, Self.lengths >> UInt64(truncatingIfNeeded: length) & 1 != 0 else { return nil }
+      let letter =
+        switch length {
+        case 5: UInt8(ascii: "r")
+        case 6: UInt8(ascii: "p")  // Accept, Cookie and Origin are as long.
+        default: UInt8(ascii: "i")
+        }
+      guard length == 13 || text[text.startIndex] == letter else { return nil }
+      self.init(spelled: name.canonicalName)
+    }
+
+    @inline(never)
+    private init?(spelled name: String) {
+      self.init(rawValue: name)
     }
   }
 }

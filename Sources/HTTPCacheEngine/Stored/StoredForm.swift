@@ -13,7 +13,10 @@
 /// | 8 | 8 × 4 | lifetime, initial age, response time, date; milliseconds |
 /// | 40 | 4 × 2 | stale-while-revalidate, stale-if-error; seconds |
 /// | 48 | 4 | number of selecting fields |
-/// | 52 | | the selecting fields: of each its name, 1 byte of what follows, and that: see ``SelectingKind`` |
+/// | 52 | | the selecting fields |
+///
+/// Of each selecting field there are the length of its name (3), what is kept of it (1, see ``SelectingKind``), the length
+/// of that (4), the name, what is kept, and for ``SelectingKind/lineAndValue`` its value as a text.
 ///
 /// Behind these is what only an answer needs:
 ///
@@ -51,9 +54,11 @@ enum StoredForm {
     case lines
     /// The one line it came in, which is normalised already.
     case line
-    /// The one line it came in, and its normalised value.
+    /// The one line it came in. Its normalised value follows as a text.
     case lineAndValue
   }
+
+  static let longestSelectingName = 0xFF_FFFF
 }
 
 /// The front of a stored form.
@@ -93,11 +98,14 @@ struct StoredFront {
 struct StoredFormReader {
   private(set) var position = StoredForm.frontCount
 
+  // A position is never beyond the end of the bytes, and a length has 32 bits at most: no sum of them overflows.
+
   @inline(__always)
   private mutating func take(_ count: Int, _ bytes: RawSpan) -> Int? {
-    guard count <= bytes.byteCount - position else { return nil }
-    defer { position += count }
-    return position
+    let start = position
+    guard count <= bytes.byteCount &- start else { return nil }
+    position = start &+ count
+    return start
   }
 
   @inline(__always)
@@ -117,22 +125,28 @@ struct StoredFormReader {
   @inline(__always)
   mutating func text(_ bytes: RawSpan) -> ByteRange? {
     guard let count = count(bytes), let start = take(count, bytes) else { return nil }
-    return ByteRange(start: start, end: start + count)
+    return ByteRange(start: start, end: start &+ count)
   }
 
   /// One selecting field: its name, the one line that it came in, and its normalised value.
   @inline(__always)
   mutating func selecting(_ bytes: RawSpan) -> Selecting? {
-    guard let name = text(bytes), let kind = byte(bytes).flatMap(StoredForm.SelectingKind.init(rawValue:))
+    guard let start = take(8, bytes) else { return nil }
+    let word: UInt64 = bytes.integer(at: start)
+    let nameCount = Int(truncatingIfNeeded: word & 0xFF_FFFF)
+    let keptCount = Int(truncatingIfNeeded: word >> 32)
+    guard let kind = StoredForm.SelectingKind(rawValue: UInt8(truncatingIfNeeded: word >> 24)), nameCount > 0,
+      let nameStart = take(nameCount &+ keptCount, bytes)
     else { return nil }
-    if kind == .absent { return Selecting(name: name, kind: kind, line: nil, value: nil) }
-    guard let first = text(bytes) else { return nil }
+    let name = ByteRange(start: nameStart, end: nameStart &+ nameCount)
+    let kept = ByteRange(start: name.end, end: name.end &+ keptCount)
     switch kind {
-    case .absent, .lines: return Selecting(name: name, kind: kind, line: nil, value: first)
-    case .line: return Selecting(name: name, kind: kind, line: first, value: first)
+    case .absent: return kept.isEmpty ? Selecting(name: name, kind: kind, line: nil, value: nil) : nil
+    case .lines: return Selecting(name: name, kind: kind, line: nil, value: kept)
+    case .line: return Selecting(name: name, kind: kind, line: kept, value: kept)
     case .lineAndValue:
       guard let value = text(bytes) else { return nil }
-      return Selecting(name: name, kind: kind, line: first, value: value)
+      return Selecting(name: name, kind: kind, line: kept, value: value)
     }
   }
 

@@ -40,19 +40,22 @@ extension StoredResponse {
   }
 
   private static func write(_ field: SelectingFields.Field, to writer: inout ByteWriter) {
-    writer.write(field.name)
-    func write(_ kind: StoredForm.SelectingKind) { writer.write(kind.rawValue) }
+    func write(_ kind: StoredForm.SelectingKind, _ kept: String) {
+      // No message has a longer name, or it could not be read again: an empty one cannot.
+      let name = field.name.utf8.count <= StoredForm.longestSelectingName ? field.name : ""
+      writer.write(UInt32(name.utf8.count) | UInt32(kind.rawValue) << 24)
+      writer.write(UInt32(truncatingIfNeeded: kept.utf8.count))
+      writer.bytes += name.utf8
+      writer.bytes += kept.utf8
+    }
     switch (field.line, field.value) {
-    case (_, nil): write(.absent)
-    case (nil, let value?):
-      write(.lines)
-      writer.write(value)
+    case (_, nil): write(.absent, "")
+    case (nil, let value?): write(.lines, value)
+    // By their bytes: texts are equal, too, that spell the same in other ways.
+    case (let line?, let value?) where line.utf8.elementsEqual(value.utf8): write(.line, line)
     case (let line?, let value?):
-      // By their bytes: texts are equal, too, that spell the same in other ways.
-      let isNormal = line.utf8.elementsEqual(value.utf8)
-      write(isNormal ? .line : .lineAndValue)
-      writer.write(line)
-      if !isNormal { writer.write(value) }
+      write(.lineAndValue, line)
+      writer.write(value)
     }
   }
 
@@ -90,22 +93,57 @@ extension StoredResponse {
           name: bytes.string(field.name), value: field.value.map { bytes.string($0) },
           line: field.line.map { bytes.string($0) }))
     }
-    guard let phrase = reader.text(bytes), let count = reader.count(bytes) else { return nil }
-    var fields = HTTPFields()
-    fields.reserveCapacity(count + 2)  // Age and Cache-Status, in an answer.
-    for _ in 0..<count {
-      guard let (number, range, value) = reader.field(bytes),
-        let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
-      else { return nil }
-      fields.append(bytes.field(name, value))
-    }
+    guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
     self.init(
-      status: HTTPResponse.Status(code: front.status, reasonPhrase: bytes.string(phrase)), fields: fields,
+      status: head.status, fields: head.headerFields,
       selecting: SelectingFields(
         fields: selecting, isUnmatchable: front.special.contains(.unmatchable)), facts: front.facts)
     parts = layout.parts
     let groups = layout.groups.map { bytes.string($0) }
     if !groups.isEmpty { self.groups = groups }
+  }
+}
+
+extension HTTPResponse {
+  /// The head that a stored response answers with, without validation and as a whole: as `StoredResponse.response(age:)`
+  /// makes it, but straight from the bytes.
+  ///
+  /// - Parameters:
+  ///   - stored: what ``StoredResponse/encoded()`` wrote; `nil` is returned for anything else.
+  ///   - age: `Age` in whole seconds.
+  ///   - added: fields that come behind all others.
+  public init?(stored: RawSpan, age: Int64, adding added: [HTTPField] = []) {
+    guard StoredResponse.canDecode(stored), let front = StoredFront(stored) else { return nil }
+    var reader = StoredFormReader()
+    for _ in 0..<front.selectingCount { _ = reader.selecting(stored) }
+    self.init(front, &reader, stored, age: HTTPField(name: .age, value: String(age)), adding: added)
+  }
+
+  /// - Parameter reader: stands behind the selecting fields of bytes that can be decoded.
+  fileprivate init?(
+    _ front: StoredFront, _ reader: inout StoredFormReader, _ bytes: RawSpan, age: HTTPField? = nil,
+    adding added: [HTTPField] = []
+  ) {
+    guard let phrase = reader.text(bytes), let count = reader.count(bytes) else { return nil }
+    var fields = HTTPFields()
+    fields.reserveCapacity(count + added.count + 1)
+    var age = age
+    let replacesAge = age != nil
+    for _ in 0..<count {
+      guard let (number, range, value) = reader.field(bytes),
+        let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
+      else { return nil }
+      if replacesAge, name == .age {
+        // The first has its place taken, and there are no others.
+        if let own = age.take() { fields.append(own) }
+      } else {
+        fields.append(bytes.field(name, value))
+      }
+    }
+    if let age { fields.append(age) }
+    for field in added { fields.append(field) }
+    self.init(
+      status: Status(code: front.status, reasonPhrase: bytes.string(phrase)), headerFields: fields)
   }
 }
 

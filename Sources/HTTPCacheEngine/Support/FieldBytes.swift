@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// Access to the bytes of a field value without copying them.
 ///
-/// This file is the only one of the engine that meets an unsafe pointer; everybody else gets a bounds-checked
-/// `Span`.
+/// This file and `SelectingBytes` are the only ones of the engine that meet an unsafe pointer; everybody else gets a
+/// bounds-checked `Span`.
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
   func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
@@ -109,45 +109,39 @@ extension RawSpan {
     Integer(littleEndian: unsafeLoadUnaligned(fromByteOffset: position, as: Integer.self))
   }
 
-  /// Whether a text is just these bytes.
-  @inline(__always)
-  func holds(_ text: String, in range: ByteRange) -> Bool {
-    text.utf8.count == range.count && text.withFieldBytes { isEqual(range, $0.bytes) }
-  }
-
-  /// By words of eight bytes, the last of which may overlap: byte by byte, the names and values of a hit took longer than
-  /// everything else in its decision.
-  private func isEqual(_ range: ByteRange, _ other: RawSpan) -> Bool {
-    let count = range.count
-    var offset = 0
-    if count >= 8 {
-      while offset < count {
-        offset = Swift.min(offset, count - 8)
-        let own: UInt64 = integer(at: range.start + offset)
-        if own != other.integer(at: offset) { return false }
-        offset += 8
-      }
-      return true
-    }
-    while offset < count {
-      let own: UInt8 = integer(at: range.start + offset)
-      if own != other.integer(at: offset) { return false }
-      offset += 1
-    }
-    return true
-  }
-
   /// The text of these bytes; what is no UTF-8 in them is replaced.
   func string(_ range: ByteRange) -> String {
-    withBytes(range) { String(decoding: $0, as: UTF8.self) }
+    withBytes(range) { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { String(decoding: $0, as: UTF8.self) }
+    }
   }
 
+  /// A field with these bytes as its value.
   func field(_ name: HTTPField.Name, _ value: ByteRange) -> HTTPField {
-    withBytes(value) { HTTPField(name: name, value: $0) }
+    // Of bytes, HTTPTypes makes a field more slowly than of a text; but a value need not be UTF-8.
+    isASCII(value)
+      ? HTTPField(name: name, value: string(value)) : withBytes(value) { HTTPField(name: name, value: $0) }
   }
 
+  private func isASCII(_ range: ByteRange) -> Bool {
+    withBytes(range) { bytes in
+      var position = 0
+      var all: UInt64 = 0
+      while bytes.count &- position >= 8 {
+        all |= bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+        position &+= 8
+      }
+      while position < bytes.count {
+        all |= UInt64(bytes[position])
+        position &+= 1
+      }
+      return all & 0x8080_8080_8080_8080 == 0
+    }
+  }
+
+  @inline(__always)
   private func withBytes<Result>(_ range: ByteRange, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    extracting(range.start..<range.end).withUnsafeBytes(body)
+    withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range.start..<range.end])) }
   }
 }
 

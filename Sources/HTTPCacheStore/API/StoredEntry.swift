@@ -36,11 +36,12 @@ public struct StoredEntry: Sendable {
 
   /// Calls `work` with the caller's opaque bytes where they lie.
   ///
+  /// It returns nothing, so that it need not be generic: what is decided by these bytes on every hit is to cost no more
+  /// than the look at them.
+  ///
   /// - Complexity: O(1), and no reference is counted.
-  public func withMetadata<Result, Failure: Error>(
-    _ work: (RawSpan) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try packed.metadata.withUnsafeBufferPointer { (bytes) throws(Failure) in try work(bytes.span.bytes) }
+  public func withMetadata(_ work: (RawSpan) -> Void) {
+    withExtendedLifetime(packed) { work(packed.unsafeMetadata.bytes) }
   }
 
   /// The body, or the means to read it.
@@ -80,6 +81,8 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
 
   public var first: StoredEntry? { head }
   public var isEmpty: Bool { head == nil }
+  /// The entry, where there is no other.
+  public var only: StoredEntry? { tail == nil ? head : nil }
 
   /// - Complexity: O(1).
   public subscript(position: Int) -> StoredEntry {

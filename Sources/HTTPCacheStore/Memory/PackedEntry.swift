@@ -51,6 +51,15 @@ enum PackedEntry: Sendable {
   var storedAt: Int64 { block.storedAt }
   var metadata: ArraySlice<UInt8> { block.metadata }
 
+  /// The metadata where it lies; good as long as the entry lives.
+  @inline(__always)
+  var unsafeMetadata: UnsafeRawBufferPointer {
+    switch self {
+    case .whole(let block): block.unsafeMetadata
+    case .split(let entry): entry.block.unsafeMetadata
+    }
+  }
+
   var body: StoredBody {
     switch self {
     case .whole(let block): StoredBody(block.body)

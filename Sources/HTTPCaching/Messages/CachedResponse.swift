@@ -102,11 +102,12 @@ final class StoredHeading: Sendable {
   var response: HTTPResponse {
     made.withLock { made in
       if let made { return made }
+      // RFC 9211 §2, as for any response.
+      let status = HTTPField.Name.cacheStatus.map { HTTPField(name: $0, value: cacheStatus.fieldValue) }
+      var decoded: HTTPResponse?
+      entry.withMetadata { decoded = HTTPResponse(stored: $0, age: age, adding: status.map { [$0] } ?? []) }
       // It can be decoded, or there would be no hit; and if it could not, that would be no reason to crash.
-      var head =
-        StoredResponse(decoding: entry.metadata)?.response(age: age)
-        ?? HTTPResponse(status: .internalServerError)
-      head.add(cacheStatus)
+      let head = decoded ?? HTTPResponse(status: .internalServerError)
       made = head
       return head
     }
