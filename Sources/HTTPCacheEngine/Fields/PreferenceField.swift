@@ -40,15 +40,11 @@ enum PreferenceField {
   static func simple(_ value: String) -> String? {
     value.withFieldBytes { bytes in
       var members: [ByteRange] = []
-      var length = 0
       var position = 0
       while position < bytes.count {
         let start = position
         while position < bytes.count, bytes[position].isTokenCharacter { position += 1 }
-        if position > start {
-          members.append(ByteRange(start: start, end: position))
-          length += position - start + 1
-        }
+        if position > start { members.append(ByteRange(start: start, end: position)) }
         while position < bytes.count, bytes[position].isOptionalWhitespace { position += 1 }
         if position < bytes.count {
           guard bytes[position] == UInt8(ascii: ",") else { return nil }
@@ -65,20 +61,7 @@ enum PreferenceField {
           index -= 1
         }
       }
-      return String(unsafeUninitializedCapacity: length - 1) { text in
-        var end = 0
-        for member in members {
-          if end > 0 {
-            text[end] = UInt8(ascii: ",")
-            end += 1
-          }
-          for index in member.start..<member.end {
-            text[end] = bytes[index].lowercasedASCII
-            end += 1
-          }
-        }
-        return end
-      }
+      return bytes.lowercasedString(members, separator: UInt8(ascii: ","))
     }
   }
 

@@ -69,6 +69,26 @@ extension Span where Element == UInt8 {
   }
 }
 
+extension Span<UInt8> {
+  /// The texts of some ranges in lowercase, which must be of ASCII alone, with a character between any two.
+  func lowercasedString(_ ranges: [ByteRange], separator: UInt8) -> String {
+    let count = ranges.reduce(0) { $0 + $1.count + 1 } - 1
+    guard count > 0 else { return "" }
+    return String(unsafeUninitializedCapacity: count) { text in
+      var end = 0
+      for range in ranges {
+        if end > 0 {
+          text[end] = separator
+          end += 1
+        }
+        for offset in 0..<range.count { text[end + offset] = self[range.start + offset].lowercasedASCII }
+        end += range.count
+      }
+      return end
+    }
+  }
+}
+
 extension RawSpan {
   /// Whether the bytes from `start` on are those of a lowercase text, in whatever case.
   ///
