@@ -13,18 +13,22 @@
 // Unchecked: the value is touched only while the lock is held.
 public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
   private let handle: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: Value
+  // Not in the object itself: of a value without a size, as `Void`, the sanitizer would take the object's head for it.
+  private let value: UnsafeMutablePointer<Value>
 
   public init(_ value: consuming sending Value) {
     handle = .allocate(capacity: 1)
     handle.initialize(to: pthread_mutex_t())
     precondition(pthread_mutex_init(handle, nil) == 0)
-    self.value = value
+    self.value = .allocate(capacity: 1)
+    self.value.initialize(to: value)
   }
 
   deinit {
     pthread_mutex_destroy(handle)
     handle.deallocate()
+    value.deinitialize(count: 1)
+    value.deallocate()
   }
 
   public func withLock<Result: ~Copyable, Failure: Error>(
@@ -32,7 +36,7 @@ public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
   ) throws(Failure) -> sending Result {
     pthread_mutex_lock(handle)
     defer { pthread_mutex_unlock(handle) }
-    return try body(&value)
+    return try body(&value.pointee)
   }
 
   public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
@@ -40,6 +44,6 @@ public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
   ) throws(Failure) -> sending Result? {
     guard pthread_mutex_trylock(handle) == 0 else { return nil }
     defer { pthread_mutex_unlock(handle) }
-    return try body(&value)
+    return try body(&value.pointee)
   }
 }

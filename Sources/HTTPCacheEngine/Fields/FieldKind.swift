@@ -2,15 +2,14 @@ import HTTPTypes
 
 /// What a response's field is to the rules of caching, told by its name.
 ///
-/// The fields are walked once, and most of them concern nobody: the length of the name rules them out. To
-/// compare each name with all that count took a sixth of the time of judging a response.
+/// Most fields concern nobody: the length of the name rules them out. To compare each name with all that count took 5,600
+/// instructions of judging a response of ten fields.
 enum FieldKind {
   /// No rule asks for it by name.
   case other
 
-  case age, cacheControl, cacheGroups, clearSiteData, contentEncoding, contentLength, date, entityTag,
-    expires,
-    lastModified, vary
+  case age, cacheControl, cacheGroups, clearSiteData, contentEncoding, contentLength
+  case date, entityTag, expires, lastModified, vary
 
   case connection
   /// Tells, beside concerning one connection only, that the message says where its content ends.

@@ -37,7 +37,7 @@ extension Span where Element == UInt8 {
 
   /// Whether the range holds this ASCII text, in whatever case.
   ///
-  /// Compared by eight bytes at a time, or four: one by one, the names of directives took a quarter of the time of
+  /// Compared by eight bytes at a time, or four: one by one, the names of directives took a third of the instructions of
   /// parsing Cache-Control.
   ///
   /// - Parameter lowercase: has letters, digits, `-`, `/` and `=` only.
@@ -67,6 +67,26 @@ extension Span where Element == UInt8 {
     return String(unsafeUninitializedCapacity: range.count) { text in
       for offset in 0..<range.count { text[offset] = self[range.start + offset].lowercasedASCII }
       return range.count
+    }
+  }
+}
+
+extension Span<UInt8> {
+  /// The texts of some ranges in lowercase, which must be of ASCII alone, with a character between any two.
+  func lowercasedString(_ ranges: [ByteRange], separator: UInt8) -> String {
+    let count = ranges.reduce(0) { $0 + $1.count + 1 } - 1
+    guard count > 0 else { return "" }
+    return String(unsafeUninitializedCapacity: count) { text in
+      var end = 0
+      for range in ranges {
+        if end > 0 {
+          text[end] = separator
+          end += 1
+        }
+        for offset in 0..<range.count { text[end + offset] = self[range.start + offset].lowercasedASCII }
+        end += range.count
+      }
+      return end
     }
   }
 }

@@ -1,0 +1,120 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// What is worked out in a shorter way where that will do comes out as in the long one.
+struct ShortWayTests {
+  @Test(
+    "A preference of tokens alone is normalised to what any preference is",
+    arguments: [
+      "gzip, deflate, br", "br,gzip", "GZIP", "b, a,b , A", ",, gzip ,,br,", "*", "en-GB, en", "a, aa, a-b",
+      "x",
+    ])
+  func preferences(value: String) throws {
+    #expect(try #require(PreferenceField.simple(value)) == PreferenceField.normalized(value))
+  }
+
+  @Test(
+    "Any other preference goes the long way",
+    arguments: [
+      "gzip;q=0.5", "text/html", "\"a\"", "a b", "", ",", " ", "é",
+      (0...16).map { "c\($0)" }.joined(separator: ","),
+    ])
+  func others(value: String) {
+    #expect(PreferenceField.simple(value) == nil)
+  }
+
+  @Test(
+    "A date with all characters in their places is read as one with space around it",
+    arguments: [
+      arrivalDate, "sUN, 06 nOV 1994 08:49:37 gmt", "Sun, 31 Feb 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 24:49:37 GMT",
+      "Sun, 06 Nov 1994 08:49:60 GMT", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun; 06 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08.49:37 GMT", "Sun, 0/ Nov 1994 08:49:37 GMT", "Sun, 06 Nov 19:4 08:49:37 GMT",
+      "Sun, 06 Non 1994 08:49:37 GMT", "Son, 06 Nov 1994 08:49:37 GMT", "Sun, 29 Feb 2000 00:00:00 GMT",
+      "Sun, 29 Feb 1900 00:00:00 GMT", "Sun,\u{0}06 Nov 1994 08:49:37 GMT",
+      "\u{13}un, 06 Nov 1994 08:49:37 GMT",
+    ])
+  func dates(text: String) {
+    #expect(text.utf8.count == 29)
+    #expect(HTTPDate(parsing: text, now: arrival) == HTTPDate(parsing: " " + text, now: arrival))
+  }
+
+  @Test("There is a key where one can be made", arguments: ["http", "HTTPS", "ftp", "1", nil] as [String?])
+  func keys(scheme: String?) {
+    for authority in ["a.example", "A.example:80", "[::1]", "a/b", "", nil] as [String?] {
+      for path in ["/", "/a#b", "", "a", nil] as [String?] {
+        var request = request()
+        (request.scheme, request.authority, request.path) = (scheme, authority, path)
+        #expect(CacheKey.exists(for: request) == (CacheKey(request) != nil))
+      }
+    }
+  }
+
+  @Test(
+    "Names of directives are compared in any case, and no other character passes for one of theirs",
+    arguments: [
+      ("max-age=5", true), ("MAX-AGE=5", true), ("Max\u{D}age=5", false), ("max-ag\u{5}=5", false),
+      ("mby-age=5", false), ("max_age=5", false), ("max-age \u{1}=5", false),
+    ])
+  func directives(value: String, isMaxAge: Bool) {
+    #expect((CacheControl(parsing: value).maxAge == 5) == isMaxAge)
+  }
+
+  @Test("Every character of a token, and no other, is one")
+  func tokenCharacters() {
+    let marks = Array("!#$%&'*+-.^_`|~".utf8)
+    for byte in UInt8.min ... .max {
+      #expect(byte.isTokenCharacter == (marks.contains(byte) || byte.isDigit || byte.isLetter), "\(byte)")
+    }
+  }
+
+  @Test(
+    "Only what is stored says whether a broken transfer can be completed later",
+    arguments: [
+      ([], false), (["ETag: \"a\""], true), (["ETag: W/\"a\""], false),
+      (["ETag: a b", "ETag: \"a\""], false),
+      (["ETag: \"a\"", "ETag: a b"], true), (["ETag: \"a\"", "Connection: close"], true),
+      (["ETag: \"a\"", "Connection: etag"], false), (["ETag: \"a\"", "Connection: content-length"], false),
+      (["ETag: \"a\"", "Cache-Control: no-cache=\"etag\""], false),
+      (["ETag: \"a\"", "Content-Encoding: gzip"], false),
+      (["ETag: \"a\"", "Content-Encoding: Identity"], true),
+      (["ETag: \"a\"", "Content-Encoding: gzip", "Connection: content-encoding"], true),
+      (["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"], false),
+      (["Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT"], true),
+      (
+        [
+          "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", "Last-Modified: Sunday, 06-Nov-94 08:49:36 GMT",
+        ], false
+      ),
+      (["ETag: \"a\"", "Content-Length: 9"], false),
+    ] as [([String], Bool)])
+  func assemblies(lines: [String], isKept: Bool) throws {
+    var head = response(200, "Cache-Control: max-age=60", "Content-Length: 10", "Date: \(arrivalDate)")
+    head.headerFields += HTTPFields(lines: lines)
+    let outcome = CacheEngine.shared.firstOutcome(request(), head)
+    #expect((outcome.assembly != nil) == isKept)
+  }
+
+  @Test("Fields for one connection go, and a field that is named as the end of a connection, if there is one")
+  func connection() throws {
+    let removed = [
+      "Keep-Alive: timeout=5", "TE: trailers", "Transfer-Encoding: chunked", "Upgrade: h2c",
+      "Proxy-Connection: x",
+      "Proxy-Authenticate: x", "Proxy-Authentication-Info: x", "Proxy-Authorization: x", "Close: x",
+    ]
+    let kept = ["Cache-Control: max-age=60", "Date: \(arrivalDate)", "X: y"]
+    for count in [1, 3, removed.count] {
+      var fields = HTTPFields(lines: ["Connection: close"])
+      // Between those that stay.
+      for (position, line) in removed.suffix(count).enumerated() {
+        if position < kept.count { fields += HTTPFields(kept[position]) }
+        fields += HTTPFields(line)
+      }
+      fields += HTTPFields(lines: Array(kept.dropFirst(count)))
+      let stored = try #require(CacheEngine.shared.stored(HTTPResponse(status: .ok, headerFields: fields)))
+      #expect(Array(stored.fields) == Array(HTTPFields(lines: kept)))
+    }
+  }
+}
