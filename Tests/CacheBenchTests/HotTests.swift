@@ -59,7 +59,7 @@ import Testing
     // Of twenty operations two are stores. Room for all: the first pass stores each key, the second finds it.
     let arrivals = Arrivals(Array((0..<20).map { UInt32($0 % 10) })[...])
     let lane = HotLane.mixed(
-      .nodes, NodeCache(capacity: 10), warming: Arrivals([]), counting: arrivals, Bodies(size: 5, seed: 1))
+      .nodes, NodeCache(capacity: 10), warming: [], counting: arrivals, Bodies(size: 5, seed: 1))
     // Keys 0 to 8 are missed, 9 is stored; then 0 to 8 are found, and 9 is stored.
     #expect(try lane.prepare() == 0.5)
     #expect(try lane.prepare() == 1)

@@ -7,7 +7,7 @@ struct ReportFile {
 
   private static let mostBytes = 64 << 20
   /// Of each kind.
-  private static let mostRows = 10_000
+  private static let mostRows = 2_000
 
   /// - Throws: ``InputError``.
   init(path: String) throws {

@@ -41,7 +41,7 @@ struct HotLane: Sendable {
   ///   - warming: what is asked for first, so that the cache is full of what it keeps.
   ///   - counting: what is asked for then, to count the hits.
   static func mixed<Cache: KeyedCache>(
-    _ name: CacheName, _ cache: Cache, warming: Arrivals, counting: Arrivals, _ bodies: Bodies
+    _ name: CacheName, _ cache: Cache, warming: [Arrivals], counting: Arrivals, _ bodies: Bodies
   ) -> HotLane {
     @Sendable func isStore(_ position: Int) -> Bool {
       position % Workload.mixedPeriod == Workload.mixedPeriod - 1
@@ -53,7 +53,9 @@ struct HotLane: Sendable {
       return false
     }
     return HotLane(name, .mixed) {
-      for position in warming.keys.indices { _ = step(position, warming) }
+      for some in warming {
+        for position in some.keys.indices { _ = step(position, some) }
+      }
       let (hits, lookups) = counting.keys.indices.reduce(into: (0, 0)) { counts, position in
         if step(position, counting) { counts.0 += 1 }
         if !isStore(position) { counts.1 += 1 }
