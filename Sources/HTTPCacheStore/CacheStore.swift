@@ -19,7 +19,7 @@ import SystemPackage
 /// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a move to the
 /// front of the shard's list if it is not near it already, and a reference to the entry's one allocation: never a copy.
 /// What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
-/// `KeyTable`, `MemorySlots` and `EvictionOrder`; an entry is an `EntryBlock`.
+/// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
 /// No lock of a shard is ever held while the disk is touched or one of its locks is taken.

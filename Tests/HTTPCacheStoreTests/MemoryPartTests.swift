@@ -8,7 +8,7 @@ struct MemoryPartTests {
   @Test("a table finds what was added and not removed, however the tags lie", arguments: 0..<5)
   func table(kind: Int) {
     var random = SeededGenerator(seed: UInt64(kind))
-    var table = KeyTable()
+    var table = EntryTable()
     var model: [UInt32: Set<Int32>] = [:]
     func tag() -> UInt32 {
       switch kind {
