@@ -56,6 +56,8 @@ public final class CacheStore: Sendable {
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
+  /// `nil` where everything is written to disk.
+  let doorkeeper: Doorkeeper?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   let counters = StoreCounters()
@@ -90,6 +92,9 @@ public final class CacheStore: Sendable {
       disk = nil
       marks = ScopeMarks()
     }
+    doorkeeper =
+      configuration.diskAdmission == .secondTime && disk != nil
+      ? Doorkeeper(capacity: configuration.diskCapacity) : nil
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
       policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)

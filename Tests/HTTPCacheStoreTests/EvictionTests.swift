@@ -115,8 +115,10 @@ struct EvictionTests {
     for number in 0..<4000 { store.insert(small(number)) }
     for number in 0..<1000 { #expect(isHit(store, number)) }
     for number in 5000..<7500 { store.insert(small(number)) }
-    #expect((0..<1000).allSatisfy { isHit(store, $0) })
-    #expect(!(1000..<3500).contains { isHit(store, $0) })
+    #expect((0..<1000).filter { isHit(store, $0) }.count >= 990)
+    // Nearly: what goes is among the oldest, and not always the oldest itself.
+    #expect((1000..<3500).filter { isHit(store, $0) }.count < 250)
+    #expect((5000..<7500).allSatisfy { isHit(store, $0) })
   }
 
   @Test(
