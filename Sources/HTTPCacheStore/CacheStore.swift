@@ -16,9 +16,9 @@ import SystemPackage
 /// # For its next maintainer
 ///
 /// **Memory** is a power-of-two number of shards. A key's hash chooses the shard and the place in the shard's table;
-/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a move to the
-/// front of the shard's list if it is not near it already, and a reference to the entry's one allocation: never a copy.
-/// What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
+/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a note of the
+/// time in the place where the entry was found, and a reference to the entry's one allocation: never a copy. So it
+/// waits for memory twice, for the place and for the entry. What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
 /// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.

@@ -8,7 +8,8 @@ struct MemoryPartTests {
   private func reference(_ number: Int32) -> EntryReference {
     EntryReference(
       PackedEntry(
-        id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: [UInt8](), metadata: [UInt8](),
+        id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: [UInt8](),
+        metadata: [UInt8](),
         body: []))
   }
 
@@ -57,7 +58,8 @@ struct MemoryPartTests {
       let entry = PackedEntry(
         id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: pattern(number, 10),
         metadata: [UInt8](), body: pattern(number, bodyCount))
-      table.insert(EntryReference(entry), tag: UInt32.random(in: 0..<1000, using: &random), standing: Standing())
+      table.insert(
+        EntryReference(entry), tag: UInt32.random(in: 0..<1000, using: &random), standing: Standing())
       if number % 3 == 0 { kept.append(entry) }
       if number % 2 == 0, let position = (0..<table.length).first(where: { table[$0] != nil }) {
         let id = table[position]?.head.id ?? 0

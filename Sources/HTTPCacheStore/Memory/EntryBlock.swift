@@ -9,7 +9,8 @@
 /// The one allocation of an entry: a header of three words, then key, metadata and, where it is small, the body.
 ///
 /// It is an array of bytes, whole and never changed, so that a hit takes a single reference, and metadata and body are
-/// handed out as slices of it, without a copy. What does not fit into the fields of the three words is behind them, in
+/// handed out as slices of it, without a copy. That takes 16 bytes more than an object of our own would, whose bytes could
+/// not be handed out as `ArraySlice`. What does not fit into the fields of the three words is behind them, in
 /// four more:
 ///
 /// | word | low bits | | high bits |

@@ -20,7 +20,8 @@ struct EntryReference: @unchecked Sendable {
     case .whole(let block):
       let object = Unmanaged.passRetained(unsafeBitCast(block.bytes, to: AnyObject.self)).toOpaque()
       let elements = block.bytes.withUnsafeBytes { $0.baseAddress }
-      precondition(elements == UnsafeRawPointer(object + Self.elementsOffset), "an array is laid out otherwise")
+      precondition(
+        elements == UnsafeRawPointer(object + Self.elementsOffset), "an array is laid out otherwise")
       bits = UnsafeRawPointer(object)
     case .split(let entry):
       bits = UnsafeRawPointer(Unmanaged.passRetained(entry).toOpaque() + 1)

@@ -169,7 +169,8 @@ struct EvictionOrder {
     let isKeptInMain = kept.map { !table.standing($0).isOnProbation } ?? false
     while true {
       let mainCount = main.count - (isKeptInMain ? 1 : 0)
-      let isMainFull = main.bytes > (main.bytes + probation.bytes) / Self.probationShare * (Self.probationShare - 1)
+      let isMainFull =
+        main.bytes > (main.bytes + probation.bytes) / Self.probationShare * (Self.probationShare - 1)
       if mainCount > 0, isMainFull || probation.count == 0 {
         guard let position = front(of: main.tags, isOnProbation: false, table) else {
           main.tags.removeFirst()
