@@ -3,7 +3,7 @@ public enum EvictionPolicy: String, Sendable, Hashable, CaseIterable {
   /// The one used least recently.
   ///
   /// Kept per shard. Exact in a shard of less than a hundred entries; in a larger one, what goes is one of the oldest
-  /// twentieth, and not always the oldest.
+  /// few of a hundred, and not always the oldest.
   case lru
   /// The one added first, unless it was used since (S3-FIFO: Yang et al., "FIFO queues are all you need for cache
   /// eviction", SOSP 2023).
