@@ -149,7 +149,7 @@ extension Report {
   }
 
   private var targetTable: Table {
-    var table = Table(title: "Targets", header: ["what", "target", "", "figure"], textColumns: 3)
+    var table = Table(title: "Targets", header: ["what", "target", "", "figure"], textColumns: 4)
     table.rows = targets.map { one in
       [
         Printable.text(one.what), Printable.text(one.targetText), one.verdict,
