@@ -104,7 +104,7 @@ struct ConcurrencyTests {
         for index in 0..<5 {
           group.addTask {
             var random = SeededGenerator(seed: UInt64(index) + 5)
-            for round in 0..<200 {
+            for round in 0..<120 {
               let number = Int.random(in: 0..<6, using: &random)
               switch (index, round % 8) {
               case (0, 0): clock.advance(seconds: Int64.random(in: 0...15, using: &random))
