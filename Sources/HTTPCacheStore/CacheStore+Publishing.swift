@@ -48,7 +48,7 @@ extension CacheStore {
     var refusal: RefusalReason?
     var isStored = false
     if let disk {
-      if entry.tiers.contains(.disk) {
+      if entry.tiers.contains(.disk), wasStreamed || isAdmitted(entry, hash: hash, disk) {
         switch disk.insert(entry, id: id, hash: hash, file: &file, objection: objection) {
         case .stored(let after, let isOnly):
           moment = after
@@ -79,6 +79,16 @@ extension CacheStore {
     }
     if isStored { return .stored(EntryID(rawValue: id)) }
     return .refused(refusal ?? reason ?? .noTier)
+  }
+
+  /// Whether an entry is to be written to disk. What is turned away is what memory can take instead, and of whose key the
+  /// disk has nothing.
+  private func isAdmitted(_ entry: NewEntry, hash: UInt64, _ disk: DiskTier) -> Bool {
+    guard let doorkeeper, entry.tiers.contains(.memory) else { return true }
+    let size = entry.key.bytes.count + entry.metadata.count + entry.body.count
+    guard size <= memory.limit / 8, !disk.hasEntry(for: hash), !doorkeeper.admits(hash) else { return true }
+    counters.diskRejections.increment()
+    return false
   }
 
   private func placeInMemory(

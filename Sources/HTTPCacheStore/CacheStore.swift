@@ -16,10 +16,10 @@ import SystemPackage
 /// # For its next maintainer
 ///
 /// **Memory** is a power-of-two number of shards. A key's hash chooses the shard and the place in the shard's table;
-/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a move to the
-/// front of the shard's list if it is not near it already, and a reference to the entry's one allocation: never a copy.
-/// What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
-/// `KeyTable`, `MemorySlots` and `EvictionOrder`; an entry is an `EntryBlock`.
+/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a note of the
+/// time in the place where the entry was found, and a reference to the entry's one allocation: never a copy. So it
+/// waits for memory twice, for the place and for the entry. What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
+/// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
 /// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
@@ -56,6 +56,8 @@ public final class CacheStore: Sendable {
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
+  /// `nil` where everything is written to disk.
+  let doorkeeper: Doorkeeper?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   let counters = StoreCounters()
@@ -90,6 +92,9 @@ public final class CacheStore: Sendable {
       disk = nil
       marks = ScopeMarks()
     }
+    doorkeeper =
+      configuration.diskAdmission == .secondTime && disk != nil
+      ? Doorkeeper(capacity: configuration.diskCapacity) : nil
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
       policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)

@@ -34,6 +34,10 @@ public final class HTTPCache: Sendable {
     /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
     /// in clear, readable for the user who runs the process.
     public var directory: String?
+    /// Which response goes first when memory is full.
+    public var eviction: EvictionPolicy
+    /// Which responses are written to disk; counts only with a ``directory``.
+    public var diskAdmission: DiskAdmission
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
     /// Whether `Cache-Status` tells the key of the response, too. Off unless set: it shows the ``partition``, and what
@@ -56,6 +60,8 @@ public final class HTTPCache: Sendable {
       self.memoryCapacity = memoryCapacity
       self.diskCapacity = diskCapacity
       self.directory = directory
+      eviction = .lru
+      diskAdmission = .everything
       name = "HTTPCacheEngine"
       showsKeys = false
       partition = ""
@@ -78,12 +84,13 @@ public final class HTTPCache: Sendable {
   ///
   /// - Throws: `StoreError` if the directory cannot be used, or another process uses it.
   public convenience init(_ configuration: Configuration = Configuration()) throws {
-    let store = try CacheStore(
-      CacheStore.Configuration(
-        memoryCapacity: configuration.memoryCapacity,
-        diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
-        directory: configuration.directory.map { FilePath($0) }))
-    self.init(store: store, configuration: configuration)
+    var options = CacheStore.Configuration(
+      memoryCapacity: configuration.memoryCapacity,
+      diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
+      directory: configuration.directory.map { FilePath($0) })
+    options.eviction = configuration.eviction
+    options.diskAdmission = configuration.diskAdmission
+    self.init(store: try CacheStore(options), configuration: configuration)
   }
 
   /// Opens a cache over a store that is open already, with a clock of one's own if need be.

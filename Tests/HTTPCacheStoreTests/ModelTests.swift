@@ -92,20 +92,34 @@ struct ModelTests {
     #expect(store.statistics.memoryEvictions > 100)
   }
 
+  enum Setting: CaseIterable {
+    case room
+    case tight
+    /// S3-FIFO, and only what comes a second time is written to disk.
+    case choosy
+  }
+
   /// With room for everything nothing may be missing; without, nothing may be wrong.
-  @Test("both tiers and reopening give what a model gives", arguments: 0..<4 as Range<UInt64>, [true, false])
-  func reopening(seed: UInt64, hasRoom: Bool) throws {
+  @Test(
+    "both tiers and reopening give what a model gives", arguments: 0..<4 as Range<UInt64>, Setting.allCases)
+  func reopening(seed: UInt64, setting: Setting) throws {
+    let hasRoom = setting == .room
     var random = SeededGenerator(seed: seed &+ 1000)
     let scratch = ScratchDirectory()
     func open() throws -> CacheStore {
       var configuration = scratch.configuration(
-        memory: hasRoom ? 100_000 : 10_000, disk: hasRoom ? 16 << 20 : 1 << 20)
+        memory: setting == .tight ? 10_000 : 100_000, disk: hasRoom ? 16 << 20 : 1 << 20)
+      if setting == .choosy {
+        configuration.eviction = .s3fifo
+        configuration.diskAdmission = .secondTime
+      }
       configuration.largeBodyThreshold = 5000
       configuration.shardCount = 4
       return try CacheStore(configuration)
     }
     var store = try open()
     var model = Model(capacity: .max)
+    var rejections = 0
     for step in 0..<1500 {
       let number = Int.random(in: 0..<30, using: &random)
       let variant = VariantID(rawValue: UInt64.random(in: 0..<3, using: &random))
@@ -153,8 +167,14 @@ struct ModelTests {
         store.removeAll(since: (Int64(step) - 20) * 1000)
         model.items.removeAll { $0.storedAt >= (Int64(step) - 20) * 1000 }
       case 94..<99:
+        rejections += store.statistics.diskRejections
         store.close()
         store = try open()
+        guard setting == .choosy else { continue }
+        // What was in memory only is gone, and its id may be given again.
+        model.items.removeAll { item in
+          !store.lookup(key(item.key)).contains { $0.id == item.id && $0.variant.rawValue == item.variant }
+        }
       default:
         if Int.random(in: 0..<4, using: &random) == 0 {
           store.removeAll()
@@ -165,6 +185,7 @@ struct ModelTests {
       #expect(usage.memoryBytes <= store.capacity.memory && usage.diskBytes <= store.capacity.disk)
     }
     #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
+    #expect((rejections > 0) == (setting == .choosy))
     #expect(try scratch.totalBytes <= store.usage.diskBytes)
   }
 }

@@ -56,6 +56,7 @@ struct ThreadTests {
   func removals(withDisk: Bool, policy: EvictionPolicy) async throws {
     var configuration = scratch.configuration(memory: 60_000)
     if !withDisk { configuration.directory = nil }
+    if policy == .s3fifo { configuration.diskAdmission = .secondTime }
     configuration.shardCount = 2
     configuration.eviction = policy
     let store = try CacheStore(configuration)
@@ -93,6 +94,7 @@ struct ThreadTests {
       }
     }
     #expect(violations.value == 0)
+    #expect((store.statistics.diskRejections > 0) == (withDisk && policy == .s3fifo))
   }
 
   private final class Generation: Sendable {

@@ -2,8 +2,8 @@
 public enum EvictionPolicy: String, Sendable, Hashable, CaseIterable {
   /// The one used least recently.
   ///
-  /// Kept per shard. Exact in a shard of less than 256 entries; in a larger one, entries whose last use moved them among
-  /// the most recent eighth are not moved again by a use, and the order within that eighth may differ.
+  /// Kept per shard. Exact in a shard of less than a hundred entries; in a larger one, what goes is one of the oldest
+  /// few of a hundred, and not always the oldest.
   case lru
   /// The one added first, unless it was used since (S3-FIFO: Yang et al., "FIFO queues are all you need for cache
   /// eviction", SOSP 2023).

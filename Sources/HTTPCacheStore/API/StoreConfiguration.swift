@@ -15,6 +15,8 @@ extension CacheStore {
     public var shardCount: Int?
     /// Which entry of memory goes first when room is needed.
     public var eviction = EvictionPolicy.lru
+    /// What is written to disk; counts only with a directory.
+    public var diskAdmission = DiskAdmission.everything
     /// The most variants kept of one key; beyond it the oldest goes.
     public var maximumVariants = 64
     /// The most bytes that key, metadata and body of one entry may have together; `nil` leaves it to the capacities.

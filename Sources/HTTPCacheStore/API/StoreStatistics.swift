@@ -34,6 +34,8 @@ public struct StoreStatistics: Sendable, Hashable {
   public var memoryEvictions = 0
   /// Entries dropped from disk to make room.
   public var diskEvictions = 0
+  /// Entries kept in memory only, because they came for the first time; see ``DiskAdmission/secondTime``.
+  public var diskRejections = 0
   /// Entries on disk copied forward, when their segment was reclaimed, because they had been hit.
   public var diskCarries = 0
   /// Inserts refused, for whatever reason.

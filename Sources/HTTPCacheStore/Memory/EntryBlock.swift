@@ -9,7 +9,8 @@
 /// The one allocation of an entry: a header of three words, then key, metadata and, where it is small, the body.
 ///
 /// It is an array of bytes, whole and never changed, so that a hit takes a single reference, and metadata and body are
-/// handed out as slices of it, without a copy. What does not fit into the fields of the three words is behind them, in
+/// handed out as slices of it, without a copy. That takes 16 bytes more than an object of our own would, whose bytes could
+/// not be handed out as `ArraySlice`. What does not fit into the fields of the three words is behind them, in
 /// four more:
 ///
 /// | word | low bits | | high bits |
@@ -21,8 +22,8 @@
 ///
 /// An entry whose metadata was updated has a revision of its own; any other's is its id.
 struct EntryBlock: Sendable {
-  private static let narrowSize = 24
-  private static let wideSize = 56
+  fileprivate static let narrowSize = 24
+  fileprivate static let wideSize = 56
 
   let bytes: [UInt8]
 
@@ -76,9 +77,47 @@ struct EntryBlock: Sendable {
     }
   }
 
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  @inline(__always)
+  func withHead<Result>(_ read: (EntryHead) -> Result) -> Result {
+    bytes.withUnsafeBytes { read(EntryHead($0)) }
+  }
+
+  var variant: UInt64 { withHead { $0.variant } }
+  var id: UInt64 { withHead { $0.id } }
+  var revision: UInt64 { withHead { $0.revision } }
+  var storedAt: Int64 { withHead { $0.storedAt } }
+
+  var key: ArraySlice<UInt8> { bytes[withHead { $0.keyStart..<$0.metadataStart }] }
+  var metadata: ArraySlice<UInt8> { bytes[withHead { $0.metadataStart..<$0.bodyStart }] }
+  var body: ArraySlice<UInt8> { bytes[withHead { $0.bodyStart }...] }
+  var bodyCount: Int { bytes.count - withHead { $0.bodyStart } }
+
+  func hasKey(_ key: UnsafeRawBufferPointer) -> Bool { withHead { $0.hasKey(key) } }
+}
+
+/// The beginning of a block, read where it lies.
+struct EntryHead {
+  fileprivate let start: UnsafeRawPointer
+
+  /// - Parameter start: the first byte of a block, to be read while that is there.
+  @inline(__always)
+  init(start: UnsafeRawPointer) {
+    self.start = start
+  }
+
+  @inline(__always)
+  init(_ bytes: UnsafeRawBufferPointer) {
+    // No block is empty.
+    start = bytes.baseAddress.unsafelyUnwrapped
+  }
+
   @inline(__always)
   private func word(_ index: Int) -> UInt64 {
-    bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self) }
+    start.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
   }
 
   private var isWide: Bool { word(0) & 1 != 0 }
@@ -88,47 +127,27 @@ struct EntryBlock: Sendable {
   var revision: UInt64 { isWide ? word(4) : word(0) >> 16 }
   var storedAt: Int64 { Int64(bitPattern: isWide ? word(5) : word(2)) >> (isWide ? 0 : 20) }
 
-  private var headerCount: Int { isWide ? Self.wideSize : Self.narrowSize }
+  fileprivate var keyStart: Int { isWide ? EntryBlock.wideSize : EntryBlock.narrowSize }
 
   private var keyCount: Int {
-    let word = word(0)
-    return Int(truncatingIfNeeded: word & 1 != 0 ? self.word(6) & 0xFFFF_FFFF : word >> 1 & 0x7FFF)
+    Int(truncatingIfNeeded: isWide ? word(6) & 0xFFFF_FFFF : word(0) >> 1 & 0x7FFF)
   }
 
-  private var metadataCount: Int {
-    Int(truncatingIfNeeded: isWide ? word(6) >> 32 : word(2) & 0xF_FFFF)
+  fileprivate var metadataStart: Int { keyStart + keyCount }
+
+  fileprivate var bodyStart: Int {
+    metadataStart + Int(truncatingIfNeeded: isWide ? word(6) >> 32 : word(2) & 0xF_FFFF)
   }
-
-  var key: ArraySlice<UInt8> {
-    let start = headerCount
-    return bytes[start..<start + keyCount]
-  }
-
-  var metadata: ArraySlice<UInt8> {
-    let start = headerCount + keyCount
-    return bytes[start..<start + metadataCount]
-  }
-
-  var body: ArraySlice<UInt8> { bytes[(bytes.count - bodyCount)...] }
-
-  var bodyCount: Int { bytes.count - headerCount - keyCount - metadataCount }
 
   @inline(__always)
   func hasKey(_ key: UnsafeRawBufferPointer) -> Bool {
-    bytes.withUnsafeBytes { mine in
-      let word = mine.loadUnaligned(as: UInt64.self)
-      var start = Self.narrowSize
-      var count = Int(truncatingIfNeeded: word >> 1 & 0x7FFF)
-      if word & 1 != 0 {
-        start = Self.wideSize
-        count = Int(truncatingIfNeeded: mine.loadUnaligned(fromByteOffset: 48, as: UInt64.self) & 0xFFFF_FFFF)
-      }
-      guard count == key.count, let left = mine.baseAddress, let right = key.baseAddress else {
-        return count == key.count && count == 0
-      }
-      return memcmp(left + start, right, count) == 0
-    }
+    guard keyCount == key.count else { return false }
+    guard let bytes = key.baseAddress else { return true }
+    return memcmp(start + keyStart, bytes, key.count) == 0
   }
+
+  /// The key, good while the block is there.
+  var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + keyStart, count: keyCount) }
 }
 
 /// Bytes that are given by pointer without a copy.

@@ -1,24 +1,40 @@
 /// The order in which the entries of a shard are evicted, by one of two policies.
 ///
-/// LRU is a list in the order of use. S3-FIFO is two queues: what is new is on probation in the small one, what was used
-/// there, or is asked for again soon after it left, goes to the main one, where it is given another round for each use.
+/// LRU keeps the time of the last use beside each place of the table, so that a hit writes to the line that it has just
+/// read and to no other. Eviction goes round the table, which is in the order of hashes, and takes the first entry that
+/// was not used for so long as few others; how long that is follows from how soon it finds one. In a small table it looks
+/// at all entries, and is exact. Of web07 at 10 % it has 55.4 % hits where an exact list has 55.7.
+///
+/// S3-FIFO is two queues: what is new is on probation in the small one, what was used there, or is asked for again soon
+/// after it left, goes to the main one, where it is given another round for each use.
 struct EvictionOrder {
-  /// Of the bytes of a shard, one in so many is for probation.
+  /// LRU: the most places that eviction looks at.
+  private static let mostPlaces = 192
+  /// LRU: how many it is to look at on average: what is evicted is then among the oldest few of a hundred.
+  private static let placesPerVictim = 32
+  /// S3-FIFO: of the bytes of a shard, one in so many is for probation.
   private static let probationShare = 10
-  /// The uses on probation that it takes to stay.
-  private static let usesToStay: UInt32 = 2
-  /// Uses beyond this many do not count.
-  private static let maximumUses: UInt32 = 3
+  /// S3-FIFO: the uses on probation that it takes to stay. With 2, as published, a zipf trace of a million keys at a tenth
+  /// has 79.2 % hits; with 1 it has 79.9, and web07 at 10 % 58.2 instead of 58.0.
+  private static let usesToStay: UInt32 = 1
 
   let policy: EvictionPolicy
-  private var main = SlotList()
-  private var probation = SlotList()
-  private var count = 0
-  private var mainBytes = 0
-  private var probationBytes = 0
-  private var ghosts = GhostTable()
-  /// LRU: how often an entry was moved to the front.
+  /// LRU: how many uses there were.
   private var clock: UInt32 = 0
+  /// LRU: where eviction looks next.
+  private var hand = 0
+  /// LRU: what has not been used for so long is old enough to go.
+  private var oldAge: UInt32 = 0
+  private var main = Queue()
+  private var probation = Queue()
+  private var ghosts = GhostTable()
+
+  /// S3-FIFO: one of the two queues, and what is in it.
+  private struct Queue {
+    var tags = TagQueue()
+    var count = 0
+    var bytes = 0
+  }
 
   init(_ policy: EvictionPolicy) {
     self.policy = policy
@@ -27,148 +43,205 @@ struct EvictionOrder {
   // MARK: Using
 
   /// Counts a use of an entry.
-  ///
-  /// - Parameter count: the entries of the shard.
   @inline(__always)
-  mutating func use(_ index: Int32, count: Int, in slots: borrowing MemorySlots) {
-    let value = slots[index].standing.value
+  mutating func use(_ position: Int, in table: inout EntryTable) {
+    var standing = table.standing(position)
     switch policy {
-    case .lru:
-      // Moving touches three more slots. What is used most is among the newest anyway: with an eighth left where it is,
-      // two in three hits of a zipf distribution move nothing, and three traces kept their hit ratio to 0.02 points.
-      let age = (clock &- value) & MemorySlot.Standing.valueMask
-      if age >= UInt32(truncatingIfNeeded: (count >> 8) << 5) { renew(index, in: slots) }
+    case .lru: standing.time = tick(&table)
     case .s3fifo:
-      if value < Self.maximumUses { slots[index].standing.value = value + 1 }
+      guard standing.uses < Standing.maximumUses else { return }
+      standing.uses += 1
     }
+    table.setStanding(position, standing)
   }
 
-  @inline(never)
-  private mutating func renew(_ index: Int32, in slots: borrowing MemorySlots) {
+  @inline(__always)
+  private mutating func tick(_ table: inout EntryTable) -> UInt32 {
     clock &+= 1
-    slots[index].standing.value = clock
-    main.renew(index, in: slots)
+    if clock > Standing.timeMask { turnBack(&table) }
+    return clock
+  }
+
+  /// Moves all times to the lower half, once in half a billion uses; older ones than that become equal.
+  @inline(never)
+  private mutating func turnBack(_ table: inout EntryTable) {
+    let half = Standing.timeMask / 2
+    table.updateStandings { $0.time = $0.time > half ? $0.time - half : 0 }
+    clock -= half
   }
 
   // MARK: Adding and removing
 
-  /// Adds an entry.
-  ///
-  /// - Parameter replaced: the standing of the entry that it takes the place of.
-  mutating func add(
-    _ index: Int32, cost: Int, replacing replaced: MemorySlot.Standing?, in slots: borrowing MemorySlots
-  ) {
+  /// The standing of an entry that is to be added.
+  mutating func add(tag: UInt32, cost: Int, in table: inout EntryTable) -> Standing {
+    var standing = Standing()
     switch policy {
-    case .lru:
-      clock &+= 1
-      slots[index].standing.value = clock
-      main.add(index, in: slots)
+    case .lru: standing.time = tick(&table)
     case .s3fifo:
-      let stays =
-        if let replaced { !replaced.isOnProbation } else { ghosts.remove(slots[index].tag, limit: count) }
-      slots[index].standing.value = replaced?.value ?? 0
-      enqueue(index, cost: cost, isOnProbation: !stays, in: slots)
+      let isBack = ghosts.remove(tag, limit: main.count + probation.count)
+      enqueue(&standing, tag: tag, cost: cost, isOnProbation: !isBack)
     }
+    return standing
   }
 
-  /// Takes an entry out.
-  mutating func remove(_ index: Int32, cost: Int, isEvicted: Bool, in slots: borrowing MemorySlots) {
-    switch policy {
-    case .lru: main.remove(index, in: slots)
-    case .s3fifo:
-      if isEvicted, slots[index].standing.isOnProbation { ghosts.add(slots[index].tag, room: count) }
-      dequeue(index, cost: cost, in: slots)
-    }
-  }
-
-  /// Replaces the cost of an entry that stays where it is.
-  mutating func change(_ index: Int32, cost: Int, to newCost: Int, in slots: borrowing MemorySlots) {
+  /// Forgets an entry that is to be taken out.
+  mutating func remove(_ position: Int, cost: Int, isEvicted: Bool, in table: inout EntryTable) {
     guard policy == .s3fifo else { return }
-    if slots[index].standing.isOnProbation {
-      probationBytes += newCost - cost
-    } else {
-      mainBytes += newCost - cost
+    let standing = table.standing(position)
+    if isEvicted, standing.isOnProbation {
+      ghosts.add(table.tag(position), room: main.count + probation.count)
+    }
+    dequeue(standing, cost: cost)
+    // Where much is removed and nothing evicted, most numbers are of entries that are gone.
+    if main.tags.count > 2 * main.count + 64 { main.tags = renumbered(main.tags, false, &table) }
+    if probation.tags.count > 2 * probation.count + 64 {
+      probation.tags = renumbered(probation.tags, true, &table)
     }
   }
 
-  private mutating func enqueue(
-    _ index: Int32, cost: Int, isOnProbation: Bool, in slots: borrowing MemorySlots
-  ) {
-    slots[index].standing.isOnProbation = isOnProbation
-    count += 1
+  /// Replaces the cost of an entry that stays where it is, and counts a use.
+  mutating func replace(_ position: Int, cost: Int, by newCost: Int, in table: inout EntryTable) {
+    if policy == .s3fifo {
+      if table.standing(position).isOnProbation {
+        probation.bytes += newCost - cost
+      } else {
+        main.bytes += newCost - cost
+      }
+    }
+    use(position, in: &table)
+  }
+
+  private mutating func enqueue(_ standing: inout Standing, tag: UInt32, cost: Int, isOnProbation: Bool) {
+    standing.isOnProbation = isOnProbation
     if isOnProbation {
-      probation.add(index, in: slots)
-      probationBytes += cost
+      standing.sequence = probation.tags.append(tag)
+      probation.count += 1
+      probation.bytes += cost
     } else {
-      main.add(index, in: slots)
-      mainBytes += cost
+      standing.sequence = main.tags.append(tag)
+      main.count += 1
+      main.bytes += cost
     }
   }
 
-  private mutating func dequeue(_ index: Int32, cost: Int, in slots: borrowing MemorySlots) {
-    count -= 1
-    if slots[index].standing.isOnProbation {
-      probation.remove(index, in: slots)
-      probationBytes -= cost
+  private mutating func dequeue(_ standing: Standing, cost: Int) {
+    if standing.isOnProbation {
+      probation.count -= 1
+      probation.bytes -= cost
     } else {
-      main.remove(index, in: slots)
-      mainBytes -= cost
+      main.count -= 1
+      main.bytes -= cost
     }
   }
 
   // MARK: Evicting
 
   /// The entry that goes next, which stays in until it is removed; `nil` when there is none but the one excepted.
-  mutating func victim(except kept: Int32, in slots: borrowing MemorySlots) -> Int32? {
+  mutating func victim(except kept: Int?, in table: inout EntryTable) -> Int? {
+    guard table.count > (kept == nil ? 0 : 1) else { return nil }
     switch policy {
     case .lru:
-      let oldest = main.oldest
-      let index = oldest != MemorySlot.none && oldest == kept ? slots[oldest].newer : oldest
-      return index == MemorySlot.none ? nil : index
+      return oldVictim(except: kept, in: table)
     case .s3fifo:
-      return queuedVictim(except: kept, in: slots)
+      return queuedVictim(except: kept, in: &table)
     }
   }
 
-  // It ends: each round lowers a count of uses, moves an entry off probation, or moves the one excepted.
-  private mutating func queuedVictim(except kept: Int32, in slots: borrowing MemorySlots) -> Int32? {
+  private mutating func oldVictim(except kept: Int?, in table: borrowing EntryTable) -> Int? {
+    guard table.length > Self.mostPlaces else {
+      return table.old(from: 0, count: table.length, usedBy: 0, except: kept).position
+    }
+    let (position, places) = table.old(
+      from: hand, count: Self.mostPlaces, usedBy: clock > oldAge ? clock - oldAge : 0, except: kept)
+    hand = position
+    let age = clock - table.standing(position).time
+    if age < oldAge || oldAge == 0 {
+      // None was as old.
+      oldAge = age
+    } else {
+      let step = (Int(oldAge) / 32 + 1) * (Self.placesPerVictim - places) / Self.placesPerVictim
+      oldAge = UInt32(max(0, min(Int(oldAge) + step, Int(Standing.timeMask))))
+    }
+    return position
+  }
+
+  // It ends: each round lowers a count of uses, moves an entry off probation, drops a number, or moves the one excepted.
+  private mutating func queuedVictim(except kept: Int?, in table: inout EntryTable) -> Int? {
+    let isKeptInMain = kept.map { !table.standing($0).isOnProbation } ?? false
     while true {
+      let mainCount = main.count - (isKeptInMain ? 1 : 0)
       let isMainFull =
-        mainBytes > (mainBytes + probationBytes) / Self.probationShare * (Self.probationShare - 1)
-      let isFromMain = probation.isEmpty || isMainFull && !main.isEmpty && !main.isOnly(kept)
-      if isFromMain {
-        let index = main.oldest
-        if main.isEmpty || main.isOnly(kept) { return nil }
-        let uses = slots[index].standing.value
-        if index != kept, uses == 0 { return index }
-        if uses > 0 { slots[index].standing.value = uses - 1 }
-        main.renew(index, in: slots)
+        main.bytes > (main.bytes + probation.bytes) / Self.probationShare * (Self.probationShare - 1)
+      if mainCount > 0, isMainFull || probation.count == 0 {
+        guard let position = front(of: main.tags, isOnProbation: false, table) else {
+          main.tags.removeFirst()
+          continue
+        }
+        var standing = table.standing(position)
+        if standing.uses == 0, position != kept { return position }
+        if standing.uses > 0 { standing.uses -= 1 }
+        main.tags.removeFirst()
+        standing.sequence = main.tags.append(table.tag(position))
+        table.setStanding(position, standing)
+      } else if probation.count > 0 {
+        guard let position = front(of: probation.tags, isOnProbation: true, table) else {
+          probation.tags.removeFirst()
+          continue
+        }
+        var standing = table.standing(position)
+        guard position == kept || standing.uses >= Self.usesToStay else { return position }
+        let cost = table[position].map { policy.cost(of: $0.entry) } ?? 0
+        probation.tags.removeFirst()
+        dequeue(standing, cost: cost)
+        enqueue(&standing, tag: table.tag(position), cost: cost, isOnProbation: false)
+        table.setStanding(position, standing)
+        if position == kept { return queuedVictim(except: kept, in: &table) }
       } else {
-        let index = probation.oldest
-        guard index == kept || slots[index].standing.value >= Self.usesToStay else { return index }
-        let cost = slots[index].entry.map { policy.cost(of: $0) } ?? 0
-        dequeue(index, cost: cost, in: slots)
-        enqueue(index, cost: cost, isOnProbation: false, in: slots)
+        return nil
       }
     }
   }
 
-  // MARK: Size
+  /// The entry at the front of a queue; `nil` if it is gone.
+  private func front(of queue: TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable) -> Int? {
+    guard let front = queue.front else { return nil }
+    return position(front.tag, front.number, isOnProbation, table)
+  }
+
+  private func position(
+    _ tag: UInt32, _ number: UInt32, _ isOnProbation: Bool, _ table: borrowing EntryTable
+  ) -> Int? {
+    for position in table.run(of: tag) {
+      let standing = table.standing(position)
+      if standing.sequence == number, standing.isOnProbation == isOnProbation { return position }
+    }
+    return nil
+  }
+
+  /// A queue without the numbers of entries that are gone.
+  private func renumbered(_ queue: TagQueue, _ isOnProbation: Bool, _ table: inout EntryTable) -> TagQueue {
+    var old = queue
+    var new = TagQueue()
+    // From a number on that none of the old ones has.
+    new.begin(behind: old)
+    while let (tag, number) = old.front {
+      old.removeFirst()
+      guard let position = position(tag, number, isOnProbation, table) else { continue }
+      var standing = table.standing(position)
+      standing.sequence = new.append(tag)
+      table.setStanding(position, standing)
+    }
+    return new
+  }
 
   mutating func removeAll() {
     self = EvictionOrder(policy)
-  }
-
-  /// After the slots were given other numbers.
-  mutating func renumber(_ numbers: [Int32]) {
-    main.renumber(numbers)
-    probation.renumber(numbers)
   }
 }
 
 extension EvictionPolicy {
   /// What an entry occupies, in bytes, with its share of what the policy keeps.
   func cost(of entry: PackedEntry) -> Int {
-    entry.cost + (self == .s3fifo ? GhostTable.bytesPerEntry : 0)
+    entry.cost + (self == .s3fifo ? GhostTable.bytesPerEntry + TagQueue.bytesPerEntry : 0)
   }
 }

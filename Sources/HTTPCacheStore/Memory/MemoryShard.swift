@@ -9,12 +9,12 @@ struct MemoryShard: ~Copyable {
   }
 }
 
-/// The entries of a shard: slots, a table that finds the slots of a key, and the order of their eviction.
+/// The entries of a shard: a table of them, and the order of their eviction.
+///
+/// A position is good until the next insert or removal.
 struct MemoryShardState: ~Copyable, Sendable {
-  private var slots = MemorySlots()
-  private var table = KeyTable()
+  private var table = EntryTable()
   private var order: EvictionOrder
-  private(set) var count = 0
   private(set) var hits = 0
   private(set) var misses = 0
   private(set) var evictions = 0
@@ -23,8 +23,9 @@ struct MemoryShardState: ~Copyable, Sendable {
     order = EvictionOrder(policy)
   }
 
-  /// Slots that are held, free ones among them.
-  var slotCount: Int { slots.count }
+  var count: Int { table.count }
+  /// Places that are held, free ones among them.
+  var placeCount: Int { table.length }
 
   // MARK: Finding
 
@@ -34,110 +35,124 @@ struct MemoryShardState: ~Copyable, Sendable {
   {
     let run = table.run(of: tag)
     guard run.count == 1 else { return run.isEmpty ? nil : useAny(of: run, key) }
-    let index = table[run.lowerBound]
-    guard let entry = entry(index, ifOf: key) else { return nil }
-    order.use(index, count: count, in: slots)
+    let position = run.lowerBound
+    guard let entry = table[position] else { return nil }
+    entry.prefetch()
+    guard entry.head.hasKey(key) else { return nil }
+    order.use(position, in: &table)
     hits &+= 1
-    return (StoredEntries(StoredEntry(entry, tier: .memory)), slots[index].standing.isComplete)
+    return (StoredEntries(StoredEntry(entry.entry, tier: .memory)), table.standing(position).isComplete)
   }
 
   /// Of several with the same tag: variants, or other keys.
   @inline(never)
   private mutating func useAny(
-    of run: KeyTable.Run, _ key: UnsafeRawBufferPointer
+    of run: EntryTable.Run, _ key: UnsafeRawBufferPointer
   ) -> (entries: StoredEntries, isComplete: Bool)? {
     let found = variants(of: run, key)
     guard !found.isEmpty else { return nil }
     hits += 1
     var entries = StoredEntries()
-    for index in found {
-      order.use(index, count: count, in: slots)
-      if let entry = slots[index].entry { entries.append(StoredEntry(entry, tier: .memory)) }
+    for position in found {
+      order.use(position, in: &table)
+      if let entry = entry(position) { entries.append(StoredEntry(entry, tier: .memory)) }
     }
-    return (entries, slots[found.first].standing.isComplete)
+    return (entries, table.standing(found.first).isComplete)
   }
 
   mutating func countMiss() { misses &+= 1 }
 
-  @inline(__always)
-  private func entry(_ index: Int32, ifOf key: UnsafeRawBufferPointer) -> PackedEntry? {
-    // The one reference that a hit takes is taken first: the compiler takes another to compare what it does not hold.
-    guard let entry = slots[index].entry, entry.hasKey(key) else { return nil }
-    return entry
-  }
-
-  private func variants(of run: KeyTable.Run, _ key: UnsafeRawBufferPointer) -> Variants {
+  private func variants(of run: EntryTable.Run, _ key: UnsafeRawBufferPointer) -> Variants {
     var found = Variants()
-    for position in run where entry(table[position], ifOf: key) != nil { found.append(table[position]) }
-    if found.count > 1 { found.sort { (slots[$0].entry?.id ?? 0) > (slots[$1].entry?.id ?? 0) } }
+    for position in run where table[position]?.head.hasKey(key) ?? false { found.append(position) }
+    if found.count > 1 { found.sort { (head($0)?.id ?? 0) > (head($1)?.id ?? 0) } }
     return found
   }
 
-  /// The slots of a key's variants, the one with the greatest id first.
+  /// The places of a key's variants, the one with the greatest id first.
   func variants(of key: UnsafeRawBufferPointer, tag: UInt32) -> Variants {
-    variants(of: table.run(of: tag), key)
+    let run = table.run(of: tag)
+    return run.isEmpty ? Variants() : variants(of: run, key)
   }
 
-  func entry(_ index: Int32) -> PackedEntry? { slots[index].entry }
+  func entry(_ position: Int) -> PackedEntry? { table[position]?.entry }
+
+  /// The head of an entry, good until the entry is taken out.
+  func head(_ position: Int) -> EntryHead? { table[position]?.head }
 
   private func cost(of entry: PackedEntry) -> Int { order.policy.cost(of: entry) }
 
-  func isComplete(_ index: Int32) -> Bool { slots[index].standing.isComplete }
+  func cost(_ position: Int) -> Int { entry(position).map { cost(of: $0) } ?? 0 }
+
+  func isComplete(_ position: Int) -> Bool { table.standing(position).isComplete }
 
   /// Sets the mark of all variants of a key.
-  func setComplete(_ variants: Variants, _ isComplete: Bool) {
-    for index in variants { slots[index].standing.isComplete = isComplete }
+  mutating func setComplete(_ variants: Variants, _ isComplete: Bool) {
+    for position in variants {
+      var standing = table.standing(position)
+      standing.isComplete = isComplete
+      table.setStanding(position, standing)
+    }
   }
 
   // MARK: Adding and removing
 
   /// Adds an entry, as one that was just used.
-  ///
-  /// - Parameter replaced: the standing of the entry that it takes the place of.
-  mutating func add(
-    _ entry: PackedEntry, tag: UInt32, cost: Int, isComplete: Bool, replacing replaced: MemorySlot.Standing?
-  ) {
-    let index = slots.add(MemorySlot(entry: entry, tag: tag, standing: .init()))
-    order.add(index, cost: cost, replacing: replaced, in: slots)
-    slots[index].standing.isComplete = isComplete
-    table.insert(tag, slot: index)
-    count += 1
+  mutating func add(_ entry: PackedEntry, tag: UInt32, cost: Int, isComplete: Bool) {
+    var standing = order.add(tag: tag, cost: cost, in: &table)
+    standing.isComplete = isComplete
+    table.insert(EntryReference(entry), tag: tag, standing: standing)
   }
 
-  /// Puts an entry in the place of another of the same key, variant and id, and counts it as used.
-  mutating func replace(_ index: Int32, with entry: PackedEntry, cost: Int) -> (
-    entry: PackedEntry, cost: Int
-  )? {
-    guard let old = slots[index].entry else { return nil }
+  /// Puts an entry in the place of another of the same key and variant, and counts it as used. The caller drops the old
+  /// one after the lock.
+  mutating func replace(
+    _ position: Int, with entry: PackedEntry, cost: Int
+  ) -> (entry: PackedEntry, cost: Int)? {
+    guard let old = table.replace(position, with: EntryReference(entry))?.take() else { return nil }
     let oldCost = self.cost(of: old)
-    order.change(index, cost: oldCost, to: cost, in: slots)
-    order.use(index, count: count, in: slots)
-    slots[index].entry = entry
+    order.replace(position, cost: oldCost, by: cost, in: &table)
     return (old, oldCost)
   }
 
   /// Takes an entry out. The caller drops it after the lock.
-  mutating func detach(_ index: Int32, isEvicted: Bool = false) -> (entry: PackedEntry, cost: Int)? {
-    guard let entry = slots[index].entry else { return nil }
+  mutating func detach(_ position: Int) -> (entry: PackedEntry, cost: Int)? {
+    var none: Int?
+    return detach(position, isEvicted: false, keeping: &none)
+  }
+
+  private mutating func detach(
+    _ position: Int, isEvicted: Bool, keeping kept: inout Int?
+  ) -> (entry: PackedEntry, cost: Int)? {
+    guard let entry = entry(position) else { return nil }
     let cost = cost(of: entry)
-    table.remove(slots[index].tag, slot: index)
-    order.remove(index, cost: cost, isEvicted: isEvicted, in: slots)
-    _ = slots.remove(index)
-    count -= 1
+    order.remove(position, cost: cost, isEvicted: isEvicted, in: &table)
+    let (reference, moved) = table.remove(position)
+    reference?.release()
+    if let old = kept, moved.contains(old - 1) { kept = old - 1 }
     return (entry, cost)
   }
 
-  func standing(_ index: Int32) -> MemorySlot.Standing { slots[index].standing }
+  /// Takes out the entry that goes first, to make room; `nil` when there is none left.
+  mutating func evictNext() -> (entry: PackedEntry, cost: Int)? {
+    var none: Int?
+    return evictNext(keeping: &none)
+  }
 
-  /// Takes out the entry that goes first, to make room; `nil` when there is none but the one excepted.
-  mutating func evictNext(except kept: Int32 = MemorySlot.none) -> (entry: PackedEntry, cost: Int)? {
-    order.victim(except: kept, in: slots).flatMap { evict($0) }
+  /// Takes out the entry that goes first but for one, whose place may change; `nil` when there is none but that.
+  mutating func evictNext(keeping kept: inout Int?) -> (entry: PackedEntry, cost: Int)? {
+    order.victim(except: kept, in: &table).flatMap { evict($0, keeping: &kept) }
   }
 
   /// Takes out an entry to make room; what is left of its key is no longer complete.
-  mutating func evict(_ index: Int32) -> (entry: PackedEntry, cost: Int)? {
-    let tag = slots[index].tag
-    guard let (entry, cost) = detach(index, isEvicted: true) else { return nil }
+  mutating func evict(_ position: Int) -> (entry: PackedEntry, cost: Int)? {
+    var none: Int?
+    return evict(position, keeping: &none)
+  }
+
+  private mutating func evict(_ position: Int, keeping kept: inout Int?) -> (entry: PackedEntry, cost: Int)? {
+    let tag = table.tag(position)
+    guard let (entry, cost) = detach(position, isEvicted: true, keeping: &kept) else { return nil }
     evictions += 1
     let run = table.run(of: tag)
     if !run.isEmpty {
@@ -146,38 +161,25 @@ struct MemoryShardState: ~Copyable, Sendable {
     return (entry, cost)
   }
 
-  /// The slots of the entries stored at or after a time.
-  func slots(since time: Int64) -> [Int32] {
-    (0..<Int32(slots.count)).filter { index in slots[index].entry.map { $0.storedAt >= time } ?? false }
+  /// The entries stored at or after a time, the last place first, so that taking one out leaves the others where they are.
+  func positions(since time: Int64) -> [Int] {
+    (0..<table.length).reversed().filter { position in head(position).map { $0.storedAt >= time } ?? false }
   }
 
   /// Takes everything out. The caller drops it after the lock.
-  mutating func removeAll(into all: inout MemorySlots) {
-    swap(&all, &slots)
-    table.removeAll()
+  mutating func removeAll(into all: inout EntryTable) {
+    swap(&all, &table)
     order.removeAll()
-    count = 0
   }
 
-  /// Gives back the memory of slots that are free, once they are half of those that are held and worth it.
+  /// Gives back the memory of places that are free, once they are half of those that are held and worth it.
   ///
-  /// An entry's share of the slots goes back to the budget when it is taken out; were they kept at their greatest, many
-  /// small entries and then a few large ones would occupy more than the capacity. Call it last: slots change places.
+  /// An entry's share of the table goes back to the budget when it is taken out; were it kept at its greatest, many
+  /// small entries and then a few large ones would occupy more than the capacity. Call it last: entries change places.
   ///
-  /// - Complexity: O(slots), but only after half of them were taken out.
+  /// - Complexity: O(places), but only after half of them were taken out.
   @inline(__always)
   mutating func compactIfSparse() {
-    if slots.count >= 256, count * 2 < slots.count { compact() }
-  }
-
-  private mutating func compact() {
-    let numbers = slots.compact()
-    for index in 0..<Int32(slots.count) {
-      let (newer, older) = (slots[index].newer, slots[index].older)
-      if newer != MemorySlot.none { slots[index].newer = numbers[Int(newer)] }
-      if older != MemorySlot.none { slots[index].older = numbers[Int(older)] }
-    }
-    order.renumber(numbers)
-    table.compact { numbers[Int($0)] }
+    if table.isSparse { table.compact() }
   }
 }

@@ -57,11 +57,11 @@ final class MemoryShards: @unchecked Sendable {
 
   /// Empties a shard, and gives the bytes that were freed by the time it returns.
   func removeAll(number: Int) -> Int {
-    var all = MemorySlots()
+    var all = EntryTable()
     withLock(number: number) { $0.removeAll(into: &all) }
     var bytes = 0
-    for index in 0..<Int32(all.count) {
-      if let entry = all[index].entry { bytes += cost(of: entry) }
+    for position in 0..<all.length {
+      if let entry = all[position]?.entry { bytes += cost(of: entry) }
     }
     return bytes
   }

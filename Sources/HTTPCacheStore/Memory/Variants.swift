@@ -1,20 +1,20 @@
-/// The slots of a key's variants, the one with the greatest id first.
+/// The places of a key's variants, the one with the greatest id first.
 ///
 /// The common ones, none and a single one, need no allocation.
 struct Variants: Sequence, Sendable {
-  /// `MemorySlot.none` when there is none.
-  private(set) var first = MemorySlot.none
-  private var others: [Int32] = []
+  /// -1 when there is none.
+  private(set) var first = -1
+  private var others: [Int] = []
 
-  var isEmpty: Bool { first == MemorySlot.none }
+  var isEmpty: Bool { first < 0 }
   var count: Int { isEmpty ? 0 : 1 + others.count }
-  var last: Int32 { others.last ?? first }
+  var last: Int { others.last ?? first }
 
-  mutating func append(_ index: Int32) {
+  mutating func append(_ index: Int) {
     if isEmpty { first = index } else { others.append(index) }
   }
 
-  mutating func sort(by areInOrder: (Int32, Int32) -> Bool) {
+  mutating func sort(by areInOrder: (Int, Int) -> Bool) {
     var all = Array(self)
     all.sort(by: areInOrder)
     first = all.removeFirst()
@@ -25,7 +25,7 @@ struct Variants: Sequence, Sendable {
     fileprivate let variants: Variants
     fileprivate var position = 0
 
-    mutating func next() -> Int32? {
+    mutating func next() -> Int? {
       guard position < variants.count else { return nil }
       defer { position += 1 }
       return position == 0 ? variants.first : variants.others[position - 1]

@@ -8,6 +8,7 @@ final class StoreCounters: Sendable {
   let updates = Atomic<Int>(0)
   let refusals = Atomic<Int>(0)
   let removals = Atomic<Int>(0)
+  let diskRejections = Atomic<Int>(0)
 
   var statistics: StoreStatistics {
     var result = StoreStatistics()
@@ -17,6 +18,7 @@ final class StoreCounters: Sendable {
     result.updates = updates.value
     result.refusals = refusals.value
     result.removals = removals.value
+    result.diskRejections = diskRejections.value
     return result
   }
 }

@@ -1,0 +1,17 @@
+import HTTPCaching
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("The options of a cache's own store")
+struct StoreOptionTests {
+  @Test("are those of the cache's configuration", arguments: EvictionPolicy.allCases, DiskAdmission.allCases)
+  func passedOn(eviction: EvictionPolicy, admission: DiskAdmission) throws {
+    var configuration = HTTPCache.Configuration(memoryCapacity: 1 << 20)
+    #expect(configuration.eviction == .lru && configuration.diskAdmission == .everything)
+    configuration.eviction = eviction
+    configuration.diskAdmission = admission
+    let store = try HTTPCache(configuration).store
+    #expect(store.configuration.eviction == eviction && store.configuration.diskAdmission == admission)
+  }
+}
