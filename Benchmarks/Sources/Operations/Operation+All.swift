@@ -35,6 +35,23 @@ extension Operation {
       for entry in entries { store.insert(entry) }
       return { for number in $0 { take(store.insert(entries[number])) } }
     },
+    // What a hit comes to: the lookup, and the decision by the front of the stored bytes.
+    Operation("decide") {
+      let store = try filled()
+      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
+      let keys = (0..<1024).map(Samples.key)
+      let now = Samples.now.advanced(bySeconds: 60)
+      return { numbers in
+        for number in numbers {
+          var hit: Hit?
+          store.lookup(keys[number & 1023]).only?.withMetadata {
+            hit = engine.hit(
+              for: requests[number & 1023], policy: .useProtocolCachePolicy, stored: $0, now: now)
+          }
+          take(hit)
+        }
+      }
+    },
     Operation("plan") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
       let candidates = [try Samples.stored()]

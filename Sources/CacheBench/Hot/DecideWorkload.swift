@@ -12,14 +12,14 @@ struct DecideWorkload {
   let arrivals: Arrivals
 
   init(_ options: HotOptions, _ bodies: Bodies) throws {
+    let engine = CacheEngine(.init(kind: .private))
     let now = SystemCacheClock.shared.now
     let head = Dataset.head(options.valueSize)
-    guard let stored = Dataset.judge(Dataset.request(0), head, CacheEngine(.init(kind: .private)), now: now)
+    guard let stored = Dataset.judge(Dataset.request(0), head, engine, now: now)
     else { throw BenchError.unprepared("the engine does not store the response that is to be decided on") }
     let metadata = stored.encoded()
     let perEntry = 1024 + metadata.count + bodies.size
     let store = try CacheStore(.init(memoryCapacity: (64 << 20) + 2 * options.keys * perEntry))
-    let cache = HTTPCache(store: store, configuration: .init(kind: .private))
     let numbers = KeySequence(
       keys: options.keys, distribution: options.distribution, exponent: options.zipfExponent,
       seed: options.seed, stream: 0, length: min(max(options.keys, 1 << 10), 1 << 18)
@@ -42,10 +42,18 @@ struct DecideWorkload {
     }
     lanes = [
       HotLane(.ours, .get, prepare: fill) { _ in
-        { store.lookup(Self.key(requests[$0])).first?.bodyCount == size }
+        { store.lookup(Self.key(requests[$0])).only?.bodyCount == size }
       },
       HotLane(.ours, .decide) { _ in
-        { cache.storedResponse(for: requests[$0])?.body.bytes?.count == size }
+        {
+          let request = requests[$0]
+          guard let entry = store.lookup(Self.key(request)).only else { return false }
+          var hit: Hit?
+          entry.withMetadata {
+            hit = engine.hit(for: request, policy: .useProtocolCachePolicy, stored: $0, now: now)
+          }
+          return hit != nil && entry.bodyCount == size
+        }
       },
     ]
   }
