@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "HTTPCacheEngine", targets: ["HTTPCacheEngine"]),
     .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
@@ -34,6 +35,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -68,6 +72,22 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // The cache in front of an origin, over sockets.
+    .target(
+      name: "HTTPCacheProxy",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: settings),
+
     // The front doors.
     .executableTarget(
       name: "CacheBench",
@@ -78,7 +98,12 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(
-      name: "httpcache", dependencies: ["Conformance", "HTTPCacheEngine", arguments, httpTypes],
+      name: "httpcache",
+      dependencies: [
+        "Conformance", "HTTPCacheEngine", "HTTPCaching", "HTTPCacheProxy", arguments, httpTypes,
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
       swiftSettings: settings),
 
     // Scenarios as data, run in virtual time; not a product.
