@@ -12,7 +12,7 @@ FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -di
   -artifact_prefix=.build/fuzz/findings/
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench test conformance-live build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -33,6 +33,12 @@ fuzz-corpus: ## pick the few inputs that take the branches of all that were foun
 	$(FUZZ_BUILD)
 	rm -rf .build/fuzz/merged && mkdir -p .build/fuzz/merged
 	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
+
+conformance-live: prepare ## run the scenarios, or those of FILE, through proxies over sockets in real time
+	$(SWIFT) build -c release --product httpcache
+	for kind in shared cdn private; do \
+	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
+	done
 
 build: prepare ## build everything for debugging
 	$(SWIFT) build --build-tests

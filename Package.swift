@@ -106,10 +106,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // Scenarios as data, run in virtual time; not a product.
+    // Scenarios as data, run in virtual time, or in real time over sockets; not a product.
     .target(
       name: "Conformance",
-      dependencies: ["HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes],
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+      ],
       exclude: ["Format.md"], swiftSettings: settings),
 
     // An origin server on loopback, for the tests and the benchmarks; not a product.

@@ -12,6 +12,8 @@ enum FieldRole: Sendable {
   case maxForwards
   /// One that concerns a single connection (RFC 9110 §7.6.1).
   case hop
+  /// Credentials for a proxy, which are not for the origin (RFC 9110 §11.7.2). Its own challenges are passed on.
+  case proxyCredentials
 
   init(_ canonicalName: String) {
     self =
@@ -23,9 +25,9 @@ enum FieldRole: Sendable {
       case "te": .te
       case "expect": .expect
       case "max-forwards": .maxForwards
-      case "keep-alive", "proxy-connection", "upgrade", "proxy-authorization", "proxy-authenticate",
-        "proxy-authentication-info", "http2-settings":
+      case "keep-alive", "proxy-connection", "upgrade", "http2-settings":
         .hop
+      case "proxy-authorization": .proxyCredentials
       default: .plain
       }
   }

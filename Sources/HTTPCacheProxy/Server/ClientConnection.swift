@@ -146,7 +146,8 @@ final class ClientConnection: ChannelDuplexHandler {
         reading = .nothing
         current?.closes = true
       case .head, .draining: if current == nil { context.close(promise: nil) }
-      case .nothing: current?.closes = true
+      // What came before the end may hold requests still.
+      case .nothing: break
       }
     }
     context.fireUserInboundEventTriggered(event)
@@ -182,7 +183,7 @@ final class ClientConnection: ChannelDuplexHandler {
         guard current == nil, context.channel.isWritable else { return }
         do throws(MessageFault) {
           guard let request = try nextRequest() else {
-            if inputIsClosed { context.close(promise: nil) }
+            if inputIsClosed { end(context) }
             return
           }
           begin(request, context)
@@ -247,7 +248,7 @@ final class ClientConnection: ChannelDuplexHandler {
   }
 
   private func begin(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    let isLast = request.closes || inputIsClosed || self.context.isDraining.load(ordering: .relaxed)
+    let isLast = request.closes || self.context.isDraining.load(ordering: .relaxed)
     var current = Current(request: request, start: progress, closes: isLast)
     if request.framing == .none, request.maxForwards != 0 {
       reading = .nothing
@@ -435,7 +436,7 @@ final class ClientConnection: ChannelDuplexHandler {
     if head.framing == .untilClose { current.closes = true }
     // What the client still sends would be taken for the next request.
     if case .content = reading { current.closes = true }
-    if inputIsClosed || context.isDraining.load(ordering: .relaxed) { current.closes = true }
+    if context.isDraining.load(ordering: .relaxed) { current.closes = true }
     context.statistics.latency.record(microseconds: (NIODeadline.now() - current.start).nanoseconds / 1000)
   }
 

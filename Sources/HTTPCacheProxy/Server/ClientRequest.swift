@@ -63,7 +63,7 @@ struct ClientRequest: Sendable {
         }
         expects = true
       case .maxForwards: maxForwards = field
-      case .hop: break
+      case .hop, .proxyCredentials: break
       }
     }
     guard let line else { throw MessageFault("the request line is missing") }

@@ -49,21 +49,35 @@ struct Responder: Sendable {
       return
     }
     do {
-      write(.head(head(response.head, isStored: isStored, length: response.body.length)))
+      let head = head(response.head, isStored: isStored, length: response.body.length)
+      write(.head(head))
+      var (sent, last) = (0, ArraySlice<UInt8>())
       for try await chunk in response.body {
-        // The next piece is asked for when the client has taken this one, or the kernel for it.
-        var rest = chunk
-        while !rest.isEmpty {
-          try await channel.writeAndFlush(ResponsePart.chunk(rest.prefix(Self.piece))).get()
-          rest = rest.dropFirst(Self.piece)
+        sent += chunk.count
+        // The client knows by the length that this is the last, and may ask again at once: it gets it when the content is
+        // stored, which is when its end is told here.
+        if case .length(let length) = head.framing, sent >= length, last.isEmpty {
+          last = chunk
+        } else {
+          try await send(chunk)
         }
       }
+      try await send(last)
       write(.end(trailers: response.source == .network ? trailers?.fields : nil))
     } catch {
       // The head is out: all that can be said is that this is not the end.
       context.logger.debug(
         "response broke off", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
       write(.abort)
+    }
+  }
+
+  /// The next piece is sent when the client has taken this one, or the kernel for it.
+  private func send(_ chunk: ArraySlice<UInt8>) async throws {
+    var rest = chunk
+    while !rest.isEmpty {
+      try await channel.writeAndFlush(ResponsePart.chunk(rest.prefix(Self.piece))).get()
+      rest = rest.dropFirst(Self.piece)
     }
   }
 

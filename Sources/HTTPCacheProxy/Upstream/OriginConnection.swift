@@ -3,6 +3,14 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// One connection to the origin: a request at a time, and the responses to it.
 ///
 /// The handler lives on its event loop; ``start(_:method:)`` and what it returns may be used from anywhere.
@@ -41,6 +49,7 @@ final class OriginConnection: ChannelInboundHandler {
   private var hasReadPending = false
   private var progress = NIODeadline.now()
   private var timer: Scheduled<Void>?
+  private var idleSince: NIODeadline?
   /// How long the origin keeps an idle connection, by its own word.
   private var idleLimit: Int64
 
@@ -62,6 +71,8 @@ final class OriginConnection: ChannelInboundHandler {
     let connection: NIOLoopBound<OriginConnection>
     /// When it is to be used no more.
     let deadline: NIODeadline
+    /// Since when it has been idle; `nil` if it is new.
+    let idleSince: NIODeadline?
 
     /// Sends a request's head, with its content if that is at hand.
     ///
@@ -81,6 +92,8 @@ final class OriginConnection: ChannelInboundHandler {
       channel.eventLoop.execute { connection.value.progress = .now() }
     }
 
+    func wasIdle(for time: TimeAmount) -> Bool { idleSince.map { $0 + time <= .now() } ?? false }
+
     /// Says that the request is whole.
     func finishSending() {
       channel.eventLoop.execute { connection.value.isSending = false }
@@ -94,7 +107,7 @@ final class OriginConnection: ChannelInboundHandler {
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: .now() + .milliseconds(idleLimit))
+      deadline: .now() + .milliseconds(idleLimit), idleSince: idleSince)
   }
 
   // MARK: - Requests
@@ -103,7 +116,9 @@ final class OriginConnection: ChannelInboundHandler {
     _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, _ promise: EventLoopPromise<Reply>
   ) {
     guard case .idle = state, channel.isActive else {
-      promise.fail(OriginError(.connectionTerminated, "the origin closed the idle connection"))
+      var failure = OriginError(.connectionTerminated, "the origin closed the idle connection")
+      failure.isReset = true
+      promise.fail(failure)
       channel.close(promise: nil)
       return
     }
@@ -257,9 +272,10 @@ final class OriginConnection: ChannelInboundHandler {
   private func finish() {
     timer?.cancel()
     timer = nil
+    state = .idle
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
     guard isReusable, !isSending, buffer.readableBytes == 0 else { return close(nil) }
-    state = .idle
+    idleSince = .now()
     onIdle(handle())
   }
 
@@ -270,7 +286,10 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    close(OriginError(.connectionTerminated, "the connection to the origin failed: \(error)"))
+    var failure = OriginError(.connectionTerminated, "the connection to the origin failed: \(error)")
+    // What is sent to a closed door is answered so, without having been read.
+    failure.isReset = (error as? IOError)?.errnoCode == ECONNRESET || (error as? IOError)?.errnoCode == EPIPE
+    close(failure)
   }
 
   private func close(_ error: OriginError?) {

@@ -12,6 +12,8 @@ struct OriginError: Error, CustomStringConvertible {
 
   var kind: Kind
   var description: String
+  /// Whether the origin has surely not read the request.
+  var isReset = false
 
   init(_ kind: Kind, _ description: String) {
     self.kind = kind

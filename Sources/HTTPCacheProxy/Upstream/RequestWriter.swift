@@ -20,7 +20,7 @@ enum RequestWriter {
     var connection: [String] = []
     for field in request.headerFields {
       switch FieldRole(field.name.canonicalName) {
-      case .host, .connection, .transferEncoding, .hop, .expect: continue
+      case .host, .connection, .transferEncoding, .hop, .expect, .proxyCredentials: continue
       case .contentLength:
         // The content's own length, in the place where the client has it.
         guard let length = body.length, !hasLength else { continue }
