@@ -161,6 +161,15 @@ let package = Package(
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
       swiftSettings: settings),
     .testTarget(
+      name: "HTTPCacheProxyTests",
+      dependencies: [
+        "HTTPCacheProxy", "HTTPCaching",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], exclude: ["Scenarios"],
       swiftSettings: settings),
     .testTarget(

@@ -228,8 +228,9 @@ final class ClientConnection: ChannelDuplexHandler {
   /// The next request, once its head is there.
   private func nextRequest() throws(MessageFault) -> ClientRequest? {
     // RFC 9112 §2.2: empty lines before a request are overlooked.
-    while headStart == nil, inbound.getInteger(at: inbound.readerIndex, as: UInt16.self) == 0x0D0A {
+    while inbound.getInteger(at: inbound.readerIndex, as: UInt16.self) == 0x0D0A {
       inbound.moveReaderIndex(forwardBy: 2)
+      reader.reset()
     }
     guard inbound.readableBytes > 0 else { return nil }
     guard let length = try reader.findEnd(in: inbound), let head = inbound.readSlice(length: length) else {

@@ -31,11 +31,25 @@ struct ProxyCommand: AsyncParsableCommand {
 
   @OptionGroup var options: ProxyOptions
 
+  /// The options with those of the file, which those of the command line override.
+  private func completeOptions() throws -> ProxyOptions {
+    guard let file = options.config else { return options }
+    let text: String
+    do {
+      text = String(decoding: try Input.bytes(of: file), as: UTF8.self)
+    } catch {
+      Input.complain(error.text(file: file))
+      throw ExitCode(66)  // EX_NOINPUT of sysexits.h
+    }
+    let given = CommandLine.arguments.drop { $0 != "proxy" }.dropFirst()
+    return try ProxyOptions.parse(try ConfigurationFile.arguments(text, file: file) + given)
+  }
+
   func run() async throws {
     let (configuration, cacheConfiguration, level):
       (ProxyConfiguration, HTTPCache.Configuration, Logger.Level)
     do {
-      (configuration, cacheConfiguration, level) = try options.resolved()
+      (configuration, cacheConfiguration, level) = try completeOptions().resolved()
     } catch let error as ConfigurationError {
       throw ValidationError(error.description)
     }

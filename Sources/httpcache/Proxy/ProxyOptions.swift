@@ -7,7 +7,11 @@ import Logging
 /// The options of `httpcache proxy`.
 struct ProxyOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The server behind the proxy.", valueName: "url"))
-  var origin: String
+  var origin: String?
+
+  @Option(
+    help: "A file with options, one name = value a line; those given here override it.", completion: .file())
+  var config: String?
 
   @Option(help: ArgumentHelp("Where clients connect.", valueName: "host:port"))
   var listen = "127.0.0.1:8080"
@@ -74,6 +78,9 @@ struct ProxyOptions: ParsableArguments {
   var log = Logger.Level.info
 
   func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
+    guard let origin else {
+      throw ConfigurationError("--origin is missing: http://127.0.0.1:8000, for example")
+    }
     var proxy = ProxyConfiguration(listen: try Address(parsing: listen), origin: try Self.origin(origin))
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
