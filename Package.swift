@@ -181,7 +181,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "ExplainTests",
-      dependencies: ["httpcache", "Conformance", "HTTPCacheEngine", arguments, httpTypes],
+      dependencies: [
+        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCaching", arguments, httpTypes,
+      ],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
