@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-thread test-address build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-thread test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -52,6 +52,12 @@ fuzz-corpus: ## pick the few inputs that take the branches of all that were foun
 	$(FUZZ_BUILD)
 	rm -rf .build/fuzz/merged && mkdir -p .build/fuzz/merged
 	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
+
+conformance-live: prepare ## run the scenarios, or those of FILE, through proxies over sockets in real time
+	$(SWIFT) build -c release --product httpcache
+	for kind in shared cdn private; do \
+	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
+	done
 
 build: prepare ## build everything for debugging
 	$(SWIFT) build --build-tests

@@ -28,6 +28,7 @@ let package = Package(
     .library(name: "HTTPCacheEngine", targets: ["HTTPCacheEngine"]),
     .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
@@ -38,6 +39,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -77,6 +81,22 @@ let package = Package(
     // What malloc says of itself, for the benchmarks.
     .systemLibrary(name: "CMalloc"),
 
+    // The cache in front of an origin, over sockets.
+    .target(
+      name: "HTTPCacheProxy",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: settings),
+
     // The front doors.
     .executableTarget(
       name: "CacheBench",
@@ -88,13 +108,23 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(
-      name: "httpcache", dependencies: ["Conformance", "HTTPCacheEngine", arguments, httpTypes],
+      name: "httpcache",
+      dependencies: [
+        "Conformance", "HTTPCacheEngine", "HTTPCaching", "HTTPCacheProxy", arguments, httpTypes,
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
       swiftSettings: settings),
 
-    // Scenarios as data, run in virtual time; not a product.
+    // Scenarios as data, run in virtual time, or in real time over sockets; not a product.
     .target(
       name: "Conformance",
-      dependencies: ["HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes],
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+      ],
       exclude: ["Format.md"], swiftSettings: settings),
 
     // An origin server on loopback, for the tests and the benchmarks; not a product.
@@ -141,6 +171,15 @@ let package = Package(
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
       swiftSettings: settings),
     .testTarget(
+      name: "HTTPCacheProxyTests",
+      dependencies: [
+        "HTTPCacheProxy", "HTTPCaching",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], exclude: ["Scenarios"],
       swiftSettings: settings),
     .testTarget(
@@ -152,7 +191,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "ExplainTests",
-      dependencies: ["httpcache", "Conformance", "HTTPCacheEngine", arguments, httpTypes],
+      dependencies: [
+        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCaching", arguments, httpTypes,
+      ],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

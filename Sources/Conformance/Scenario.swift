@@ -38,6 +38,8 @@ public struct Scenario: Decodable, Sendable {
   public var caches: [String]
   /// Sections of the standards that it is written from.
   public var sections: [String]
+  /// Whether it needs a clock that is moved, or what no socket can carry.
+  public var isVirtualOnly: Bool
   /// What the cache is set to, beside its kind.
   public var options: ScenarioOptions
   public var steps: [Step]
@@ -48,6 +50,7 @@ public struct Scenario: Decodable, Sendable {
     case browserOnly = "browser_only"
     case cdnOnly = "cdn_only"
     case browserSkip = "browser_skip"
+    case virtualOnly = "virtual_only"
     case caches, sections, options
   }
 
@@ -62,6 +65,7 @@ public struct Scenario: Decodable, Sendable {
     isNotForBrowsers = try container.decodeIfPresent(Bool.self, forKey: .browserSkip) ?? false
     caches = try container.decodeIfPresent([String].self, forKey: .caches) ?? []
     sections = try container.decodeIfPresent([String].self, forKey: .sections) ?? []
+    isVirtualOnly = try container.decodeIfPresent(Bool.self, forKey: .virtualOnly) ?? false
     options = try container.decodeIfPresent(ScenarioOptions.self, forKey: .options) ?? ScenarioOptions()
     steps = try container.decode([Step].self, forKey: .requests)
     for (index, step) in steps.enumerated() {
@@ -72,8 +76,12 @@ public struct Scenario: Decodable, Sendable {
   }
 }
 
+extension Scenario {
+  func mentions(_ word: String) -> Bool { steps.contains { $0.mentions(word) } }
+}
+
 /// What a scenario sets the cache to; what is absent is as the runner has it.
-public struct ScenarioOptions: Decodable, Sendable {
+public struct ScenarioOptions: Decodable, Hashable, Sendable {
   public var usesHeuristics: Bool?
   public var servesStaleWhenDisconnected: Bool?
   public var usesNoVarySearch: Bool?
@@ -128,6 +136,8 @@ public struct Step: Decodable, Sendable {
     return nil
   }
 
+  fileprivate func mentions(_ word: String) -> Bool { values.values.contains { $0.mentions(word) } }
+
   func flag(_ name: String) -> Bool { values[name] == .bool(true) }
   func text(_ name: String) -> String? { values[name]?.text }
   func list(_ name: String) -> [JSONValue] { values[name]?.list ?? [] }
@@ -178,6 +188,16 @@ enum JSONValue: Decodable, Hashable, Sendable {
       self = .number(value)
     } else {
       self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  /// Whether a text anywhere in it has this one in it.
+  func mentions(_ word: String) -> Bool {
+    switch self {
+    case .string(let text): text.contains(word)
+    case .array(let values): values.contains { $0.mentions(word) }
+    case .object(let values): values.values.contains { $0.mentions(word) }
+    case .null, .bool, .number: false
     }
   }
 

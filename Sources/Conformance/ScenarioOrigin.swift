@@ -19,10 +19,10 @@ final class ScenarioOrigin: Sendable {
   struct Disconnected: Error {}
 
   private let scenario: Scenario
-  private let clock: VirtualClock
+  private let clock: any ScenarioClock
   private let records = Mutex<[Record]>([])
 
-  init(_ scenario: Scenario, clock: VirtualClock) {
+  init(_ scenario: Scenario, clock: any ScenarioClock) {
     self.scenario = scenario
     self.clock = clock
   }
@@ -41,7 +41,7 @@ final class ScenarioOrigin: Sendable {
     _ request: HTTPRequest, _ content: String, behind interim: ArraySlice<HTTPResponse>, pause: Int64
   ) async throws -> TransportResponse {
     guard let first = interim.first else {
-      clock.advance(seconds: pause)
+      await clock.pass(seconds: pause)
       return try final(request, content)
     }
     return TransportResponse(interim: first) {
@@ -179,8 +179,13 @@ final class ScenarioOrigin: Sendable {
   ]
 }
 
+/// A clock by which an origin can take its time.
+protocol ScenarioClock: CacheClock {
+  func pass(seconds: Int64) async
+}
+
 /// A clock that moves only when the runner moves it.
-final class VirtualClock: CacheClock {
+final class VirtualClock: ScenarioClock {
   private let time: Mutex<Timestamp>
 
   init(_ time: Timestamp) {
@@ -188,6 +193,8 @@ final class VirtualClock: CacheClock {
   }
 
   var now: Timestamp { time.withLock { $0 } }
+
+  func pass(seconds: Int64) async { advance(seconds: seconds) }
 
   func advance(seconds: Int64) {
     time.withLock { $0 = $0.advanced(bySeconds: seconds) }

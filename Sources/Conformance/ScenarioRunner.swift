@@ -50,10 +50,10 @@ public struct ScenarioRunner: Sendable {
         reports.append(Report(suite: suite.name, scenario: scenario, result: result, trace: trace))
       }
     }
-    return settleDependencies(reports)
+    return Self.settleDependencies(reports)
   }
 
-  private func isApplicable(_ scenario: Scenario) -> Bool {
+  func isApplicable(_ scenario: Scenario) -> Bool {
     if scenario.isForBrowsersOnly { return false }
     if scenario.isForCDNsOnly, configuration.rules.targets.isEmpty { return false }
     if configuration.rules.kind == .private, scenario.isNotForBrowsers { return false }
@@ -61,7 +61,7 @@ public struct ScenarioRunner: Sendable {
       || (scenario.caches.contains("cdn") && !configuration.rules.targets.isEmpty)
   }
 
-  private func settleDependencies(_ reports: [Report]) -> [Report] {
+  static func settleDependencies(_ reports: [Report]) -> [Report] {
     let results = Dictionary(
       reports.map { ($0.scenario.id, $0.result) }, uniquingKeysWith: { first, _ in first })
     return reports.map { report in
@@ -87,7 +87,7 @@ public struct ScenarioRunner: Sendable {
     var previous: HTTPResponse?
     var answers: [HTTPResponse] = []
     for (index, step) in scenario.steps.enumerated() {
-      let request = request(step, number: index + 1, of: scenario, previous: previous)
+      let request = Self.request(step, number: index + 1, of: scenario, previous: previous)
       let answer: (head: HTTPResponse, body: String)
       let interim = InterimLog()
       var story: StepStory
@@ -152,7 +152,8 @@ public struct ScenarioRunner: Sendable {
     return text.replacing(type.dropFirst(prefix.count), with: "boundary")
   }
 
-  private func configuration(for scenario: Scenario) -> HTTPCache.Configuration {
+  /// What the scenario's cache is set to.
+  func configuration(for scenario: Scenario) -> HTTPCache.Configuration {
     var configuration = configuration
     let options = scenario.options
     options.usesHeuristics.map { configuration.rules.usesHeuristics = $0 }
@@ -166,14 +167,15 @@ public struct ScenarioRunner: Sendable {
     return configuration
   }
 
-  private func request(
-    _ step: Step, number: Int, of scenario: Scenario, previous: HTTPResponse?
+  static func request(
+    _ step: Step, number: Int, of scenario: Scenario, previous: HTTPResponse?,
+    authority: String = "origin.test"
   ) -> HTTPRequest {
     var path = "/test/\(scenario.id)"
     if let file = step.text("filename") { path += "/\(file)" }
     if let query = step.text("query_arg") { path += "?\(query)" }
     let method = step.text("request_method").flatMap(HTTPRequest.Method.init(rawValue:)) ?? .get
-    var target = TargetURI(scheme: "http", authority: "origin.test", path: path)
+    var target = TargetURI(scheme: "http", authority: authority, path: path)
     if let reference = step.text("url"), let other = target.resolving(reference) { target = other }
     var request = HTTPRequest(
       method: method, scheme: target.scheme, authority: target.authority, path: target.path)

@@ -13,6 +13,8 @@ private struct Arrival {
   var writer: EntryWriter?
   /// How many bytes came from the network.
   var received = 0
+  /// To those who read it while it comes.
+  var transfer: SharedTransfer?
   /// Whether the writer has what is stored behind, too.
   var hasAfter = false
 
@@ -104,7 +106,14 @@ extension HTTPCache {
       // Those who wait would have to ask the origin all the same, and the end may never come: a stream of events.
       land(flight, pending.lookup.key, .notShared)
     }
-    let channel = flight.openChannel()
+    var rest: (@Sendable (Int) async throws -> MessageBody)?
+    if let transfer = transfer(of: arrival.outcome, response, pending) {
+      arrival.transfer = transfer
+      rest = { [self] offset in try await self.rest(of: transfer, flight, pending, from: offset) }
+    }
+    let channel = flight.openChannel(
+      keeps: arrival.transfer?.keeps ?? BodyChannel.limit, rest: arrival.writer == nil ? nil : rest)
+    if let transfer = arrival.transfer, arrival.writer != nil { flight.share(transfer) }
     if let channel {
       let length = arrival.completed == nil ? response.body.length : outcome.assembly.map { Int($0.count) }
       flight.deliver(.success(answer(MessageBody(.stream(BodyReader(channel)), length: length))))
@@ -146,11 +155,13 @@ extension HTTPCache {
         await keepBeginning(&arrival, error)
         land(arrival.flight, arrival.pending.lookup.key, .failed(error))
       }
+      arrival.transfer?.finish(.failure(error))
       channel?.finish(.failure(error))
       return
     }
     // Committed before the leader sees the end, so that its next request finds what it has just read.
     await conclude(&arrival)
+    arrival.transfer?.finish(.success(()))
     channel?.finish(.success(()))
   }
 
@@ -165,8 +176,11 @@ extension HTTPCache {
       // For the leader alone now, and at its pace.
       channel?.waitAgain()
     }
+    let isShared = await arrival.transfer?.send(chunk, isStored: arrival.writer != nil) ?? false
     let isRead = await channel?.send(chunk) ?? false
-    if !isRead, arrival.writer == nil || Task.isCancelled { throw CancellationError() }
+    if !isRead, !isShared || Task.isCancelled, arrival.writer == nil || Task.isCancelled {
+      throw CancellationError()
+    }
   }
 
   /// Copies stored content into the new entry. Whatever goes wrong is the end of the storing, and of nothing else.
@@ -204,7 +218,9 @@ extension HTTPCache {
       writer.cancel()
       note(.notStored, arrival.request, .partNotCombined)
     } else {
-      finish(writer.commit(), reason, arrival)
+      let insert = writer.commit()
+      arrival.transfer?.stored(insert.id)
+      finish(insert, reason, arrival)
     }
     land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
   }

@@ -166,7 +166,14 @@ extension HTTPCache {
   private func follow(_ flight: Flight, _ pending: PendingExchange) async throws -> CachedResponse {
     let request = pending.forwarding.original
     var collapsed: Collapsed?
-    switch await flight.follow() {
+    var landing = await flight.follow(mayShare: true)
+    if case .shared(let transfer) = landing {
+      if let response = read(transfer, of: flight, pending) { return response }
+      // It is for another, or too late: as of old.
+      landing = await flight.follow()
+      flight.leave()
+    }
+    switch landing {
     case .cancelled: throw CancellationError()
     case .failed(let error):
       // One attempt for all; but each may have something stored that it can use instead.
@@ -175,7 +182,7 @@ extension HTTPCache {
       var waited = pending
       waited.isCollapsed = true
       return respond(with: answer, outcome, waited, forwardStatus: nil)
-    case .notShared: break
+    case .notShared, .shared: break
     case .stored(let status):
       collapsed = Collapsed(forward: pending.forwarding.reason.forward, status: status)
     }

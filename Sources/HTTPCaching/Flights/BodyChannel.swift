@@ -3,7 +3,8 @@ import Synchronization
 /// Carries a body from the task that receives and stores it to the caller that reads it.
 ///
 /// The sender waits while the reader is more than ``limit`` bytes behind, but not between ``stopWaiting()`` and
-/// ``waitAgain()``: others wait for the whole body then, and must not depend on how fast this reader is.
+/// ``waitAgain()``: others wait for the body then, and must not depend on how fast this reader is. One that falls behind
+/// then gets the rest from the store, if it can be had there; it is not kept in memory.
 final class BodyChannel: Sendable {
   /// Bytes that may wait to be read.
   static let limit = 256 * 1024
@@ -15,6 +16,10 @@ final class BodyChannel: Sendable {
     var end: Result<Void, any Error>?
     var isAbandoned = false
     var isUnlimited = false
+    /// Bytes handed to the reader.
+    var taken = 0
+    /// The reader gets from the store what comes behind the chunks that wait.
+    var isBehind = false
     var isBeingRead = false
     var reader: CheckedContinuation<ArraySlice<UInt8>?, any Error>?
     var sender: CheckedContinuation<Void, Never>?
@@ -28,7 +33,19 @@ final class BodyChannel: Sendable {
         firstChunk = 0
       }
       bytes -= chunk.count
+      taken += chunk.count
       return chunk
+    }
+
+    /// Queues a chunk, or leaves it to the store.
+    mutating func append(_ chunk: ArraySlice<UInt8>, keeping most: Int?) {
+      if isBehind { return }
+      if isUnlimited, let most, bytes + chunk.count > most, bytes > 0 {
+        isBehind = true
+        return
+      }
+      chunks.append(chunk)
+      bytes += chunk.count
     }
 
     mutating func takeSender() -> CheckedContinuation<Void, Never>? {
@@ -39,9 +56,25 @@ final class BodyChannel: Sendable {
 
   private let state = Mutex(State())
   private let onAbandon: @Sendable () -> Void
+  /// Bytes that are kept for a reader that is not waited for.
+  private let keeps: Int
+  /// Brings the content from this byte on, when it is stored.
+  private let rest: (@Sendable (Int) async throws -> MessageBody)?
 
-  /// - Parameter onAbandon: called once if the reader goes away before the end.
-  init(onAbandon: @escaping @Sendable () -> Void) {
+  /// What is kept where it is not known how long the content is: it may turn out too large to be stored, and then there is
+  /// no rest for a reader that was not waited for. Readers share the chunks, so this is what one transfer holds.
+  static let limitOfUnknownLength = 8 << 20
+
+  /// - Parameters:
+  ///   - keeps: the most bytes that wait for a reader that nobody waits for.
+  ///   - rest: waits until the content is stored, and brings it from a byte on; `nil` if it cannot be had from there.
+  ///   - onAbandon: called once if the reader goes away before the end.
+  init(
+    keeps: Int = BodyChannel.limit, rest: (@Sendable (Int) async throws -> MessageBody)? = nil,
+    onAbandon: @escaping @Sendable () -> Void
+  ) {
+    self.keeps = keeps
+    self.rest = rest
     self.onAbandon = onAbandon
   }
 
@@ -54,10 +87,10 @@ final class BodyChannel: Sendable {
       if state.isAbandoned { return (nil as CheckedContinuation<ArraySlice<UInt8>?, any Error>?, true) }
       if let reader = state.reader {
         state.reader = nil
+        state.taken += chunk.count
         return (reader, false)
       }
-      state.chunks.append(chunk)
-      state.bytes += chunk.count
+      state.append(chunk, keeping: rest == nil ? nil : keeps)
       return (nil, false)
     }
     reader?.resume(returning: chunk)
@@ -72,6 +105,31 @@ final class BodyChannel: Sendable {
     }
     return state.withLock { !$0.isAbandoned }
   }
+
+  /// Hands a chunk over without waiting; one who is behind gets it from the store.
+  func offer(_ chunk: ArraySlice<UInt8>) {
+    guard !chunk.isEmpty else { return }
+    state.withLock { state in
+      if state.isAbandoned { return nil as CheckedContinuation<ArraySlice<UInt8>?, any Error>? }
+      if let reader = state.reader {
+        state.reader = nil
+        state.taken += chunk.count
+        return reader
+      }
+      state.isUnlimited = true
+      state.append(chunk, keeping: rest == nil ? nil : keeps)
+      return nil
+    }?.resume(returning: chunk)
+  }
+
+  var isAbandonedByReader: Bool { state.withLock { $0.isAbandoned } }
+
+  /// What the reader has to get from the store: everything from this byte on; `nil` if all came here.
+  fileprivate var behind: Int? {
+    state.withLock { $0.isBehind && $0.firstChunk >= $0.chunks.count && !$0.isAbandoned ? $0.taken : nil }
+  }
+
+  fileprivate func bringRest(from offset: Int) async throws -> MessageBody? { try await rest?(offset) }
 
   /// Says that the body is whole, or why it is not.
   func finish(_ result: Result<Void, any Error>) {
@@ -177,6 +235,8 @@ final class BodyReader: AsyncSequence, Sendable {
   struct Iterator: AsyncIteratorProtocol {
     let reader: BodyReader
     let isOnly: Bool
+    /// What came into the store while this reader was behind.
+    var rest: MessageBody.Iterator?
 
     mutating func next() async throws -> ArraySlice<UInt8>? {
       try await next(isolation: nil)
@@ -184,6 +244,11 @@ final class BodyReader: AsyncSequence, Sendable {
 
     mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
       guard isOnly else { throw HTTPCacheError.bodyAlreadyRead }
+      if rest != nil { return try await rest?.next(isolation: actor) }
+      if let offset = reader.channel.behind {
+        rest = try await reader.channel.bringRest(from: offset)?.makeAsyncIterator()
+        return try await rest?.next(isolation: actor)
+      }
       return try await reader.channel.next()
     }
   }

@@ -6,13 +6,16 @@ import Synchronization
 /// when nobody is left who wants its result.
 ///
 /// - The *leader* caused the request and gets its response, head first.
-/// - *Followers* asked for the same while it was under way. They wait until the response is stored, and then ask the
-///   store; or they are told that there is nothing to share.
+/// - *Followers* asked for the same while it was under way. They read what comes while it comes, where it is for them, or
+///   wait until the response is stored and then ask the store; or they are told that there is nothing to share.
 final class Flight: Sendable {
   /// What followers are told.
   enum Landing: Sendable {
     /// What could be stored or updated has been: ask the store again. The origin answered with this status code.
     case stored(status: Int)
+    /// The response is on its way into the store, and can be read meanwhile. Who is told so is counted among those who
+    /// want it, until ``Flight/leave()``.
+    case shared(SharedTransfer)
     /// The response is the leader's alone.
     case notShared
     /// The origin could not be reached, or the response broke off.
@@ -21,22 +24,31 @@ final class Flight: Sendable {
     case cancelled
   }
 
+  private struct Follower {
+    var continuation: CheckedContinuation<Landing, Never>
+    var mayShare: Bool
+  }
+
   private struct State {
     var landing: Landing?
-    var followers: [Int: CheckedContinuation<Landing, Never>] = [:]
+    var followers: [Int: Follower] = [:]
     var nextFollower = 0
     var leader: CheckedContinuation<CachedResponse, any Error>?
     var response: Result<CachedResponse, any Error>?
     var leaderIsGone = false
     var task: Task<Void, Never>?
     var channel: BodyChannel?
+    var transfer: SharedTransfer?
+    /// How many read the transfer, or are about to.
+    var readers = 0
     /// A request made for the store's sake is seen through though nobody waits.
     var isPinned: Bool
 
     /// Whether the task was cancelled because nobody waited: there is nothing to follow any more.
     var isAbandoned = false
 
-    var isWanted: Bool { isPinned || !leaderIsGone || !followers.isEmpty }
+    var isAwaited: Bool { !followers.isEmpty || readers > 0 }
+    var isWanted: Bool { isPinned || !leaderIsGone || isAwaited }
 
     /// The task, if it is to be cancelled because nobody is left.
     mutating func taskToCancel() -> Task<Void, Never>? {
@@ -64,14 +76,40 @@ final class Flight: Sendable {
   }
 
   /// Makes the channel for the leader's body; `nil` if there is no leader to read it.
-  func openChannel() -> BodyChannel? {
-    let channel = BodyChannel { [weak self] in self?.leaderLeft() }
+  ///
+  /// - Parameter rest: brings the content from the store, from a byte on, when it is there.
+  func openChannel(
+    keeps: Int = BodyChannel.limit, rest: (@Sendable (Int) async throws -> MessageBody)? = nil
+  ) -> BodyChannel? {
+    let channel = BodyChannel(keeps: keeps, rest: rest) { [weak self] in self?.leaderLeft() }
     return state.withLock { state in
       guard !state.leaderIsGone else { return nil }
-      if !state.followers.isEmpty { channel.stopWaiting() }
+      if state.isAwaited { channel.stopWaiting() }
       state.channel = channel
       return channel
     }
+  }
+
+  /// Lets the followers, present and future, read what comes.
+  func share(_ transfer: SharedTransfer) {
+    let followers = state.withLock { state in
+      guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
+      state.transfer = transfer
+      let waiting = state.followers.filter { $0.value.mayShare }
+      for number in waiting.keys { state.followers[number] = nil }
+      state.readers += waiting.count
+      return waiting.values.map(\.continuation)
+    }
+    for follower in followers { follower.resume(returning: .shared(transfer)) }
+  }
+
+  /// Says that one who was told of the transfer does not read it, or not any more.
+  func leave() {
+    state.withLock { state in
+      state.readers -= 1
+      if !state.isAwaited { state.channel?.waitAgain() }
+      return state.taskToCancel()
+    }?.cancel()
   }
 
   /// Gives the leader its response.
@@ -89,7 +127,7 @@ final class Flight: Sendable {
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
       state.landing = landing
       defer { state.followers = [:] }
-      return Array(state.followers.values)
+      return state.followers.values.map(\.continuation)
     }
     for follower in followers { follower.resume(returning: landing) }
   }
@@ -116,8 +154,10 @@ final class Flight: Sendable {
     }
   }
 
-  /// Waits for the landing.
-  func follow() async -> Landing {
+  /// Waits for the landing, or for a transfer that can be read.
+  ///
+  /// - Parameter mayShare: whether the latter is of use.
+  func follow(mayShare: Bool = false) async -> Landing {
     let number = state.withLock { state in
       state.nextFollower += 1
       return state.nextFollower
@@ -129,7 +169,12 @@ final class Flight: Sendable {
           // Before the landing, which tells of a cancellation that was not this follower's.
           if state.isAbandoned { return .notShared }
           if let landing = state.landing { return landing }
-          state.followers[number] = continuation
+          if mayShare, let transfer = state.transfer {
+            state.readers += 1
+            state.channel?.stopWaiting()
+            return .shared(transfer)
+          }
+          state.followers[number] = Follower(continuation: continuation, mayShare: mayShare)
           // Somebody else depends on the body now: the leader's pace must not hold it up.
           state.channel?.stopWaiting()
           return nil
@@ -139,10 +184,10 @@ final class Flight: Sendable {
     } onCancel: {
       let (follower, task) = state.withLock { state in
         let follower = state.followers.removeValue(forKey: number)
-        if state.followers.isEmpty { state.channel?.waitAgain() }
+        if !state.isAwaited { state.channel?.waitAgain() }
         return (follower, state.taskToCancel())
       }
-      follower?.resume(returning: .cancelled)
+      follower?.continuation.resume(returning: .cancelled)
       task?.cancel()
     }
   }
@@ -166,5 +211,5 @@ final class Flight: Sendable {
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
   /// How many wait for the landing.
-  var followerCount: Int { state.withLock { $0.followers.count } }
+  var followerCount: Int { state.withLock { $0.followers.count + $0.readers } }
 }

@@ -2,12 +2,13 @@ import ArgumentParser
 import Conformance
 import Foundation
 import HTTPCacheEngine
+import HTTPCacheProxy
 
 /// `httpcache conform`.
 struct ConformCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "conform",
-    abstract: "Run scenarios of cache behaviour against this cache, in virtual time.",
+    abstract: "Run scenarios of cache behaviour against this cache, in virtual time or live.",
     discussion: """
       Takes a file in the format that the public suite of cache behaviour tests exports (http-tests/cache-tests, \
       `npm run export`). Prints how many scenarios passed, by suite and kind, and of each that failed what was \
@@ -16,13 +17,17 @@ struct ConformCommand: AsyncParsableCommand {
 
         httpcache conform tests.json --cache shared
         httpcache conform tests.json --only freshness-max-age
+        httpcache conform tests.json --live
+
+      With --live they run in real time, over sockets, through proxies of their own, all at once; with --through, through \
+      one that runs already and has 127.0.0.1 and --origin-port for its origin.
 
       Exit status: 0 if no required scenario failed, 1 if one did, 64 for a wrong option, 65 for a file that is no \
       such suite, 66 for one that cannot be read.
       """)
 
-  @Argument(help: "The file with the scenarios; standard input if it is -.", completion: .file())
-  var file: String
+  @Argument(help: "The files with the scenarios; standard input if it is -.", completion: .file())
+  var files: [String]
 
   @Option(
     name: .customLong("cache"),
@@ -46,27 +51,73 @@ struct ConformCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Run this scenario alone, and show its steps.", valueName: "id"))
   var only: String?
 
+  @Flag(help: "Run in real time, over sockets, through a proxy.")
+  var live = false
+
+  @Option(help: ArgumentHelp("Run in real time through this proxy.", valueName: "host:port"))
+  var through: String?
+
+  @Option(help: ArgumentHelp("Where the origin of a live run is; 0 for anywhere.", valueName: "port"))
+  var originPort = 0
+
+  @Option(
+    name: .customLong("field"),
+    help: ArgumentHelp(
+      "Send this field with every request that has none of the name, as some client does; live only.",
+      valueName: "name: value"))
+  var extra: [String] = []
+
   @Flag(help: "Print one JSON document.")
   var json = false
 
   func run() async throws {
-    let bytes: [UInt8]
-    do {
-      bytes = try Input.bytes(of: file)
-    } catch {
-      Input.complain(error.text(file: file))
-      throw ExitCode(66)  // EX_NOINPUT of sysexits.h
+    var suites: [ScenarioSuite] = []
+    for file in files {
+      let bytes: [UInt8]
+      do {
+        bytes = try Input.bytes(of: file)
+      } catch {
+        Input.complain(error.text(file: file))
+        throw ExitCode(66)  // EX_NOINPUT of sysexits.h
+      }
+      do {
+        suites += try ScenarioSuite.load(Data(bytes))
+      } catch {
+        Input.complain("\(file == "-" ? "standard input" : file): \(error)")
+        throw ExitCode(65)  // EX_DATAERR
+      }
     }
-    let suites: [ScenarioSuite]
     do {
-      suites = try chosen(from: ScenarioSuite.load(Data(bytes)))
+      suites = try chosen(from: suites)
     } catch {
-      Input.complain("\(file == "-" ? "standard input" : file): \(error)")
-      throw ExitCode(65)  // EX_DATAERR
+      Input.complain("\(files.joined(separator: ", ")): \(error)")
+      throw ExitCode(65)
     }
-    let report = ConformReport(try await kind.runner.run(suites))
+    let report = ConformReport(try await reports(suites))
     print(json ? try report.json() : report.text(showsSteps: only != nil))
     if report.hasRequiredFailure { throw ExitCode.failure }
+  }
+
+  private func reports(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
+    guard live || through != nil else { return try await kind.runner.run(suites) }
+    let fields = try extra.map { text in
+      guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+        throw ValidationError("--field: '\(text)' is no field; write 'name: value'")
+      }
+      return (String(text[..<colon]), text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces))
+    }
+    let proxies: any LiveProxies
+    do {
+      proxies = try through.map { OneProxy(try Address(parsing: $0)) } ?? ProxyFarm()
+    } catch let error as ConfigurationError {
+      throw ValidationError("--through: \(error)")
+    }
+    let reports = try await LiveRunner(kind.runner, extra: fields, originPort: originPort) {
+      settings, options, port in
+      try await proxies.open(settings, options, originPort: port)
+    }.run(suites)
+    await proxies.close()
+    return reports
   }
 
   private func chosen(from suites: [ScenarioSuite]) throws -> [ScenarioSuite] {

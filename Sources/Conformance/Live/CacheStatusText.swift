@@ -1,0 +1,21 @@
+/// Compares what `Cache-Status` says where time is real.
+enum CacheStatusText {
+  /// Whether they are the same but for a second of `ttl`, which has gone by.
+  static func isSame(_ came: String, _ expected: String) -> Bool {
+    let (came, expected) = (parts(came), parts(expected))
+    guard came.count == expected.count else { return false }
+    return zip(came, expected).allSatisfy { came, expected in
+      if came == expected { return true }
+      guard let came = lifetime(came), let expected = lifetime(expected) else { return false }
+      return (0...1).contains(expected - came)
+    }
+  }
+
+  private static func parts(_ text: String) -> [Substring] {
+    text.split(separator: ";").map { $0.drop { $0 == " " } }
+  }
+
+  private static func lifetime(_ part: Substring) -> Int64? {
+    part.hasPrefix("ttl=") ? Int64(part.dropFirst(4)) : nil
+  }
+}

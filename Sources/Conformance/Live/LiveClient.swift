@@ -1,0 +1,77 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// Sends one request with exactly these fields, on a connection of its own, and waits for what comes.
+enum LiveClient {
+  struct Answer: Sendable {
+    var interim: [HTTPResponse] = []
+    /// `nil` if the connection ended without a response.
+    var head: HTTPResponse?
+    var body: [UInt8] = []
+    var isWhole = false
+  }
+
+  private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
+
+  static func send(
+    _ request: HTTPRequest, body: [UInt8], host: String, port: Int, within seconds: Int64
+  ) async throws -> Answer {
+    let connection = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .connect(host: host, port: port) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandlers([
+            HTTPRequestEncoder(),
+            ByteToMessageHandler(
+              HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward)),
+          ])
+          return try Connection(wrappingChannelSynchronously: channel)
+        }
+      }
+    // A cache that never answers must not hold up the run.
+    let timer = connection.channel.eventLoop.scheduleTask(in: .seconds(seconds)) {
+      [channel = connection.channel] in
+      channel.close(promise: nil)
+    }
+    defer { timer.cancel() }
+    return try await connection.executeThenClose { inbound, outbound in
+      var head = HTTPRequestHead(
+        version: .http1_1, method: .RAW(value: request.method.rawValue), uri: request.path ?? "/")
+      head.headers.add(name: "Host", value: request.authority ?? "")
+      for field in request.headerFields { head.headers.add(name: field.name.rawName, value: field.value) }
+      if !body.isEmpty, !head.headers.contains(name: "Content-Length") {
+        head.headers.add(name: "Content-Length", value: String(body.count))
+      }
+      try await outbound.write(.head(head))
+      if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
+      try await outbound.write(.end(nil))
+      var answer = Answer()
+      do {
+        for try await part in inbound {
+          switch part {
+          case .head(let received):
+            let head = HTTPResponse(received)
+            if head.status.kind == .informational { answer.interim.append(head) } else { answer.head = head }
+          case .body(let buffer): answer.body += buffer.readableBytesView
+          case .end:
+            // NIO ends an interim response, too.
+            guard answer.head != nil else { continue }
+            answer.isWhole = true
+            return answer
+          }
+        }
+      } catch {
+        // Broken off: that is in the answer.
+      }
+      return answer
+    }
+  }
+}
+
+extension HTTPResponse {
+  init(_ head: HTTPResponseHead) {
+    self.init(status: .init(code: Int(head.status.code)))
+    for (name, value) in head.headers { headerFields.append(named: name, value) }
+  }
+}

@@ -1,0 +1,134 @@
+import HTTPCaching
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// The origins of all scenarios behind one socket: told apart by `Test-ID`.
+final class LiveOrigin: Sendable {
+  private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
+
+  let port: Int
+  private let serving: Task<Void, any Error>
+  private let origins: Origins
+
+  private final class Origins: Sendable {
+    private let origins = Mutex<[String: ScenarioOrigin]>([:])
+    func add(_ origin: ScenarioOrigin, for id: String) { origins.withLock { $0[id] = origin } }
+    subscript(id: String) -> ScenarioOrigin? { origins.withLock { $0[id] } }
+  }
+
+  /// - Parameter port: 0 for any.
+  static func start(port: Int) async throws -> LiveOrigin {
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .serverChannelOption(.backlog, value: 4096)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+      .bind(host: "127.0.0.1", port: port) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+          return try Connection(wrappingChannelSynchronously: channel)
+        }
+      }
+    let origins = Origins()
+    let serving = Task {
+      try await server.executeThenClose { connections in
+        try await withThrowingDiscardingTaskGroup { group in
+          for try await connection in connections { group.addTask { await serve(connection, origins) } }
+        }
+      }
+    }
+    return LiveOrigin(port: server.channel.localAddress?.port ?? 0, serving: serving, origins: origins)
+  }
+
+  private init(port: Int, serving: Task<Void, any Error>, origins: Origins) {
+    self.port = port
+    self.serving = serving
+    self.origins = origins
+  }
+
+  func add(_ origin: ScenarioOrigin, for id: String) { origins.add(origin, for: id) }
+
+  func stop() async {
+    serving.cancel()
+    _ = try? await serving.value
+  }
+
+  // MARK: - One connection
+
+  private static func serve(_ connection: Connection, _ origins: Origins) async {
+    // What breaks off is the scenario's purpose.
+    try? await connection.executeThenClose { inbound, outbound in
+      var head: HTTPRequestHead?
+      var content = ""
+      for try await part in inbound {
+        switch part {
+        case .head(let received):
+          head = received
+          content = ""
+        case .body(let buffer): content += String(buffer: buffer)
+        case .end:
+          guard let head, let request = HTTPRequest(head), let id = request.headerFields[named: "Test-ID"],
+            let origin = origins[id]
+          else { return }
+          var response = try await origin.answer(request, content: content)
+          while response.head.status.kind == .informational, let next = response.next {
+            try await outbound.write(ByteBuffer(string: text(of: response.head, length: nil) + "\r\n"))
+            response = try await next()
+          }
+          if try await !send(response, to: request.method, outbound) { return }
+        }
+      }
+    }
+  }
+
+  /// `false` if the connection is to be closed.
+  private static func send(
+    _ response: TransportResponse, to method: HTTPRequest.Method,
+    _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+  ) async throws -> Bool {
+    let code = response.head.status.code
+    let hasContent = method != .head && code != 204 && code != 304
+    let (said, coding) = (
+      response.head.headerFields[.contentLength], response.head.headerFields[.transferEncoding]
+    )
+    let isChunked = hasContent && said == nil && coding == nil && response.body.length == nil
+    var text = text(
+      of: response.head, length: hasContent && said == nil && coding == nil ? response.body.length : nil)
+    if isChunked { text += "Transfer-Encoding: chunked\r\n" }
+    try await outbound.write(ByteBuffer(string: text + "\r\n"))
+    guard hasContent else { return true }
+    var count = 0
+    for try await chunk in response.body {
+      count += chunk.count
+      if isChunked {
+        try await outbound.write(ByteBuffer(string: String(chunk.count, radix: 16) + "\r\n"))
+        try await outbound.write(ByteBuffer(bytes: chunk))
+        try await outbound.write(ByteBuffer(string: "\r\n"))
+      } else {
+        try await outbound.write(ByteBuffer(bytes: chunk))
+      }
+    }
+    if isChunked { try await outbound.write(ByteBuffer(string: "0\r\n\r\n")) }
+    // Without a length, or with another one, the content ends with the connection.
+    return coding == nil && (said == nil || said.flatMap { Int($0) } == count)
+  }
+
+  private static func text(of head: HTTPResponse, length: Int?) -> String {
+    var text = "HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n"
+    for field in head.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
+    if let length { text += "Content-Length: \(length)\r\n" }
+    return text
+  }
+}
+
+extension HTTPRequest {
+  init?(_ head: HTTPRequestHead) {
+    guard let method = HTTPRequest.Method(rawValue: head.method.rawValue) else { return nil }
+    self.init(method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri)
+    for (name, value) in head.headers where name.lowercased() != "host" {
+      headerFields.append(named: name, value)
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import HTTPCacheEngine
+import HTTPCaching
+import HTTPTypes
+
+/// Runs scenarios in real time, over sockets, through a proxy: all at once, and each at its own pace.
+///
+/// Scenarios that take longer than ``LiveRunner/patience`` are left out, as are those that no client can send.
+public struct LiveRunner: Sendable {
+  /// A cache to go through.
+  public struct Target: Sendable {
+    public var host: String
+    public var port: Int
+
+    public init(host: String, port: Int) {
+      self.host = host
+      self.port = port
+    }
+  }
+
+  /// Makes a proxy with these settings to an origin on this port of the loopback; `nil` if it cannot be set so.
+  public typealias Opening =
+    @Sendable (_ settings: HTTPCache.Configuration, _ options: ScenarioOptions, _ originPort: Int)
+    async throws -> Target?
+
+  /// The most seconds that a scenario may take.
+  public static let patience: Int64 = 12
+
+  private let runner: ScenarioRunner
+  private let extra: [(String, String)]
+  private let originPort: Int
+  private let open: Opening
+
+  /// - Parameters:
+  ///   - runner: says which scenarios apply, and what each sets the cache to.
+  ///   - extra: fields that every request has, where the scenario does not set them: what a certain client sends.
+  ///   - originPort: 0 for any.
+  public init(
+    _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0, open: @escaping Opening
+  ) {
+    self.runner = runner
+    self.extra = extra
+    self.originPort = originPort
+    self.open = open
+  }
+
+  public func run(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
+    let origin = try await LiveOrigin.start(port: originPort)
+    var targets: [ScenarioOptions: Target?] = [:]
+    var jobs: [(suite: String, scenario: Scenario, target: Target?)] = []
+    for suite in suites {
+      for scenario in suite.tests {
+        var target: Target?
+        if runner.isApplicable(scenario), Self.isPossible(scenario) {
+          if targets[scenario.options] == nil {
+            let settings = runner.configuration(for: scenario)
+            targets[scenario.options] = .some(try await open(settings, scenario.options, origin.port))
+          }
+          target = targets[scenario.options] ?? nil
+        }
+        jobs.append((suite.name, scenario, target))
+      }
+    }
+    let reports = await withTaskGroup(of: (Int, ScenarioRunner.Report).self) { group in
+      // What is made of whole seconds begins with one, so that none is lost to rounding; some dozens at a time.
+      let base = LiveClock().now.milliseconds / 1000 * 1000 + 1000
+      var started = 0
+      for (index, job) in jobs.enumerated() {
+        guard let target = job.target else {
+          group.addTask {
+            (index, .init(suite: job.suite, scenario: job.scenario, result: .notApplicable, trace: []))
+          }
+          continue
+        }
+        let start = Timestamp(milliseconds: base + Int64(started / 50 * 1000 + started % 50 * 6 + 20))
+        started += 1
+        group.addTask {
+          let (result, trace) = await run(job.scenario, target, origin, start: start)
+          return (index, .init(suite: job.suite, scenario: job.scenario, result: result, trace: trace))
+        }
+      }
+      var reports: [(Int, ScenarioRunner.Report)] = []
+      for await report in group { reports.append(report) }
+      return reports.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+    await origin.stop()
+    return ScenarioRunner.settleDependencies(reports)
+  }
+
+  /// Whether a client can send it and wait for it.
+  private static func isPossible(_ scenario: Scenario) -> Bool {
+    if scenario.isVirtualOnly { return false }
+    var seconds: Int64 = 0
+    for step in scenario.steps {
+      if step["policy"] != nil { return false }
+      // Another scheme needs another connection, and another proxy.
+      if step.text("url")?.hasPrefix("https:") == true { return false }
+      if pause(behind: step) < 0 { return false }
+      seconds += pause(behind: step) + (step["response_pause"]?.integer ?? 0)
+    }
+    return seconds <= patience
+  }
+
+  private static func pause(behind step: Step) -> Int64 {
+    step.flag("pause_after") ? 3 : step["advance_after"]?.integer ?? 0
+  }
+
+  // MARK: - One scenario
+
+  private func run(
+    _ scenario: Scenario, _ target: Target, _ live: LiveOrigin, start: Timestamp
+  ) async -> (ScenarioRunner.Result, [String]) {
+    let clock = LiveClock()
+    let origin = ScenarioOrigin(scenario, clock: clock)
+    live.add(origin, for: scenario.id)
+    var (trace, answers): ([String], [HTTPResponse]) = ([], [])
+    var next = start
+    for (index, step) in scenario.steps.enumerated() {
+      await clock.wait(until: next)
+      var request = ScenarioRunner.request(
+        step, number: index + 1, of: scenario, previous: answers.last,
+        // Scenarios share the cache, and some of them paths; those that spell out their host have to be alone with it.
+        authority: scenario.mentions("origin.test") ? "origin.test" : "\(scenario.id).test")
+      for (name, value) in extra where request.headerFields[named: name] == nil {
+        request.headerFields.append(named: name, value)
+      }
+      let answer: LiveClient.Answer
+      do {
+        answer = try await LiveClient.send(
+          request, body: Array((step.text("request_body") ?? "").utf8), host: target.host, port: target.port,
+          within: 15)
+      } catch {
+        return (.failed("step \(index + 1): no connection to the cache: \(error)"), trace)
+      }
+      guard let head = answer.head else {
+        return (.failed("step \(index + 1): the cache closed the connection without a response"), trace)
+      }
+      var story = StepStory(head, isWhole: answer.isWhole)
+      trace.append(
+        "step \(index + 1): \(head.status.code), \(head.headerFields[named: "Cache-Status"] ?? "no Cache-Status")"
+          + (answer.isWhole ? "" : "; and it broke off"))
+      if let expected = step["expected_origin_requests"]?.integer {
+        // What goes on behind the client's back takes its time; a second at most.
+        for _ in 0..<50 where Int64(origin.requests.count) < expected {
+          try? await Task.sleep(for: .milliseconds(20))
+        }
+      }
+      story.originRequests = origin.requests.count
+      let isExpectedError =
+        step.text("expected_source") == "error" && (!answer.isWhole || [502, 504].contains(head.status.code))
+      let check = AnswerCheck(
+        scenario: scenario, step: step, number: index + 1, head: head, interim: answer.interim,
+        body: Self.text(answer, story), isLive: true)
+      let hasAnswer = !isExpectedError || (!answer.isWhole && step["expected_response_text"] != nil)
+      if hasAnswer, !answer.isWhole, !isExpectedError {
+        return (.failed("step \(index + 1): the response broke off"), trace)
+      }
+      if let problem = (hasAnswer ? check.problem(previousStart: clock.now) : nil)
+        ?? story.problem(step).map({ .failed("step \(index + 1): \($0)") })
+      {
+        return (problem, trace)
+      }
+      answers.append(head)
+      next = clock.now.advanced(bySeconds: Self.pause(behind: step))
+    }
+    return (
+      RecordCheck(scenario: scenario, records: origin.requests, answers: answers).problem() ?? .passed, trace
+    )
+  }
+
+  /// The content; what separates the parts of a multipart response is the cache's choice, and becomes `boundary`.
+  private static func text(_ answer: LiveClient.Answer, _ story: StepStory) -> String {
+    let text = String(decoding: answer.body, as: UTF8.self)
+    let prefix = "multipart/byteranges; boundary="
+    guard story.cacheStatus.contains("hit"), let type = answer.head?.headerFields[.contentType],
+      type.hasPrefix(prefix)
+    else { return text }
+    return text.replacing(type.dropFirst(prefix.count), with: "boundary")
+  }
+}

@@ -1,0 +1,51 @@
+import HTTPTypes
+
+extension HTTPFields {
+  /// What `Connection` names besides itself, in lowercase (RFC 9110 §7.6.1).
+  ///
+  /// Not Cache-Control and Vary, which are "never appropriate as a connection option": naming them must not get rid of
+  /// them. Not what decides on where the message ends, either.
+  var connectionOptions: Set<String> {
+    var options: Set<String> = []
+    for field in self where field.name.canonicalName == "connection" {
+      for option in field.value.split(separator: ",") {
+        options.insert(String(option).trimmingOptionalWhitespace.lowercased())
+      }
+    }
+    return options.subtracting(["", "close", "keep-alive", "cache-control", "vary", "host", "content-length"])
+  }
+
+  /// The fields of a message without those that are for one connection (RFC 9110 §7.6.1).
+  ///
+  /// The engine takes them off what it stores; this is for what goes on to the client as it comes.
+  func withoutHopByHop() -> HTTPFields {
+    var named: Set<String>?
+    var kept = HTTPFields()
+    kept.reserveCapacity(count)
+    if contains(where: { $0.name.canonicalName == "connection" }) { named = connectionOptions }
+    for field in self {
+      switch FieldRole(field.name.canonicalName) {
+      case .connection, .transferEncoding, .te, .hop: continue
+      default: if named?.contains(field.name.canonicalName) == true { continue }
+      }
+      kept.append(field)
+    }
+    return kept
+  }
+
+  /// A trailer section without what must not be in one (RFC 9110 §6.5.1).
+  func asTrailers() -> HTTPFields {
+    var kept = HTTPFields()
+    for field in withoutHopByHop() {
+      switch field.name.canonicalName {
+      case "host", "content-length", "content-encoding", "content-type", "content-range", "trailer",
+        "cache-control",
+        "expires", "age", "date", "location", "vary", "max-forwards", "authorization", "set-cookie", "expect",
+        "via":
+        continue
+      default: kept.append(field)
+      }
+    }
+    return kept
+  }
+}

@@ -1,0 +1,72 @@
+import HTTPTypes
+
+/// What a field is to a proxy.
+enum FieldRole: Sendable {
+  case plain
+  case host
+  case connection
+  case contentLength
+  case transferEncoding
+  case te
+  case expect
+  case maxForwards
+  /// One that concerns a single connection (RFC 9110 §7.6.1).
+  case hop
+  /// Credentials for a proxy, which are not for the origin (RFC 9110 §11.7.2). Its own challenges are passed on.
+  case proxyCredentials
+
+  init(_ canonicalName: String) {
+    self =
+      switch canonicalName {
+      case "host": .host
+      case "connection": .connection
+      case "content-length": .contentLength
+      case "transfer-encoding": .transferEncoding
+      case "te": .te
+      case "expect": .expect
+      case "max-forwards": .maxForwards
+      case "keep-alive", "proxy-connection", "upgrade", "http2-settings":
+        .hop
+      case "proxy-authorization": .proxyCredentials
+      default: .plain
+      }
+  }
+}
+
+/// The names of fields that are frequent, as they are mostly written: found by their bytes, without a new string for each.
+enum FieldNames {
+  private struct Entry: Sendable {
+    var name: HTTPField.Name
+    var role: FieldRole
+  }
+
+  private static let table: [[Entry]] = {
+    let names = [
+      "Host", "User-Agent", "Accept", "Accept-Encoding", "Accept-Language", "Connection", "Cache-Control",
+      "Content-Type", "Content-Length", "Date", "ETag", "Last-Modified", "Server", "Vary", "Expires", "Age",
+      "Cookie",
+      "Set-Cookie", "If-None-Match", "If-Modified-Since", "Transfer-Encoding", "Content-Encoding",
+      "Keep-Alive",
+      "Pragma", "Referer", "Via", "Authorization", "Location", "Range", "Upgrade-Insecure-Requests",
+      "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Accept-Ranges",
+    ]
+    var table = [[Entry]](repeating: [], count: 64)
+    for text in names + names.map({ $0.lowercased() }) {
+      guard let name = HTTPField.Name(text), let first = text.utf8.first else { continue }
+      table[slot(text.utf8.count, first)].append(Entry(name: name, role: FieldRole(name.canonicalName)))
+    }
+    return table
+  }()
+
+  private static func slot(_ count: Int, _ first: UInt8) -> Int { (count &* 7 &+ Int(first)) & 63 }
+
+  /// `nil` for what is no token (RFC 9110 §5.1).
+  static func find(_ bytes: UnsafeRawBufferPointer) -> (name: HTTPField.Name, role: FieldRole)? {
+    guard let first = bytes.first else { return nil }
+    for entry in table[slot(bytes.count, first)] where entry.name.rawName.utf8.elementsEqual(bytes) {
+      return (entry.name, entry.role)
+    }
+    guard let name = HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
+    return (name, FieldRole(name.canonicalName))
+  }
+}

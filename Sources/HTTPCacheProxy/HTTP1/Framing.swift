@@ -1,0 +1,87 @@
+import HTTPTypes
+
+/// Where the content of a message ends (RFC 9112 §6.3).
+enum Framing: Hashable, Sendable {
+  case none
+  case length(Int)
+  case chunked
+  /// With the connection; responses only.
+  case untilClose
+
+  /// Of a request. What could be read in two ways is refused: that is how requests are smuggled (§11.2).
+  init(requestFields fields: HTTPFields, minorVersion: Int) throws(MessageFault) {
+    let codings = try Self.codings(fields)
+    let length = try Self.length(fields)
+    guard let codings else {
+      self = length.map { $0 == 0 ? .none : .length($0) } ?? .none
+      return
+    }
+    if length != nil {
+      throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.1)")
+    }
+    if minorVersion == 0 { throw MessageFault("Transfer-Encoding is not of HTTP/1.0 (RFC 9112 §6.1)") }
+    guard codings.last == "chunked" else {
+      throw MessageFault("chunked is not the last transfer coding (RFC 9112 §6.3)")
+    }
+    guard codings.count == 1 else {
+      throw MessageFault(501, "a transfer coding other than chunked (RFC 9112 §6.1)")
+    }
+    self = .chunked
+  }
+
+  /// Of a response to a request with this method.
+  init(response: HTTPResponse, to method: HTTPRequest.Method) throws(MessageFault) {
+    let code = response.status.code
+    if method == .head || code < 200 || code == 204 || code == 304 {
+      self = .none
+      return
+    }
+    do throws(MessageFault) {
+      let codings = try Self.codings(response.headerFields)
+      let length = try Self.length(response.headerFields)
+      guard let codings else {
+        self = length.map { .length($0) } ?? .untilClose
+        return
+      }
+      if length != nil {
+        throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.3)")
+      }
+      // Nothing here undoes them, and what they did must not be taken for the content.
+      let known: Set = ["gzip", "x-gzip", "deflate", "compress", "x-compress"]
+      if codings.contains(where: known.contains) || codings.dropLast().contains("chunked") {
+        throw MessageFault("a transfer coding that was not asked for (RFC 9112 §7)")
+      }
+      // §6.3: without chunked at the end, the content ends with the connection.
+      self = codings.last == "chunked" ? .chunked : .untilClose
+    } catch {
+      throw MessageFault(502, error.reason)
+    }
+  }
+
+  private static func codings(_ fields: HTTPFields) throws(MessageFault) -> [String]? {
+    guard let value = fields[.transferEncoding] else { return nil }
+    return value.split(separator: ",", omittingEmptySubsequences: false).map {
+      $0.lowercased().trimmingOptionalWhitespace
+    }
+  }
+
+  /// §6.3: digits, and a single time. Two that are equal are refused as well: one of the two was added on the way.
+  private static func length(_ fields: HTTPFields) throws(MessageFault) -> Int? {
+    var length: Int?
+    for field in fields where field.name.canonicalName == "content-length" {
+      guard length == nil else { throw MessageFault("there is more than one Content-Length (RFC 9112 §6.3)") }
+      let digits = field.value.utf8
+      guard !digits.isEmpty, digits.count <= 18, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+        throw MessageFault("Content-Length is no length (RFC 9112 §6.3)")
+      }
+      length = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+    return length
+  }
+}
+
+extension String {
+  var trimmingOptionalWhitespace: String {
+    String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+  }
+}

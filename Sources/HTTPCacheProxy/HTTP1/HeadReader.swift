@@ -1,0 +1,192 @@
+import HTTPTypes
+import NIOCore
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Reads the head of a message, or its trailer section (RFC 9112 §2-§5).
+///
+/// It is written here, and not NIOHTTP1's, for what a cache between two parties needs of it: field values are kept as the
+/// bytes that came (NIOHTTP1 makes UTF-8 of them), limits can be set, and what two parties might read in two ways is
+/// refused: a bare CR or LF, folded lines, white space before a colon. It is the faster way, too: from bytes to
+/// `HTTPFields` without a stop.
+///
+/// Unsafe pointers are needed for `memchr` and for byte runs without copies; none leaves this file.
+struct HeadReader {
+  var limits: HeadLimits
+  /// Whether this is a response: white space before a colon is removed there (RFC 9112 §5.1).
+  var isResponse: Bool
+  /// How much of the buffer has been looked at in vain.
+  private var scanned = 0
+  private var lines = 0
+
+  init(limits: HeadLimits, isResponse: Bool) {
+    self.limits = limits
+    self.isResponse = isResponse
+  }
+
+  /// The length of the head with the empty line at its end, once it is there.
+  mutating func findEnd(in buffer: ByteBuffer) throws(MessageFault) -> Int? {
+    let result: Result<Int?, MessageFault> = buffer.withUnsafeReadableBytes { bytes in
+      guard let base = bytes.baseAddress else { return .success(nil) }
+      while scanned < bytes.count {
+        guard let found = memchr(base + scanned, 0x0A, bytes.count - scanned) else {
+          return bytes.count - scanned > limits.lineBytes ? .failure(tooLong) : check(bytes.count)
+        }
+        let end = UnsafeRawPointer(found) - base
+        guard end > 0, bytes[end - 1] == 0x0D else {
+          return .failure(MessageFault("a line ends with LF alone (RFC 9112 §2.2)"))
+        }
+        if end - 1 - scanned > limits.lineBytes { return .failure(tooLong) }
+        let isEmpty = end - 1 == scanned
+        scanned = end + 1
+        if isEmpty { return check(scanned).map { _ in scanned } }
+        lines += 1
+        if lines > limits.fields + 1 {
+          return .failure(MessageFault(431, "there are more than \(limits.fields) fields"))
+        }
+      }
+      return check(bytes.count)
+    }
+    return try result.get()
+  }
+
+  /// Begins anew, for the next head.
+  mutating func reset() {
+    scanned = 0
+    lines = 0
+  }
+
+  private var tooLong: MessageFault {
+    lines == 0 && !isResponse
+      ? MessageFault(414, "the request line has more than \(limits.lineBytes) bytes")
+      : MessageFault(431, "a field has more than \(limits.lineBytes) bytes")
+  }
+
+  private func check(_ count: Int) -> Result<Int?, MessageFault> {
+    count > limits.headBytes
+      ? .failure(MessageFault(431, "the head has more than \(limits.headBytes) bytes")) : .success(nil)
+  }
+
+  // MARK: - Start lines
+
+  struct RequestLine {
+    var method: HTTPRequest.Method
+    var target: String
+    /// 0 for HTTP/1.0, 1 for later ones.
+    var minorVersion: Int
+  }
+
+  /// RFC 9112 §3: `method SP request-target SP HTTP-version`, and nothing else.
+  static func requestLine(_ line: UnsafeRawBufferPointer) throws(MessageFault) -> RequestLine {
+    guard let first = line.firstIndex(of: 0x20), let last = line.lastIndex(of: 0x20), last > first + 1 else {
+      throw MessageFault("the request line is not a method, a target and a version")
+    }
+    let target = line[(first + 1)..<last]
+    // RFC 3986 §2: anything else is percent-encoded. A space inside would be read in two ways.
+    guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw MessageFault("the request target has characters that no URI has")
+    }
+    let version = line[(last + 1)...]
+    let minor = try minorVersion(version)
+    let name = line[..<first]
+    let method: HTTPRequest.Method
+    if name.elementsEqual("GET".utf8) {
+      method = .get
+    } else {
+      guard let parsed = HTTPRequest.Method(rawValue: String(decoding: name, as: UTF8.self)) else {
+        throw MessageFault("the method is no token")
+      }
+      method = parsed
+    }
+    return RequestLine(method: method, target: String(decoding: target, as: UTF8.self), minorVersion: minor)
+  }
+
+  /// RFC 9112 §4: `HTTP-version SP status-code SP [reason-phrase]`.
+  static func statusLine(
+    _ line: UnsafeRawBufferPointer
+  ) throws(MessageFault) -> (status: HTTPResponse.Status, minorVersion: Int) {
+    guard line.count >= 12, line[8] == 0x20, line.count == 12 || line[12] == 0x20 else {
+      throw MessageFault(502, "the status line is none")
+    }
+    let minor = try minorVersion(line[0..<8])
+    var code = 0
+    for byte in line[9..<12] {
+      guard byte >= 0x30, byte <= 0x39 else { throw MessageFault(502, "the status code is no number") }
+      code = code * 10 + Int(byte - 0x30)
+    }
+    guard code >= 100 else { throw MessageFault(502, "the status code is below 100") }
+    let phrase = line.count > 13 ? String(decoding: line[13...], as: UTF8.self) : ""
+    return (HTTPResponse.Status(code: code, reasonPhrase: phrase), minor)
+  }
+
+  private static func minorVersion(_ text: Slice<UnsafeRawBufferPointer>) throws(MessageFault) -> Int {
+    guard text.count == 8, text.starts(with: "HTTP/".utf8) else {
+      throw MessageFault("the version is not HTTP/1.1")
+    }
+    let (major, dot, minor) = (
+      text[text.startIndex + 5], text[text.startIndex + 6], text[text.startIndex + 7]
+    )
+    guard dot == 0x2E, major >= 0x30, major <= 0x39, minor >= 0x30, minor <= 0x39 else {
+      throw MessageFault("the version is not HTTP/1.1")
+    }
+    guard major == 0x31 else { throw MessageFault(505, "only HTTP/1.0 and HTTP/1.1 are spoken here") }
+    return minor == 0x30 ? 0 : 1
+  }
+
+  // MARK: - Fields
+
+  /// Calls `body` with each line of a head that ``findEnd(in:)`` found.
+  func readLines(
+    _ head: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(MessageFault) -> Void
+  ) throws(MessageFault) {
+    guard let base = head.baseAddress else { return }
+    var start = 0
+    while start < head.count, let found = memchr(base + start, 0x0A, head.count - start) {
+      let end = UnsafeRawPointer(found) - base
+      if end - 1 == start { return }
+      try body(UnsafeRawBufferPointer(rebasing: head[start..<(end - 1)]))
+      start = end + 1
+    }
+  }
+
+  /// RFC 9112 §5: `field-name ":" OWS field-value OWS`.
+  func field(_ line: UnsafeRawBufferPointer) throws(MessageFault) -> (field: HTTPField, role: FieldRole) {
+    guard let first = line.first, first != 0x20, first != 0x09 else {
+      throw MessageFault(isResponse ? 502 : 400, "a field goes on in the next line (RFC 9112 §5.2)")
+    }
+    guard var colon = line.firstIndex(of: 0x3A) else { throw fault("a line of the head has no colon") }
+    var start = colon + 1
+    if isResponse { while colon > 0, line[colon - 1] == 0x20 || line[colon - 1] == 0x09 { colon -= 1 } }
+    guard let (name, role) = FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon])) else {
+      throw fault("the name of a field is no token (RFC 9112 §5.1)")
+    }
+    var end = line.count
+    while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }
+    while end > start, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
+    let value = line[start..<end]
+    if value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) {
+      throw fault("the value of \(name.rawName) has a control character (RFC 9110 §5.5)")
+    }
+    return (HTTPField(name: name, value: value), role)
+  }
+
+  private func fault(_ reason: String) -> MessageFault { MessageFault(isResponse ? 502 : 400, reason) }
+}
+
+/// What a head may have.
+public struct HeadLimits: Hashable, Sendable {
+  /// The longest line, the request line among them, in bytes.
+  public var lineBytes = 16 << 10
+  /// The largest head, in bytes.
+  public var headBytes = 64 << 10
+  /// The most fields. `HTTPFields` ends the process at 65,535.
+  public var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
+
+  public init() {}
+}

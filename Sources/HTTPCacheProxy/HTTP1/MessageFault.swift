@@ -1,0 +1,16 @@
+/// What is wrong with a message, and the status code that says so to whoever sent it.
+struct MessageFault: Error, Hashable, CustomStringConvertible {
+  var status: Int
+  var reason: String
+
+  init(_ reason: String) {
+    self.init(400, reason)
+  }
+
+  init(_ status: Int, _ reason: String) {
+    self.status = status
+    self.reason = reason
+  }
+
+  var description: String { reason }
+}

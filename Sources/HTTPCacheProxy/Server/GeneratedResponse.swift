@@ -1,0 +1,60 @@
+import HTTPCaching
+
+/// Responses that the proxy makes up itself.
+enum GeneratedResponse {
+  private static let phrases = [
+    200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+    408: "Request Timeout", 413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
+    431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
+    504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+  ]
+
+  /// A status with a reason that people can read.
+  static func text(_ status: Int, _ text: String, proxyStatus: String? = nil) -> (
+    HTTPResponse, ArraySlice<UInt8>
+  ) {
+    var response = HTTPResponse(status: .init(code: status, reasonPhrase: phrases[status] ?? ""))
+    response.headerFields[.contentType] = "text/plain; charset=utf-8"
+    // What went wrong now may be right a moment later.
+    if status >= 400 { response.headerFields[.cacheControl] = "no-store" }
+    if let proxyStatus, let name = HTTPField.Name("Proxy-Status") {
+      response.headerFields.append(HTTPField(name: name, value: proxyStatus))
+    }
+    return (response, Array((text + "\n").utf8)[...])
+  }
+
+  /// The answer to a request that nobody could answer (RFC 9110 §15.6.3, §15.6.5; RFC 9209 §2.3).
+  static func failure(_ error: any Error, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
+    switch error {
+    case let error as OriginError:
+      text(
+        error.status, "\(error.status): \(error.description).",
+        proxyStatus: "\(name); error=\(error.kind.rawValue)")
+    case let fault as MessageFault: text(fault.status, "\(fault.status): \(fault.reason).")
+    default: text(502, "502: no response: \(error).", proxyStatus: "\(name); error=proxy_internal_error")
+    }
+  }
+
+  /// The request as it came, without what is not to be shown (RFC 9110 §9.3.8).
+  static func trace(_ request: HTTPRequest, minorVersion: Int) -> (HTTPResponse, ArraySlice<UInt8>) {
+    var text = "TRACE \(request.path ?? "*") HTTP/1.\(minorVersion)\r\nHost: \(request.authority ?? "")\r\n"
+    for field in request.headerFields {
+      switch field.name.canonicalName {
+      case "authorization", "cookie", "proxy-authorization": continue
+      default: text += "\(field.name.rawName): \(field.value)\r\n"
+      }
+    }
+    var response = HTTPResponse(status: .ok)
+    response.headerFields[.contentType] = "message/http"
+    return (response, Array((text + "\r\n").utf8)[...])
+  }
+
+  static func options() -> (HTTPResponse, ArraySlice<UInt8>) {
+    var response = HTTPResponse(status: .noContent)
+    if let name = HTTPField.Name("Allow") {
+      response.headerFields.append(
+        HTTPField(name: name, value: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE"))
+    }
+    return (response, [])
+  }
+}

@@ -1,0 +1,88 @@
+import HTTPCaching
+import Logging
+import NIOCore
+
+/// Answers one request from whatever the cache finds, and hands the parts of the response to the client's connection.
+struct Responder: Sendable {
+  let context: ProxyContext
+  let channel: any Channel
+  let client: ClientRequest
+
+  func run(_ body: MessageBody) async {
+    let origin = context.origin
+    let call = OriginClient.Call(
+      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue,
+      trailers: OriginClient.TrailerSource())
+    do {
+      let response = try await context.cache.respond(
+        to: client.request, body: body,
+        interim: { [channel] in channel.writeAndFlush(ResponsePart.interim($0), promise: nil) }
+      ) { request, body in
+        try await origin.send(request, body, call)
+      }
+      context.statistics[response.source].increment()
+      await deliver(response, trailers: call.trailers)
+    } catch {
+      // The connection is gone, or says itself what is wrong.
+      guard !Task.isCancelled else { return }
+      context.statistics.failed.increment()
+      context.logger.debug(
+        "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
+      let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
+      write(.whole(head(response, isStored: true, length: bytes.count), bytes))
+    }
+  }
+
+  private func head(_ response: HTTPResponse, isStored: Bool, length: Int?) -> ResponseHead {
+    ResponseHead(
+      response, to: client.request.method, minorVersion: client.minorVersion, isStored: isStored,
+      length: length)
+  }
+
+  /// The most bytes that are handed to the connection at a time: for a client that does not take them, they are held.
+  static let piece = 128 << 10
+
+  func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
+    let isStored = response.source != .network
+    if let bytes = response.body.bytes, bytes.count <= Self.piece {
+      write(.whole(head(response.head, isStored: isStored, length: bytes.count), bytes))
+      return
+    }
+    do {
+      let head = head(response.head, isStored: isStored, length: response.body.length)
+      write(.head(head))
+      var (sent, last) = (0, ArraySlice<UInt8>())
+      for try await chunk in response.body {
+        sent += chunk.count
+        // The client knows by the length that this is the last, and may ask again at once: it gets it when the content is
+        // stored, which is when its end is told here.
+        if case .length(let length) = head.framing, sent >= length, last.isEmpty {
+          last = chunk
+        } else {
+          try await send(chunk)
+        }
+      }
+      try await send(last)
+      write(.end(trailers: response.source == .network ? trailers?.fields : nil))
+    } catch {
+      // The head is out: all that can be said is that this is not the end.
+      context.logger.debug(
+        "response broke off", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
+      write(.abort)
+    }
+  }
+
+  /// The next piece is sent when the client has taken this one, or the kernel for it.
+  private func send(_ chunk: ArraySlice<UInt8>) async throws {
+    var rest = chunk
+    while !rest.isEmpty {
+      try await channel.writeAndFlush(ResponsePart.chunk(rest.prefix(Self.piece))).get()
+      rest = rest.dropFirst(Self.piece)
+    }
+  }
+
+  private func write(_ part: ResponsePart) {
+    channel.writeAndFlush(part, promise: nil)
+  }
+
+}

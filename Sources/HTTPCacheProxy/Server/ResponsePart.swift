@@ -1,0 +1,14 @@
+import HTTPCaching
+
+/// What a task has the connection send, in the order in which it is written.
+enum ResponsePart: Sendable {
+  case interim(HTTPResponse)
+  /// Says that the content of the request is wanted (RFC 9110 §15.2.1).
+  case wantContent
+  case head(ResponseHead)
+  case chunk(ArraySlice<UInt8>)
+  case end(trailers: HTTPFields?)
+  case whole(ResponseHead, ArraySlice<UInt8>)
+  /// The content broke off: the client must see that.
+  case abort
+}

@@ -1,0 +1,141 @@
+import HTTPCaching
+import NIOCore
+
+/// How the content of a response is framed on the client's connection (RFC 9112 §6).
+enum ResponseFraming: Hashable, Sendable {
+  /// There is none, whatever Content-Length says: HEAD, 1xx, 204, 304.
+  case none
+  case length(Int)
+  case chunked
+  case untilClose
+}
+
+/// A final response to a client, before its content.
+struct ResponseHead: Sendable {
+  var response: HTTPResponse
+  var framing: ResponseFraming
+
+  /// - Parameters:
+  ///   - isStored: whether the fields come from the store, which keeps none that concern a connection.
+  ///   - length: of the content, if that is known.
+  init(
+    _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?
+  ) {
+    self.response = response
+    if !isStored { self.response.headerFields = response.headerFields.withoutHopByHop() }
+    let code = response.status.code
+    if method == .head || code < 200 || code == 204 || code == 304 {
+      framing = .none
+    } else if let length {
+      framing = .length(length)
+    } else if let said = response.headerFields[.contentLength].flatMap({ Int($0) }) {
+      framing = .length(said)
+    } else {
+      framing = minorVersion == 0 ? .untilClose : .chunked
+    }
+  }
+}
+
+/// Writes the heads of responses (RFC 9112 §4).
+struct ResponseWriter {
+  /// The line of `Via` that is added to what the origin said (RFC 9110 §7.6.3).
+  let via: String
+  let dates: DateCache
+
+  init(name: String, dates: DateCache) {
+    via = "Via: 1.1 \(name)\r\n"
+    self.dates = dates
+  }
+
+  func write(_ head: ResponseHead, closes: Bool, to buffer: inout ByteBuffer) {
+    writeStatus(head.response.status, to: &buffer)
+    var (hasLength, hasDate) = (false, false)
+    let code = head.response.status.code
+    for field in head.response.headerFields {
+      // Lengths first: most names are told apart by them alone.
+      switch field.name.canonicalName.utf8.count {
+      case 4 where field.name.canonicalName == "date": hasDate = true
+      case 14 where field.name.canonicalName == "content-length":
+        // RFC 9110 §8.6, RFC 9112 §6.1.
+        if case .length(let count) = head.framing {
+          if hasLength { continue }
+          hasLength = true
+          buffer.writeStaticString("Content-Length: ")
+          buffer.writeDecimal(count)
+          buffer.writeStaticString("\r\n")
+          continue
+        }
+        if head.framing != .none || code == 204 { continue }
+      default: break
+      }
+      buffer.write(field)
+    }
+    switch head.framing {
+    case .none, .untilClose: break
+    case .length(let count):
+      if !hasLength {
+        buffer.writeStaticString("Content-Length: ")
+        buffer.writeDecimal(count)
+        buffer.writeStaticString("\r\n")
+      }
+    case .chunked: buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
+    }
+    if !hasDate { dates.write(to: &buffer) }
+    buffer.writeString(via)
+    if closes || head.framing == .untilClose { buffer.writeStaticString("Connection: close\r\n") }
+    buffer.writeStaticString("\r\n")
+  }
+
+  /// An interim response has no framing, and nothing is added to it (RFC 9110 §15.2).
+  func writeInterim(_ response: HTTPResponse, to buffer: inout ByteBuffer) {
+    writeStatus(response.status, to: &buffer)
+    for field in response.headerFields.withoutHopByHop() where field.name.canonicalName != "content-length" {
+      buffer.write(field)
+    }
+    buffer.writeStaticString("\r\n")
+  }
+
+  private func writeStatus(_ status: HTTPResponse.Status, to buffer: inout ByteBuffer) {
+    if status.code == 200, status.reasonPhrase == "OK" {
+      buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
+      return
+    }
+    buffer.writeStaticString("HTTP/1.1 ")
+    buffer.writeDecimal(status.code)
+    buffer.writeStaticString(" ")
+    buffer.writeString(status.reasonPhrase)
+    buffer.writeStaticString("\r\n")
+  }
+}
+
+extension ByteBuffer {
+  /// Without a string in between.
+  mutating func writeDecimal(_ number: Int) {
+    var divisor = 1
+    while number / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+      writeInteger(UInt8(0x30 + number / divisor % 10))
+      divisor /= 10
+    }
+  }
+}
+
+/// The line of `Date` for what is generated here, made once a second.
+final class DateCache {
+  private var second = Int64.min
+  private var line = ByteBuffer()
+  private let clock: any CacheClock
+
+  init(clock: any CacheClock = SystemCacheClock.shared) {
+    self.clock = clock
+  }
+
+  func write(to buffer: inout ByteBuffer) {
+    let now = clock.now
+    if now.milliseconds / 1000 != second {
+      second = now.milliseconds / 1000
+      line = ByteBuffer(string: "Date: \(HTTPDate(now).imfFixdate)\r\n")
+    }
+    buffer.writeImmutableBuffer(line)
+  }
+}

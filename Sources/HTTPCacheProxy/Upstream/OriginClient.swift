@@ -1,0 +1,226 @@
+import HTTPCaching
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Sends requests to the origin over a small pool of connections.
+///
+/// It is the proxy's own, and not AsyncHTTPClient, because a proxy needs what that client keeps to itself: interim
+/// responses (it drops them), trailers, fields in their order and case, `Host` as the client gave it, and the say over when a
+/// connection is used again or a request repeated. Nothing is decoded, and no redirect followed.
+final class OriginClient: Sendable {
+  private let configuration: ProxyConfiguration
+  private let group: any EventLoopGroup
+  private let statistics: ProxyStatistics
+  private let pool = Mutex(Pool())
+  private let via: String
+
+  private struct Pool {
+    var idle: [OriginConnection.Handle] = []
+    var isClosed = false
+  }
+
+  init(_ configuration: ProxyConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics) {
+    self.configuration = configuration
+    self.group = group
+    self.statistics = statistics
+    via = configuration.name
+  }
+
+  /// What a transport is called for.
+  struct Call: Sendable {
+    /// The client's HTTP version (RFC 9110 §7.6.3).
+    var minorVersion: Int
+    var expectsContinue: Bool
+    /// Where the trailers can be had from, once the content of the response has been read.
+    var trailers: TrailerSource
+  }
+
+  /// Remembers whose trailers belong to a response that comes straight from the origin.
+  final class TrailerSource: Sendable {
+    private let feed = Mutex<BodyFeed?>(nil)
+
+    func set(_ feed: BodyFeed?) { self.feed.withLock { $0 = feed } }
+    var fields: HTTPFields? { feed.withLock { $0 }?.trailers }
+  }
+
+  // MARK: - Requests
+
+  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws -> TransportResponse {
+    statistics.originRequests.increment()
+    do {
+      return try await attempt(request, body, call)
+    } catch let error as OriginError {
+      statistics.originErrors.increment()
+      throw error
+    }
+  }
+
+  private func attempt(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws
+    -> TransportResponse
+  {
+    // Content that has been read is gone. What is at hand can be sent again.
+    let isRepeatable = request.method.isIdempotent && body.bytes != nil
+    if let connection = checkOut() {
+      do {
+        return try await exchange(request, body, call, connection)
+      } catch let error as OriginError
+        where error.kind == .connectionTerminated && isRepeatable && !Task.isCancelled
+        && (error.isReset || connection.wasIdle(for: .seconds(1)))
+      {
+        // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1, RFC 9110 §9.2.2). One
+        // attempt more, on a new connection. An origin that ends one that was busy a moment ago has read the request
+        // and does not want to answer: it is not asked twice.
+        statistics.originRetries.increment()
+      }
+    }
+    return try await exchange(request, body, call, try await connect())
+  }
+
+  private func exchange(
+    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ connection: OriginConnection.Handle
+  ) async throws -> TransportResponse {
+    let bytes = body.bytes
+    var head = RequestWriter.head(
+      request, body, expects: call.expectsContinue && bytes == nil, via: "1.\(call.minorVersion) \(via)",
+      allocator: connection.channel.allocator)
+    if let bytes { head.writeBytes(bytes) }
+    let reply = connection.start(head, method: request.method, isWhole: bytes != nil)
+    if bytes == nil { sendContent(body, of: call, connection, reply) }
+    return try await response(reply, connection, call)
+  }
+
+  /// Sends the content beside the waiting for a response.
+  private func sendContent(
+    _ body: MessageBody, of call: Call, _ connection: OriginConnection.Handle,
+    _ reply: EventLoopFuture<OriginConnection.Reply>
+  ) {
+    let isChunked = body.length == nil
+    let sending = Task { [configuration] in
+      do {
+        if call.expectsContinue {
+          let loop = connection.channel.eventLoop
+          let promise = loop.makePromise(of: Bool.self)
+          reply.whenSuccess { promise.succeed($0.head.status.kind == .informational) }
+          reply.whenFailure { _ in promise.succeed(false) }
+          loop.scheduleTask(in: .milliseconds(configuration.timeouts.expect)) { promise.succeed(true) }
+          // It has answered without the content: the connection ends with the response.
+          guard try await promise.futureResult.get() else { return }
+        }
+        for try await chunk in body where !chunk.isEmpty {
+          var bytes = connection.channel.allocator.buffer(capacity: chunk.count + 24)
+          if isChunked { bytes.writeString(String(chunk.count, radix: 16) + "\r\n") }
+          bytes.writeBytes(chunk)
+          if isChunked { bytes.writeString("\r\n") }
+          try await connection.send(bytes)
+        }
+        if isChunked { try await connection.send(ByteBuffer(string: "0\r\n\r\n")) }
+        connection.finishSending()
+      } catch {
+        // The client broke off, or nobody listens any more: half a request is none.
+        connection.close()
+      }
+    }
+    connection.channel.closeFuture.whenComplete { _ in sending.cancel() }
+  }
+
+  private func response(
+    _ reply: EventLoopFuture<OriginConnection.Reply>, _ connection: OriginConnection.Handle, _ call: Call
+  ) async throws -> TransportResponse {
+    let reply = try await withTaskCancellationHandler {
+      try await reply.get()
+    } onCancel: {
+      connection.close()
+    }
+    if let next = reply.next {
+      // The server that holds the client's connection sends 100 itself, when the content is wanted.
+      if reply.head.status.code == 100 { return try await response(next, connection, call) }
+      return TransportResponse(interim: reply.head) { [self] in try await response(next, connection, call) }
+    }
+    call.trailers.set(reply.feed)
+    guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
+    return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: reply.length))
+  }
+
+  // MARK: - Connections
+
+  private func checkOut() -> OriginConnection.Handle? {
+    let now = NIODeadline.now()
+    let (found, old): (OriginConnection.Handle?, [OriginConnection.Handle]) = pool.withLock { pool in
+      var old: [OriginConnection.Handle] = []
+      while let last = pool.idle.popLast() {
+        if last.channel.isActive, last.deadline > now { return (last, old) }
+        old.append(last)
+      }
+      return (nil, old)
+    }
+    for connection in old { connection.close() }
+    return found
+  }
+
+  private func checkIn(_ connection: OriginConnection.Handle) {
+    let now = NIODeadline.now()
+    let old: [OriginConnection.Handle] = pool.withLock { pool in
+      if pool.isClosed { return [connection] }
+      // The longest idle are in front.
+      var old = Array(pool.idle.prefix { $0.deadline <= now || !$0.channel.isActive })
+      pool.idle.removeFirst(old.count)
+      if pool.idle.count >= configuration.limits.idleOriginConnections {
+        old.append(connection)
+      } else {
+        pool.idle.append(connection)
+      }
+      return old
+    }
+    for connection in old { connection.close() }
+  }
+
+  private func connect() async throws -> OriginConnection.Handle {
+    let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
+    let bootstrap = ClientBootstrap(group: group)
+      .connectTimeout(.milliseconds(timeouts.connect))
+      .channelOption(.socketOption(.tcp_nodelay), value: 1)
+      .channelOption(.autoRead, value: false)
+      .channelOption(.maxMessagesPerRead, value: 4)
+    let origin = configuration.origin
+    do {
+      return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let connection = OriginConnection(channel: channel, limits: limits, timeouts: timeouts) {
+            [weak self] in
+            if let self { self.checkIn($0) } else { $0.close() }
+          }
+          try channel.pipeline.syncOperations.addHandler(connection)
+          return connection.handle()
+        }
+      }
+    } catch let error as ChannelError where error.isTimeout {
+      throw OriginError(.connectionTimeout, "no connection to \(origin) within \(timeouts.connect) ms")
+    } catch {
+      throw OriginError(.connectionRefused, "no connection to \(origin): \(error)")
+    }
+  }
+
+  func close() {
+    let idle = pool.withLock { pool in
+      pool.isClosed = true
+      defer { pool.idle = [] }
+      return pool.idle
+    }
+    for connection in idle { connection.close() }
+  }
+}
+
+extension ChannelError {
+  fileprivate var isTimeout: Bool { if case .connectTimeout = self { true } else { false } }
+}
+
+extension HTTPRequest.Method {
+  /// RFC 9110 §9.2.2, and QUERY.
+  var isIdempotent: Bool {
+    switch self {
+    case .get, .head, .options, .trace, .put, .delete: true
+    default: rawValue == "QUERY"
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import HTTPCaching
+import NIOCore
+
+/// Writes the head of a request to the origin (RFC 9112 §3).
+enum RequestWriter {
+  /// - Parameters:
+  ///   - expects: whether the origin is asked before it gets the content (RFC 9110 §10.1.1).
+  ///   - via: what is added to `Via` (RFC 9110 §7.6.3).
+  static func head(
+    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, allocator: ByteBufferAllocator
+  ) -> ByteBuffer {
+    var buffer = allocator.buffer(capacity: 1024 + (body.bytes?.count ?? 0))
+    buffer.writeString(request.method.rawValue)
+    buffer.writeString(" ")
+    buffer.writeString(request.path ?? "/")
+    buffer.writeString(" HTTP/1.1\r\nHost: ")
+    buffer.writeString(request.authority ?? "")
+    buffer.writeString("\r\n")
+    var hasLength = false
+    var connection: [String] = []
+    for field in request.headerFields {
+      switch FieldRole(field.name.canonicalName) {
+      case .host, .connection, .transferEncoding, .hop, .expect, .proxyCredentials: continue
+      case .contentLength:
+        // The content's own length, in the place where the client has it.
+        guard let length = body.length, !hasLength else { continue }
+        hasLength = true
+        buffer.write(name: field.name.rawName, value: String(length))
+        continue
+      case .te: connection.append("TE")
+      case .plain, .maxForwards: break
+      }
+      buffer.write(field)
+    }
+    if let length = body.length {
+      // RFC 9110 §8.6: where content is expected and there is none, it says so.
+      let anticipates = request.method == .post || request.method == .put || request.method == .patch
+      if !hasLength, length > 0 || anticipates { buffer.write(name: "Content-Length", value: String(length)) }
+    } else {
+      buffer.writeString("Transfer-Encoding: chunked\r\n")
+    }
+    if expects { buffer.writeString("Expect: 100-continue\r\n") }
+    buffer.write(name: "Via", value: via)
+    if !connection.isEmpty { buffer.write(name: "Connection", value: connection.joined(separator: ", ")) }
+    buffer.writeString("\r\n")
+    return buffer
+  }
+}
+
+extension ByteBuffer {
+  mutating func write(_ field: HTTPField) {
+    writeString(field.name.rawName)
+    writeStaticString(": ")
+    field.withUnsafeBytesOfValue { _ = writeBytes($0) }
+    writeStaticString("\r\n")
+  }
+
+  mutating func write(name: String, value: String) {
+    writeString(name)
+    writeStaticString(": ")
+    writeString(value)
+    writeStaticString("\r\n")
+  }
+}

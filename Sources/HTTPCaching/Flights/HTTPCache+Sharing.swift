@@ -1,0 +1,70 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// Reading a response while it is being written.
+extension HTTPCache {
+  /// What followers can read of a response that is being stored whole; `nil` for one that they could not use.
+  func transfer(of outcome: Outcome, _ response: TransportResponse, _ pending: PendingExchange)
+    -> SharedTransfer?
+  {
+    guard case .store(let stored, _) = outcome.storage, stored.parts == nil, outcome.assembly == nil,
+      pending.forwarding.original.method != .head, stored.isReusable(at: clock.now)
+    else { return nil }
+    return SharedTransfer(stored, status: response.head.status.code, length: response.body.length)
+  }
+
+  /// Answers a follower with another's response that is on its way; `nil` if the rules do not have it for this request, or
+  /// its beginning is no longer at hand.
+  func read(_ transfer: SharedTransfer, of flight: Flight, _ pending: PendingExchange) -> CachedResponse? {
+    let forwarding = pending.forwarding
+    let request = forwarding.original
+    // RFC 9111 §4: it is for this request as it would be if it were stored. Ranges wait for that.
+    let plan = engine.plan(
+      for: request, policy: forwarding.policy, candidates: [transfer.response], now: clock.now)
+    guard case .serve(let service) = plan, service.content == .whole, service.revalidation == nil else {
+      return nil
+    }
+    var body = MessageBody.empty
+    if request.method != .head {
+      let channel = BodyChannel(
+        keeps: transfer.keeps,
+        rest: { [self] offset in try await rest(of: transfer, flight, pending, from: offset) },
+        onAbandon: { flight.leave() })
+      guard transfer.join(channel) else { return nil }
+      body = MessageBody(.stream(BodyReader(channel)), length: transfer.length)
+    } else {
+      flight.leave()
+    }
+    note(.served, request, service.reason)
+    return CachedResponse(
+      head: transfer.response.response(service.content, age: service.age, boundary: boundary), body: body,
+      source: service.isStale ? .stale : .hit, reason: service.reason,
+      cacheStatus: CacheStatus(
+        cache: configuration.name, isHit: false, forward: forwarding.reason.forward,
+        forwardStatus: transfer.status,
+        timeToLive: service.remainingLifetime, isStored: true, isCollapsed: true,
+        key: shownKey(pending.lookup), detail: service.reason))
+  }
+
+  /// The content of a transfer from a byte on, for a reader that fell behind, from the store.
+  ///
+  /// - Throws: ``HTTPCacheError/incompleteContent`` if it could not be stored, or has been replaced meanwhile.
+  func rest(
+    of transfer: SharedTransfer, _ flight: Flight, _ pending: PendingExchange, from offset: Int
+  ) async throws -> MessageBody {
+    switch await flight.follow() {
+    case .cancelled: throw CancellationError()
+    case .failed(let error): throw error
+    case .notShared, .shared: throw HTTPCacheError.incompleteContent
+    case .stored: break
+    }
+    guard let id = transfer.entry else { throw HTTPCacheError.incompleteContent }
+    let lookup = await lookUp(pending.forwarding.original, content: pending.body)
+    guard let entry = lookup.candidates.entries.first(where: { $0.id == id }), offset <= entry.bodyCount
+    else {
+      throw HTTPCacheError.incompleteContent
+    }
+    return MessageBody([MessageBody.Piece(entry.body, Int64(offset)..<Int64(entry.bodyCount))])
+  }
+}

@@ -1,0 +1,59 @@
+import Conformance
+import HTTPCacheProxy
+import HTTPCaching
+import Logging
+import Synchronization
+
+/// The proxies that a live run goes through.
+protocol LiveProxies: Sendable {
+  func open(
+    _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
+  ) async throws -> LiveRunner.Target?
+  func close() async
+}
+
+/// One of our own for each way that a scenario sets its cache.
+final class ProxyFarm: LiveProxies {
+  private let running = Mutex<[Task<Void, any Error>]>([])
+
+  func open(
+    _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
+  ) async throws -> LiveRunner.Target? {
+    var configuration = ProxyConfiguration(
+      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: originPort))
+    // An origin that hangs up on a request is to get it once: no connection is old enough to be taken for dead.
+    configuration.timeouts.originIdle = 900
+    let proxy = CachingProxy(
+      configuration, cache: try HTTPCache(settings),
+      logger: Logger(label: "httpcache") { _ in SwiftLogNoOpLogHandler() })
+    let task = Task { try await proxy.run() }
+    running.withLock { $0.append(task) }
+    guard let address = await proxy.addresses()?.first else {
+      try await task.value
+      return nil
+    }
+    return LiveRunner.Target(host: address.host, port: address.port)
+  }
+
+  func close() async {
+    for task in running.withLock({ $0 }) { task.cancel() }
+    for task in running.withLock({ $0 }) { _ = try? await task.value }
+  }
+}
+
+/// One that runs already, as it is set.
+struct OneProxy: LiveProxies {
+  let address: Address
+
+  init(_ address: Address) {
+    self.address = address
+  }
+
+  func open(
+    _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
+  ) async throws -> LiveRunner.Target? {
+    options == ScenarioOptions() ? LiveRunner.Target(host: address.host, port: address.port) : nil
+  }
+
+  func close() async {}
+}

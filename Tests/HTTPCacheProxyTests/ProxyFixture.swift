@@ -1,0 +1,77 @@
+import HTTPCacheProxy
+import HTTPCaching
+import Logging
+import Testing
+
+/// A proxy in front of an origin, for one test.
+struct ProxyFixture: Sendable {
+  let port: Int
+  let adminPort: Int
+  let origin: RawOrigin
+  let proxy: CachingProxy
+  let running: Task<Void, any Error>
+
+  static func run(
+    _ configure: (inout ProxyConfiguration) -> Void = { _ in },
+    origin answering: @escaping RawOrigin.Answering,
+    _ body: (ProxyFixture) async throws -> Void
+  ) async throws {
+    let origin = try await RawOrigin.start(answering)
+    var configuration = ProxyConfiguration(
+      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: origin.port))
+    configuration.timeouts.drain = 5_000
+    configure(&configuration)
+    var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
+    settings.name = "test"
+    let proxy = CachingProxy(
+      configuration, cache: try HTTPCache(settings),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await proxy.run() }
+    let addresses = try #require(await proxy.addresses())
+    let fixture = ProxyFixture(
+      port: addresses[0].port, adminPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy,
+      running: running)
+    do {
+      try await body(fixture)
+    } catch {
+      Issue.record(error)
+    }
+    running.cancel()
+    try await running.value
+    await origin.stop()
+  }
+
+  /// One request, and everything until the connection ends.
+  func exchange(_ text: String) async throws -> String {
+    try await RawClient.exchange(text, port: port, closesHalf: true)
+  }
+
+  func get(_ path: String, _ fields: String = "") async throws -> String {
+    try await exchange("GET \(path) HTTP/1.1\r\nHost: a.example\r\n\(fields)Connection: close\r\n\r\n")
+  }
+}
+
+/// A response of an origin that keeps the connection.
+func ok(_ body: String, _ fields: String = "") -> String {
+  "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+}
+
+/// A gate that opens once; who waits in vain is let go with the test's patience.
+final class Opening: Sendable {
+  private let stream: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() { (stream, continuation) = AsyncStream.makeStream() }
+  func open() { continuation.finish() }
+  func pass() async {
+    for await _ in stream {}
+  }
+}
+
+func expect(_ text: String, startsWith prefix: String, sourceLocation: SourceLocation = #_sourceLocation) {
+  #expect(text.hasPrefix(prefix), "\(text)", sourceLocation: sourceLocation)
+}
+
+func expect(_ text: String, endsWith suffix: String, sourceLocation: SourceLocation = #_sourceLocation) {
+  #expect(text.hasSuffix(suffix), "\(text)", sourceLocation: sourceLocation)
+}

@@ -1,0 +1,155 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+/// How long a test waits for what never comes; nothing depends on it where the code is right.
+let patience = TimeAmount.seconds(20)
+
+/// A client that sends these bytes and no others.
+struct RawClient {
+  private let channel: RawChannel
+
+  static func connect(to port: Int) async throws -> RawClient {
+    let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .channelOption(.allowRemoteHalfClosure, value: true)
+      .connect(host: "127.0.0.1", port: port) { channel in
+        channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
+      }
+    channel.channel.eventLoop.scheduleTask(in: patience) { [channel = channel.channel] in
+      channel.close(promise: nil)
+    }
+    return RawClient(channel: channel)
+  }
+
+  /// Runs with a conversation over the connection, and closes it.
+  func talk<Result: Sendable>(_ body: @Sendable (inout Conversation) async throws -> Result) async throws
+    -> Result
+  {
+    try await channel.executeThenClose { inbound, outbound in
+      var conversation = Conversation(
+        channel: channel.channel, input: inbound.makeAsyncIterator(), output: outbound)
+      return try await body(&conversation)
+    }
+  }
+
+  /// Sends everything, and reads until the proxy closes.
+  static func exchange(_ text: String, port: Int, closesHalf: Bool = false) async throws -> String {
+    try await connect(to: port).talk { conversation in
+      try await conversation.send(text)
+      if closesHalf { try await conversation.closeHalf() }
+      return await conversation.readAll()
+    }
+  }
+}
+
+struct Conversation {
+  let channel: any Channel
+  var input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+  let output: NIOAsyncChannelOutboundWriter<ByteBuffer>
+  private(set) var received = ""
+
+  init(
+    channel: any Channel, input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator,
+    output: NIOAsyncChannelOutboundWriter<ByteBuffer>
+  ) {
+    self.channel = channel
+    self.input = input
+    self.output = output
+  }
+
+  func send(_ text: String) async throws {
+    try await output.write(ByteBuffer(string: text))
+  }
+
+  func send(bytes: [UInt8]) async throws {
+    try await output.write(ByteBuffer(bytes: bytes))
+  }
+
+  func closeHalf() async throws {
+    try await channel.close(mode: .output)
+  }
+
+  /// Reads until this has come, as often as said, or the connection ends.
+  @discardableResult
+  mutating func read(until text: String, times: Int = 1) async -> String {
+    while received.ranges(of: text).count < times, let next = try? await input.next() {
+      received += String(decoding: next.readableBytesView.map { $0 }, as: UTF8.self)
+    }
+    return received
+  }
+
+  mutating func readAll() async -> String {
+    while let next = try? await input.next() {
+      received += String(decoding: next.readableBytesView, as: UTF8.self)
+    }
+    return received
+  }
+}
+
+/// An origin that answers with the bytes it is told.
+final class RawOrigin: Sendable {
+  /// Answers a request; `false` closes the connection.
+  typealias Answering = @Sendable (_ request: String, _ connection: inout Conversation) async throws -> Bool
+
+  let port: Int
+  private let serving: Task<Void, any Error>
+  private let log: Log
+
+  private final class Log: Sendable {
+    let requests = Mutex<[String]>([])
+    let connections = Atomic(0)
+  }
+
+  static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .bind(host: "127.0.0.1", port: 0) { channel in
+        channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
+      }
+    let log = Log()
+    let serving = Task {
+      try await server.executeThenClose { connections in
+        try await withThrowingDiscardingTaskGroup { group in
+          for try await connection in connections {
+            log.connections.wrappingAdd(1, ordering: .relaxed)
+            group.addTask { await serve(connection, log, answering) }
+          }
+        }
+      }
+    }
+    return RawOrigin(port: server.channel.localAddress?.port ?? 0, serving: serving, log: log)
+  }
+
+  private init(port: Int, serving: Task<Void, any Error>, log: Log) {
+    self.port = port
+    self.serving = serving
+    self.log = log
+  }
+
+  private static func serve(_ connection: RawChannel, _ log: Log, _ answering: Answering) async {
+    try? await connection.executeThenClose { inbound, outbound in
+      var conversation = Conversation(
+        channel: connection.channel, input: inbound.makeAsyncIterator(), output: outbound)
+      var seen = 0
+      while true {
+        let text = await conversation.read(until: "\r\n\r\n", times: seen + 1)
+        let heads = text.split(separator: "\r\n\r\n", omittingEmptySubsequences: false)
+        guard heads.count > seen + 1 else { return }
+        let request = String(heads[seen]) + "\r\n\r\n"
+        seen += 1
+        log.requests.withLock { $0.append(request) }
+        guard try await answering(request, &conversation) else { return }
+      }
+    }
+  }
+
+  var requests: [String] { log.requests.withLock { $0 } }
+  var connectionCount: Int { log.connections.load(ordering: .relaxed) }
+
+  func stop() async {
+    serving.cancel()
+    _ = try? await serving.value
+  }
+}

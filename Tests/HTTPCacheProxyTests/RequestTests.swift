@@ -1,0 +1,210 @@
+import HTTPCacheProxy
+import Testing
+
+@Suite("Requests to the proxy")
+struct RequestTests {
+  private static let hello: RawOrigin.Answering = { _, connection in
+    try await connection.send(ok("hello", "Cache-Control: max-age=60\r\n"))
+    return true
+  }
+
+  static let refused: [(String, Int)] = [
+    ("GET / HTTP/1.1\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost:\r\n\r\n", 400),
+    ("GET / HTTP/1.1\nHost: a\n\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a\r\nnothing\r\n\r\n", 400),
+    ("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET /#a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET /\r\nHost: a\r\n\r\n", 400),
+    ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+    ("G@T / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n", 501),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 2\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 400),
+    ("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 1\r\n\r\n", 417),
+    ("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: x\r\n\r\n", 400),
+    ("GET /\(String(repeating: "a", count: 2000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 2000))\r\n\r\n", 431),
+    ("GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: 1\r\n", count: 30))\r\n", 431),
+    ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", 413),
+  ]
+
+  @Test(
+    "What could be read in two ways, or is too much, is refused, and nothing behind it is a request",
+    arguments: refused)
+  func refuse(request: String, status: Int) async throws {
+    try await ProxyFixture.run {
+      $0.limits.head.lineBytes = 1000
+      $0.limits.head.fields = 20
+      $0.limits.requestBytes = 1000
+    } origin: { _, _ in
+      // What is found out while the content comes has gone on already; it is never answered.
+      true
+    } _: { proxy in
+      let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+      let answer = try await RawClient.exchange(request + smuggled, port: proxy.port)
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(request.debugDescription): \(answer)")
+      #expect(answer.contains("Connection: close\r\n"))
+      #expect(answer.ranges(of: "\r\nVia: ").count == 1, "\(request.debugDescription): \(answer)")
+      #expect(!proxy.origin.requests.contains { $0.contains("smuggled") })
+    }
+  }
+
+  @Test("Pipelined requests are answered in their order, from the origin and from memory")
+  func pipelining() async throws {
+    try await ProxyFixture.run(origin: { request, connection in
+      let path = String(request.split(separator: " ")[1])
+      try await connection.send(ok(path, "Cache-Control: max-age=60\r\n"))
+      return true
+    }) { proxy in
+      let requests = ["/a", "/b", "/a", "/c", "/a"].map { "GET \($0) HTTP/1.1\r\nHost: a\r\n\r\n" }
+      // The client is done with sending before it gets anything.
+      let answer = try await RawClient.exchange(requests.joined(), port: proxy.port, closesHalf: true)
+      let bodies = answer.split(separator: "\r\n\r\n").dropFirst().map { $0.prefix(2) }
+      #expect(bodies == ["/a", "/b", "/a", "/c", "/a"])
+      #expect(proxy.origin.requests.count == 3)
+      #expect(answer.ranges(of: "test; hit").count == 2)
+    }
+  }
+
+  @Test("A request in single bytes is a request")
+  func slowly() async throws {
+    try await ProxyFixture.run(origin: Self.hello) { proxy in
+      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+        for byte in "\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8 {
+          try await conversation.send(bytes: [byte])
+        }
+        return await conversation.readAll()
+      }
+      #expect(answer.hasSuffix("\r\n\r\nhello"))
+    }
+  }
+
+  @Test(
+    "Targets of every form reach the origin as it knows them",
+    arguments: [
+      ("GET http://b.example/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x?y HTTP/1.1\r\nHost: b.example\r\n"),
+      ("GET http://b.example?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?y HTTP/1.1\r\nHost: b.example\r\n"),
+      ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\n"),
+      ("OPTIONS http://b.example HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: b.example\r\n"),
+      ("FROB /z HTTP/1.1\r\nHost: a:81\r\n\r\n", "FROB /z HTTP/1.1\r\nHost: a:81\r\n"),
+    ])
+  func targets(request: String, forwarded: String) async throws {
+    try await ProxyFixture.run(origin: Self.hello) { proxy in
+      _ = try await proxy.exchange(request)
+      #expect(proxy.origin.requests.first?.hasPrefix(forwarded) == true, "\(proxy.origin.requests)")
+    }
+  }
+
+  @Test("Fields go on in order and case; those of the connection, and what Connection names, do not")
+  func requestFields() async throws {
+    try await ProxyFixture.run(origin: Self.hello) { proxy in
+      _ = try await proxy.exchange(
+        """
+        GET / HTTP/1.1\r\nHost: a\r\nX-one: 1\r\nConnection: close, X-Hop, Cache-Control\r\nx-TWO: 2\r\nKeep-Alive: 1\r
+        Upgrade: websocket\r\nTE: gzip\r\nX-Hop: 1\r\nProxy-Authorization: x\r\nCache-Control: no-cache\r\nX-one: 3\r\n\r\n
+        """)
+      #expect(
+        proxy.origin.requests == [
+          """
+          GET / HTTP/1.1\r\nHost: a\r\nX-one: 1\r\nx-TWO: 2\r\nCache-Control: no-cache\r\nX-one: 3\r
+          Via: 1.1 httpcache\r\n\r\n
+          """
+        ])
+    }
+  }
+
+  @Test("Max-Forwards is counted down for OPTIONS and TRACE, and at 0 the proxy answers (RFC 9110 §7.6.2)")
+  func maxForwards() async throws {
+    try await ProxyFixture.run(origin: Self.hello) { proxy in
+      let options = try await proxy.exchange("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")
+      #expect(options.hasPrefix("HTTP/1.1 204 "))
+      let trace = try await proxy.exchange(
+        "TRACE /t HTTP/1.1\r\nHost: a\r\nCookie: c\r\nMax-Forwards: 0\r\n\r\n")
+      #expect(trace.hasSuffix("\r\n\r\nTRACE /t HTTP/1.1\r\nHost: a\r\n\r\n"))
+      #expect(proxy.origin.requests.isEmpty)
+      _ = try await proxy.exchange("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3\r\n\r\n")
+      #expect(proxy.origin.requests.first?.contains("Max-Forwards: 2\r\n") == true)
+    }
+  }
+
+  @Test("Content goes on as it comes, and 100 (Continue) is sent when the origin wants it (RFC 9110 §10.1.1)")
+  func expectation() async throws {
+    try await ProxyFixture.run(origin: { request, connection in
+      #expect(request.contains("Expect: 100-continue\r\n"))
+      #expect(request.contains("Content-Length: 7\r\n"))
+      try await connection.send("HTTP/1.1 100 Continue\r\n\r\n")
+      await connection.read(until: "content")
+      try await connection.send(ok("taken"))
+      return false
+    }) { proxy in
+      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send(
+          "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 7\r\nConnection: close\r\n\r\n"
+        )
+        await conversation.read(until: "HTTP/1.1 100 Continue\r\n\r\n")
+        try await conversation.send("content")
+        return await conversation.readAll()
+      }
+      #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"))
+      #expect(answer.hasSuffix("taken"))
+    }
+  }
+
+  @Test("Chunked content is chunked for the origin")
+  func chunkedContent() async throws {
+    try await ProxyFixture.run(origin: { request, connection in
+      #expect(request.contains("Transfer-Encoding: chunked\r\n"))
+      let text = await connection.read(until: "0\r\n\r\n")
+      #expect(text.hasSuffix("\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
+      try await connection.send(ok("taken"))
+      return false
+    }) { proxy in
+      let answer = try await proxy.exchange(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n"
+      )
+      #expect(answer.hasSuffix("taken"))
+    }
+  }
+
+  @Test("A head that does not end is given up, and an idle connection closed")
+  func timeouts() async throws {
+    let silent: RawOrigin.Answering = { _, _ in true }
+    try await ProxyFixture.run({ $0.timeouts.head = 50 }, origin: silent) { proxy in
+      expect(try await RawClient.exchange("GET / HT", port: proxy.port), startsWith: "HTTP/1.1 408 ")
+    }
+    try await ProxyFixture.run({ $0.timeouts.idle = 50 }, origin: silent) { proxy in
+      let nothing = try await RawClient.exchange("", port: proxy.port)
+      #expect(nothing.isEmpty)
+    }
+    try await ProxyFixture.run({ $0.timeouts.stall = 50 }, origin: silent) { proxy in
+      // Announced, and never sent.
+      let stalled = try await RawClient.exchange(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab", port: proxy.port)
+      #expect(stalled.isEmpty)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+@testable import HTTPCaching
+import TestSupport
+import Testing
+
+@Suite("Reading a response while it arrives")
+struct SharedTransferTests {
+  private static let request = HTTPRequest(
+    method: .get, scheme: "https", authority: "a.example", path: "/large")
+
+  /// Chunks that come when the test says so.
+  private static func origin(
+    _ chunks: AsyncThrowingStream<ArraySlice<UInt8>, any Error>, fields: HTTPFields
+  ) -> Transport {
+    { _, _ in
+      TransportResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: MessageBody(chunks))
+    }
+  }
+
+  @Test(
+    "A reader that falls behind gets the rest from the store, and holds up nobody",
+    arguments: [1, 40, 200])
+  func laggard(count: Int) async throws {
+    let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let leader = try await cache.respond(to: Self.request, transport: transport)
+    // The beginning has come when the others do.
+    let first = [UInt8](repeating: 0, count: 16 << 10)
+    source.yield(first[...])
+    let follower = try await cache.respond(to: Self.request, transport: transport)
+    let reader = try await cache.respond(to: Self.request, transport: transport)
+    #expect(follower.cacheStatus.isCollapsed == true)
+    for number in 1..<count {
+      source.yield([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 16 << 10)[...])
+    }
+    source.finish()
+    // Neither the leader nor the follower has read a byte.
+    let all = try await reader.body.collect(upTo: 64 << 20)
+    #expect(all.count == count * (16 << 10))
+    #expect(try await follower.body.collect(upTo: 64 << 20) == all)
+    #expect(try await leader.body.collect(upTo: 64 << 20) == all)
+    #expect(all.last == UInt8(truncatingIfNeeded: count - 1))
+  }
+
+  @Test("Who comes when the beginning is gone waits for the store, and the origin is asked once")
+  func late() async throws {
+    let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let leader = try await cache.respond(to: Self.request, transport: transport)
+    for _ in 0..<20 { source.yield([UInt8](repeating: 1, count: 32 << 10)[...]) }
+    async let read = leader.body.collect(upTo: 64 << 20)
+    async let late = cache.respond(to: Self.request, transport: transport)
+    while cache.flights.followerCount == 0, cache.flights.count > 0 { await Task.yield() }
+    source.finish()
+    #expect(try await late.body.collect(upTo: 64 << 20) == read)
+  }
+
+  @Test("What breaks off breaks off for all who read it")
+  func broken() async throws {
+    struct Broken: Error {}
+    let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let leader = try await cache.respond(to: Self.request, transport: transport)
+    let follower = try await cache.respond(to: Self.request, transport: transport)
+    source.yield([1, 2, 3])
+    source.finish(throwing: Broken())
+    await #expect(throws: Broken.self) { try await leader.body.collect(upTo: 10) }
+    await #expect(throws: Broken.self) { try await follower.body.collect(upTo: 10) }
+  }
+
+  @Test("When all have gone, so has the transfer")
+  func abandoned() async throws {
+    let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    var leader: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)
+    var follower: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)
+    #expect(leader != nil && follower != nil)
+    (leader, follower) = (nil, nil)
+    // Ends because the task is cancelled, though the origin goes on.
+    await cache.settle()
+    source.finish()
+  }
+}
