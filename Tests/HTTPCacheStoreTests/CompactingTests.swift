@@ -17,8 +17,9 @@ struct CompactingTests {
     for number in 0..<10_000 { store.insert(entry(key(number), number: number, size: 10)) }
     #expect(store.memory.placeCount >= 10_000)
     for number in 0..<200 { store.insert(entry(key(20_000 + number), number: number, size: 100_000)) }
-    #expect(store.usage.memoryEntries < 300)
-    #expect(store.memory.placeCount < 256 * shards + 4 * 100)
+    // Some of the small ones may be left: eviction looks at a part of the table at a time.
+    #expect(store.usage.memoryEntries < 1000)
+    #expect(store.memory.placeCount < 2500)
   }
 
   @Test("leave what is kept findable, with all variants, and in the order of its last use")

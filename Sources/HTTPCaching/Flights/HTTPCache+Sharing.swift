@@ -44,7 +44,7 @@ extension HTTPCache {
         cache: configuration.name, isHit: false, forward: forwarding.reason.forward,
         forwardStatus: transfer.status,
         timeToLive: service.remainingLifetime, isStored: true, isCollapsed: true,
-        key: shownKey(pending.lookup), detail: service.reason))
+        key: shownKey(pending.lookup.key), detail: service.reason))
   }
 
   /// The content of a transfer from a byte on, for a reader that fell behind, from the store.
