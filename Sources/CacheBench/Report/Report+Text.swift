@@ -167,7 +167,7 @@ extension Report {
     if measurements.contains(where: { $0.action == .store }) {
       notes.append(
         "'store' fills an empty cache with bodies that are at hand, and in the processor's cache as when they have "
-          + "just arrived: nobody copies them but ours those of 512 bytes or less.")
+          + "just arrived: nobody copies them but ours those of 4 KiB or less.")
     }
     return notes
   }

@@ -3,7 +3,7 @@
 /// LRU keeps the time of the last use beside each place of the table, so that a hit writes to the line that it has just
 /// read and to no other. Eviction goes round the table, which is in the order of hashes, and takes the first entry that
 /// was not used for so long as few others; how long that is follows from how soon it finds one. In a small table it looks
-/// at all entries, and is exact. Of web07 at 10 % it has 55.4 % hits where an exact list has 55.7.
+/// at all entries, and is exact. Of web07 at 10 %, in 16 shards, it has 55.7 % hits, as an exact list has.
 ///
 /// S3-FIFO is two queues: what is new is on probation in the small one, what was used there, or is asked for again soon
 /// after it left, goes to the main one, where it is given another round for each use.
