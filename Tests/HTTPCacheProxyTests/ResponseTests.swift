@@ -162,12 +162,15 @@ struct ResponseTests {
   @Test(
     "A request that meets a closing connection is sent again if that is safe, and never otherwise (RFC 9110 §9.2.2)",
     arguments: [
-      ("GET", 2, "200"), ("POST", 1, "502"),
-    ])
-  func retry(method: String, attempts: Int, status: String) async throws {
+      ("GET", 0, 2, "200"), ("POST", 0, 1, "502"),
+      // Busy a moment ago: it has read the request.
+      ("GET", 60_000, 1, "502"),
+    ] as [(String, Int64, Int, String)])
+  func retry(method: String, busy: Int64, attempts: Int, status: String) async throws {
     let count = Mutex(0)
     try await ProxyFixture.run {
       $0.timeouts.originIdle = 60_000
+      $0.timeouts.originBusy = busy
     } origin: { request, connection in
       guard request.contains("/again") else {
         try await connection.send(ok("first"))
@@ -183,8 +186,6 @@ struct ResponseTests {
       return true
     } _: { proxy in
       _ = try await proxy.get("/first")
-      // The one pause of these tests: a connection is old after a second.
-      try await Task.sleep(for: .milliseconds(1100))
       let answer = try await proxy.exchange(
         "\(method) /again HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
       #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
@@ -194,8 +195,9 @@ struct ResponseTests {
 
   @Test("Who follows another's request reads what comes while it comes, though the first one leaves")
   func readWhileWrite() async throws {
-    let (half, rest) = (Opening(), Opening())
+    let (arrival, half, rest) = (Opening(), Opening(), Opening())
     try await ProxyFixture.run(origin: { _, connection in
+      arrival.open()
       await half.pass()
       try await connection.send(
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 8\r\n\r\nhalf")
@@ -207,7 +209,7 @@ struct ResponseTests {
       let port = proxy.port
       try await RawClient.connect(to: port).talk { leader in
         try await leader.send(request)
-        while proxy.origin.requests.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        await arrival.pass()
       }
       // The leader is gone before anything came.
       let followers = (1...20).map { _ in
@@ -229,14 +231,15 @@ struct ResponseTests {
 
   @Test("What is under way when the proxy stops is finished")
   func drain() async throws {
-    let go = Opening()
+    let (arrival, go) = (Opening(), Opening())
     try await ProxyFixture.run(origin: { _, connection in
+      arrival.open()
       await go.pass()
       try await connection.send(ok("done"))
       return true
     }) { proxy in
       let answer = Task { try await proxy.get("/") }
-      while proxy.origin.requests.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+      await arrival.pass()
       proxy.running.cancel()
       go.open()
       expect(try await answer.value, endsWith: "done")

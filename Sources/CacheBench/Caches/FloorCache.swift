@@ -5,8 +5,8 @@ import Synchronization
 /// The floor: a plain table in C that only finds, to show what a lookup costs at the least. See `CFloorTable.h`.
 ///
 /// It borrows its values: who puts them keeps them as long as the table.
+// Unchecked because of the pointer: looking up is safe from any thread, and nobody looks up while the table is filled.
 final class FloorCache: KeyedCache, @unchecked Sendable {
-  // Unchecked: looking up is safe from any thread, and nobody looks up while the table is filled.
   private let table: OpaquePointer
   private let filling = Mutex(())
 

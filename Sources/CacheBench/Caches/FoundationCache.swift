@@ -50,7 +50,7 @@ final class FoundationCache: BenchCache {
   }
 }
 
-private struct SendableURLCache: @unchecked Sendable {
+struct SendableURLCache: @unchecked Sendable {
   // Unchecked: Foundation documents URLCache as safe to use from any thread.
   let value: URLCache
 }

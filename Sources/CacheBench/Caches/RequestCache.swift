@@ -9,18 +9,13 @@ import HTTPCacheStore
 ///
 /// For what it occupies, and not for how long it takes; for that see ``FoundationCache``.
 final class RequestCache: KeyedCache {
-  private struct SendableCache: @unchecked Sendable {
-    // Unchecked: Foundation documents URLCache as safe to use from any thread.
-    let value: URLCache
-  }
-
-  private let cache: SendableCache
+  private let cache: SendableURLCache
 
   init() {
     #if canImport(FoundationNetworking)
-      cache = SendableCache(value: URLCache(memoryCapacity: 1 << 40, diskCapacity: 0, diskPath: nil))
+      cache = SendableURLCache(value: URLCache(memoryCapacity: 1 << 40, diskCapacity: 0, diskPath: nil))
     #else
-      cache = SendableCache(value: URLCache(memoryCapacity: 1 << 40, diskCapacity: 0, directory: nil))
+      cache = SendableURLCache(value: URLCache(memoryCapacity: 1 << 40, diskCapacity: 0, directory: nil))
     #endif
   }
 

@@ -91,6 +91,9 @@ public struct ProxyConfiguration: Sendable {
     /// How long an idle connection to the origin is kept. Below the five seconds after which Node's servers close it, so
     /// that no request meets a closing door.
     public var originIdle: Int64 = 4_000
+    /// For how long after its last response an origin that ends a connection is taken to have read the next request, which
+    /// is then not sent again.
+    public var originBusy: Int64 = 1_000
     /// How long an origin that was asked by `Expect` may keep silent before it gets the content all the same.
     public var expect: Int64 = 1_000
     /// For what is under way when the proxy is to stop.

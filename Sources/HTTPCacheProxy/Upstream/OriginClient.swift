@@ -66,7 +66,7 @@ final class OriginClient: Sendable {
         return try await exchange(request, body, call, connection)
       } catch let error as OriginError
         where error.kind == .connectionTerminated && isRepeatable && !Task.isCancelled
-        && (error.isReset || connection.wasIdle(for: .seconds(1)))
+        && (error.isReset || connection.wasIdle(for: .milliseconds(configuration.timeouts.originBusy)))
       {
         // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1, RFC 9110 §9.2.2). One
         // attempt more, on a new connection. An origin that ends one that was busy a moment ago has read the request
