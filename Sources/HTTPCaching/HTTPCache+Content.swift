@@ -107,9 +107,9 @@ extension HTTPCache {
       land(flight, pending.lookup.key, .notShared)
     }
     var rest: (@Sendable (Int) async throws -> MessageBody)?
-    if let transfer = transfer(of: arrival.outcome, response, pending) {
+    if let transfer = transfer(of: arrival.outcome, response, pending, into: arrival.writer) {
       arrival.transfer = transfer
-      rest = { [self] offset in try await self.rest(of: transfer, flight, pending, from: offset) }
+      rest = { [self] offset in self.rest(of: transfer, flight, pending, from: offset) }
     }
     let channel = flight.openChannel(
       keeps: arrival.transfer?.keeps ?? BodyChannel.limit, rest: arrival.writer == nil ? nil : rest)
