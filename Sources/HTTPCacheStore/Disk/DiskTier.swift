@@ -1,6 +1,14 @@
 import Synchronization
 import SystemPackage
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.
 ///
 /// Two locks, taken in this order. `log` orders everything that writes, and is held while it writes. `catalog` guards
@@ -203,10 +211,17 @@ final class DiskTier: Sendable {
   ///
   /// Whoever comes while another syncs waits for it: what it relies on may be just what the other is syncing.
   ///
-  /// - Parameter onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
+  /// - Parameters:
+  ///   - onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
+  ///   - withBodies: bodies in files of their own, too; no removal is in them.
   @discardableResult
-  func sync(onlyRemovals: Bool = false) -> Bool {
+  func sync(onlyRemovals: Bool = false, withBodies: Bool = false) -> Bool {
     syncing.withLock { _ in
+      let bodies = withLog { log -> Set<UInt64> in
+        guard withBodies else { return [] }
+        defer { log.unsyncedBodies = [] }
+        return log.unsyncedBodies
+      }
       let (dirty, needsNames) = withLog { log -> ([any File], Bool) in
         guard !onlyRemovals || log.needsSync || log.hasUnsyncedRemoval else { return ([], false) }
         var needsNames = log.needsSync
@@ -223,12 +238,14 @@ final class DiskTier: Sendable {
       }
       do throws(FileFailure) {
         for file in dirty { try file.sync() }
-        if needsNames { try files.syncDirectory(directory) }
+        for number in bodies { try syncBodyFile(number) }
+        if needsNames || !bodies.isEmpty { try files.syncDirectory(directory) }
         return true
       } catch {
         counters.ioErrors.increment()
         // Whoever comes next must not take this for done.
         withLog { log in
+          log.unsyncedBodies.formUnion(bodies)
           for index in log.segments.indices where dirty.contains(where: { $0 === log.segments[index].file }) {
             log.segments[index].isDirty = true
           }
@@ -239,8 +256,17 @@ final class DiskTier: Sendable {
     }
   }
 
+  private func syncBodyFile(_ number: UInt64) throws(FileFailure) {
+    do throws(FileFailure) {
+      try files.open(directory.appending(DiskFormat.bodyName(number)), creating: false).sync()
+    } catch {
+      // Its entry may have been removed meanwhile.
+      guard error.errno == ENOENT else { throw error }
+    }
+  }
+
   func close() {
-    sync()
+    sync(withBodies: true)
     withLog { log in
       log.isClosed = true
       log.segments = []
