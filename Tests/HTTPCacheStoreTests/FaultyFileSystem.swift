@@ -17,6 +17,7 @@ final class FaultyFileSystem: FileSystem {
     /// Every read gives one bit flipped in this byte, when it reads as far.
     var flippedByte: Int?
     var syncs = 0
+    var reads = 0
   }
 
   let plan = Mutex(Plan())
@@ -65,6 +66,7 @@ private final class FaultyFile: File {
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
     try system.check(.read, path)
+    system.plan.withLock { $0.reads += 1 }
     let count = try base.read(into: buffer, at: offset)
     if let index = system.plan.withLock({ $0.flippedByte }), index < count { buffer[index] ^= 1 }
     return count

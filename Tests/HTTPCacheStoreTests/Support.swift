@@ -61,7 +61,7 @@ final class ScratchDirectory {
 
   func configuration(memory: Int = 0, disk: Int = 4 << 20) -> CacheStore.Configuration {
     var configuration = CacheStore.Configuration(memoryCapacity: memory, diskCapacity: disk, directory: path)
-    configuration.syncRemovals = false
+    configuration.sync = .never
     return configuration
   }
 }

@@ -18,7 +18,7 @@ enum StoreCrashChild {
       memoryCapacity: 100_000, diskCapacity: numbers[2], directory: FilePath(directory))
     configuration.segmentSize = 64 << 10
     configuration.largeBodyThreshold = 6000
-    configuration.syncRemovals = numbers[4] == 1
+    configuration.sync = numbers[4] == 1 ? .removals : .never
     let store = try CacheStore(configuration)
     var workload = CrashWorkload(
       store: store, seed: UInt64(numbers[0]), first: numbers[1], largest: numbers[3])

@@ -26,11 +26,12 @@ extension CacheStore {
     /// Bodies of more bytes than this get a file of their own on disk and are streamed. At most a quarter of a segment
     /// counts.
     public var largeBodyThreshold = 256 * 1024
-    /// Whether a removal returns only when it would survive a loss of power. Without it, it survives the end of the
-    /// process.
-    public var syncRemovals = true
+    /// When what is written to disk is to survive a loss of power.
+    public var sync = DiskSync.removals
     /// Whether to discard what the directory holds.
     public var startEmpty = false
+    /// Is told how the opening of the directory comes on, which may take seconds after a crash.
+    public var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 
     /// A store in memory, and on disk too when a directory is given.
     public init(memoryCapacity: Int, diskCapacity: Int = 0, directory: FilePath? = nil) {
@@ -75,6 +76,6 @@ extension CacheStore.Configuration {
   var diskOptions: DiskTier.Options {
     DiskTier.Options(
       segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
-      syncRemovals: syncRemovals)
+      sync: sync)
   }
 }

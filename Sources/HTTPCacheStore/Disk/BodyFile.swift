@@ -46,6 +46,7 @@ struct BodyFileWriter: Sendable {
       throw .inputOutput
     }
     fileCount += bytes.count
+    tier.counters.bytesWritten.increment(by: bytes.count)
   }
 
   /// Writes what is left and the table of checksums; gives the table's checksum.

@@ -6,6 +6,8 @@ final class DiskCounters: Sendable {
   let carries = Atomic<Int>(0)
   let corruptRecords = Atomic<Int>(0)
   let ioErrors = Atomic<Int>(0)
+  let bytesWritten = Atomic<Int>(0)
+  let bytesStored = Atomic<Int>(0)
 }
 
 extension Atomic<Int> {

@@ -42,7 +42,7 @@ extension DiskTier {
       &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
       inlineBody: header.kind == .entry ? entry.body[...] : nil, hasher: hasher)
     var outcome = Outcome.refused(.tooLarge)
-    if record.count <= options.segmentSize(for: capacity) - DiskFormat.segmentHeaderSize {
+    if room(for: record.count) <= options.segmentSize(for: capacity) {
       outcome = insert(header, record: record, objection: objection)
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)

@@ -5,7 +5,7 @@ extension DiskTier {
   /// An entry that the index knows, and the open files to read it from.
   struct Candidate: Sendable {
     let hash: UInt64
-    let variant: UInt64
+    let fingerprint: UInt32
     let id: UInt64
     let location: RecordLocation
     let file: any File
@@ -24,7 +24,7 @@ extension DiskTier {
 
   /// Whether anything on disk has this hash.
   func hasEntry(for hash: UInt64) -> Bool {
-    catalog.withLock { !$0.index.slots(for: hash).isEmpty }
+    catalog.withLock { $0.index.contains(hash) }
   }
 
   /// The entries on disk under a hash; each counts as hit.
@@ -41,7 +41,7 @@ extension DiskTier {
           update = (location, file)
         }
         return Candidate(
-          hash: hash, variant: entry.variant, id: entry.id, location: entry.location, file: file,
+          hash: hash, fingerprint: entry.fingerprint, id: entry.id, location: entry.location, file: file,
           update: update)
       }
     }
@@ -54,7 +54,7 @@ extension DiskTier {
         let record = try candidate.file.read(
           Int(candidate.location.count), at: Int(candidate.location.offset)),
         let header = Record.verifiedHeader(record, hasher: hasher),
-        header.id == candidate.id, header.hash == candidate.hash, header.variant == candidate.variant
+        header.id == candidate.id
       else { return corrupt(candidate) }
       guard record.matches(key.bytes, at: RecordHeader.size, count: header.keyCount) else { return .otherKey }
       guard

@@ -20,7 +20,7 @@ final class DiskTier: Sendable {
     var segmentSize: Int?
     var largeBodyThreshold: Int
     var maximumVariants: Int
-    var syncRemovals: Bool
+    var sync: DiskSync
 
     /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
     ///
@@ -107,13 +107,11 @@ final class DiskTier: Sendable {
     withLog { log in
       guard !log.isClosed else { return .refused(.closed) }
       if let reason = objection() { return .refused(reason) }
-      let present = catalog.withLock { catalog in
-        catalog.index.slots(for: header.hash).map { catalog.index[$0] }
-      }
-      if let old = present.first(where: { $0.variant == header.variant }) {
-        guard old.id < header.id else { return .refused(.superseded) }
-      } else if present.count >= options.maximumVariants, let oldest = present.min(by: { $0.id < $1.id }) {
-        forget(hash: header.hash, variant: oldest.variant, log: &log)
+      let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
+      if let old {
+        guard old < header.id else { return .refused(.superseded) }
+      } else if count >= options.maximumVariants, let oldest {
+        forget(hash: header.hash, fingerprint: oldest, log: &log)
         counters.evictions.increment()
       }
       while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
@@ -122,9 +120,9 @@ final class DiskTier: Sendable {
       }
       let location: RecordLocation
       do throws(AppendFailure) {
-        location = try append(record, log: &log)
+        location = try append(record, header, log: &log)
       } catch {
-        forget(hash: header.hash, variant: header.variant, log: &log)
+        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
         changes.advance(for: header.hash)
         return .refused(error.reason)
       }
@@ -135,21 +133,20 @@ final class DiskTier: Sendable {
   }
 
   private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {
-    var entry = DiskIndexEntry(
-      hash: header.hash, variant: header.variant, id: header.id, location: location, storedAt: header.storedAt
-    )
+    let entry = DiskIndexEntry(
+      hash: header.hash, fingerprint: header.fingerprint, id: header.id, location: location,
+      storedSeconds: DiskIndexEntry.seconds(header.storedAt))
     let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
-    entry.hasBodyFile = bodyFileSize > 0
-    let (orphan, slot, isOnly) = catalog.withLock { catalog in
-      let old = catalog.index.slot(for: header.hash, variant: header.variant)
+    let (orphan, isOnly) = catalog.withLock { catalog in
+      let old = catalog.index.slot(for: header.hash, fingerprint: header.fingerprint)
       let orphan = old.flatMap { catalog.index.remove($0) }
-      let slot = catalog.index.insert(entry)
-      if bodyFileSize > 0 { catalog.index.bodyFiles[header.id] = (header.bodyFile, bodyFileSize) }
-      return (orphan, slot, catalog.index.slots(for: header.hash).count == 1)
+      let isOnly = !catalog.index.contains(header.hash)
+      let slot = catalog.index.insert(entry, hash: header.hash)
+      if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
+      return (orphan, isOnly)
     }
-    let last = log.segments.count - 1
-    log.segments[last].slots.append(slot)
-    log.segments[last].bodyFileBytes += bodyFileSize
+    log.segments[log.segments.count - 1].bodyFileBytes += bodyFileSize
+    counters.bytesStored.increment(by: header.keyCount + header.metadataCount + header.bodyCount)
     if let orphan { removeBodyFile(orphan, log: &log) }
     return isOnly
   }
@@ -160,25 +157,25 @@ final class DiskTier: Sendable {
   {
     withLog { log in
       guard !log.isClosed, let slot = currentSlot(hash: hash, id: id) else { return false }
-      let (variant, known) = catalog.withLock {
-        ($0.index[slot].variant, $0.index.updates[id]?.revision ?? id)
+      let (fingerprint, known) = catalog.withLock {
+        ($0.index[slot].fingerprint, $0.index.updates[id]?.revision ?? id)
       }
       guard known < revision else { return true }
       var header = RecordHeader(
-        kind: .metadata, hash: hash, variant: variant, id: id, revision: revision, storedAt: storedAt)
+        kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
+        storedAt: storedAt)
       let record = Record.encode(&header, metadata: metadata[...], hasher: hasher)
-      guard let location = try? append(record, log: &log) else {
+      guard let location = try? append(record, header, log: &log) else {
         // With its old metadata it must not be found again, once memory has lost the new.
-        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, variant: variant, log: &log) }
+        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, fingerprint: fingerprint, log: &log) }
         changes.advance(for: hash)
         return false
       }
       // Making room may have reclaimed the entry itself.
       guard let slot = currentSlot(hash: hash, id: id) else { return false }
-      catalog.withLock { catalog in
-        catalog.index.updates[id] = (location, revision)
-        catalog.index[slot].hasUpdate = true
-        catalog.index[slot].storedSeconds = DiskIndexEntry.seconds(storedAt)
+      catalog.withLock {
+        $0.index.update(
+          slot, at: location, revision: revision, storedSeconds: DiskIndexEntry.seconds(storedAt))
       }
       changes.advance(for: hash)
       return true
@@ -186,9 +183,7 @@ final class DiskTier: Sendable {
   }
 
   func currentSlot(hash: UInt64, id: UInt64) -> UInt32? {
-    catalog.withLock { catalog in
-      catalog.index.slots(for: hash).first { catalog.index[$0].id == id }
-    }
+    catalog.withLock { $0.index.slot(for: hash, id: id) }
   }
 
   // MARK: Size
@@ -196,6 +191,16 @@ final class DiskTier: Sendable {
   var bytes: Int { shownBytes.load(ordering: .relaxed) }
   var capacity: Int { shownCapacity.load(ordering: .relaxed) }
   var count: Int { catalog.withLock { $0.index.count } }
+
+  func show(in usage: inout StoreUsage) {
+    usage.diskBytes = bytes
+    catalog.withLock { catalog in
+      usage.diskEntries = catalog.index.count
+      usage.diskLiveBytes =
+        catalog.index.recordBytes + catalog.index.bodyFiles.values.reduce(0) { $0 + $1.size }
+      usage.diskIndexBytes = catalog.index.bytes
+    }
+  }
 
   func setCapacity(_ bytes: Int) {
     withLog { log in
@@ -266,6 +271,7 @@ final class DiskTier: Sendable {
   }
 
   func close() {
+    withLog { log in writeSummary(&log) }
     sync(withBodies: true)
     withLog { log in
       log.isClosed = true

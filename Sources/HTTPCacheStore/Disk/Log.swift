@@ -9,8 +9,6 @@ struct Log: Sendable {
     /// The bytes of body files that its records name. They count when the segment is sealed: a segment is the unit of
     /// reclaiming, and must not stand for much more than its share.
     var bodyFileBytes = 0
-    /// The index slots of its entries, dead ones among them.
-    var slots: [UInt32] = []
     /// No more records are added.
     var isSealed = false
     /// Written to since the last sync.
@@ -21,8 +19,11 @@ struct Log: Sendable {
 
   /// Oldest first; only the last may be unsealed.
   var segments: [Segment] = []
+  /// Of the records of the last segment that no summary in the file tells of; nothing when it is sealed.
+  var summary = SegmentSummary()
   var nextNumber: UInt32 = 1
-  /// The bytes of all files in the directory, and what body files in the making have reserved.
+  /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
+  /// making have reserved.
   var used = 0
   /// What of that body files in the making have reserved; no reclaiming frees it.
   var reserved = 0
