@@ -21,7 +21,8 @@ struct CorruptionTests {
   private static let threshold = 300
 
   private static func open(_ files: SimulatedFileSystem) throws -> CacheStore {
-    var configuration = CacheStore.Configuration(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
+    var configuration = CacheStore.Configuration(
+      memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
     configuration.largeBodyThreshold = threshold
     configuration.segmentSize = DiskFormat.minimumSegmentSize
     configuration.sync = .never
@@ -94,7 +95,8 @@ struct CorruptionTests {
     return problems
   }
 
-  @Test("by a bit flipped, wherever, serves no wrong byte and brings nothing back", arguments: Ending.allCases)
+  @Test(
+    "by a bit flipped, wherever, serves no wrong byte and brings nothing back", arguments: Ending.allCases)
   func everyByte(ending: Ending) throws {
     let files = try Self.files(ending)
     #expect(Self.problems(of: files, mayBringBack: false).isEmpty)
@@ -123,7 +125,8 @@ struct CorruptionTests {
     }
   }
 
-  @Test("by a file that is gone, or empty, or twice as long, serves no wrong byte", arguments: Ending.allCases)
+  @Test(
+    "by a file that is gone, or empty, or twice as long, serves no wrong byte", arguments: Ending.allCases)
   func everyFile(ending: Ending) throws {
     let files = try Self.files(ending)
     for (name, bytes) in files {
