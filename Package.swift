@@ -152,9 +152,21 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheStoreTests",
       dependencies: [
-        "HTTPCacheStore", "TestSupport", .product(name: "SystemPackage", package: "swift-system"),
+        "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
+    // What is done to a store that is going to crash, and what must be true afterwards.
+    .target(
+      name: "CrashWorkload", dependencies: ["HTTPCacheStore"], path: "Tests/CrashWorkload",
+      swiftSettings: settings),
+    // The process that the tests kill.
+    .executableTarget(
+      name: "StoreCrashChild",
+      dependencies: [
+        "CrashWorkload", "HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/StoreCrashChild", swiftSettings: settings),
     // What the tests of several targets share.
     .target(
       name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching"], path: "Tests/TestSupport",
@@ -220,8 +232,8 @@ if isFuzzing {
 
 if let sanitizer {
   let tested = [
-    "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "HTTPCacheStoreTests",
-    "HTTPCachingTests",
+    "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "CrashWorkload",
+    "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }

@@ -343,7 +343,7 @@ public final class CacheStore: Sendable {
 
   /// Brings everything written so far to the disk itself. Blocks until it is there, or failed and is counted.
   public func flush() {
-    disk?.sync()
+    disk?.sync(withBodies: true)
   }
 
   /// Closes the store and frees its directory for another: lookups miss from now on, and inserts are refused.

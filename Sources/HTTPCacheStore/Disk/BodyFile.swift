@@ -58,7 +58,7 @@ struct BodyFileWriter: Sendable {
 
   /// The file is an entry's now.
   func keep() {
-    tier.endReservation(reserved)
+    tier.keepBodyFile(number, reserved: reserved)
   }
 
   /// Removes the file.

@@ -12,9 +12,12 @@ extension DiskTier {
     }
   }
 
-  /// Ends a reservation: the bytes are an entry's now.
-  func endReservation(_ bytes: Int) {
-    withLog { $0.reserved -= bytes }
+  /// Ends a reservation: the file is an entry's now.
+  func keepBodyFile(_ number: UInt64, reserved: Int) {
+    withLog { log in
+      log.reserved -= reserved
+      log.unsyncedBodies.insert(number)
+    }
   }
 
   /// Makes a new, empty body file.
@@ -47,6 +50,7 @@ extension DiskTier {
 
   /// Unlinks a body file that no entry names any more.
   func removeBodyFile(_ file: (number: UInt64, size: Int), log: inout Log) {
+    log.unsyncedBodies.remove(file.number)
     do throws(FileFailure) {
       try files.unlink(directory.appending(DiskFormat.bodyName(file.number)))
       log.used -= file.size

@@ -11,14 +11,19 @@ extension DiskTier {
     flushing.withLock { _ in
       var isWhole = true
       while true {
-        let pieces = withLog { log in
+        let (pieces, orphans) = withLog { log in
           let pieces = log.buffer.take()
           // Whoever adds to it from now on sees to it that it is written.
           if pieces.isEmpty { log.isFlushScheduled = false }
-          return pieces
+          return (pieces, log.buffer.takeOrphans())
+        }
+        if !pieces.isEmpty { isWhole = write(pieces) && isWhole }
+        if !orphans.isEmpty {
+          withLog { log in
+            for orphan in orphans { removeBodyFile(orphan, log: &log) }
+          }
         }
         guard !pieces.isEmpty else { return isWhole }
-        isWhole = write(pieces) && isWhole
       }
     }
   }

@@ -154,7 +154,7 @@ extension DiskTier {
     while log.segments.count > kept {
       guard removeOldestFile(log: &log) else { break }
     }
-    for orphan in orphans { removeBodyFile(orphan, log: &log) }
+    for orphan in orphans + log.buffer.takeOrphans() { removeBodyFile(orphan, log: &log) }
     if log.segments.count == kept {
       log.suspects = []
       log.suspectsAll = false

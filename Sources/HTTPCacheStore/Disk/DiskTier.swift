@@ -54,7 +54,7 @@ final class DiskTier: Sendable {
   let counters: DiskCounters
   let log: Mutex<Log>
   let catalog: Mutex<Catalog>
-  private let syncing = Mutex(())
+  let syncing = Mutex(())
   let flushing = Mutex(())
   let flusher = DispatchQueue(label: "HTTPCacheStore.flush", qos: .utility)
   /// `WriteBuffer.count`, to be read without waiting.
@@ -155,7 +155,7 @@ final class DiskTier: Sendable {
       changes.advance(for: header.hash)
       return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
     }
-    if case .stored = outcome, options.sync == .everyStore, !sync() {
+    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
       _ = self.yield(hash: header.hash, fingerprint: header.fingerprint)
       return .refused(.inputOutput)
     }
@@ -177,7 +177,9 @@ final class DiskTier: Sendable {
     }
     log.segments[log.segments.count - 1].bodyFileBytes += bodyFileSize
     counters.bytesStored.increment(by: header.keyCount + header.metadataCount + header.bodyCount)
-    if let orphan { removeBodyFile(orphan, log: &log) }
+    if let orphan {
+      if log.buffer.count > 0 { log.buffer.append(orphan) } else { removeBodyFile(orphan, log: &log) }
+    }
     return isOnly
   }
 
@@ -211,7 +213,7 @@ final class DiskTier: Sendable {
       changes.advance(for: hash)
       return true
     }
-    guard isUpdated, options.sync == .everyStore, !sync() else { return isUpdated }
+    guard isUpdated, options.sync == .everyStore, !sync(withBodies: true) else { return isUpdated }
     if let slot = currentSlot(hash: hash, id: id) {
       _ = self.yield(hash: hash, fingerprint: catalog.withLock { $0.index[slot].fingerprint })
     }
@@ -243,76 +245,6 @@ final class DiskTier: Sendable {
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
       log.capacity = bytes
       _ = makeRoom(0, log: &log)
-    }
-  }
-
-  // MARK: Syncing and closing
-
-  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
-  ///
-  /// Whoever comes while another syncs waits for it: what it relies on may be just what the other is syncing.
-  ///
-  /// - Parameter onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
-  @discardableResult
-  func sync(onlyRemovals: Bool = false) -> Bool {
-    syncing.withLock { _ in
-      let isNeeded = withLog { log -> (Bool, hasNames: Bool) in
-        defer {
-          // What is logged from here on sets them again.
-          log.needsSync = false
-          log.hasUnsyncedRemoval = false
-        }
-        return (!onlyRemovals || log.needsSync || log.hasUnsyncedRemoval, log.needsSync)
-      }
-      guard isNeeded.0 else { return true }
-      guard flushBuffer() else {
-        withLog { $0.needsSync = true }
-        return false
-      }
-      let (dirty, needsNames) = withLog { log -> ([any File], Bool) in
-        var needsNames = isNeeded.hasNames
-        var dirty: [any File] = []
-        for index in log.segments.indices where log.segments[index].isDirty {
-          dirty.append(log.segments[index].file)
-          needsNames = needsNames || log.segments[index].isNew
-          // What is written later makes it dirty again.
-          log.segments[index].isDirty = false
-          log.segments[index].isNew = false
-        }
-        return (dirty, needsNames)
-      }
-      do throws(FileFailure) {
-        for file in dirty { try file.sync() }
-        if needsNames { try files.syncDirectory(directory) }
-        if !dirty.isEmpty { withLog { $0.health.succeed() } }
-        return true
-      } catch {
-        counters.ioErrors.increment()
-        // Whoever comes next must not take this for done.
-        withLog { log in
-          log.health.fail(error)
-          for index in log.segments.indices where dirty.contains(where: { $0 === log.segments[index].file }) {
-            log.segments[index].isDirty = true
-          }
-          log.needsSync = true
-        }
-        return false
-      }
-    }
-  }
-
-  func close() {
-    withLog { log in writeSummary(&log) }
-    sync()
-    // Nothing is being written when the lock goes: the directory may be another's then.
-    flushing.withLock { _ in
-      withLog { log in
-        log.isClosed = true
-        log.buffer.drop()
-        log.segments = []
-        log.lockFile = nil
-        catalog.withLock { $0 = Catalog() }
-      }
     }
   }
 }

@@ -49,6 +49,9 @@ struct Log: Sendable {
   /// A removal was logged that awaits its sync. Another of the same key finds nothing to remove, and relies on it.
   var hasUnsyncedRemoval = false
 
+  /// Body files whose bytes may not be on the disk itself.
+  var unsyncedBodies: Set<UInt64> = []
+
   mutating func suspect(_ hash: UInt64) {
     if suspects.count >= 4096 { suspectsAll = true } else { suspects.insert(hash) }
   }

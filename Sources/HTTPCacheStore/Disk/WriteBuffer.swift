@@ -13,12 +13,22 @@ struct WriteBuffer: Sendable {
   private(set) var pieces: [Piece] = []
   /// The bytes of all pieces, those that are just being written among them.
   private(set) var count = 0
+  /// Body files of entries that were replaced by what is here: until that is written, a process that is killed leaves
+  /// what was replaced, and whole.
+  private(set) var orphans: [DiskIndex.BodyFile] = []
   /// How many removals were never written, though their records had been here.
   var lostRemovals = 0
 
   mutating func append(_ piece: Piece) {
     pieces.append(piece)
     count += piece.bytes.count
+  }
+
+  mutating func append(_ orphan: DiskIndex.BodyFile) { orphans.append(orphan) }
+
+  mutating func takeOrphans() -> [DiskIndex.BodyFile] {
+    defer { orphans = [] }
+    return orphans
   }
 
   /// Takes all pieces to write them. They count until they are ``finished(_:)``.
