@@ -334,6 +334,7 @@ public final class CacheStore: Sendable {
       result.diskCarries = disk.counters.carries.value
       result.corruptRecords = disk.counters.corruptRecords.value
       result.ioErrors = disk.counters.ioErrors.value
+      result.diskFailures = disk.counters.failures.value
       result.diskBytesWritten = disk.counters.bytesWritten.value
       result.diskBytesStored = disk.counters.bytesStored.value
     }

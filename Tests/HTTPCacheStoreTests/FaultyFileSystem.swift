@@ -18,6 +18,9 @@ final class FaultyFileSystem: FileSystem {
     var flippedByte: Int?
     var syncs = 0
     var reads = 0
+    var writes = 0
+    /// In bytes.
+    var largestWrite = 0
   }
 
   let plan = Mutex(Plan())
@@ -81,7 +84,15 @@ private final class FaultyFile: File {
       }
       throw error
     }
+    system.plan.withLock {
+      $0.writes += 1
+      $0.largestWrite = max($0.largestWrite, buffer.count)
+    }
     try base.write(buffer, at: offset)
+  }
+
+  func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure) {
+    try write(pieces.flatMap { $0 }, at: offset)
   }
 
   func truncate(to size: Int) throws(FileFailure) {

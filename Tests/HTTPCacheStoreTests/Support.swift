@@ -62,6 +62,8 @@ final class ScratchDirectory {
   func configuration(memory: Int = 0, disk: Int = 4 << 20) -> CacheStore.Configuration {
     var configuration = CacheStore.Configuration(memoryCapacity: memory, diskCapacity: disk, directory: path)
     configuration.sync = .never
+    // So that a copy of the directory has all that was stored before.
+    configuration.writeBuffer = 0
     return configuration
   }
 }

@@ -54,4 +54,6 @@ public struct StoreStatistics: Sendable, Hashable {
   public var corruptRecords = 0
   /// Operations of the file system that failed.
   public var ioErrors = 0
+  /// How often the disk stopped to take what was stored; see ``DiskEvent``.
+  public var diskFailures = 0
 }

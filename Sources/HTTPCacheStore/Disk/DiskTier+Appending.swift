@@ -34,11 +34,18 @@ extension DiskTier {
   private func writeToLast(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
     let last = log.segments.count - 1
     let offset = log.segments[last].count
+    let location = RecordLocation(
+      segment: log.segments[last].number, offset: UInt32(offset), count: UInt32(record.count))
+    if options.writeBuffer > 0 {
+      buffer(record, log: &log)
+      return location
+    }
     log.used += record.count
     do throws(FileFailure) {
       try log.segments[last].file.write(record, at: offset)
     } catch {
       counters.ioErrors.increment()
+      log.health.fail(error)
       if (try? log.segments[last].file.truncate(to: offset)) != nil {
         log.used -= record.count
       } else {
@@ -48,10 +55,23 @@ extension DiskTier {
       }
       throw .inputOutput
     }
+    log.health.succeed()
     log.segments[last].count += record.count
     counters.bytesWritten.increment(by: record.count)
-    return RecordLocation(
-      segment: log.segments[last].number, offset: UInt32(offset), count: UInt32(record.count))
+    return location
+  }
+
+  /// Adds bytes to the last segment that will be written to its file later.
+  private func buffer(_ bytes: [UInt8], log: inout Log) {
+    let last = log.segments.count - 1
+    let piece = WriteBuffer.Piece(
+      segment: log.segments[last].number, file: log.segments[last].file, offset: log.segments[last].count,
+      bytes: bytes)
+    log.buffer.append(piece)
+    log.segments[last].count += bytes.count
+    log.used += bytes.count
+    catalog.withLock { $0.buffer(piece) }
+    scheduleFlush(&log)
   }
 
   // MARK: Segments
@@ -84,21 +104,28 @@ extension DiskTier {
     }
     do throws(FileFailure) {
       let file = try files.open(path, creating: true)
+      let isBuffered = options.writeBuffer > 0
       do throws(FileFailure) {
-        try file.write(start, at: 0)
+        if !isBuffered { try file.write(start, at: 0) }
       } catch {
         try? files.unlink(path)
         throw error
       }
       log.nextNumber += 1
-      log.used += start.count + log.summary.recordCount
-      log.segments.append(
-        Log.Segment(number: number, file: file, count: start.count, isDirty: true, isNew: true))
+      log.used += log.summary.recordCount
+      log.segments.append(Log.Segment(number: number, file: file, count: 0, isDirty: true, isNew: true))
       catalog.withLock { $0.files[number] = file }
-      counters.bytesWritten.increment(by: start.count)
+      if isBuffered {
+        buffer(start, log: &log)
+      } else {
+        log.used += start.count
+        log.segments[log.segments.count - 1].count = start.count
+        counters.bytesWritten.increment(by: start.count)
+      }
     } catch {
       log.summary = SegmentSummary()
       counters.ioErrors.increment()
+      log.health.fail(error)
       throw .inputOutput
     }
   }

@@ -1,8 +1,7 @@
 extension DiskTier {
-  /// The most bytes that key, metadata and body of an entry may have together.
-  var maximumEntrySize: Int {
-    max(0, capacity - options.segmentSize(for: capacity))
-  }
+  /// The most bytes that key, metadata and body of an entry may have together: half of the capacity. A body of unknown
+  /// length that turns out to be larger has then not pushed out everything before it is refused.
+  var maximumEntrySize: Int { capacity / 2 }
 
   /// Bodies of more bytes than this get a file of their own.
   var largeBodyThreshold: Int { options.largeBodyThreshold(for: capacity) }

@@ -2,8 +2,33 @@ import Synchronization
 import SystemPackage
 
 extension DiskTier {
-  /// What of a segment, at most, is copied forward when it is reclaimed.
-  private func carryBudget(_ log: Log) -> Int { segmentSize(log) / 2 }
+  /// What of a segment, at most, is copied forward when it is reclaimed: whatever is hit, a byte that is stored costs no
+  /// more than 1.25 that are written.
+  private func carryBudget(_ log: Log) -> Int { segmentSize(log) / 5 }
+
+  /// Makes room for a record before it is appended, and writes the buffer where it fills up with what is carried
+  /// forward. To be called without any lock.
+  func prepareRoom(for count: Int) {
+    awaitBuffer()
+    guard options.writeBuffer > 0 else { return }
+    var turns: Int?
+    while withLog({ log in !makeRoomWhileBufferLasts(for: count, turns: &turns, log: &log) }) {
+      flushBuffer()
+    }
+  }
+
+  private func makeRoomWhileBufferLasts(for count: Int, turns: inout Int?, log: inout Log) -> Bool {
+    let needed = room(for: count)
+    guard !log.isClosed, !log.health.isPausing, needed + log.reserved <= log.capacity else { return true }
+    var left = turns ?? log.segments.count
+    defer { turns = left }
+    while log.used + needed > log.capacity - carryBudget(log), left > 0, log.segments.count > 1 {
+      guard carryForward(log.segments[0], log: &log) else { return false }
+      guard reclaimOldest(carrying: false, log: &log) else { return true }
+      left -= 1
+    }
+    return true
+  }
 
   /// Reclaims segments, oldest first, until this many more bytes fit.
   func makeRoom(_ needed: Int, log: inout Log) -> Bool {
@@ -23,7 +48,7 @@ extension DiskTier {
   /// Removes the oldest segment and its entries, but for those hit since they were written, which go to the log's end.
   func reclaimOldest(carrying: Bool, log: inout Log) -> Bool {
     guard let oldest = log.segments.first else { return false }
-    if carrying, log.segments.count > 1 { carryForward(oldest, log: &log) }
+    if carrying, log.segments.count > 1 { _ = carryForward(oldest, log: &log) }
     let (evicted, orphans) = catalog.withLock { catalog in
       let slots = catalog.index.slots(in: oldest.number)
       return (slots.count, slots.compactMap { catalog.index.remove($0) })
@@ -52,17 +77,21 @@ extension DiskTier {
     return true
   }
 
-  private func carryForward(_ oldest: Log.Segment, log: inout Log) {
-    var budget = carryBudget(log)
+  /// Copies what was hit to the log's end, as far as the budget goes. `false` when the buffer is full before.
+  private func carryForward(_ oldest: Log.Segment, log: inout Log) -> Bool {
+    if log.carried.segment != oldest.number { log.carried = (oldest.number, 0) }
+    var budget = carryBudget(log) - log.carried.bytes
     for slot in catalog.withLock({ $0.index.slots(in: oldest.number) { $0.isHit } }) {
       let entry = catalog.withLock { $0.index[slot] }
       let count = Int(entry.location.count)
+      if options.writeBuffer > 0, log.buffer.count >= options.writeBuffer { return false }
       guard count <= budget, log.used + room(for: count) <= log.capacity else { continue }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else { continue }
       guard record.count <= budget, log.used + room(for: record.count) <= log.capacity,
         let location = try? write(record, header, log: &log)
-      else { return }
+      else { return true }
       budget -= record.count
+      log.carried.bytes += record.count
       let bodyFileSize = catalog.withLock { catalog in
         catalog.index.move(slot, to: location)
         return catalog.index.bodyFiles[header.id]?.size ?? 0
@@ -70,11 +99,12 @@ extension DiskTier {
       log.segments[log.segments.count - 1].bodyFileBytes += bodyFileSize
       counters.carries.increment()
     }
+    return true
   }
 
   /// An entry's record with its latest metadata; `nil` when it cannot be read whole, and is then left to die.
   private func mergedRecord(of entry: DiskIndexEntry, in file: any File) -> (RecordHeader, [UInt8])? {
-    guard let record = try? file.read(Int(entry.location.count), at: Int(entry.location.offset)),
+    guard let record = bytes(at: entry.location, in: file),
       var header = Record.verifiedHeader(record, hasher: hasher), header.id == entry.id
     else { return nil }
     let body = record[header.bodyRange]
@@ -87,7 +117,7 @@ extension DiskTier {
       return (location, file)
     }
     guard let (location, updateFile) = update,
-      let updateRecord = try? updateFile.read(Int(location.count), at: Int(location.offset)),
+      let updateRecord = bytes(at: location, in: updateFile),
       let newer = Record.verifiedHeader(updateRecord, hasher: hasher), newer.id == entry.id
     else { return nil }
     let key = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
@@ -99,6 +129,11 @@ extension DiskTier {
     return (header, merged)
   }
 
+  private func bytes(at location: RecordLocation, in file: any File) -> [UInt8]? {
+    catalog.withLock { $0.buffered(at: location) }
+      ?? (try? file.read(Int(location.count), at: Int(location.offset)))
+  }
+
   /// Unlinks everything, oldest first, so that what is left after a crash halfway is the end of the log.
   ///
   /// An empty segment stays: its header tells which numbers were given.
@@ -106,8 +141,11 @@ extension DiskTier {
     let orphans = catalog.withLock { catalog in
       let orphans = Array(catalog.index.bodyFiles.values)
       catalog.index = DiskIndex()
+      catalog.unbufferAll()
       return orphans
     }
+    // Of files that go.
+    log.buffer.drop()
     if !log.segments.isEmpty { sealWithoutSummary(&log) }
     var kept = 0
     if log.used + room(for: 0) <= log.capacity, !log.segments.isEmpty, (try? beginSegment(&log)) != nil {
@@ -116,7 +154,7 @@ extension DiskTier {
     while log.segments.count > kept {
       guard removeOldestFile(log: &log) else { break }
     }
-    for orphan in orphans { removeBodyFile(orphan, log: &log) }
+    for orphan in orphans + log.buffer.takeOrphans() { removeBodyFile(orphan, log: &log) }
     if log.segments.count == kept {
       log.suspects = []
       log.suspectsAll = false

@@ -14,7 +14,7 @@ extension DiskTier {
       }
       dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
-      return .logged
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -29,7 +29,7 @@ extension DiskTier {
       guard appendSurely((header, record), log: &log) else { return .failed }
       let orphans = catalog.withLock { $0.index.clear(since: DiskIndexEntry.seconds(time)) }
       for orphan in orphans { removeBodyFile(orphan, log: &log) }
-      return .logged
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -40,7 +40,8 @@ extension DiskTier {
       // Without a segment there is no entry; the first to be begun begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
-      return appendSurely(Record.encode(mark, hasher: hasher), log: &log) ? .logged : .failed
+      guard appendSurely(Record.encode(mark, hasher: hasher), log: &log) else { return .failed }
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -64,7 +65,8 @@ extension DiskTier {
     }
     // Not at any price: where nothing can be written, nothing replaces it either.
     let (header, record) = removalRecord(hash: hash, fingerprint: fingerprint)
-    if (try? append(record, header, log: &log)) == nil { log.suspect(hash) }
+    let isLogged = !log.health.isPausing && (try? append(record, header, log: &log)) != nil
+    if !isLogged { log.suspect(hash) }
     dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
     log.needsSync = true
   }
@@ -78,8 +80,12 @@ extension DiskTier {
 
   /// Forgets a variant that only memory holds from now on. Tells the moment after, and whether the disk has no other.
   func yield(hash: UInt64, variant: UInt64) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
+    self.yield(hash: hash, fingerprint: DiskIndexEntry.fingerprint(of: variant, hash: hash))
+  }
+
+  func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
     withLog { log in
-      forget(hash: hash, fingerprint: DiskIndexEntry.fingerprint(of: variant, hash: hash), log: &log)
+      forget(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
       return (changes.moment(for: hash), !hasEntry(for: hash))
     }
@@ -129,14 +135,34 @@ extension DiskTier {
   private enum Removal {
     /// There was nothing on disk to remove.
     case unneeded
-    case logged
+    /// It is in the buffer or in the file, if no more removals were lost than before.
+    case logged(lostBefore: Int)
     case failed
   }
 
   /// Makes a removal durable. One that cannot be logged or synced takes everything with it: a cache may forget.
   private func finish(_ removal: Removal) {
-    if removal != .failed, options.sync == .never || sync(onlyRemovals: removal == .unneeded) { return }
+    if isDurable(removal) { return }
     withLog { log in wipe(log: &log) }
     if options.sync != .never { sync() }
+  }
+
+  private func isDurable(_ removal: Removal) -> Bool {
+    switch removal {
+    case .failed:
+      return false
+    case .unneeded:
+      return options.sync == .never ? flushRemovals() : sync(onlyRemovals: true)
+    case .logged(let lostBefore):
+      guard options.sync == .never ? flushBuffer() : sync() else { return false }
+      // Who flushed, and failed, may have been another.
+      return withLog { $0.buffer.lostRemovals } == lostBefore
+    }
+  }
+
+  /// Writes removals that others rely on: a killed process must not bring back what they removed.
+  private func flushRemovals() -> Bool {
+    guard withLog({ ($0.needsSync || $0.hasUnsyncedRemoval) && $0.buffer.count > 0 }) else { return true }
+    return flushBuffer()
   }
 }

@@ -22,6 +22,12 @@ struct Log: Sendable {
   /// Of the records of the last segment that no summary in the file tells of; nothing when it is sealed.
   var summary = SegmentSummary()
   var nextNumber: UInt32 = 1
+  /// How much of which segment has been carried forward so far.
+  var carried: (segment: UInt32, bytes: Int) = (0, 0)
+  /// What is not yet written of the segments; nothing where every record is written at once.
+  var buffer = WriteBuffer()
+  var isFlushScheduled = false
+  var health = DiskHealth()
   /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
   /// making have reserved.
   var used = 0
@@ -57,6 +63,17 @@ struct Log: Sendable {
 struct Catalog: Sendable {
   var index = DiskIndex()
   var files: [UInt32: any File] = [:]
+  /// Records that are not yet in their files, by position.
+  private var buffered: [UInt64: [UInt8]] = [:]
+
+  /// The bytes of a record, as long as it is not yet in its file.
+  func buffered(at location: RecordLocation) -> [UInt8]? {
+    buffered.isEmpty ? nil : buffered[location.position]
+  }
+
+  mutating func buffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = piece.bytes }
+  mutating func unbuffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = nil }
+  mutating func unbufferAll() { buffered = [:] }
 }
 
 /// Why a record was not appended.
