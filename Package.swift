@@ -110,7 +110,9 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: [
-        "Conformance", "HTTPCacheEngine", "HTTPCaching", "HTTPCacheProxy", arguments, httpTypes,
+        "Conformance", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheProxy", arguments,
+        httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
@@ -152,9 +154,21 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheStoreTests",
       dependencies: [
-        "HTTPCacheStore", "TestSupport", .product(name: "SystemPackage", package: "swift-system"),
+        "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
+    // What is done to a store that is going to crash, and what must be true afterwards.
+    .target(
+      name: "CrashWorkload", dependencies: ["HTTPCacheStore"], path: "Tests/CrashWorkload",
+      swiftSettings: settings),
+    // The process that the tests kill.
+    .executableTarget(
+      name: "StoreCrashChild",
+      dependencies: [
+        "CrashWorkload", "HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/StoreCrashChild", swiftSettings: settings),
     // What the tests of several targets share.
     .target(
       name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching"], path: "Tests/TestSupport",
@@ -192,7 +206,9 @@ let package = Package(
     .testTarget(
       name: "ExplainTests",
       dependencies: [
-        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCaching", arguments, httpTypes,
+        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
+        arguments,
+        httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
   ],
@@ -220,8 +236,8 @@ if isFuzzing {
 
 if let sanitizer {
   let tested = [
-    "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "HTTPCacheStoreTests",
-    "HTTPCachingTests",
+    "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "CrashWorkload",
+    "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }

@@ -12,7 +12,7 @@ struct CacheBench: AsyncParsableCommand {
       """,
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      ReplayCommand.self, TargetsCommand.self, ReportCommand.self,
+      DiskCommand.self, ReplayCommand.self, TargetsCommand.self, ReportCommand.self, DiskChildCommand.self,
     ],
     defaultSubcommand: Quick.self)
 }

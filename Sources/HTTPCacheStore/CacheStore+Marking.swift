@@ -1,6 +1,6 @@
 extension CacheStore {
   /// Marks scopes: entries that belong to one of them, and were stored before, are outdated from now on. Returns when
-  /// that would survive a crash (see `syncRemovals`).
+  /// that would survive a crash (see ``Configuration/sync``).
   ///
   /// The entries stay where they are, and are found as before: ``isMarked(_:in:)`` tells that they are outdated. An
   /// insert whose token is older than the mark, and whose ``NewEntry/scopes`` name the scope, is refused.

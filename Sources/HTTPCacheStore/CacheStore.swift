@@ -80,7 +80,8 @@ public final class CacheStore: Sendable {
     if let directory = configuration.directory {
       let opening = DiskOpening(
         directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask,
-        markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity))
+        markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity),
+        progress: configuration.openingProgress)
       let opened = try opening.open(startEmpty: configuration.startEmpty)
       hasher = opened.hasher
       disk = DiskTier(
@@ -147,9 +148,9 @@ public final class CacheStore: Sendable {
     var isWhole = true
     var hasRead = false
     for candidate in candidates {
-      if let same = found.first(where: { $0.variant.rawValue == candidate.variant }),
-        same.id.rawValue >= candidate.id
-      {
+      if let same = found.first(where: {
+        DiskIndexEntry.fingerprint(of: $0.variant.rawValue, hash: hash) == candidate.fingerprint
+      }), same.id.rawValue >= candidate.id {
         continue
       }
       guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else { continue }
@@ -251,7 +252,7 @@ public final class CacheStore: Sendable {
 
   // MARK: Removing
 
-  /// Removes one variant of a key. Returns when the removal would survive a crash (see `syncRemovals`).
+  /// Removes one variant of a key. Returns when the removal would survive a crash (see ``Configuration/sync``).
   public func remove(_ key: StoreKey, variant: VariantID) {
     let hash = hasher.hash(key)
     removals.advance(for: hash)
@@ -261,7 +262,7 @@ public final class CacheStore: Sendable {
     counters.removals.increment()
   }
 
-  /// Removes every variant of a key. Returns when the removal would survive a crash (see `syncRemovals`).
+  /// Removes every variant of a key. Returns when the removal would survive a crash (see ``Configuration/sync``).
   public func remove(_ key: StoreKey) {
     let hash = hasher.hash(key)
     removals.advance(for: hash)
@@ -271,7 +272,7 @@ public final class CacheStore: Sendable {
     counters.removals.increment()
   }
 
-  /// Removes everything. Returns when the removal would survive a crash (see `syncRemovals`).
+  /// Removes everything. Returns when the removal would survive a crash (see ``Configuration/sync``).
   public func removeAll() {
     removals.advanceAll()
     disk?.removeAll()
@@ -281,7 +282,7 @@ public final class CacheStore: Sendable {
   }
 
   /// Removes what was stored at or after a time, in milliseconds since 1970. Returns when the removal would survive a
-  /// crash (see `syncRemovals`).
+  /// crash (see ``Configuration/sync``).
   ///
   /// On disk, times count to the second: what was stored earlier in the same second goes too.
   public func removeAll(since time: Int64) {
@@ -298,9 +299,11 @@ public final class CacheStore: Sendable {
   ///
   /// - Complexity: O(shards).
   public var usage: StoreUsage {
-    StoreUsage(
-      memoryBytes: memory.bytes, diskBytes: disk?.bytes ?? 0, memoryEntries: memory.count,
-      diskEntries: disk?.count ?? 0)
+    var usage = StoreUsage()
+    usage.memoryBytes = memory.bytes
+    usage.memoryEntries = memory.count
+    disk?.show(in: &usage)
+    return usage
   }
 
   /// What the store may occupy.
@@ -331,13 +334,16 @@ public final class CacheStore: Sendable {
       result.diskCarries = disk.counters.carries.value
       result.corruptRecords = disk.counters.corruptRecords.value
       result.ioErrors = disk.counters.ioErrors.value
+      result.diskFailures = disk.counters.failures.value
+      result.diskBytesWritten = disk.counters.bytesWritten.value
+      result.diskBytesStored = disk.counters.bytesStored.value
     }
     return result
   }
 
   /// Brings everything written so far to the disk itself. Blocks until it is there, or failed and is counted.
   public func flush() {
-    disk?.sync()
+    disk?.sync(withBodies: true)
   }
 
   /// Closes the store and frees its directory for another: lookups miss from now on, and inserts are refused.

@@ -22,6 +22,8 @@ import Testing
     "memory --keys 100000000 --value-size 1073741824", "replay", "replay t --capacity 0",
     "replay t --capacity=-0.1",
     "replay t --capacity 2", "replay t --eviction fifo", "replay t --sizes large", "replay t --shards 0",
+    "disk sing", "disk --keys 0", "disk --value-size 0", "disk --capacity 1", "disk --seconds 0",
+    "disk --rounds 0", "disk --keys 10000000 --value-size 67108864",
     "targets --threads 0", "targets --keys=-5", "report", "report --output", "--nonsense",
   ])
   func `a bad flag is an error of usage`(line: String) {
@@ -71,6 +73,8 @@ import Testing
     "quick --json", "workload get mixed --keys 10 --capacity 0.5 --shards 4", "memory --keys 5 --json",
     "replay t --capacity 0.1 --capacity 1 --eviction lru --sizes real --shards 16",
     "targets --trace t --keys 9",
+    "disk", "disk put get --keys 10 --value-size 100 --value-size 200 --json",
+    "disk --targets --capacity 9000000",
     "report a.json b.json -o r.html",
   ])
   func `good flags are taken`(line: String) throws {

@@ -1,4 +1,5 @@
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
@@ -43,5 +44,45 @@ struct CapacityTests {
     #expect(!writer.append(pattern(3, 1 << 20)))
     #expect(writer.commit() == .refused(.tooLarge))
     #expect(store.lookup(key(1)).count == 1)
+  }
+
+  @Test(
+    "is held at every moment of a churn of all sizes, over reopenings, and by the files themselves",
+    arguments: 0..<3 as Range<UInt64>)
+  func churn(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 2 << 20
+    func open() throws -> CacheStore {
+      var configuration = scratch.configuration(memory: 100_000, disk: capacity)
+      configuration.largeBodyThreshold = 20_000
+      return try CacheStore(configuration)
+    }
+    var store = try open()
+    var (stored, wrong) = (0, 0)
+    for step in 0..<1200 {
+      let number = Int.random(in: 0..<300, using: &random)
+      // As many small ones as large ones by their bytes.
+      let magnitude = Int.random(in: 4...18, using: &random)
+      let size = Int.random(in: 0..<1 << magnitude, using: &random)
+      if store.insert(entry(key(number), number: size, size: size)).id != nil { stored += size }
+      for found in store.lookup(key(Int.random(in: 0..<300, using: &random))) {
+        let said = Int(String(decoding: found.metadata.dropFirst(5), as: UTF8.self)) ?? -1
+        if !holds(found, number: said, size: said) { wrong += 1 }
+      }
+      if step % 7 == 0 { store.remove(key(number)) }
+      try #require(store.usage.diskBytes <= capacity, "step \(step)")
+      if step % 50 == 0 { try #require(try scratch.totalBytes <= store.usage.diskBytes, "step \(step)") }
+      guard step % 200 == 199 else { continue }
+      // Closed, or left as a crash would leave it.
+      let isClosed = step % 400 == 199
+      let left = try isClosed ? scratch : scratch.copy()
+      if isClosed { store.close() }
+      let again = try CacheStore(left.configuration(disk: capacity))
+      #expect(again.usage.diskBytes <= capacity)
+      again.close()
+      if isClosed { store = try open() }
+    }
+    #expect(wrong == 0 && stored > 4 * capacity)
+    #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
   }
 }

@@ -136,7 +136,7 @@ struct DamageTests {
   func unloggableRemoval(failing: FaultyFileSystem.Operation) throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
-    configuration.syncRemovals = true
+    configuration.sync = .removals
     let store = try CacheStore(configuration, files: files)
     store.insert(entry(key(1), number: 1))
     store.insert(entry(key(1), number: 11))
@@ -220,7 +220,7 @@ extension DamageTests {
   func failedFlush() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration(disk: 1 << 20)
-    configuration.syncRemovals = true
+    configuration.sync = .removals
     let store = try CacheStore(configuration, files: files)
     for number in 0..<1200 { store.insert(entry(key(number), number: number, size: 1000)) }
     #expect(store.lookup(key(0)).isEmpty)

@@ -78,7 +78,7 @@ struct DiskTests {
   func syncing() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
-    configuration.syncRemovals = true
+    configuration.sync = .removals
     let store = try CacheStore(configuration, files: files)
     store.insert(entry(key(1)))
     let before = files.plan.withLock { $0.syncs }
@@ -113,7 +113,7 @@ struct DiskTests {
     #expect {
       try CacheStore(scratch.configuration())
     } throws: { error in
-      guard case .unknownFormat(9, 1, _) = (error as? StoreError)?.kind else { return false }
+      guard case .unknownFormat(9, 2, _) = (error as? StoreError)?.kind else { return false }
       return true
     }
     var configuration = scratch.configuration()

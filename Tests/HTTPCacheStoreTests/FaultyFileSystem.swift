@@ -17,6 +17,10 @@ final class FaultyFileSystem: FileSystem {
     /// Every read gives one bit flipped in this byte, when it reads as far.
     var flippedByte: Int?
     var syncs = 0
+    var reads = 0
+    var writes = 0
+    /// In bytes.
+    var largestWrite = 0
   }
 
   let plan = Mutex(Plan())
@@ -65,6 +69,7 @@ private final class FaultyFile: File {
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
     try system.check(.read, path)
+    system.plan.withLock { $0.reads += 1 }
     let count = try base.read(into: buffer, at: offset)
     if let index = system.plan.withLock({ $0.flippedByte }), index < count { buffer[index] ^= 1 }
     return count
@@ -79,7 +84,15 @@ private final class FaultyFile: File {
       }
       throw error
     }
+    system.plan.withLock {
+      $0.writes += 1
+      $0.largestWrite = max($0.largestWrite, buffer.count)
+    }
     try base.write(buffer, at: offset)
+  }
+
+  func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure) {
+    try write(pieces.flatMap { $0 }, at: offset)
   }
 
   func truncate(to size: Int) throws(FileFailure) {

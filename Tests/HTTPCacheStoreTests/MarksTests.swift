@@ -154,12 +154,13 @@ struct MarksTests {
     store.insert(entry(key(1)))
     store.mark([scope(1)])
     store.close()
-    let torn = DiskFormat.segmentHeader(2, hasher: store.hasher) + Array(repeating: 0, count: written)
+    let torn =
+      DiskFormat.segmentHeader(2, floor: 1, hasher: store.hasher) + Array(repeating: 0, count: written)
     try scratch.write(torn, to: DiskFormat.segmentName(2))
     let again = try CacheStore(scratch.configuration())
     again.insert(entry(key(2)))
     again.close()
-    #expect(try scratch.bytes(of: DiskFormat.segmentName(3))[36] == RecordHeader.Kind.marks.rawValue)
+    #expect(try scratch.bytes(of: DiskFormat.segmentName(3))[44] == RecordHeader.Kind.marks.rawValue)
     #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
   }
 
@@ -188,7 +189,7 @@ struct MarksTests {
   func syncing() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
-    configuration.syncRemovals = true
+    configuration.sync = .removals
     let store = try CacheStore(configuration, files: files)
     store.insert(entry(key(1)))
     let before = files.plan.withLock { $0.syncs }
@@ -201,7 +202,7 @@ struct MarksTests {
   func failing(operation: FaultyFileSystem.Operation) throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
-    configuration.syncRemovals = true
+    configuration.sync = .removals
     let store = try CacheStore(configuration, files: files)
     store.insert(entry(key(1)))
     files.set { $0.failing[operation] = EIO }
@@ -229,8 +230,8 @@ struct MarksTests {
     let names = try scratch.names.filter { $0.hasPrefix("segment-") }
     let name = try #require(atTheStart ? names.last : names.first)
     let bytes = try scratch.bytes(of: name)
-    if atTheStart { try #require(bytes[36] == RecordHeader.Kind.marks.rawValue) }
-    let end = atTheStart ? 32 + 96 + 48 : bytes.count
+    if atTheStart { try #require(bytes[44] == RecordHeader.Kind.marks.rawValue) }
+    let end = atTheStart ? 40 + 96 + 48 : bytes.count
     for index in 0..<min(end, bytes.count) {
       var damaged = bytes
       damaged[index] ^= UInt8(1 << (index % 8))

@@ -61,7 +61,9 @@ final class ScratchDirectory {
 
   func configuration(memory: Int = 0, disk: Int = 4 << 20) -> CacheStore.Configuration {
     var configuration = CacheStore.Configuration(memoryCapacity: memory, diskCapacity: disk, directory: path)
-    configuration.syncRemovals = false
+    configuration.sync = .never
+    // So that a copy of the directory has all that was stored before.
+    configuration.writeBuffer = 0
     return configuration
   }
 }

@@ -144,4 +144,53 @@ struct ThreadTests {
     }
     #expect(!isBack)
   }
+
+  /// Whoever has the store that is closed finds nothing in it, and stores nothing; what it handed out stays readable.
+  @Test("is closed and opened again under readers, writers and eviction")
+  func reopening() async throws {
+    var configuration = scratch.configuration(memory: 50_000, disk: 1 << 20)
+    configuration.largeBodyThreshold = 10_000
+    let open = { @Sendable [configuration] in try CacheStore(configuration) }
+    let current = Mutex(try open())
+    let violations = Atomic<Int>(0)
+    let reopenings = Atomic<Int>(0)
+    let isDone = Atomic<Bool>(false)
+    await inParallel(4) { index in
+      var random = SeededGenerator(seed: UInt64(index) + 5)
+      if index == 0 {
+        for _ in 0..<20 {
+          let old = current.withLock { $0 }
+          old.close()
+          // The directory is free as soon as it is closed, whoever still has the old one.
+          guard let new = try? open() else {
+            violations.increment()
+            break
+          }
+          current.withLock { $0 = new }
+          reopenings.increment()
+          for number in 0..<40 { new.insert(entry(key(number), number: number, size: 3000)) }
+        }
+        isDone.store(true, ordering: .relaxed)
+        return
+      }
+      for step in 0..<20_000 where step < 500 || !isDone.load(ordering: .relaxed) {
+        let store = current.withLock { $0 }
+        let number = Int.random(in: 0..<200, using: &random)
+        switch index {
+        case 1: store.insert(entry(key(number), number: number, size: step % 20 == 0 ? 40_000 : 3000))
+        case 2 where step % 10 == 0: store.remove(key(number))
+        default:
+          for found in store.lookup(key(number)) {
+            guard let body = try? found.body.readAll() else { continue }
+            if Array(body) != pattern(number, body.count) { violations.increment() }
+          }
+        }
+        let usage = store.usage
+        if usage.diskBytes > 1 << 20 || usage.memoryBytes > 50_000 { violations.increment() }
+      }
+    }
+    #expect(violations.value == 0 && reopenings.value == 20)
+    let last = current.withLock { $0 }
+    #expect(last.statistics.corruptRecords == 0 && last.statistics.ioErrors == 0)
+  }
 }

@@ -45,4 +45,14 @@ enum Limits {
           + "\(Format.bytes(available)): give fewer keys or smaller values")
     }
   }
+
+  /// - Parameter bytes: what a run takes of the temporary directory, about.
+  static func requireDisk(_ bytes: Double, _ what: String) throws {
+    let path = FileManager.default.temporaryDirectory.path
+    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)
+    guard let free = (attributes?[.systemFreeSize] as? NSNumber)?.doubleValue, bytes > free else { return }
+    throw ValidationError(
+      "\(what) needs \(Format.bytes(bytes)) on disk, and \(path) has \(Format.bytes(free)): give less, or set TMPDIR"
+    )
+  }
 }

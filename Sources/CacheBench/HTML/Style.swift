@@ -81,6 +81,10 @@ extension CacheName {
     case .nodes: "nodes"
     case .nsCache: "nscache"
     case .urlCache: "urlcache"
+    // These are never beside those in memory.
+    case .rawFile: "floor"
+    case .files: "nodes"
+    case .sqlite: "dictionary"
     }
   }
 }

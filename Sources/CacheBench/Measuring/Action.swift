@@ -27,6 +27,8 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case diskGet
   /// Adding what was not there yet, to disk.
   case diskStore
+  /// Nine lookups that read from disk, and a store in place of what is there.
+  case diskMixed
 
   var title: String {
     switch self {
@@ -43,8 +45,12 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .judge: "judge a response"
     case .diskGet: "disk get"
     case .diskStore: "disk store"
+    case .diskMixed: "disk get and store"
     }
   }
+
+  /// Whether it reads or writes files.
+  var isOnDisk: Bool { self == .diskGet || self == .diskStore || self == .diskMixed }
 
   /// Whether a cache is filled by it, each key once.
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
@@ -59,7 +65,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .mixed: nil
     case .storeAgain: nil  // Of two threads that store the same key at once, one is refused.
     case .get, .getByKey, .getAndRead, .decide: isBounded ? nil : true
-    case .store, .judgeAndStore, .churn, .judge, .diskGet, .diskStore: true
+    case .store, .judgeAndStore, .churn, .judge, .diskGet, .diskStore, .diskMixed: true
     }
   }
 }

@@ -10,6 +10,10 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
   case nodes
   case nsCache
   case urlCache
+  /// One file that is only appended to, and read by offset.
+  case rawFile
+  case files
+  case sqlite
 
   var title: String {
     switch self {
@@ -20,6 +24,9 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
     case .nodes: "LRU of nodes, locked"
     case .nsCache: "NSCache"
     case .urlCache: "URLCache"
+    case .rawFile: "raw file"
+    case .files: "a file per entry"
+    case .sqlite: "SQLite"
     }
   }
 

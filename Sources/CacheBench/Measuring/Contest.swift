@@ -28,7 +28,7 @@ struct Contest {
   var order: [UInt32]
 
   /// Fillings of one round at the most: each takes a new cache, and small ones are over at once.
-  private static let mostFillings = 200
+  var mostFillings = 200
 
   func run(_ progress: ProgressLine) throws -> [Measurement] {
     var results: [CacheName: [Action: [Round]]] = [:]
@@ -76,7 +76,7 @@ struct Contest {
         defer { cache.close() }
         filled.append(try fill(cache, entrant))
         fillings += 1
-        isLast = filled.nanoseconds >= slice || fillings >= Self.mostFillings
+        isLast = filled.nanoseconds >= slice || fillings >= mostFillings
         guard isLast else { return }
         overhead = cache.overhead
         for action in entrant.actions {
@@ -110,7 +110,7 @@ struct Contest {
   /// Another way to fill, in caches of its own.
   private func refill(_ action: Action, _ entrant: Entrant) throws -> Round {
     var filled = Round()
-    for _ in 0..<Self.mostFillings where filled.nanoseconds < slice {
+    for _ in 0..<mostFillings where filled.nanoseconds < slice {
       try TemporaryDirectory.with { directory in
         let cache = try entrant.make(directory)
         defer { cache.close() }

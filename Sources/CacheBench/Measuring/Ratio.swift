@@ -11,6 +11,8 @@ struct Ratio: Codable, Hashable, Sendable {
   /// What of the yardstick: the same action, or the nearest that it has.
   var yardstickAction: Action
   var timesAsFast: Double
+  /// Of each body, where it is of what is on disk.
+  var valueBytes: Int?
   /// What is asked for at least, where something is.
   var target: Double?
 
@@ -44,7 +46,7 @@ struct Ratio: Codable, Hashable, Sendable {
         let action = own.cache == .oursS3FIFO ? own.action : own.action.counterpart
         return measurements.first {
           $0.cache == yardstick && $0.action == action && $0.entries == own.entries
-            && $0.measuring == own.measuring && $0.threads == own.threads
+            && $0.measuring == own.measuring && $0.threads == own.threads && $0.valueBytes == own.valueBytes
         }.flatMap { Ratio(of: own, to: $0) }
       }
     }
@@ -71,6 +73,7 @@ struct Ratio: Codable, Hashable, Sendable {
     yardstick = other.cache
     yardstickAction = other.action
     timesAsFast = otherCost / ownCost
+    valueBytes = own.action.isOnDisk ? own.valueBytes : nil
     self.target =
       target ?? (yardstick == .urlCache && own.measuring == .throughput ? own.action.target : nil)
   }
@@ -80,7 +83,8 @@ extension Action {
   /// What one of ours is compared with. The floor only finds.
   func yardsticks(of cache: CacheName) -> [CacheName] {
     guard cache == .ours else { return [.ours] }
-    return [.urlCache, .dictionary, .nodes, .nsCache] + (onlyStores ? [] : [.floor])
+    return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite]
+      + (onlyStores ? [] : [.floor])
   }
 
   /// What a yardstick does instead.

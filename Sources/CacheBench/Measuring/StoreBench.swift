@@ -61,7 +61,7 @@ struct StoreBench {
     return try contest(entrants, data, isBounded: options.capacity != nil).run(progress)
   }
 
-  private func onDisk() throws -> [Measurement] {
+  func onDisk() throws -> [Measurement] {
     let data = try Dataset(
       count: options.diskKeys, valueSize: options.valueSize, seed: options.seed,
       forFoundation: options.includesURLCacheOnDisk)

@@ -17,6 +17,11 @@ extension Report {
       "\(machine.processor ?? machine.architecture), \(machine.cores) cores, "
         + "\(Format.bytes(Double(machine.memoryBytes))), \(machine.operatingSystem), Swift \(machine.swiftCompiler)"
     ]
+    if let sizes = parameters.diskValueBytes {
+      lines.append(
+        "values of \(sizes.map { Format.bytes(Double($0)) }.joined(separator: ", ")) on disk, zipf 0.99, seed "
+          + "\(parameters.seed ?? 1)")
+    }
     guard let keys = parameters.keys else { return lines }
     var parts = ["\(Format.count(keys)) keys in memory"]
     if let diskKeys = parameters.diskKeys { parts.append("\(Format.count(diskKeys)) on disk") }
@@ -45,6 +50,7 @@ extension Report {
     if !session.isEmpty { tables.append(sessionTable) }
     if !replays.isEmpty { tables.append(replayTable) }
     if !memory.isEmpty { tables.append(memoryTable) }
+    if let disk { tables += disk.tables }
     return tables
   }
 
@@ -57,7 +63,7 @@ extension Report {
       ], textColumns: 2)
     table.rows = Self.inOrder(measurements).map { one in
       [
-        one.action.title, one.cache.title, Format.count(one.capacityEntries ?? one.entries),
+        Self.title(of: one), one.cache.title, Format.count(one.capacityEntries ?? one.entries),
         Format.count(one.threads), Format.rate(one.operationsPerSecond), Format.duration(one.nanoseconds),
         one.processorNanoseconds.map(Format.duration) ?? "", one.hitRatio.map(Format.percent) ?? "",
         one.overhead.map {
@@ -76,7 +82,7 @@ extension Report {
       let percentiles = one.latency.map {
         [$0.p50Nanoseconds, $0.p90Nanoseconds, $0.p99Nanoseconds, $0.p999Nanoseconds, $0.maxNanoseconds]
       }
-      return [one.action.title, one.cache.title, Format.count(one.capacityEntries ?? one.entries)]
+      return [Self.title(of: one), one.cache.title, Format.count(one.capacityEntries ?? one.entries)]
         + (percentiles ?? []).map { Format.duration(Double($0)) }
         + [one.hitRatio.map(Format.percent) ?? ""]
     }
@@ -92,7 +98,8 @@ extension Report {
         ratio.yardstick.title
         + (ratio.yardstickAction == ratio.action ? "" : " (\(ratio.yardstickAction.title))")
       return [
-        ratio.action.title + (ratio.cache == .oursS3FIFO ? ", S3-FIFO" : ""), other,
+        ratio.action.title + (ratio.cache == .oursS3FIFO ? ", S3-FIFO" : "")
+          + (ratio.valueBytes.map { ", " + Format.bytes(Double($0)) } ?? ""), other,
         Format.count(ratio.entries), Format.count(ratio.threads), ratio.basis.title,
         Format.times(ratio.timesAsFast), ratio.target.map { "\(Format.times($0))" } ?? "",
         ratio.isMet.map { $0 ? "met" : "MISSED" } ?? "",
@@ -172,11 +179,18 @@ extension Report {
     return notes
   }
 
-  /// By action, and the caches side by side.
+  private static func title(of one: Measurement) -> String {
+    one.action.title + (one.action.isOnDisk ? ", " + Format.bytes(Double(one.valueBytes)) : "")
+  }
+
+  /// By action and size, and the caches side by side.
   private static func inOrder(_ measurements: [Measurement]) -> [Measurement] {
-    Action.allCases.flatMap { action in
-      CacheName.allCases.flatMap { cache in
-        measurements.filter { $0.action == action && $0.cache == cache }
+    let sizes = Set(measurements.map(\.valueBytes)).sorted()
+    return Action.allCases.flatMap { action in
+      sizes.flatMap { size in
+        CacheName.allCases.flatMap { cache in
+          measurements.filter { $0.action == action && $0.cache == cache && $0.valueBytes == size }
+        }
       }
     }
   }

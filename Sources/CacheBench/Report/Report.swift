@@ -14,6 +14,8 @@ struct Report: Codable, Sendable {
   var session: [Scenario] = []
   var replays: [Replay] = []
   var memory: [MemoryFigure] = []
+  /// What `disk` found beyond its measurements.
+  var disk: DiskReport?
   var targets: [TargetResult] = []
   var notes: [String] = []
 
@@ -48,6 +50,8 @@ struct Parameters: Codable, Hashable, Sendable {
   var capacityShare: Double?
   /// Where something else than the store's own choice.
   var shards: Int?
+  /// The sizes that `disk` was asked for, and of how many keys, where that was said.
+  var diskValueBytes: [Int]?
 
   init() {}
 
@@ -76,6 +80,15 @@ struct Parameters: Codable, Hashable, Sendable {
     seed = options.seed
     capacityShare = options.capacity
     shards = options.shards
+  }
+
+  init(_ options: DiskOptions) {
+    diskKeys = options.keys
+    diskValueBytes = options.valueSizes
+    seconds = options.seconds
+    rounds = options.rounds
+    seed = options.seed
+    capacityBytes = options.capacity
   }
 
   init(requests: Int, valueBytes: Int) {

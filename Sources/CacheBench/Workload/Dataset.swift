@@ -149,7 +149,7 @@ struct Dataset: Sendable {
       ])
   }
 
-  private static func body(_ size: Int, _ generator: inout SplitMix64) -> [UInt8] {
+  static func body(_ size: Int, _ generator: inout SplitMix64) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
       let raw = UnsafeMutableRawBufferPointer(buffer)
       for offset in stride(from: 0, to: size, by: 8) {

@@ -26,11 +26,18 @@ extension CacheStore {
     /// Bodies of more bytes than this get a file of their own on disk and are streamed. At most a quarter of a segment
     /// counts.
     public var largeBodyThreshold = 256 * 1024
-    /// Whether a removal returns only when it would survive a loss of power. Without it, it survives the end of the
-    /// process.
-    public var syncRemovals = true
+    /// When what is written to disk is to survive a loss of power.
+    public var sync = DiskSync.removals
+    /// The most bytes that may await being written to disk, in memory and beside ``memoryCapacity``; at least 64 KiB, or 0
+    /// to write every entry before its store returns. When it is full, who stores waits for the disk.
+    public var writeBuffer = 1 << 20
+    /// Is told when the disk fails, and when it works again. Called on whatever thread finds out; it must not block,
+    /// nor use the store.
+    public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard what the directory holds.
     public var startEmpty = false
+    /// Is told how the opening of the directory comes on, which may take seconds after a crash.
+    public var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 
     /// A store in memory, and on disk too when a directory is given.
     public init(memoryCapacity: Int, diskCapacity: Int = 0, directory: FilePath? = nil) {
@@ -64,6 +71,9 @@ extension CacheStore.Configuration {
       maximumEntrySize ?? 0 >= 0, "maximumEntrySize is \(maximumEntrySize ?? 0); give 0 or more bytes, or nil"
     )
     try require(largeBodyThreshold >= 0, "largeBodyThreshold is \(largeBodyThreshold); give 0 or more bytes")
+    try require(
+      writeBuffer == 0 || (64 << 10...1 << 30).contains(writeBuffer),
+      "writeBuffer is \(writeBuffer); give 64 KiB to 1 GiB, or 0")
     if let segmentSize, directory != nil {
       try require(
         (DiskFormat.minimumSegmentSize...DiskFormat.maximumSegmentSize).contains(segmentSize)
@@ -75,6 +85,6 @@ extension CacheStore.Configuration {
   var diskOptions: DiskTier.Options {
     DiskTier.Options(
       segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
-      syncRemovals: syncRemovals)
+      sync: sync, writeBuffer: writeBuffer, observer: diskObserver)
   }
 }

@@ -8,6 +8,10 @@ public struct StoreUsage: Sendable, Hashable {
   public var memoryEntries = 0
   /// Entries on disk, whether or not they are in memory too.
   public var diskEntries = 0
+  /// Of ``diskBytes``, what entries occupy that can still be found: the rest is reclaimed with its segment.
+  public var diskLiveBytes = 0
+  /// What memory holds of the entries on disk to find them, in bytes. Not part of ``memoryBytes``.
+  public var diskIndexBytes = 0
 }
 
 /// What a store may occupy, in bytes.
@@ -38,6 +42,10 @@ public struct StoreStatistics: Sendable, Hashable {
   public var diskRejections = 0
   /// Entries on disk copied forward, when their segment was reclaimed, because they had been hit.
   public var diskCarries = 0
+  /// Bytes of keys, metadata and bodies that were stored on disk.
+  public var diskBytesStored = 0
+  /// Bytes written to the disk for them, all that the store adds to them and carries forward included.
+  public var diskBytesWritten = 0
   /// Inserts refused, for whatever reason.
   public var refusals = 0
   /// Calls that removed by key, variant, time, or everything, or marked scopes.
@@ -46,4 +54,6 @@ public struct StoreStatistics: Sendable, Hashable {
   public var corruptRecords = 0
   /// Operations of the file system that failed.
   public var ioErrors = 0
+  /// How often the disk stopped to take what was stored; see ``DiskEvent``.
+  public var diskFailures = 0
 }

@@ -46,6 +46,7 @@ struct BodyFileWriter: Sendable {
       throw .inputOutput
     }
     fileCount += bytes.count
+    tier.counters.bytesWritten.increment(by: bytes.count)
   }
 
   /// Bytes that are written, or about to be: of one chunk, and verified. `nil` if they cannot be read.
@@ -70,7 +71,7 @@ struct BodyFileWriter: Sendable {
 
   /// The file is an entry's now.
   func keep() {
-    tier.endReservation(reserved)
+    tier.keepBodyFile(number, reserved: reserved)
   }
 
   /// Removes the file.

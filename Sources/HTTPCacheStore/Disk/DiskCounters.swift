@@ -6,6 +6,9 @@ final class DiskCounters: Sendable {
   let carries = Atomic<Int>(0)
   let corruptRecords = Atomic<Int>(0)
   let ioErrors = Atomic<Int>(0)
+  let failures = Atomic<Int>(0)
+  let bytesWritten = Atomic<Int>(0)
+  let bytesStored = Atomic<Int>(0)
 }
 
 extension Atomic<Int> {

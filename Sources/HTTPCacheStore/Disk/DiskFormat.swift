@@ -2,11 +2,13 @@ import SystemPackage
 
 /// The names, sizes and versions of the format, which `Format.md` describes.
 enum DiskFormat {
-  static let version: UInt32 = 1
+  static let version: UInt32 = 2
   static let magic: UInt64 = 0x4548_4341_4350_5448  // "HTPCACHE"
   static let segmentMagic: UInt64 = 0x474F_4C48_4341_4348  // "HCACHLOG"
   static let formatFileSize = 32
-  static let segmentHeaderSize = 32
+  static let segmentHeaderSize = 40
+  /// Ids and sequence numbers are less: memory keeps them in 48 bits.
+  static let numberLimit: UInt64 = 1 << 48
   static let minimumSegmentSize = 64 * 1024
   static let maximumSegmentSize = 1 << 30
   static let bodyChunkSize = 64 * 1024
@@ -63,8 +65,18 @@ enum DiskFormat {
     return words[2]
   }
 
-  static func segmentHeader(_ number: UInt32, hasher: KeyHasher) -> [UInt8] {
-    sealed([segmentMagic, UInt64(version), UInt64(number)], hasher: hasher)
+  /// - Parameter floor: no number that is less is given to anything that follows.
+  static func segmentHeader(_ number: UInt32, floor: UInt64, hasher: KeyHasher) -> [UInt8] {
+    sealed([segmentMagic, UInt64(version), UInt64(number), floor], hasher: hasher)
+  }
+
+  /// The floor in a segment's header; `nil` when that is not as it was written.
+  static func floor(inHeader bytes: [UInt8], of number: UInt32, hasher: KeyHasher) -> UInt64? {
+    let words = words(bytes)
+    guard words.count == 5, words[3] <= numberLimit,
+      bytes == segmentHeader(number, floor: words[3], hasher: hasher)
+    else { return nil }
+    return words[3]
   }
 
   /// Words, little-endian, and their checksum behind them.

@@ -16,6 +16,7 @@ struct DiskOpening {
   let capacity: Int
   let hashMask: UInt64
   let markLimit: Int
+  var progress: (@Sendable (OpeningProgress) -> Void)?
   let counters = DiskCounters()
 
   /// What the lock and format files are counted as.
@@ -35,13 +36,13 @@ struct DiskOpening {
     var log = Log(capacity: capacity)
     log.lockFile = lockFile
     log.used = Self.fixedBytes
-    let recovery = LogRecovery(directory: directory, files: files, hasher: hasher, counters: counters)
-    let (recovered, catalog, marks, lastSequence) = try reporting { () throws(FileFailure) in
-      try recovery.run(names: names, log: log)
-    }
+    let recovery = LogRecovery(
+      directory: directory, files: files, hasher: hasher, counters: counters, progress: progress)
+    let recovered = try reporting { () throws(FileFailure) in try recovery.run(names: names, log: log) }
     return Result(
-      hasher: hasher, log: recovered, catalog: catalog, marks: ScopeMarks(marks, limit: markLimit),
-      lastSequence: lastSequence, counters: counters)
+      hasher: hasher, log: recovered.log, catalog: recovered.catalog,
+      marks: ScopeMarks(recovered.marks, limit: markLimit), lastSequence: recovered.lastSequence,
+      counters: counters)
   }
 
   private func reporting<Value>(_ body: () throws(FileFailure) -> Value) throws(StoreError) -> Value {

@@ -1,8 +1,7 @@
 extension DiskTier {
-  /// The most bytes that key, metadata and body of an entry may have together.
-  var maximumEntrySize: Int {
-    max(0, capacity - options.segmentSize(for: capacity))
-  }
+  /// The most bytes that key, metadata and body of an entry may have together: half of the capacity. A body of unknown
+  /// length that turns out to be larger has then not pushed out everything before it is refused.
+  var maximumEntrySize: Int { capacity / 2 }
 
   /// Bodies of more bytes than this get a file of their own.
   var largeBodyThreshold: Int { options.largeBodyThreshold(for: capacity) }
@@ -42,7 +41,7 @@ extension DiskTier {
       &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
       inlineBody: header.kind == .entry ? entry.body[...] : nil, hasher: hasher)
     var outcome = Outcome.refused(.tooLarge)
-    if record.count <= options.segmentSize(for: capacity) - DiskFormat.segmentHeaderSize {
+    if room(for: record.count) <= options.segmentSize(for: capacity) {
       outcome = insert(header, record: record, objection: objection)
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)

@@ -4,12 +4,24 @@ import SystemPackage
 extension DiskTier {
   /// An entry that the index knows, and the open files to read it from.
   struct Candidate: Sendable {
+    /// Where a record is: in a file, or still on its way there.
+    struct Source: Sendable {
+      let location: RecordLocation
+      let file: any File
+      let buffered: [UInt8]?
+
+      /// The bytes of the record; `nil` when the file ends before.
+      func read() throws(FileFailure) -> [UInt8]? {
+        if let buffered { return buffered }
+        return try file.read(Int(location.count), at: Int(location.offset))
+      }
+    }
+
     let hash: UInt64
-    let variant: UInt64
+    let fingerprint: UInt32
     let id: UInt64
-    let location: RecordLocation
-    let file: any File
-    let update: (location: RecordLocation, file: any File)?
+    let source: Source
+    let update: Source?
   }
 
   /// What reading a candidate came to.
@@ -24,7 +36,7 @@ extension DiskTier {
 
   /// Whether anything on disk has this hash.
   func hasEntry(for hash: UInt64) -> Bool {
-    catalog.withLock { !$0.index.slots(for: hash).isEmpty }
+    catalog.withLock { $0.index.contains(hash) }
   }
 
   /// The entries on disk under a hash; each counts as hit.
@@ -32,17 +44,12 @@ extension DiskTier {
     catalog.withLock { catalog in
       catalog.index.slots(for: hash).compactMap { slot in
         let entry = catalog.index[slot]
-        guard let file = catalog.files[entry.location.segment] else { return nil }
+        guard let source = catalog.source(of: entry.location) else { return nil }
         if !entry.isHit { catalog.index[slot].isHit = true }
-        var update: (RecordLocation, any File)?
-        if entry.hasUpdate, let location = catalog.index.updates[entry.id]?.location,
-          let file = catalog.files[location.segment]
-        {
-          update = (location, file)
-        }
+        let update = entry.hasUpdate ? catalog.index.updates[entry.id] : nil
         return Candidate(
-          hash: hash, variant: entry.variant, id: entry.id, location: entry.location, file: file,
-          update: update)
+          hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
+          update: update.flatMap { catalog.source(of: $0.location) })
       }
     }
   }
@@ -50,11 +57,9 @@ extension DiskTier {
   /// Reads a candidate and verifies all of it: one read, or two when its metadata was updated.
   func read(_ candidate: Candidate, key: StoreKey) -> Found {
     do throws(FileFailure) {
-      guard
-        let record = try candidate.file.read(
-          Int(candidate.location.count), at: Int(candidate.location.offset)),
+      guard let record = try candidate.source.read(),
         let header = Record.verifiedHeader(record, hasher: hasher),
-        header.id == candidate.id, header.hash == candidate.hash, header.variant == candidate.variant
+        header.id == candidate.id
       else { return corrupt(candidate) }
       guard record.matches(key.bytes, at: RecordHeader.size, count: header.keyCount) else { return .otherKey }
       guard
@@ -63,7 +68,7 @@ extension DiskTier {
 
       var newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
       if let update = candidate.update {
-        guard let record = try update.file.read(Int(update.location.count), at: Int(update.location.offset)),
+        guard let record = try update.read(),
           let header = Record.verifiedHeader(record, hasher: hasher),
           header.kind == .metadata, header.id == candidate.id
         else { return corrupt(candidate) }
@@ -117,6 +122,13 @@ extension DiskTier {
 
   /// Drops what a candidate points to, unless that has changed.
   func dropUnreadable(_ candidate: Candidate) -> Bool {
-    dropUnreadable(hash: candidate.hash, id: candidate.id, location: candidate.location)
+    dropUnreadable(hash: candidate.hash, id: candidate.id, location: candidate.source.location)
+  }
+}
+
+extension Catalog {
+  func source(of location: RecordLocation) -> DiskTier.Candidate.Source? {
+    guard let file = files[location.segment] else { return nil }
+    return DiskTier.Candidate.Source(location: location, file: file, buffered: buffered(at: location))
   }
 }

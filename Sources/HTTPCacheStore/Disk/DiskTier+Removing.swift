@@ -3,17 +3,18 @@ import Synchronization
 extension DiskTier {
   /// Removes one variant of a key, or all, and returns when that would survive a crash.
   func remove(hash: UInt64, variant: UInt64? = nil) {
+    let fingerprint = variant.map { DiskIndexEntry.fingerprint(of: $0, hash: hash) }
     let removal = withLog { log -> Removal in
       guard !log.isClosed else { return .unneeded }
-      let isPresent = catalog.withLock { catalog in
-        catalog.index.slots(for: hash).contains { variant == nil || catalog.index[$0].variant == variant }
-      }
+      let isPresent = isPresent(hash: hash, fingerprint: fingerprint)
       // A key that is neither known nor suspect has no record left that an opening could find.
       guard isPresent || log.isSuspect(hash) else { return .unneeded }
-      guard appendSurely(removalRecord(hash: hash, variant: variant), log: &log) else { return .failed }
-      dropFromIndex(hash: hash, variant: variant, log: &log)
+      guard appendSurely(removalRecord(hash: hash, fingerprint: fingerprint), log: &log) else {
+        return .failed
+      }
+      dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
-      return .logged
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -25,10 +26,10 @@ extension DiskTier {
       let sequence = sequence.take()
       var header = RecordHeader(kind: .clear, id: sequence, revision: sequence, storedAt: time)
       let record = Record.encode(&header, hasher: hasher)
-      guard appendSurely(record, log: &log) else { return .failed }
-      let orphans = catalog.withLock { $0.index.clear(since: time) }
+      guard appendSurely((header, record), log: &log) else { return .failed }
+      let orphans = catalog.withLock { $0.index.clear(since: DiskIndexEntry.seconds(time)) }
       for orphan in orphans { removeBodyFile(orphan, log: &log) }
-      return .logged
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -39,7 +40,8 @@ extension DiskTier {
       // Without a segment there is no entry; the first to be begun begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
-      return appendSurely(Record.encode(mark, hasher: hasher), log: &log) ? .logged : .failed
+      guard appendSurely(Record.encode(mark, hasher: hasher), log: &log) else { return .failed }
+      return .logged(lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -52,28 +54,40 @@ extension DiskTier {
       guard !log.isClosed else { return }
       wipe(log: &log)
     }
-    if options.syncRemovals { sync() }
+    if options.sync != .never { sync() }
   }
 
   /// Forgets a variant that was replaced elsewhere or exceeds the number of variants. Not synced: should power fail, it
   /// is as if the replacement had been lost too.
-  func forget(hash: UInt64, variant: UInt64, log: inout Log) {
-    let isPresent = catalog.withLock { $0.index.slot(for: hash, variant: variant) != nil }
-    guard !log.isClosed, isPresent || log.isSuspect(hash) else { return }
+  func forget(hash: UInt64, fingerprint: UInt32, log: inout Log) {
+    guard !log.isClosed, isPresent(hash: hash, fingerprint: fingerprint) || log.isSuspect(hash) else {
+      return
+    }
     // Not at any price: where nothing can be written, nothing replaces it either.
-    let record = removalRecord(hash: hash, variant: variant)
-    if (try? append(record, log: &log)) == nil { log.suspect(hash) }
-    dropFromIndex(hash: hash, variant: variant, log: &log)
+    let (header, record) = removalRecord(hash: hash, fingerprint: fingerprint)
+    let isLogged = !log.health.isPausing && (try? append(record, header, log: &log)) != nil
+    if !isLogged { log.suspect(hash) }
+    dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
     log.needsSync = true
+  }
+
+  private func isPresent(hash: UInt64, fingerprint: UInt32?) -> Bool {
+    catalog.withLock { catalog in
+      fingerprint.map { catalog.index.slot(for: hash, fingerprint: $0) != nil }
+        ?? catalog.index.contains(hash)
+    }
   }
 
   /// Forgets a variant that only memory holds from now on. Tells the moment after, and whether the disk has no other.
   func yield(hash: UInt64, variant: UInt64) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
+    self.yield(hash: hash, fingerprint: DiskIndexEntry.fingerprint(of: variant, hash: hash))
+  }
+
+  func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
     withLog { log in
-      forget(hash: hash, variant: variant, log: &log)
+      forget(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
-      let isOnly = catalog.withLock { $0.index.slots(for: hash).isEmpty }
-      return (changes.moment(for: hash), isOnly)
+      return (changes.moment(for: hash), !hasEntry(for: hash))
     }
   }
 
@@ -90,30 +104,26 @@ extension DiskTier {
     }
   }
 
-  private func dropFromIndex(hash: UInt64, variant: UInt64?, log: inout Log) {
+  private func dropFromIndex(hash: UInt64, fingerprint: UInt32?, log: inout Log) {
     let orphans = catalog.withLock { catalog in
-      var orphans: [(number: UInt64, size: Int)] = []
-      for slot in catalog.index.slots(for: hash)
-      where variant == nil || catalog.index[slot].variant == variant {
-        if let orphan = catalog.index.remove(slot) { orphans.append(orphan) }
-      }
-      return orphans
+      catalog.index.slots(for: hash, fingerprint: fingerprint).compactMap { catalog.index.remove($0) }
     }
     for orphan in orphans { removeBodyFile(orphan, log: &log) }
   }
 
-  private func removalRecord(hash: UInt64, variant: UInt64?) -> [UInt8] {
+  private func removalRecord(hash: UInt64, fingerprint: UInt32?) -> (RecordHeader, [UInt8]) {
     let sequence = sequence.take()
     var header = RecordHeader(
-      kind: variant == nil ? .removeKey : .removeVariant, hash: hash, variant: variant ?? 0, id: sequence,
-      revision: sequence)
-    return Record.encode(&header, hasher: hasher)
+      kind: fingerprint == nil ? .removeKey : .removeVariant, hash: hash,
+      variant: UInt64(fingerprint ?? 0), id: sequence, revision: sequence)
+    let record = Record.encode(&header, hasher: hasher)
+    return (header, record)
   }
 
   /// Appends a removal; when the file system is full, at the price of the oldest segment.
-  private func appendSurely(_ record: [UInt8], log: inout Log) -> Bool {
+  private func appendSurely(_ record: (header: RecordHeader, bytes: [UInt8]), log: inout Log) -> Bool {
     for _ in 0..<2 {
-      if (try? append(record, log: &log)) != nil {
+      if (try? append(record.bytes, record.header, log: &log)) != nil {
         log.hasUnsyncedRemoval = true
         return true
       }
@@ -125,26 +135,34 @@ extension DiskTier {
   private enum Removal {
     /// There was nothing on disk to remove.
     case unneeded
-    case logged
+    /// It is in the buffer or in the file, if no more removals were lost than before.
+    case logged(lostBefore: Int)
     case failed
   }
 
   /// Makes a removal durable. One that cannot be logged or synced takes everything with it: a cache may forget.
   private func finish(_ removal: Removal) {
-    if removal != .failed, !options.syncRemovals || sync(onlyRemovals: removal == .unneeded) { return }
+    if isDurable(removal) { return }
     withLog { log in wipe(log: &log) }
-    if options.syncRemovals { sync() }
+    if options.sync != .never { sync() }
   }
-}
 
-extension DiskIndex {
-  /// Forgets what was stored at or after a time, to the second; gives body files back for removal.
-  mutating func clear(since time: Int64) -> [(number: UInt64, size: Int)] {
-    let seconds = DiskIndexEntry.seconds(time)
-    var orphans: [(number: UInt64, size: Int)] = []
-    for slot in entries.indices where !entries[slot].isFree && entries[slot].storedSeconds >= seconds {
-      if let orphan = remove(UInt32(slot)) { orphans.append(orphan) }
+  private func isDurable(_ removal: Removal) -> Bool {
+    switch removal {
+    case .failed:
+      return false
+    case .unneeded:
+      return options.sync == .never ? flushRemovals() : sync(onlyRemovals: true)
+    case .logged(let lostBefore):
+      guard options.sync == .never ? flushBuffer() : sync() else { return false }
+      // Who flushed, and failed, may have been another.
+      return withLog { $0.buffer.lostRemovals } == lostBefore
     }
-    return orphans
+  }
+
+  /// Writes removals that others rely on: a killed process must not bring back what they removed.
+  private func flushRemovals() -> Bool {
+    guard withLog({ ($0.needsSync || $0.hasUnsyncedRemoval) && $0.buffer.count > 0 }) else { return true }
+    return flushBuffer()
   }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemPackage
 
@@ -7,12 +8,20 @@ import SystemPackage
 /// the index and is held for no I/O, so that finding an entry waits for no write; what is found is read without any
 /// lock, through a file that stays open as long as somebody reads it, reclaimed or not. A removal that must reach the
 /// disk itself syncs under a third, `syncing`, after it has let go of `log`.
+///
+/// What is appended goes to a buffer (`WriteBuffer`), where it is found like what is on disk. A queue writes it as soon as
+/// it gets to it, under a lock of its own, `flushing`, so that storing waits for no write. When the buffer is full, or
+/// a removal must be written before it returns, the thread at hand does the same. The four locks are taken in the order
+/// `syncing`, `flushing`, `log`, `catalog`.
 final class DiskTier: Sendable {
   struct Options: Sendable {
     var segmentSize: Int?
     var largeBodyThreshold: Int
     var maximumVariants: Int
-    var syncRemovals: Bool
+    var sync: DiskSync
+    /// The bytes that may await their writing; 0 writes each record at once.
+    var writeBuffer: Int
+    var observer: (@Sendable (DiskEvent) -> Void)?
 
     /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
     ///
@@ -45,7 +54,11 @@ final class DiskTier: Sendable {
   let counters: DiskCounters
   let log: Mutex<Log>
   let catalog: Mutex<Catalog>
-  private let syncing = Mutex(())
+  let syncing = Mutex(())
+  let flushing = Mutex(())
+  let flusher = DispatchQueue(label: "HTTPCacheStore.flush", qos: .utility)
+  /// `WriteBuffer.count`, to be read without waiting.
+  private let bufferedBytes = Atomic<Int>(0)
   /// `Log.used` and `Log.capacity`, to be read without waiting for a write.
   private let shownBytes: Atomic<Int>
   private let shownCapacity: Atomic<Int>
@@ -72,13 +85,27 @@ final class DiskTier: Sendable {
 
   /// Runs under the log's lock, and then shows how much is used, of what.
   func withLog<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
-    log.withLock { log in
-      defer {
-        shownBytes.store(log.used, ordering: .releasing)
-        // A lower capacity is shown only once it is kept.
-        if log.used <= log.capacity { shownCapacity.store(log.capacity, ordering: .releasing) }
-      }
-      return body(&log)
+    let (result, events) = log.withLock { log -> (Result, [DiskEvent]) in
+      let result = body(&log)
+      shownBytes.store(log.used, ordering: .releasing)
+      // A lower capacity is shown only once it is kept.
+      if log.used <= log.capacity { shownCapacity.store(log.capacity, ordering: .releasing) }
+      bufferedBytes.store(log.buffer.count, ordering: .relaxed)
+      guard !log.health.events.isEmpty else { return (result, []) }
+      defer { log.health.events = [] }
+      return (result, log.health.events)
+    }
+    for event in events {
+      if case .failing = event { counters.failures.increment() }
+      options.observer?(event)
+    }
+    return result
+  }
+
+  /// Waits while the buffer is full: by writing it, or for who does. To be called without any lock.
+  func awaitBuffer() {
+    if options.writeBuffer > 0, bufferedBytes.load(ordering: .relaxed) >= options.writeBuffer {
+      flushBuffer()
     }
   }
 
@@ -96,16 +123,20 @@ final class DiskTier: Sendable {
   ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
   ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
   func insert(_ header: RecordHeader, record: [UInt8], objection: () -> RefusalReason?) -> Outcome {
-    withLog { log in
+    prepareRoom(for: record.count)
+    let outcome = withLog { log -> Outcome in
       guard !log.isClosed else { return .refused(.closed) }
       if let reason = objection() { return .refused(reason) }
-      let present = catalog.withLock { catalog in
-        catalog.index.slots(for: header.hash).map { catalog.index[$0] }
+      guard log.health.mayTry() else {
+        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
+        changes.advance(for: header.hash)
+        return .refused(.inputOutput)
       }
-      if let old = present.first(where: { $0.variant == header.variant }) {
-        guard old.id < header.id else { return .refused(.superseded) }
-      } else if present.count >= options.maximumVariants, let oldest = present.min(by: { $0.id < $1.id }) {
-        forget(hash: header.hash, variant: oldest.variant, log: &log)
+      let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
+      if let old {
+        guard old < header.id else { return .refused(.superseded) }
+      } else if count >= options.maximumVariants, let oldest {
+        forget(hash: header.hash, fingerprint: oldest, log: &log)
         counters.evictions.increment()
       }
       while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
@@ -114,9 +145,9 @@ final class DiskTier: Sendable {
       }
       let location: RecordLocation
       do throws(AppendFailure) {
-        location = try append(record, log: &log)
+        location = try append(record, header, log: &log)
       } catch {
-        forget(hash: header.hash, variant: header.variant, log: &log)
+        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
         changes.advance(for: header.hash)
         return .refused(error.reason)
       }
@@ -124,25 +155,31 @@ final class DiskTier: Sendable {
       changes.advance(for: header.hash)
       return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
     }
+    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
+      _ = self.yield(hash: header.hash, fingerprint: header.fingerprint)
+      return .refused(.inputOutput)
+    }
+    return outcome
   }
 
   private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {
-    var entry = DiskIndexEntry(
-      hash: header.hash, variant: header.variant, id: header.id, location: location, storedAt: header.storedAt
-    )
+    let entry = DiskIndexEntry(
+      hash: header.hash, fingerprint: header.fingerprint, id: header.id, location: location,
+      storedSeconds: DiskIndexEntry.seconds(header.storedAt))
     let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
-    entry.hasBodyFile = bodyFileSize > 0
-    let (orphan, slot, isOnly) = catalog.withLock { catalog in
-      let old = catalog.index.slot(for: header.hash, variant: header.variant)
+    let (orphan, isOnly) = catalog.withLock { catalog in
+      let old = catalog.index.slot(for: header.hash, fingerprint: header.fingerprint)
       let orphan = old.flatMap { catalog.index.remove($0) }
-      let slot = catalog.index.insert(entry)
-      if bodyFileSize > 0 { catalog.index.bodyFiles[header.id] = (header.bodyFile, bodyFileSize) }
-      return (orphan, slot, catalog.index.slots(for: header.hash).count == 1)
+      let isOnly = !catalog.index.contains(header.hash)
+      let slot = catalog.index.insert(entry, hash: header.hash)
+      if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
+      return (orphan, isOnly)
     }
-    let last = log.segments.count - 1
-    log.segments[last].slots.append(slot)
-    log.segments[last].bodyFileBytes += bodyFileSize
-    if let orphan { removeBodyFile(orphan, log: &log) }
+    log.segments[log.segments.count - 1].bodyFileBytes += bodyFileSize
+    counters.bytesStored.increment(by: header.keyCount + header.metadataCount + header.bodyCount)
+    if let orphan {
+      if log.buffer.count > 0 { log.buffer.append(orphan) } else { removeBodyFile(orphan, log: &log) }
+    }
     return isOnly
   }
 
@@ -150,37 +187,41 @@ final class DiskTier: Sendable {
   func updateMetadata(of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64)
     -> Bool
   {
-    withLog { log in
+    awaitBuffer()
+    let isUpdated = withLog { log -> Bool in
       guard !log.isClosed, let slot = currentSlot(hash: hash, id: id) else { return false }
-      let (variant, known) = catalog.withLock {
-        ($0.index[slot].variant, $0.index.updates[id]?.revision ?? id)
+      let (fingerprint, known) = catalog.withLock {
+        ($0.index[slot].fingerprint, $0.index.updates[id]?.revision ?? id)
       }
       guard known < revision else { return true }
       var header = RecordHeader(
-        kind: .metadata, hash: hash, variant: variant, id: id, revision: revision, storedAt: storedAt)
+        kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
+        storedAt: storedAt)
       let record = Record.encode(&header, metadata: metadata[...], hasher: hasher)
-      guard let location = try? append(record, log: &log) else {
+      guard log.health.mayTry(), let location = try? append(record, header, log: &log) else {
         // With its old metadata it must not be found again, once memory has lost the new.
-        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, variant: variant, log: &log) }
+        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, fingerprint: fingerprint, log: &log) }
         changes.advance(for: hash)
         return false
       }
       // Making room may have reclaimed the entry itself.
       guard let slot = currentSlot(hash: hash, id: id) else { return false }
-      catalog.withLock { catalog in
-        catalog.index.updates[id] = (location, revision)
-        catalog.index[slot].hasUpdate = true
-        catalog.index[slot].storedSeconds = DiskIndexEntry.seconds(storedAt)
+      catalog.withLock {
+        $0.index.update(
+          slot, at: location, revision: revision, storedSeconds: DiskIndexEntry.seconds(storedAt))
       }
       changes.advance(for: hash)
       return true
     }
+    guard isUpdated, options.sync == .everyStore, !sync(withBodies: true) else { return isUpdated }
+    if let slot = currentSlot(hash: hash, id: id) {
+      _ = self.yield(hash: hash, fingerprint: catalog.withLock { $0.index[slot].fingerprint })
+    }
+    return false
   }
 
   func currentSlot(hash: UInt64, id: UInt64) -> UInt32? {
-    catalog.withLock { catalog in
-      catalog.index.slots(for: hash).first { catalog.index[$0].id == id }
-    }
+    catalog.withLock { $0.index.slot(for: hash, id: id) }
   }
 
   // MARK: Size
@@ -189,63 +230,21 @@ final class DiskTier: Sendable {
   var capacity: Int { shownCapacity.load(ordering: .relaxed) }
   var count: Int { catalog.withLock { $0.index.count } }
 
+  func show(in usage: inout StoreUsage) {
+    usage.diskBytes = bytes
+    catalog.withLock { catalog in
+      usage.diskEntries = catalog.index.count
+      usage.diskLiveBytes =
+        catalog.index.recordBytes + catalog.index.bodyFiles.values.reduce(0) { $0 + $1.size }
+      usage.diskIndexBytes = catalog.index.bytes
+    }
+  }
+
   func setCapacity(_ bytes: Int) {
     withLog { log in
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
       log.capacity = bytes
       _ = makeRoom(0, log: &log)
-    }
-  }
-
-  // MARK: Syncing and closing
-
-  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
-  ///
-  /// Whoever comes while another syncs waits for it: what it relies on may be just what the other is syncing.
-  ///
-  /// - Parameter onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
-  @discardableResult
-  func sync(onlyRemovals: Bool = false) -> Bool {
-    syncing.withLock { _ in
-      let (dirty, needsNames) = withLog { log -> ([any File], Bool) in
-        guard !onlyRemovals || log.needsSync || log.hasUnsyncedRemoval else { return ([], false) }
-        var needsNames = log.needsSync
-        var dirty: [any File] = []
-        for index in log.segments.indices where log.segments[index].isDirty {
-          dirty.append(log.segments[index].file)
-          needsNames = needsNames || log.segments[index].isNew
-          log.segments[index].isDirty = false
-          log.segments[index].isNew = false
-        }
-        log.needsSync = false
-        log.hasUnsyncedRemoval = false
-        return (dirty, needsNames)
-      }
-      do throws(FileFailure) {
-        for file in dirty { try file.sync() }
-        if needsNames { try files.syncDirectory(directory) }
-        return true
-      } catch {
-        counters.ioErrors.increment()
-        // Whoever comes next must not take this for done.
-        withLog { log in
-          for index in log.segments.indices where dirty.contains(where: { $0 === log.segments[index].file }) {
-            log.segments[index].isDirty = true
-          }
-          log.needsSync = true
-        }
-        return false
-      }
-    }
-  }
-
-  func close() {
-    sync()
-    withLog { log in
-      log.isClosed = true
-      log.segments = []
-      log.lockFile = nil
-      catalog.withLock { $0 = Catalog() }
     }
   }
 }

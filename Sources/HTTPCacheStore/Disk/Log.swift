@@ -9,8 +9,6 @@ struct Log: Sendable {
     /// The bytes of body files that its records name. They count when the segment is sealed: a segment is the unit of
     /// reclaiming, and must not stand for much more than its share.
     var bodyFileBytes = 0
-    /// The index slots of its entries, dead ones among them.
-    var slots: [UInt32] = []
     /// No more records are added.
     var isSealed = false
     /// Written to since the last sync.
@@ -21,8 +19,17 @@ struct Log: Sendable {
 
   /// Oldest first; only the last may be unsealed.
   var segments: [Segment] = []
+  /// Of the records of the last segment that no summary in the file tells of; nothing when it is sealed.
+  var summary = SegmentSummary()
   var nextNumber: UInt32 = 1
-  /// The bytes of all files in the directory, and what body files in the making have reserved.
+  /// How much of which segment has been carried forward so far.
+  var carried: (segment: UInt32, bytes: Int) = (0, 0)
+  /// What is not yet written of the segments; nothing where every record is written at once.
+  var buffer = WriteBuffer()
+  var isFlushScheduled = false
+  var health = DiskHealth()
+  /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
+  /// making have reserved.
   var used = 0
   /// What of that body files in the making have reserved; no reclaiming frees it.
   var reserved = 0
@@ -42,6 +49,9 @@ struct Log: Sendable {
   /// A removal was logged that awaits its sync. Another of the same key finds nothing to remove, and relies on it.
   var hasUnsyncedRemoval = false
 
+  /// Body files whose bytes may not be on the disk itself.
+  var unsyncedBodies: Set<UInt64> = []
+
   mutating func suspect(_ hash: UInt64) {
     if suspects.count >= 4096 { suspectsAll = true } else { suspects.insert(hash) }
   }
@@ -53,6 +63,17 @@ struct Log: Sendable {
 struct Catalog: Sendable {
   var index = DiskIndex()
   var files: [UInt32: any File] = [:]
+  /// Records that are not yet in their files, by position.
+  private var buffered: [UInt64: [UInt8]] = [:]
+
+  /// The bytes of a record, as long as it is not yet in its file.
+  func buffered(at location: RecordLocation) -> [UInt8]? {
+    buffered.isEmpty ? nil : buffered[location.position]
+  }
+
+  mutating func buffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = piece.bytes }
+  mutating func unbuffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = nil }
+  mutating func unbufferAll() { buffered = [:] }
 }
 
 /// Why a record was not appended.

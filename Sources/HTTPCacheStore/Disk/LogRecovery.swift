@@ -2,14 +2,25 @@ import SystemPackage
 
 /// Rebuilds the index from the log when a directory is opened.
 ///
-/// Headers are read and bodies are skipped; `Format.md` says what is made of damage.
+/// Of a segment that has a summary only that is read; of any other the headers of its records, and bodies are skipped.
+/// `Format.md` says what is made of damage.
 struct LogRecovery {
+  /// What the log came to.
+  struct Result: Sendable {
+    var log: Log
+    var catalog = Catalog()
+    var marks = ScopeMarks.Snapshot()
+    /// Nothing that was found has a higher number.
+    var lastSequence: UInt64 = 0
+  }
+
   let directory: FilePath
   let files: any FileSystem
   let hasher: KeyHasher
   let counters: DiskCounters
+  var progress: (@Sendable (OpeningProgress) -> Void)?
 
-  /// How a segment's scan ended.
+  /// How the reading of a segment ended.
   private enum End {
     case whole
     /// The last record was never finished; nothing acknowledged is behind this offset.
@@ -18,42 +29,58 @@ struct LogRecovery {
     case damaged
   }
 
-  func run(
-    names: [String], log initial: Log
-  ) throws(FileFailure) -> (Log, Catalog, ScopeMarks.Snapshot, lastSequence: UInt64) {
-    var log = initial
-    var catalog = Catalog()
-    var marks = ScopeMarks.Snapshot()
-    var lastSequence: UInt64 = 0
-    for number in try survivors(names) {
-      let file = try files.open(directory.appending(DiskFormat.segmentName(number)), creating: false)
-      var segment = Log.Segment(number: number, file: file, count: try file.size(), isSealed: true)
-      catalog.files[number] = file
-      let end = try scan(&segment, log: &log, catalog: &catalog, marks: &marks, lastSequence: &lastSequence)
-      switch end {
-      case .whole:
-        segment.isSealed = false
-      case .torn(let offset):
-        if segment.count > offset { counters.corruptRecords.increment() }
-        try file.truncate(to: offset)
-        segment.count = offset
-        segment.isSealed = false
-      case .damaged:
-        counters.corruptRecords.increment()
-        forgetEverything(before: segment, log: &log, catalog: &catalog)
-        segment.slots = []
-      }
-      // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
-      if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
-      log.used += segment.count
-      log.segments.append(segment)
-      log.nextNumber = number + 1
+  func run(names: [String], log: Log) throws(FileFailure) -> Result {
+    var result = Result(log: log)
+    let numbers = try survivors(names)
+    for (index, number) in numbers.enumerated() {
+      try recover(number, remaining: numbers.count - index, &result)
+      progress?(OpeningProgress(segmentsRead: index + 1, segments: numbers.count))
     }
-    for index in log.segments.indices.dropLast() { log.segments[index].isSealed = true }
-    try settleBodyFiles(names, log: &log, catalog: &catalog)
+    for index in result.log.segments.indices.dropLast() { result.log.segments[index].isSealed = true }
+    if result.log.segments.last?.isSealed ?? true { result.log.summary = SegmentSummary() }
+    // Room for the summary that is still to be written.
+    result.log.used += result.log.summary.recordCount
+    try settleBodyFiles(names, &result)
+    result.catalog.index.trim()
     // What was misread may read well the next time, and need marks that seem to be of no use now.
-    if !log.suspectsAll { marks.drop(upTo: catalog.index.lowestID ?? .max) }
-    return (log, catalog, marks, lastSequence)
+    if !result.log.suspectsAll, !result.marks.isEmpty {
+      result.marks.drop(upTo: result.catalog.index.lowestID ?? .max)
+    }
+    return result
+  }
+
+  private func recover(_ number: UInt32, remaining: Int, _ result: inout Result) throws(FileFailure) {
+    let file = try files.open(directory.appending(DiskFormat.segmentName(number)), creating: false)
+    var segment = Log.Segment(number: number, file: file, count: try file.size(), isSealed: true)
+    result.catalog.files[number] = file
+    var end: End?
+    if let chain = try summaries(of: segment) {
+      let rows = chain.reduce(0) { $0 + $1.count }
+      // Segments are alike: the first tells how many entries there will be.
+      if result.catalog.index.count == 0 { result.catalog.index.reserve(rows * remaining) }
+      end = try apply(chain, of: &segment, &result)
+    }
+    if end == nil { end = try scan(&segment, &result) }
+    switch end ?? .damaged {
+    case .whole:
+      segment.isSealed = false
+    case .torn(let offset):
+      if segment.count > offset { counters.corruptRecords.increment() }
+      try file.truncate(to: offset)
+      segment.count = offset
+      segment.isSealed = false
+    case .damaged:
+      counters.corruptRecords.increment()
+      // The removals that damage has swallowed may have been of anything before it.
+      result.catalog.index = DiskIndex()
+      // What was misread once may read well the next time: a removal until then must be logged to count.
+      result.log.suspectsAll = true
+    }
+    // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
+    if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
+    result.log.used += segment.count
+    result.log.segments.append(segment)
+    result.log.nextNumber = number + 1
   }
 
   /// The segments after the last gap in the numbers. The others are removed.
@@ -67,140 +94,151 @@ struct LogRecovery {
     return Array(numbers[first...])
   }
 
-  private func scan(
-    _ segment: inout Log.Segment, log: inout Log, catalog: inout Catalog, marks: inout ScopeMarks.Snapshot,
-    lastSequence: inout UInt64
-  ) throws(FileFailure) -> End {
+  // MARK: By summaries
+
+  /// The summaries of a segment that ends with one, the first of them first; `nil` if any is missing.
+  private func summaries(of segment: Log.Segment) throws(FileFailure) -> [SegmentSummary]? {
+    var chain: [SegmentSummary] = []
+    var end = segment.count
+    while end > 0 {
+      guard
+        let summary = try SegmentSummary.read(
+          from: segment.file, endingAt: end, segment: segment.number, hasher: hasher)
+      else { return nil }
+      chain.append(summary)
+      end = summary.previousEnd
+    }
+    return chain.reversed()
+  }
+
+  /// `nil` when a table does not say what this version knows; scanning finds out.
+  private func apply(
+    _ chain: [SegmentSummary], of segment: inout Log.Segment, _ result: inout Result
+  ) throws(FileFailure) -> End? {
+    var marks: [SegmentSummary.Row] = []
+    result.log.summary = SegmentSummary()
+    for summary in chain {
+      let isKnown = summary.forEach(below: segment.count) { row in
+        if row.kind == .marks { marks.append(row) } else { apply(row, segment: &segment, &result) }
+      }
+      guard isKnown else { return nil }
+      result.log.summary.raise(summary.highest)
+      result.lastSequence = max(result.lastSequence, summary.highest)
+    }
+    for row in marks {
+      guard try addMarks(at: Int(row.offset), count: Int(row.count), of: segment, &result) else {
+        return .damaged
+      }
+    }
+    result.log.summary.begin(after: segment.count)
+    return .whole
+  }
+
+  // MARK: By headers
+
+  private func scan(_ segment: inout Log.Segment, _ result: inout Result) throws(FileFailure) -> End {
+    segment.bodyFileBytes = 0
+    result.log.summary = SegmentSummary()
     var window = ScanWindow(file: segment.file, size: segment.count)
     guard let start = try window.bytes(at: 0, count: DiskFormat.segmentHeaderSize) else { return .torn(0) }
-    guard Array(start) == DiskFormat.segmentHeader(segment.number, hasher: hasher) else {
+    guard let floor = DiskFormat.floor(inHeader: Array(start), of: segment.number, hasher: hasher) else {
       return try window.isZero(from: 0) ? .torn(0) : .damaged
     }
+    result.log.summary = SegmentSummary(floor: floor)
+    result.lastSequence = max(result.lastSequence, result.log.summary.highest)
     var offset = DiskFormat.segmentHeaderSize
     while offset < segment.count {
       guard let bytes = try window.bytes(at: offset, count: RecordHeader.size) else { return .torn(offset) }
       guard let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }) else {
         return try window.isZero(from: offset) ? .torn(offset) : .damaged
       }
-      guard header.recordCount <= segment.count - offset else { return .torn(offset) }
-      let location = RecordLocation(
-        segment: segment.number, offset: UInt32(offset), count: UInt32(header.recordCount))
-      if header.kind == .marks {
+      let end = offset + header.recordCount
+      guard end <= segment.count else { return .torn(offset) }
+      let row = SegmentSummary.Row(header, offset: offset)
+      switch header.kind {
+      case .marks:
         // A mark that cannot be read may have been of anything before it.
-        guard let record = try segment.file.read(header.recordCount, at: offset),
-          let made = Record.marks(record, hasher: hasher)
-        else { return .damaged }
-        marks.add(made)
-      } else {
-        apply(header, at: location, segment: &segment, catalog: &catalog)
+        guard try addMarks(at: offset, count: header.recordCount, of: segment, &result) else {
+          return .damaged
+        }
+      case .summary:
+        let isWhole =
+          try SegmentSummary.read(
+            from: segment.file, endingAt: end, segment: segment.number, hasher: hasher) != nil
+        // One that is not is left out: the next will be of the records before it too.
+        if isWhole { result.log.summary.begin(after: end) }
+      default:
+        apply(row, segment: &segment, &result)
       }
-      lastSequence = max(lastSequence, header.id, header.revision)
-      offset += header.recordCount
+      if header.kind != .summary { result.log.summary.add(row, highest: max(header.id, header.revision)) }
+      result.lastSequence = max(result.lastSequence, header.id, header.revision)
+      offset = end
     }
     return .whole
   }
 
-  private func apply(
-    _ header: RecordHeader, at location: RecordLocation, segment: inout Log.Segment, catalog: inout Catalog
-  ) {
-    switch header.kind {
+  // MARK: Applying
+
+  private func addMarks(
+    at offset: Int, count: Int, of segment: Log.Segment, _ result: inout Result
+  ) throws(FileFailure) -> Bool {
+    guard let record = try segment.file.read(count, at: offset),
+      let made = Record.marks(record, hasher: hasher)
+    else { return false }
+    result.marks.add(made)
+    return true
+  }
+
+  private func apply(_ row: SegmentSummary.Row, segment: inout Log.Segment, _ result: inout Result) {
+    let location = RecordLocation(segment: segment.number, offset: row.offset, count: row.count)
+    switch row.kind {
     case .entry, .entryWithBodyFile:
-      if let old = catalog.index.slot(for: header.hash, variant: header.variant) { catalog.index.remove(old) }
-      guard catalog.index.count < DiskIndex.maximumCount else { return }
-      var entry = DiskIndexEntry(
-        hash: header.hash, variant: header.variant, id: header.id, location: location,
-        storedAt: header.storedAt)
-      if header.kind == .entryWithBodyFile {
-        let size = DiskFormat.bodyFileSize(header.bodyCount)
-        entry.hasBodyFile = true
-        catalog.index.bodyFiles[header.id] = (header.bodyFile, size)
+      if let old = result.catalog.index.slot(for: row.hash, fingerprint: row.fingerprint) {
+        result.catalog.index.remove(old)
+      }
+      guard result.catalog.index.count < DiskIndex.maximumCount else { return }
+      let entry = DiskIndexEntry(
+        hash: row.hash, fingerprint: row.fingerprint, id: row.id, location: location,
+        storedSeconds: row.storedSeconds)
+      let slot = result.catalog.index.insert(entry, hash: row.hash)
+      if row.kind == .entryWithBodyFile {
+        let size = DiskFormat.bodyFileSize(row.bodyCount)
+        result.catalog.index.setBodyFile((row.number, size), of: slot)
         segment.bodyFileBytes += size
       }
-      segment.slots.append(catalog.index.insert(entry))
     case .metadata:
-      guard let slot = catalog.index.slot(for: header.hash, variant: header.variant),
-        catalog.index[slot].id == header.id
-      else { return }
-      catalog.index.updates[header.id] = (location, header.revision)
-      catalog.index[slot].hasUpdate = true
-      catalog.index[slot].storedSeconds = DiskIndexEntry.seconds(header.storedAt)
+      guard let slot = result.catalog.index.slot(for: row.hash, id: row.id) else { return }
+      result.catalog.index.update(
+        slot, at: location, revision: row.number, storedSeconds: row.storedSeconds)
     case .removeVariant:
-      if let slot = catalog.index.slot(for: header.hash, variant: header.variant) {
-        catalog.index.remove(slot)
+      if let slot = result.catalog.index.slot(for: row.hash, fingerprint: row.fingerprint) {
+        result.catalog.index.remove(slot)
       }
     case .removeKey:
-      for slot in catalog.index.slots(for: header.hash) { catalog.index.remove(slot) }
+      for slot in result.catalog.index.slots(for: row.hash) { result.catalog.index.remove(slot) }
     case .clear:
-      _ = catalog.index.clear(since: header.storedAt)
-    case .marks:
+      _ = result.catalog.index.clear(since: row.storedSeconds)
+    case .marks, .summary:
       break
     }
   }
 
-  /// The removals that damage has swallowed may have been of anything before it.
-  private func forgetEverything(before segment: Log.Segment, log: inout Log, catalog: inout Catalog) {
-    catalog.index = DiskIndex()
-    for index in log.segments.indices { log.segments[index].slots = [] }
-    // What was misread once may read well the next time: a removal until then must be logged to count.
-    log.suspectsAll = true
-  }
-
   /// Removes body files that nothing names, and entries whose body file is not there.
-  private func settleBodyFiles(
-    _ names: [String], log: inout Log, catalog: inout Catalog
-  ) throws(FileFailure) {
+  private func settleBodyFiles(_ names: [String], _ result: inout Result) throws(FileFailure) {
     var unnamed = Set(names.compactMap(DiskFormat.bodyNumber))
-    for slot in catalog.index.entries.indices where catalog.index.entries[slot].hasBodyFile {
-      guard let file = catalog.index.bodyFiles[catalog.index.entries[slot].id] else { continue }
-      if unnamed.remove(file.number) != nil {
-        log.used += file.size
-      } else {
-        counters.corruptRecords.increment()
-        catalog.index.remove(UInt32(slot))
+    var missing: [UInt32] = []
+    if !result.catalog.index.bodyFiles.isEmpty {
+      result.catalog.index.forEach { slot, entry in
+        guard entry.hasBodyFile, let file = result.catalog.index.bodyFiles[entry.id] else { return }
+        if unnamed.remove(file.number) != nil { result.log.used += file.size } else { missing.append(slot) }
       }
+    }
+    for slot in missing {
+      counters.corruptRecords.increment()
+      result.catalog.index.remove(slot)
     }
     for number in unnamed {
       try files.unlink(directory.appending(DiskFormat.bodyName(number)))
     }
-  }
-}
-
-/// A window on a file that is read from front to back with gaps: many small records cost one read.
-private struct ScanWindow {
-  private static let size = 128 * 1024
-
-  let file: any File
-  let size: Int
-  private var start = 0
-  private var bytes: [UInt8] = []
-
-  init(file: any File, size: Int) {
-    self.file = file
-    self.size = size
-  }
-
-  /// Some bytes of the file; `nil` when it ends before.
-  mutating func bytes(at offset: Int, count: Int) throws(FileFailure) -> ArraySlice<UInt8>? {
-    guard count <= size - offset else { return nil }
-    if offset < start || offset + count > start + bytes.count {
-      bytes = try file.read(min(Self.size, size - offset), at: offset) ?? []
-      start = offset
-      // The file became shorter under us.
-      guard bytes.count >= count else { return nil }
-    }
-    return bytes[offset - start..<offset - start + count]
-  }
-
-  /// Whether there is nothing but zeros from an offset to the end of the file.
-  mutating func isZero(from offset: Int) throws(FileFailure) -> Bool {
-    var offset = offset
-    while offset < size {
-      let count = min(Self.size, size - offset)
-      guard let bytes = try bytes(at: offset, count: count), bytes.allSatisfy({ $0 == 0 }) else {
-        return false
-      }
-      offset += count
-    }
-    return true
   }
 }

@@ -1,6 +1,6 @@
 extension Record {
   /// A record of marks: their table takes the place of the metadata.
-  static func encode(_ marks: ScopeMarks.Snapshot, hasher: KeyHasher) -> [UInt8] {
+  static func encode(_ marks: ScopeMarks.Snapshot, hasher: KeyHasher) -> (RecordHeader, [UInt8]) {
     var header = RecordHeader(
       kind: .marks, variant: marks.floor, id: marks.latest, revision: marks.latest)
     var table: [UInt8] = []
@@ -9,7 +9,8 @@ extension Record {
       table += DiskFormat.littleEndianBytes(hash)
       table += DiskFormat.littleEndianBytes(number)
     }
-    return encode(&header, metadata: table[...], hasher: hasher)
+    let record = encode(&header, metadata: table[...], hasher: hasher)
+    return (header, record)
   }
 
   /// The marks of a whole record; `nil` if it is not as it was written.

@@ -15,6 +15,8 @@ struct RecordHeader: Equatable {
     case clear = 6
     /// Marks scopes: what belongs to them and has a lower id is outdated.
     case marks = 7
+    /// What the records before it in the segment are, for opening.
+    case summary = 8
   }
 
   static let size = 96
@@ -22,6 +24,7 @@ struct RecordHeader: Equatable {
 
   var kind: Kind
   var hash: UInt64 = 0
+  /// Of an entry its variant; of what refers to an entry the fingerprint by which the index knows it.
   var variant: UInt64 = 0
   var id: UInt64
   var revision: UInt64
@@ -46,6 +49,14 @@ struct RecordHeader: Equatable {
   var bodyRange: Range<Int> {
     let start = Self.size + keyCount + metadataCount
     return start..<start + inlineBodyCount
+  }
+
+  /// The fingerprint under which the index knows the entry.
+  var fingerprint: UInt32 {
+    switch kind {
+    case .entry, .entryWithBodyFile: DiskIndexEntry.fingerprint(of: variant, hash: hash)
+    default: UInt32(truncatingIfNeeded: variant)
+    }
   }
 
   // MARK: Coding
@@ -92,6 +103,7 @@ struct RecordHeader: Equatable {
     bodyChecksum = get(64)
     bodyFile = get(72)
     headChecksum = get(80)
+    guard id < DiskFormat.numberLimit, revision < DiskFormat.numberLimit else { return nil }
     // No record is larger than a segment, no file than an exbibyte; sums of what is left cannot overflow.
     guard inlineBodyCount <= DiskFormat.maximumSegmentSize, bodyCount <= 1 << 60 else { return nil }
   }

@@ -4,10 +4,12 @@ import Synchronization
 final class SequenceNumbers: Sendable {
   private let next: Atomic<UInt64>
 
-  /// Begins far above a number that was used. What was numbered and lost, because it never reached the disk, then does
-  /// not share its number with anything new.
+  /// How far above the last number that was found the next is. What was numbered and lost, because it never reached the
+  /// disk, then does not share its number with anything new.
+  private static let gap: UInt64 = 1 << 24
+
   init(after last: UInt64) {
-    next = Atomic(last == 0 ? 1 : ((last >> 32) + 1) << 32)
+    next = Atomic(last == 0 ? 1 : (last / Self.gap + 1) * Self.gap)
   }
 
   /// Whoever takes a number sees what those did before who took a lower one.

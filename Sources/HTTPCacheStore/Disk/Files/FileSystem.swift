@@ -22,6 +22,8 @@ protocol File: AnyObject, Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int
   /// Writes the whole buffer at an offset, or throws; part of it may then have been written.
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure)
+  /// Writes arrays one behind the other, as ``write(_:at:)`` does.
+  func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure)
   func truncate(to size: Int) throws(FileFailure)
   /// Brings the file's bytes to the disk itself.
   func sync() throws(FileFailure)
@@ -63,5 +65,13 @@ extension File {
       }
     }
     if let failure { throw failure }
+  }
+
+  func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure) {
+    var offset = offset
+    for piece in pieces {
+      try write(piece, at: offset)
+      offset += piece.count
+    }
   }
 }

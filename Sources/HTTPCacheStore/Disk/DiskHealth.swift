@@ -1,0 +1,39 @@
+/// Whether the disk takes what is written, and when to try again if it does not.
+///
+/// It counts what would have been written instead of time: the store has no clock.
+struct DiskHealth: Sendable {
+  /// Failures since the last success.
+  private(set) var failures = 0
+  /// What is still not tried to be written.
+  private var pause = 0
+  /// What is to be told when no lock is held.
+  var events: [DiskEvent] = []
+
+  /// How often it is tried again at once.
+  static let patience = 3
+  private static let longestPause = 4096
+
+  var isFailing: Bool { failures > 0 }
+
+  mutating func fail(_ failure: FileFailure) {
+    if failures == 0 { events.append(.failing(failure.storeError)) }
+    failures += 1
+    pause = failures <= Self.patience ? 0 : min(Self.longestPause, 8 << min(failures - Self.patience, 16))
+  }
+
+  mutating func succeed() {
+    guard failures > 0 else { return }
+    failures = 0
+    pause = 0
+    events.append(.recovered)
+  }
+
+  /// Whether something is to be written now.
+  mutating func mayTry() -> Bool {
+    guard pause > 0 else { return true }
+    pause -= 1
+    return false
+  }
+
+  var isPausing: Bool { pause > 0 }
+}

@@ -1,0 +1,92 @@
+/// Where a record is in the log.
+struct RecordLocation: Equatable {
+  var segment: UInt32
+  var offset: UInt32
+  /// The record's length, padding included.
+  var count: UInt32
+
+  /// The file, and the place in it: what is written later is greater.
+  var position: UInt64 { UInt64(segment) << 32 | UInt64(offset) }
+}
+
+/// What is known of an entry on disk without reading it: 32 bytes. The key stays on disk.
+///
+/// Of the key's hash, 32 bits are here and 8 in the place that leads here; the variant is a fingerprint. Whoever reads
+/// the record compares the whole of both.
+struct DiskIndexEntry {
+  /// The lower 32 bits of the hash.
+  let hash: UInt32
+  let fingerprint: UInt32
+  private let lowID: UInt32
+  private let highID: UInt16
+  private var flags: UInt16 = 0
+  /// Segment 0 marks a free slot; `offset` is then the next free one.
+  private var segment: UInt32
+  private var offset: UInt32
+  private var count: UInt32
+  /// Seconds since 1970, clamped: enough to clear by time, erring towards removal.
+  var storedSeconds: UInt32
+
+  private static let hitFlag: UInt16 = 1
+  private static let updateFlag: UInt16 = 2
+  private static let bodyFileFlag: UInt16 = 4
+
+  init(hash: UInt64, fingerprint: UInt32, id: UInt64, location: RecordLocation, storedSeconds: UInt32) {
+    self.hash = UInt32(truncatingIfNeeded: hash)
+    self.fingerprint = fingerprint
+    lowID = UInt32(truncatingIfNeeded: id)
+    highID = UInt16(truncatingIfNeeded: id >> 32)
+    segment = location.segment
+    offset = location.offset
+    count = location.count
+    self.storedSeconds = storedSeconds
+  }
+
+  static func seconds(_ milliseconds: Int64) -> UInt32 { UInt32(clamping: milliseconds / 1000) }
+
+  /// Tells the variants of a key apart, and keys too whose hashes have the same 40 bits here.
+  static func fingerprint(of variant: UInt64, hash: UInt64) -> UInt32 {
+    let mixed = (variant ^ (hash << 32 | hash >> 32)) &* 0x9E37_79B9_7F4A_7C15
+    return UInt32(truncatingIfNeeded: mixed >> 32)
+  }
+
+  var id: UInt64 { UInt64(highID) << 32 | UInt64(lowID) }
+
+  var location: RecordLocation {
+    get { RecordLocation(segment: segment, offset: offset, count: count) }
+    set {
+      segment = newValue.segment
+      offset = newValue.offset
+      count = newValue.count
+    }
+  }
+
+  /// Read since it was written or carried forward.
+  var isHit: Bool {
+    get { flags & Self.hitFlag != 0 }
+    set { set(Self.hitFlag, newValue) }
+  }
+  /// Its metadata is in a record of its own.
+  var hasUpdate: Bool {
+    get { flags & Self.updateFlag != 0 }
+    set { set(Self.updateFlag, newValue) }
+  }
+  /// Its body is in a file of its own.
+  var hasBodyFile: Bool {
+    get { flags & Self.bodyFileFlag != 0 }
+    set { set(Self.bodyFileFlag, newValue) }
+  }
+
+  private mutating func set(_ flag: UInt16, _ value: Bool) {
+    if value { flags |= flag } else { flags &= ~flag }
+  }
+
+  static func free(next: UInt32) -> DiskIndexEntry {
+    DiskIndexEntry(
+      hash: 0, fingerprint: 0, id: 0, location: RecordLocation(segment: 0, offset: next, count: 0),
+      storedSeconds: 0)
+  }
+
+  var isFree: Bool { segment == 0 }
+  var nextFree: UInt32 { offset }
+}

@@ -1,0 +1,39 @@
+/// A window on a file that is read from front to back with gaps: many small records cost one read.
+struct ScanWindow {
+  private static let size = 128 * 1024
+
+  let file: any File
+  let size: Int
+  private var start = 0
+  private var bytes: [UInt8] = []
+
+  init(file: any File, size: Int) {
+    self.file = file
+    self.size = size
+  }
+
+  /// Some bytes of the file; `nil` when it ends before.
+  mutating func bytes(at offset: Int, count: Int) throws(FileFailure) -> ArraySlice<UInt8>? {
+    guard count <= size - offset else { return nil }
+    if offset < start || offset + count > start + bytes.count {
+      bytes = try file.read(min(Self.size, size - offset), at: offset) ?? []
+      start = offset
+      // The file became shorter under us.
+      guard bytes.count >= count else { return nil }
+    }
+    return bytes[offset - start..<offset - start + count]
+  }
+
+  /// Whether there is nothing but zeros from an offset to the end of the file.
+  mutating func isZero(from offset: Int) throws(FileFailure) -> Bool {
+    var offset = offset
+    while offset < size {
+      let count = min(Self.size, size - offset)
+      guard let bytes = try bytes(at: offset, count: count), bytes.allSatisfy({ $0 == 0 }) else {
+        return false
+      }
+      offset += count
+    }
+    return true
+  }
+}

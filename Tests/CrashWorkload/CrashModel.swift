@@ -1,0 +1,196 @@
+import HTTPCacheStore
+
+/// What may, and what must, be found in a store after a crash, from the steps that were begun and done before.
+///
+/// - What was removed, and acknowledged as removed, is not found.
+/// - What is found is one of the versions of its key and variant since then, whole, with the metadata that it was
+///   stored with or that an update gave it. Which of them is not said: a crash may lose stores.
+/// - What belongs to a scope that was marked later is known to be outdated.
+/// - Where nothing is evicted: what was flushed is found, or what came in its place.
+public struct CrashModel: Sendable {
+  private struct Slot: Hashable {
+    var key: Int
+    var variant: UInt64
+  }
+
+  private struct Version {
+    var number: Int
+    var size: Int
+    var scope: Int
+    /// The steps whose metadata it may have; the last of them is the latest.
+    var revisions: [Int]
+    var isMarked = false
+    /// Whether it must be found, unless something replaced it.
+    var isFlushed = false
+    /// Known to be the one that its key and variant had last.
+    var isCurrent = false
+  }
+
+  private var slots: [Slot: [Version]] = [:]
+  /// Begun, and not known to be done.
+  private var current: CrashStep?
+  /// The greatest number there was.
+  public private(set) var last = 0
+  /// What went wrong while the workload ran.
+  public private(set) var problems: [String] = []
+
+  /// What was told, for whoever looks for the reason of a failure.
+  public private(set) var story: [String] = []
+
+  public init() {}
+
+  // MARK: The workload's story
+
+  /// Takes a line of a child process's story. Only the last may be incomplete, and that one is not to be given.
+  public mutating func read(_ line: some StringProtocol) {
+    switch line.first {
+    case "+": end(true)
+    case "-": end(false)
+    case "!": problems.append(String(line.dropFirst()))
+    default:
+      if let step = CrashStep(line) { begin(step) } else { problems.append("no step: \(line)") }
+    }
+  }
+
+  public mutating func complain(_ what: String) { problems.append(what) }
+
+  public mutating func begin(_ step: CrashStep) {
+    current = step
+    story.append(step.text)
+    switch step {
+    case .insert(let number, let key, let variant, let size, let scope):
+      last = max(last, number)
+      slots[Slot(key: key, variant: variant), default: []].append(
+        Version(number: number, size: size, scope: scope, revisions: [number]))
+    case .update(let number, let by, let key):
+      last = max(last, by)
+      change(key, number) { $0.revisions.append(by) }
+    case .removeKey, .removeVariant, .removeSince, .removeAll:
+      // It may have been done, and it may not.
+      for (slot, versions) in slots {
+        slots[slot] = versions.map { version in
+          var version = version
+          if isRemoved(version, in: slot, by: step) { version.isFlushed = false }
+          return version
+        }
+      }
+    case .mark, .flush, .read: break
+    }
+  }
+
+  public mutating func end(_ isDone: Bool) {
+    guard let step = current else { return }
+    current = nil
+    story.append(isDone ? "+" : "-")
+    switch step {
+    case .insert(let number, let key, let variant, _, _):
+      let slot = Slot(key: key, variant: variant)
+      for index in (slots[slot] ?? []).indices {
+        // What it replaced, or could not, need not be there any more.
+        slots[slot]?[index].isFlushed = false
+        let isNew = slots[slot]?[index].number == number
+        slots[slot]?[index].isCurrent = isDone && isNew
+      }
+    case .update(let number, _, let key):
+      if !isDone { change(key, number) { $0.isFlushed = false } }
+    case .removeKey, .removeVariant, .removeSince, .removeAll:
+      for (slot, versions) in slots {
+        slots[slot] = versions.filter { !isRemoved($0, in: slot, by: step) }
+      }
+    case .mark(let scope):
+      for (slot, versions) in slots {
+        slots[slot] = versions.map { version in
+          var version = version
+          if version.scope == scope { version.isMarked = true }
+          return version
+        }
+      }
+    case .flush:
+      for (slot, versions) in slots {
+        for index in versions.indices where versions[index].isCurrent { slots[slot]?[index].isFlushed = true }
+      }
+    case .read: break
+    }
+  }
+
+  private mutating func change(_ key: Int, _ number: Int, _ body: (inout Version) -> Void) {
+    for slot in slots.keys where slot.key == key {
+      for index in (slots[slot] ?? []).indices where slots[slot]?[index].number == number {
+        guard var version = slots[slot]?[index] else { continue }
+        body(&version)
+        slots[slot]?[index] = version
+      }
+    }
+  }
+
+  private func isRemoved(_ version: Version, in slot: Slot, by step: CrashStep) -> Bool {
+    switch step {
+    case .removeKey(let key): slot.key == key
+    case .removeVariant(let key, let variant): slot.key == key && slot.variant == variant
+    case .removeSince(let second): (version.revisions.last ?? version.number) >= second
+    case .removeAll: true
+    default: false
+    }
+  }
+
+  // MARK: The store afterwards
+
+  /// Looks at all that a store has, and says what must not be. What is there is from now on all there can be.
+  ///
+  /// - Parameter nothingIsEvicted: whether there was room for everything.
+  public mutating func check(_ store: CacheStore, nothingIsEvicted: Bool) -> [String] {
+    var found = problems
+    problems = []
+    current = nil
+    var remaining: [Slot: [Version]] = [:]
+    for key in 0..<CrashContent.keys {
+      for entry in store.lookup(CrashContent.key(key)) {
+        let slot = Slot(key: key, variant: entry.variant.rawValue)
+        let name = "key \(key), variant \(entry.variant.rawValue)"
+        let content: CrashEntry
+        switch CrashEntry.read(entry) {
+        case .whole(let whole): content = whole
+        case .unreadable: continue
+        case .wrong:
+          found.append("\(name): wrong bytes")
+          continue
+        }
+        guard var version = slots[slot]?.first(where: { $0.number == content.number }) else {
+          found.append("\(name): number \(content.number) came back")
+          continue
+        }
+        guard version.revisions.contains(content.revision), version.size == content.size,
+          version.scope == content.scope
+        else {
+          found.append("\(name): number \(content.number) has a head that it never had: \(content)")
+          continue
+        }
+        if version.isMarked,
+          !(store.mayBeMarked(entry.id) && store.isMarked(entry.id, in: CrashContent.scope(version.scope)))
+        {
+          found.append("\(name): the mark of scope \(version.scope) is lost for number \(version.number)")
+        }
+        version.revisions = [content.revision]
+        version.isCurrent = true
+        remaining[slot] = [version]
+      }
+    }
+    if nothingIsEvicted {
+      for (slot, versions) in slots {
+        guard let must = versions.last(where: \.isFlushed) else { continue }
+        let there = remaining[slot]?.first?.number
+        if there.map({ $0 < must.number }) ?? true {
+          found.append(
+            "key \(slot.key), variant \(slot.variant): number \(must.number) of \(must.size) bytes was flushed and is lost "
+              + "(there is \(there.map { String($0) } ?? "nothing"))")
+        }
+      }
+    }
+    slots = remaining
+    story.append("opened again")
+    return found
+  }
+
+  /// How many entries can be there.
+  public var count: Int { slots.values.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) } }
+}

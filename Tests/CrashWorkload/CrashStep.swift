@@ -1,0 +1,120 @@
+import HTTPCacheStore
+
+/// One thing that a crash test does to a store, as it can be written down and read again.
+public enum CrashStep: Hashable, Sendable {
+  /// Its number is in the entry's metadata, chooses its body and is the second at which it is stored.
+  case insert(number: Int, key: Int, variant: UInt64, size: Int, scope: Int)
+  /// New metadata for the entry that was inserted with a number, by the step of another.
+  case update(number: Int, by: Int, key: Int)
+  case removeKey(Int)
+  case removeVariant(key: Int, variant: UInt64)
+  /// Removes what was stored in this second or later.
+  case removeSince(Int)
+  case removeAll
+  case mark(scope: Int)
+  case flush
+  case read(key: Int)
+
+  /// A line without its end.
+  public var text: String {
+    switch self {
+    case .insert(let number, let key, let variant, let size, let scope):
+      "insert \(number) \(key) \(variant) \(size) \(scope)"
+    case .update(let number, let by, let key): "update \(number) \(by) \(key)"
+    case .removeKey(let key): "removeKey \(key)"
+    case .removeVariant(let key, let variant): "removeVariant \(key) \(variant)"
+    case .removeSince(let second): "removeSince \(second)"
+    case .removeAll: "removeAll"
+    case .mark(let scope): "mark \(scope)"
+    case .flush: "flush"
+    case .read(let key): "read \(key)"
+    }
+  }
+
+  public init?(_ text: some StringProtocol) {
+    let words = text.split(separator: " ")
+    let numbers = words.dropFirst().compactMap { Int($0) }
+    guard let name = words.first, numbers.count == words.count - 1 else { return nil }
+    switch (name, numbers.count) {
+    case ("insert", 5):
+      self = .insert(
+        number: numbers[0], key: numbers[1], variant: UInt64(numbers[2]), size: numbers[3], scope: numbers[4])
+    case ("update", 3): self = .update(number: numbers[0], by: numbers[1], key: numbers[2])
+    case ("removeKey", 1): self = .removeKey(numbers[0])
+    case ("removeVariant", 2): self = .removeVariant(key: numbers[0], variant: UInt64(numbers[1]))
+    case ("removeSince", 1): self = .removeSince(numbers[0])
+    case ("removeAll", 0): self = .removeAll
+    case ("mark", 1): self = .mark(scope: numbers[0])
+    case ("flush", 0): self = .flush
+    case ("read", 1): self = .read(key: numbers[0])
+    default: return nil
+    }
+  }
+}
+
+/// The keys, heads and bodies of crash tests; all follow from numbers.
+public enum CrashContent {
+  public static let keys = 40
+  public static let scopes = 4
+
+  public static func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/crash/\(number)") }
+
+  public static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
+
+  /// - Parameter revision: the number of the insert, or of the latest update.
+  public static func metadata(number: Int, revision: Int, scope: Int, size: Int) -> [UInt8] {
+    Array("\(number) \(revision) \(scope) \(size)".utf8)
+  }
+
+  public static func body(_ number: Int, _ size: Int) -> [UInt8] {
+    let block = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 37 ^ number &* 101) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(size + 256)
+    while bytes.count < size {
+      bytes += block
+      // So that no two blocks are alike, nor the same of two entries.
+      bytes[bytes.count - 1] = UInt8(truncatingIfNeeded: bytes.count >> 8)
+      bytes[bytes.count - 2] = UInt8(truncatingIfNeeded: number >> 8)
+    }
+    bytes.removeLast(bytes.count - size)
+    return bytes
+  }
+}
+
+/// What a stored entry says that it is.
+public struct CrashEntry: Hashable, Sendable {
+  public var number: Int
+  public var revision: Int
+  public var scope: Int
+  public var size: Int
+
+  /// What was found of an entry.
+  public enum Reading {
+    case whole(CrashEntry)
+    /// Its body cannot be read, and the reader is told so: a miss.
+    case unreadable
+    /// Its bytes are not those of any entry that was ever written.
+    case wrong
+  }
+
+  public static func read(_ entry: StoredEntry) -> Reading {
+    let words = String(decoding: entry.metadata, as: UTF8.self).split(separator: " ").compactMap { Int($0) }
+    guard words.count == 4 else { return .wrong }
+    let content = CrashEntry(number: words[0], revision: words[1], scope: words[2], size: words[3])
+    guard entry.bodyCount == content.size, entry.storedAt == Int64(content.revision) * 1000 else {
+      return .wrong
+    }
+    guard let body = try? entry.body.readAll() else { return .unreadable }
+    return Array(body) == CrashContent.body(content.number, content.size) ? .whole(content) : .wrong
+  }
+
+  /// `nil` unless the entry is whole.
+  public init?(_ entry: StoredEntry) {
+    guard case .whole(let content) = Self.read(entry) else { return nil }
+    self = content
+  }
+
+  private init(number: Int, revision: Int, scope: Int, size: Int) {
+    (self.number, self.revision, self.scope, self.size) = (number, revision, scope, size)
+  }
+}
