@@ -117,7 +117,6 @@ public class CachingURLProtocol: URLProtocol {
 /// The protocol object on its way into the task that loads.
 private struct LoadingProtocol: @unchecked Sendable {
   // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
-  // `client`, which takes calls from any thread, and only until stopLoading, which a lock sees to; `request` does not
-  // change.
+  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to; `request` does not change.
   let value: CachingURLProtocol
 }

@@ -52,7 +52,7 @@ enum SessionQueue {
       calls.last.wait()
       // What the last call reads of the session it reads at once. Longer than this only a cancellation holds it up, which
       // waits for the queue.
-      _ = calls.end.wait(timeout: .now() + .milliseconds(50))
+      _ = calls.end.wait(timeout: .now() + .milliseconds(5))
     }
 
     /// There is no other way to it than reflection. Should a later Foundation keep it elsewhere, it may have mended the table.
