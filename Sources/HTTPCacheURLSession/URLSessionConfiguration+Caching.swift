@@ -23,15 +23,26 @@ extension URLSessionConfiguration {
   ///
   /// - Parameters:
   ///   - cache: where responses are stored; several configurations may share one.
+  ///   - options: which requests, and what else a session may want its own way.
   ///   - base: the configuration to start from. It is copied.
   public static func caching(
-    with cache: HTTPCache, base: URLSessionConfiguration = .default
+    with cache: HTTPCache, options: CachingOptions = CachingOptions(),
+    base: URLSessionConfiguration = .default
   ) -> URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
     configuration.urlCache = nil
     let others = configuration.protocolClasses ?? []
-    let own = CacheBindings.shared.bind(CacheBinding(cache: cache, configuration: configuration))
+    let own = CacheBindings.shared.bind(
+      CacheBinding(cache: cache, options: options, configuration: configuration))
     configuration.protocolClasses = [own] + others.filter { !($0 is CachingURLProtocol.Type) }
     return configuration
+  }
+
+  /// A configuration whose sessions answer from an HTTP cache; see ``caching(with:options:base:)-(HTTPCache,_,_)``.
+  public static func caching(
+    with cache: HTTPURLCache, options: CachingOptions = CachingOptions(),
+    base: URLSessionConfiguration = .default
+  ) -> URLSessionConfiguration {
+    caching(with: cache.cache, options: options, base: base)
   }
 }

@@ -16,6 +16,6 @@ extension HTTPCache {
   }
 
   private func invalidate(_ target: TargetURI, _ group: String?) {
-    store.mark([StoreScope(CacheKey(target, partition: configuration.partition).scope(group: group))])
+    store.mark([StoreScope(CacheKey(keyed(target), partition: configuration.partition).scope(group: group))])
   }
 }

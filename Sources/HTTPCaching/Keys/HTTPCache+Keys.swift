@@ -15,6 +15,23 @@ struct Lookup: Sendable {
 }
 
 extension HTTPCache {
+  // MARK: - Equivalent targets
+
+  /// The target that counts for a target.
+  func keyed(_ target: TargetURI) -> TargetURI { configuration.targetRule?(target) ?? target }
+
+  /// A request with the target that counts for its own.
+  private func keyed(_ request: HTTPRequest) -> HTTPRequest {
+    guard let rule = configuration.targetRule, let target = TargetURI(request).map({ rule($0) }) else {
+      return request
+    }
+    var keyed = request
+    keyed.scheme = target.scheme
+    keyed.authority = target.authority
+    keyed.path = target.path
+    return keyed
+  }
+
   // MARK: - Finding
 
   /// What memory has for a request, as it lies there.
@@ -28,6 +45,7 @@ extension HTTPCache {
   }
 
   func resident(for request: HTTPRequest) -> Resident {
+    let request = keyed(request)
     guard !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(request, partition: configuration.partition)
     else { return .otherwise }
@@ -48,6 +66,7 @@ extension HTTPCache {
 
   /// - Parameter inMemory: whether to ask memory alone, and answer `nil` where that does not know everything.
   func lookUp(_ request: HTTPRequest, content: MessageBody, inMemory: Bool) -> Lookup? {
+    let request = keyed(request)
     if request.method.isQuery { return lookUpQuery(request, content: content, inMemory: inMemory) }
     guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
@@ -169,7 +188,10 @@ extension HTTPCache {
 
   /// Removes everything that is stored for a target, however it is found.
   func removeAll(for target: TargetURI) {
-    store.remove(exactKey(target))
+    let target = keyed(target)
+    let exact = exactKey(target)
+    store.remove(exact)
+    store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: configuration.partition).bytes))
     guard configuration.rules.usesNoVarySearch,
       let entries = entries(for: pathAnchorKey(target), inMemory: false),
