@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-thread test-crash test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-thread test-crash test-large test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -41,6 +41,9 @@ test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
 	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test --filter "CrashTests|PowerLossTests"
+
+test-large: prepare ## let a response of 2 GiB pass through the cache, and look at the memory that takes
+	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test --filter LargeResponseTests
 
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test --sanitize=address --scratch-path .build/address \

@@ -9,9 +9,13 @@ import SystemPackage
 /// for entry in store.lookup(key) { … }
 /// ```
 ///
-/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock and no task of its
-/// own: everything happens in the call that asks for it. All of it may be called from any thread; what touches the disk
-/// blocks the calling thread.
+/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock, and no thread of its
+/// own but for one that writes to the disk what was stored: all else happens in the call that asks for it. All of it may
+/// be called from any thread; what reads from the disk, or removes from it, blocks the calling thread.
+///
+/// What is on disk is found again when the directory is opened again, but for the stores of the last moment when the process
+/// was killed, and for those that the system had not yet written when the power failed. Removals and marks are never
+/// lost, unless ``Configuration/sync`` says so.
 ///
 /// # For its next maintainer
 ///
@@ -22,6 +26,7 @@ import SystemPackage
 /// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
+/// What is appended is first in a buffer, and found there; a queue writes it behind (`DiskTier`).
 /// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
 ///
 /// **Capacity** is a reservation made before bytes are added (`ByteBudget`, `Log.used`), so that neither tier is above
@@ -66,7 +71,8 @@ public final class CacheStore: Sendable {
   ///
   /// - Throws: ``StoreError``: `invalidConfiguration`; `directoryInUse` when another store has the directory open;
   ///   `unknownFormat` when another version wrote it; `corrupt` when it cannot be told what it is; `io`.
-  /// - Complexity: O(records on disk): their headers are read.
+  /// - Complexity: O(entries on disk): a summary of each file of the log is read, and after a crash the headers of the
+  ///   records in the last.
   public convenience init(_ configuration: Configuration) throws(StoreError) {
     try self.init(configuration, files: POSIXFileSystem())
   }

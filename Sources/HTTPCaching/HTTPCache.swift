@@ -38,6 +38,10 @@ public final class HTTPCache: Sendable {
     public var eviction: EvictionPolicy
     /// Which responses are written to disk; counts only with a ``directory``.
     public var diskAdmission: DiskAdmission
+    /// When what is written to disk is to survive a loss of power; counts only with a ``directory``.
+    public var sync: DiskSync
+    /// Is told when the disk fails, and when it works again; it must not block, nor use the cache.
+    public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
     /// Whether `Cache-Status` tells the key of the response, too. Off unless set: it shows the ``partition``, and what
@@ -62,6 +66,7 @@ public final class HTTPCache: Sendable {
       self.directory = directory
       eviction = .lru
       diskAdmission = .everything
+      sync = .removals
       name = "HTTPCacheEngine"
       showsKeys = false
       partition = ""
@@ -90,6 +95,8 @@ public final class HTTPCache: Sendable {
       directory: configuration.directory.map { FilePath($0) })
     options.eviction = configuration.eviction
     options.diskAdmission = configuration.diskAdmission
+    options.sync = configuration.sync
+    options.diskObserver = configuration.diskObserver
     self.init(store: try CacheStore(options), configuration: configuration)
   }
 
@@ -130,7 +137,8 @@ public final class HTTPCache: Sendable {
 
   /// Closes the store and frees its directory. From now on every request goes to the origin, and nothing is stored.
   ///
-  /// Nothing is lost without it: what is stored is on its way to the disk as soon as it is whole.
+  /// Little is lost without it: what is stored is on its way to the disk as soon as it is whole. But the next opening is
+  /// quicker.
   public func close() {
     store.close()
   }

@@ -11,7 +11,10 @@ struct StoreOptionTests {
     #expect(configuration.eviction == .lru && configuration.diskAdmission == .everything)
     configuration.eviction = eviction
     configuration.diskAdmission = admission
+    configuration.sync = .everyStore
+    configuration.diskObserver = { _ in }
     let store = try HTTPCache(configuration).store
+    #expect(store.configuration.sync == .everyStore && store.configuration.diskObserver != nil)
     #expect(store.configuration.eviction == eviction && store.configuration.diskAdmission == admission)
   }
 }

@@ -2,8 +2,10 @@
 ///
 /// It counts what would have been written instead of time: the store has no clock.
 struct DiskHealth: Sendable {
-  /// Failures since the last success.
-  private(set) var failures = 0
+  /// What failed, and did not succeed since: "create", "write", "sync".
+  private var failing: Set<String> = []
+  /// Failures since all was well.
+  private var failures = 0
   /// What is still not tried to be written.
   private var pause = 0
   /// What is to be told when no lock is held.
@@ -13,16 +15,16 @@ struct DiskHealth: Sendable {
   static let patience = 3
   private static let longestPause = 4096
 
-  var isFailing: Bool { failures > 0 }
-
   mutating func fail(_ failure: FileFailure) {
-    if failures == 0 { events.append(.failing(failure.storeError)) }
+    if failing.isEmpty { events.append(.failing(failure.storeError)) }
+    failing.insert(failure.operation)
     failures += 1
     pause = failures <= Self.patience ? 0 : min(Self.longestPause, 8 << min(failures - Self.patience, 16))
   }
 
-  mutating func succeed() {
-    guard failures > 0 else { return }
+  /// That a file which is open can be written to says nothing of whether another can be made.
+  mutating func succeed(_ operation: String) {
+    guard !failing.isEmpty, failing.remove(operation) != nil, failing.isEmpty else { return }
     failures = 0
     pause = 0
     events.append(.recovered)

@@ -55,7 +55,7 @@ extension DiskTier {
       }
       throw .inputOutput
     }
-    log.health.succeed()
+    log.health.succeed("write")
     log.segments[last].count += record.count
     counters.bytesWritten.increment(by: record.count)
     return location
@@ -111,6 +111,7 @@ extension DiskTier {
         try? files.unlink(path)
         throw error
       }
+      log.health.succeed("create")
       log.nextNumber += 1
       log.used += log.summary.recordCount
       log.segments.append(Log.Segment(number: number, file: file, count: 0, isDirty: true, isNew: true))

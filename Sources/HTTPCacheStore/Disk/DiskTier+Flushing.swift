@@ -57,7 +57,7 @@ extension DiskTier {
 
   private func finish(_ run: [WriteBuffer.Piece], log: inout Log) {
     log.buffer.finished(run)
-    log.health.succeed()
+    log.health.succeed("write")
     if let index = log.segments.firstIndex(where: { $0.number == run[0].segment }) {
       log.segments[index].isDirty = true
     }

@@ -66,10 +66,13 @@ extension DiskTier {
       try files.unlink(oldest.file.path)
     } catch {
       counters.ioErrors.increment()
-      // Its records would be found again at the next opening: whatever is removed until then must be logged.
-      log.segments[0].isSealed = true
-      log.suspectsAll = true
-      return false
+      // As good as gone: an opening finds nothing in it.
+      if (try? oldest.file.truncate(to: 0)) == nil {
+        // Its records would be found again at the next opening: whatever is removed until then must be logged.
+        log.segments[0].isSealed = true
+        log.suspectsAll = true
+        return false
+      }
     }
     log.used -= oldest.count
     log.needsSync = true

@@ -56,7 +56,7 @@ extension DiskTier {
         for file in dirty { try file.sync() }
         for number in needed.bodies { try syncBodyFile(number) }
         if needed.names || hasNew || !needed.bodies.isEmpty { try files.syncDirectory(directory) }
-        if !dirty.isEmpty { withLog { $0.health.succeed() } }
+        if !dirty.isEmpty { withLog { $0.health.succeed("sync") } }
         return true
       } catch {
         counters.ioErrors.increment()

@@ -1,0 +1,98 @@
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+@Suite("A disk that fails")
+struct FailingDiskTests {
+  let scratch = ScratchDirectory()
+
+  /// Small segments, so that many are opened, and records that are written at once or through the buffer.
+  private func configuration(writeBuffer: Int) -> CacheStore.Configuration {
+    var configuration = scratch.configuration(memory: 200_000, disk: 1 << 20)
+    configuration.writeBuffer = writeBuffer
+    configuration.sync = .removals
+    return configuration
+  }
+
+  @Test(
+    "is a cache with less in it, whatever fails, and recovers",
+    arguments: [FaultyFileSystem.Operation.create, .write, .read, .sync, .unlink, .truncate], [0, 64 << 10])
+  func anything(operation: FaultyFileSystem.Operation, writeBuffer: Int) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(configuration(writeBuffer: writeBuffer), files: files)
+    var random = SeededGenerator(seed: 3)
+    var model: [Int: Int] = [:]
+    // What was stored and lost may be back at the next opening, as after a crash; what was removed may not.
+    var removed: Set<Int> = []
+    for round in 0..<6 {
+      let errno = round == 1 ? ENOSPC : EIO
+      files.set {
+        // What is cut is what could not be written.
+        $0.failing = operation == .truncate ? [.truncate: errno, .write: errno] : [operation: errno]
+        if round.isMultiple(of: 2) { $0.failing = [:] }
+      }
+      for step in 0..<300 {
+        let number = Int.random(in: 0..<100, using: &random)
+        switch step % 10 {
+        case 0..<6:
+          let content = round * 1000 + step
+          let id = store.insert(entry(key(number), number: content, size: 3000)).id
+          model[number] = id.map { _ in content }
+          if id != nil { removed.remove(number) }
+        case 6:
+          store.remove(key(number))
+          model[number] = nil
+          removed.insert(number)
+        default:
+          for found in store.lookup(key(number)) {
+            try #require(model[number].map { holds(found, number: $0, size: 3000) } ?? false)
+          }
+        }
+        #expect(store.usage.diskBytes <= 1 << 20 || operation == .unlink)
+      }
+    }
+    #expect(store.statistics.ioErrors > 0)
+    files.set { $0 = .init() }
+    // Whatever the pause was, it ends.
+    var tries = 0
+    while store.insert(entry(key(500), number: 1, size: 3000, tiers: .disk)).id == nil, tries < 5000 {
+      tries += 1
+    }
+    store.flush()
+    store.insert(entry(key(501), number: 2, size: 3000, tiers: .disk))
+    store.close()
+    let again = try CacheStore(configuration(writeBuffer: writeBuffer))
+    #expect(holds(try #require(again.lookup(key(501)).first), number: 2, size: 3000))
+    for number in removed { #expect(again.lookup(key(number)).isEmpty) }
+  }
+
+  @Test(
+    "because its directory was removed, leaves what is open and memory at work", arguments: [0, 64 << 10])
+  func directoryRemoved(writeBuffer: Int) throws {
+    let events = Mutex<[DiskEvent]>([])
+    var configuration = configuration(writeBuffer: writeBuffer)
+    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    let store = try CacheStore(configuration)
+    for number in 0..<20 { store.insert(entry(key(number), number: number, tiers: .disk)) }
+    store.flush()
+    for name in try scratch.names { try POSIXFileSystem().unlink(scratch.path.appending(name)) }
+    #expect(rmdir(scratch.path.string) == 0)
+    #expect(holds(try #require(store.lookup(key(3)).first), number: 3))
+    // Until a new segment is needed, nobody notices.
+    for number in 100..<400 { store.insert(entry(key(number), number: number, size: 3000)) }
+    #expect(holds(try #require(store.lookup(key(399)).first), number: 399, size: 3000))
+    #expect(store.statistics.diskFailures == 1 && !events.withLock { $0.isEmpty })
+    store.remove(key(399))
+    #expect(store.lookup(key(399)).isEmpty)
+    store.close()
+  }
+}
