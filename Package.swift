@@ -206,7 +206,8 @@ let package = Package(
     .testTarget(
       name: "ExplainTests",
       dependencies: [
-        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
+        "httpcache", "Conformance", "TestSupport", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore",
+        "HTTPCaching",
         arguments,
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],

@@ -12,11 +12,11 @@ enum DirectoryInput {
   static func store(_ directory: String) throws -> CacheStore {
     // Looking first: a directory that is none is not to become one, and nothing is to be evicted.
     let bytes = try inspection(directory).summary.bytes
-    return try reporting { () throws(StoreError) in
-      try CacheStore(
-        CacheStore.Configuration(
-          memoryCapacity: 0, diskCapacity: 2 * bytes + (64 << 20), directory: FilePath(directory)))
-    }
+    var configuration = CacheStore.Configuration(
+      memoryCapacity: 0, diskCapacity: 2 * bytes + (64 << 20), directory: FilePath(directory))
+    // Once at the end, and not for each of many removals.
+    configuration.sync = .never
+    return try reporting { [configuration] () throws(StoreError) in try CacheStore(configuration) }
   }
 
   static func reporting<Result>(_ body: () throws(StoreError) -> Result) throws -> Result {

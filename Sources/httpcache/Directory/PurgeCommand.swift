@@ -50,7 +50,10 @@ struct PurgeCommand: ParsableCommand {
 
   func output() throws -> String {
     let store = try DirectoryInput.store(directory)
-    defer { store.close() }
+    defer {
+      store.flush()
+      store.close()
+    }
     let before = store.usage.diskEntries
     if all {
       store.removeAll()
