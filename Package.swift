@@ -110,7 +110,9 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: [
-        "Conformance", "HTTPCacheEngine", "HTTPCaching", "HTTPCacheProxy", arguments, httpTypes,
+        "Conformance", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheProxy", arguments,
+        httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
@@ -204,7 +206,10 @@ let package = Package(
     .testTarget(
       name: "ExplainTests",
       dependencies: [
-        "httpcache", "Conformance", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCaching", arguments, httpTypes,
+        "httpcache", "Conformance", "TestSupport", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore",
+        "HTTPCaching",
+        arguments,
+        httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
   ],

@@ -26,6 +26,8 @@ struct CorruptionTests {
     configuration.largeBodyThreshold = threshold
     configuration.segmentSize = DiskFormat.minimumSegmentSize
     configuration.sync = .never
+    // What is stored is in the files at once.
+    configuration.writeBuffer = 0
     return try CacheStore(configuration, files: files)
   }
 

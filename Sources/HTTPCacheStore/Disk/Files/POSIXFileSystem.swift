@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 
 #if canImport(Glibc)
@@ -81,6 +82,7 @@ struct POSIXFileSystem: FileSystem {
 private final class POSIXFile: File {
   let path: FilePath
   private let descriptor: FileDescriptor
+  private let isLocked = Atomic<Bool>(false)
 
   init(descriptor: FileDescriptor, path: FilePath) {
     self.descriptor = descriptor
@@ -88,6 +90,8 @@ private final class POSIXFile: File {
   }
 
   deinit {
+    // Closing alone is not enough: a process that is just being started has the descriptor too, until it runs its program.
+    if isLocked.load(ordering: .relaxed) { flock(descriptor.rawValue, LOCK_UN) }
     try? descriptor.close()
   }
 
@@ -185,6 +189,7 @@ private final class POSIXFile: File {
       if errno == EWOULDBLOCK { return false }
       throw FileFailure(operation: "lock", path: path, errno: errno)
     }
+    isLocked.store(true, ordering: .relaxed)
     return true
   }
 }

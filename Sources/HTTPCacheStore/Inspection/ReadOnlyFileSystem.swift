@@ -1,0 +1,49 @@
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Files that can be looked at, and not changed: what would change them does nothing.
+///
+/// The code that opens a directory cuts what was never finished and removes what nothing names; here it only leaves it out.
+struct ReadOnlyFileSystem: FileSystem {
+  let base: any FileSystem
+
+  func createDirectory(_ path: FilePath) throws(FileFailure) {}
+
+  func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
+    ReadOnlyFile(base: try base.open(path, creating: false))
+  }
+
+  func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
+  func unlink(_ path: FilePath) throws(FileFailure) {}
+  func syncDirectory(_ path: FilePath) throws(FileFailure) {}
+}
+
+private final class ReadOnlyFile: File {
+  private let base: any File
+
+  init(base: any File) {
+    self.base = base
+  }
+
+  var path: FilePath { base.path }
+  func size() throws(FileFailure) -> Int { try base.size() }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+    try base.read(into: buffer, at: offset)
+  }
+
+  func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
+    throw FileFailure(operation: "write", path: path, errno: EROFS)
+  }
+
+  func truncate(to size: Int) throws(FileFailure) {}
+  func sync() throws(FileFailure) {}
+  func tryLock() throws(FileFailure) -> Bool { try base.tryLock() }
+}

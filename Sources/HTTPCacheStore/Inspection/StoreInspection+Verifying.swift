@@ -1,0 +1,183 @@
+import SystemPackage
+
+extension StoreInspection {
+  /// Something that is not as it was written.
+  public struct Damage: Sendable, Hashable, CustomStringConvertible {
+    /// The file.
+    public let path: FilePath
+    /// Where in the file, in bytes; `nil` where all of it is meant.
+    public let offset: Int?
+    /// What is wrong.
+    public let what: String
+    /// The key of the entry, where that is known.
+    public let key: StoreKey?
+
+    public var description: String {
+      path.string + (offset.map { ", byte \($0)" } ?? "") + ": " + what
+    }
+  }
+
+  /// What came of looking at every byte that has a checksum.
+  public struct Verification: Sendable {
+    /// What is damaged; a store that opens the directory leaves it out.
+    public var damages: [Damage] = []
+    /// What is not damage, and is cut or removed when a store opens the directory.
+    public var leftovers: [Damage] = []
+    /// Records of the log that were looked at, dead ones among them.
+    public var records = 0
+    /// Large bodies that were looked at.
+    public var bodyFiles = 0
+    /// Bytes that were read.
+    public var bytes = 0
+
+    public var isSound: Bool { damages.isEmpty }
+  }
+
+  /// Reads everything, and compares it with its checksums.
+  ///
+  /// - Throws: ``StoreError`` of kind `io` when a file cannot be read. What a store that has the directory open removes
+  ///   meanwhile is left out.
+  /// - Complexity: O(bytes in the directory).
+  public func verify() throws(StoreError) -> Verification {
+    var result = Verification()
+    let segments = names.compactMap(DiskFormat.segmentNumber).sorted()
+    var bodies: [UInt64: RecordHeader] = [:]
+    do throws(FileFailure) {
+      for number in segments {
+        try verify(number, isLast: number == segments.last, &bodies, &result)
+      }
+      try verifyBodies(bodies, &result)
+    } catch {
+      throw error.storeError
+    }
+    return result
+  }
+
+  /// - Parameter bodies: what the records say of body files, by the ids of the entries.
+  private func verify(
+    _ number: UInt32, isLast: Bool, _ bodies: inout [UInt64: RecordHeader], _ result: inout Verification
+  ) throws(FileFailure) {
+    // Known since it was opened, even if it is gone by now.
+    guard let file = catalog.files[number] else {
+      let path = directory.appending(DiskFormat.segmentName(number))
+      result.leftovers.append(
+        Damage(
+          path: path, offset: nil, what: "a segment after it is missing, so that it does not count", key: nil)
+      )
+      return
+    }
+    let size = try file.size()
+    result.bytes += size
+    func damage(_ offset: Int, _ what: String, _ key: StoreKey? = nil) {
+      result.damages.append(Damage(path: file.path, offset: offset, what: what, key: key))
+    }
+    func unfinished(_ offset: Int) {
+      let what = "the end was never finished"
+      let found = Damage(path: file.path, offset: offset, what: what, key: nil)
+      if isLast { result.leftovers.append(found) } else { result.damages.append(found) }
+    }
+    guard let start = try file.read(DiskFormat.segmentHeaderSize, at: 0) else { return unfinished(0) }
+    if DiskFormat.floor(inHeader: start, of: number, hasher: hasher) == nil {
+      damage(0, "the checksum of the segment's header is wrong")
+    }
+    var offset = DiskFormat.segmentHeaderSize
+    while offset < size {
+      guard let bytes = try file.read(RecordHeader.size, at: offset) else { return unfinished(offset) }
+      guard let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }) else {
+        if isLast, try isZero(file, from: offset, to: size) { return unfinished(offset) }
+        return damage(
+          offset, "no record begins here: nothing is known of the \(size - offset) bytes to the end")
+      }
+      guard let record = try file.read(header.recordCount, at: offset) else { return unfinished(offset) }
+      result.records += 1
+      let key = StoreKey(Array(record[header.headRange].prefix(header.keyCount)))
+      if Record.verifiedHeader(record, hasher: hasher) == nil {
+        damage(offset, "the checksum of a record's head is wrong")
+      } else if header.kind == .entry, hasher.checksum(record[header.bodyRange]) != header.bodyChecksum {
+        damage(offset, "the checksum of a body is wrong", key)
+      } else if header.kind == .entryWithBodyFile {
+        bodies[header.id] = header
+      } else if header.kind == .summary,
+        try SegmentSummary.read(
+          from: file, endingAt: offset + header.recordCount, segment: number, hasher: hasher) == nil
+      {
+        damage(offset, "the summary is not as it was written")
+      }
+      offset += header.recordCount
+    }
+  }
+
+  private func isZero(_ file: any File, from start: Int, to end: Int) throws(FileFailure) -> Bool {
+    var offset = start
+    while offset < end {
+      let bytes = try file.read(min(end - offset, 1 << 16), at: offset) ?? []
+      guard !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) else { return false }
+      offset += bytes.count
+    }
+    return true
+  }
+
+  // MARK: Body files
+
+  private func verifyBodies(
+    _ bodies: [UInt64: RecordHeader], _ result: inout Verification
+  ) throws(FileFailure) {
+    // An entry whose file is missing is left out when a directory is opened; here it is to be found.
+    let claimed = bodies.values.map { DiskFormat.bodyName($0.bodyFile) }
+    let all = try Self.recover(
+      directory, files, hasher, names: Array(Set(names).union(claimed)))
+    var live: [UInt64: DiskIndexEntry] = [:]
+    all.catalog.index.forEach { _, entry in if entry.hasBodyFile { live[entry.id] = entry } }
+    let present = Set(names)
+    var named: Set<String> = []
+    for (id, header) in bodies.sorted(by: { $0.key < $1.key }) {
+      guard let entry = live[id] else { continue }
+      let name = DiskFormat.bodyName(header.bodyFile)
+      named.insert(name)
+      let path = directory.appending(name)
+      let key = key(of: entry, header, all.catalog)
+      guard present.contains(name) else {
+        result.damages.append(Damage(path: path, offset: nil, what: "a body is missing", key: key))
+        continue
+      }
+      // Removed meanwhile, by a store that has the directory open.
+      guard let file = try? files.open(path, creating: false) else { continue }
+      result.bodyFiles += 1
+      try verifyBody(file, header, key, &result)
+    }
+    for name in names where DiskFormat.bodyNumber(name) != nil && !named.contains(name) {
+      result.leftovers.append(
+        Damage(path: directory.appending(name), offset: nil, what: "no entry has this body", key: nil))
+    }
+  }
+
+  private func key(of entry: DiskIndexEntry, _ header: RecordHeader, _ catalog: Catalog) -> StoreKey? {
+    let offset = Int(entry.location.offset) + RecordHeader.size
+    let bytes = try? catalog.files[entry.location.segment]?.read(header.keyCount, at: offset)
+    return bytes.flatMap { $0 }.map { StoreKey($0) }
+  }
+
+  private func verifyBody(
+    _ file: any File, _ header: RecordHeader, _ key: StoreKey?, _ result: inout Verification
+  ) throws(FileFailure) {
+    func damage(_ offset: Int?, _ what: String) {
+      result.damages.append(Damage(path: file.path, offset: offset, what: what, key: key))
+    }
+    let size = try file.size()
+    result.bytes += size
+    guard size == DiskFormat.bodyFileSize(header.bodyCount) else {
+      return damage(nil, "it has \(size) bytes, and not \(DiskFormat.bodyFileSize(header.bodyCount))")
+    }
+    guard let table = try file.read(size - header.bodyCount, at: header.bodyCount),
+      hasher.checksum(table) == header.bodyChecksum
+    else { return damage(header.bodyCount, "the table of checksums is wrong") }
+    for (index, checksum) in DiskFormat.words(table).enumerated() {
+      let start = index * DiskFormat.bodyChunkSize
+      let count = min(DiskFormat.bodyChunkSize, header.bodyCount - start)
+      guard let chunk = try file.read(count, at: start), hasher.checksum(chunk) == checksum else {
+        damage(start, "the checksum of \(count) bytes of a body is wrong")
+        continue
+      }
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What a store's directory holds, read by the code that opens it, without changing anything in it.
+///
+/// ```swift
+/// let inspection = try StoreInspection(directory: "/var/cache/app")
+/// inspection.forEachEntry { print($0.key, $0.bodyCount) }
+/// ```
+///
+/// A directory that a store has open can be inspected, too: what is seen is what had reached the files, and entries that
+/// go meanwhile are left out.
+public struct StoreInspection: Sendable {
+  /// One entry, without its body.
+  public struct Entry: Sendable {
+    /// The identity of the entry; the newest of a key and variant has the greatest.
+    public let id: EntryID
+    /// What it is stored under.
+    public let key: StoreKey
+    /// Which variant of the resource it is.
+    public let variant: VariantID
+    /// When it was stored or last updated, in milliseconds since 1970.
+    public let storedAt: Int64
+    /// The caller's opaque bytes, the latest.
+    public let metadata: [UInt8]
+    /// The length of the body in bytes.
+    public let bodyCount: Int
+    /// What it occupies in the directory, in bytes.
+    public let diskBytes: Int
+    /// Whether it was hit in its first segment, and so carried forward when that was reclaimed. Other hits are counted in
+    /// memory only.
+    public let wasCarried: Bool
+  }
+
+  /// The directory and its files, in numbers.
+  public struct Summary: Sendable, Hashable {
+    /// The version of the format.
+    public var formatVersion: UInt32
+    /// Bytes of all files.
+    public var bytes = 0
+    /// Bytes that entries occupy that can still be found.
+    public var liveBytes = 0
+    public var entries = 0
+    /// Files of the log.
+    public var segments = 0
+    /// Files with one large body each.
+    public var bodyFiles = 0
+    /// Scopes that are marked: what belongs to them and is older is outdated.
+    public var marks = 0
+  }
+
+  /// What was inspected.
+  public let directory: FilePath
+  /// Whether a store had it open at the beginning.
+  public let isInUse: Bool
+  /// The process whose store that was, where it says so.
+  public let usedByProcess: Int32?
+
+  let files: ReadOnlyFileSystem
+  let hasher: KeyHasher
+  let names: [String]
+  let catalog: Catalog
+  private let marks: ScopeMarks
+
+  /// Reads what is needed to know the entries; not the entries themselves.
+  ///
+  /// - Throws: ``StoreError``: `io` when the directory cannot be read; `corrupt` when it is none of a store, or cannot be
+  ///   told what it is; `unknownFormat` when another version wrote it.
+  /// - Complexity: as opening it in a store.
+  public init(directory: FilePath) throws(StoreError) {
+    try self.init(directory: directory, files: POSIXFileSystem())
+  }
+
+  init(directory: FilePath, files base: any FileSystem) throws(StoreError) {
+    let files = ReadOnlyFileSystem(base: base)
+    self.directory = directory
+    self.files = files
+    (isInUse, usedByProcess) = Self.user(of: directory, files)
+    hasher = KeyHasher(seed: try Self.seed(of: directory, files))
+    var attempts = 5
+    while true {
+      do throws(FileFailure) {
+        let names = try files.list(directory)
+        let result = try Self.recover(directory, files, hasher, names: names)
+        (self.names, catalog, marks) = (names, result.catalog, ScopeMarks(result.marks, limit: .max))
+        return
+      } catch {
+        attempts -= 1
+        // A store that has it open may reclaim what was just listed.
+        guard error.errno == ENOENT, attempts > 0 else { throw error.storeError }
+      }
+    }
+  }
+
+  static func recover(
+    _ directory: FilePath, _ files: ReadOnlyFileSystem, _ hasher: KeyHasher, names: [String]
+  ) throws(FileFailure) -> LogRecovery.Result {
+    let recovery = LogRecovery(
+      directory: directory, files: files, hasher: hasher, counters: DiskCounters(), progress: nil)
+    return try recovery.run(names: names, log: Log(capacity: .max))
+  }
+
+  /// Takes the lock, if it can be had, for no longer than it takes to know.
+  private static func user(of directory: FilePath, _ files: ReadOnlyFileSystem) -> (Bool, Int32?) {
+    guard let file = try? files.open(directory.appending(DiskFormat.lockName), creating: false),
+      let isFree = try? file.tryLock(), !isFree
+    else { return (false, nil) }
+    let text = (try? file.read(min(file.size(), 16), at: 0)) ?? []
+    return (true, Int32(String(decoding: text, as: UTF8.self)))
+  }
+
+  private static func seed(of directory: FilePath, _ files: ReadOnlyFileSystem) throws(StoreError) -> UInt64 {
+    let path = directory.appending(DiskFormat.formatName)
+    let bytes: [UInt8]?
+    do throws(FileFailure) {
+      if try files.list(directory).contains(DiskFormat.formatName) {
+        let file = try files.open(path, creating: false)
+        bytes = try file.read(min(try file.size(), DiskFormat.formatFileSize), at: 0) ?? []
+      } else {
+        bytes = nil
+      }
+    } catch {
+      throw error.storeError
+    }
+    guard let bytes else {
+      throw StoreError(.corrupt(what: "it is missing, so this is no cache directory", path: path))
+    }
+    return try DiskFormat.seed(in: bytes, path: path)
+  }
+
+  // MARK: Looking
+
+  /// The directory and its files, in numbers.
+  public var summary: Summary {
+    var summary = Summary(formatVersion: DiskFormat.version)
+    for name in names {
+      guard let file = try? files.open(directory.appending(name), creating: false) else { continue }
+      summary.bytes += (try? file.size()) ?? 0
+      if DiskFormat.segmentNumber(name) != nil { summary.segments += 1 }
+      if DiskFormat.bodyNumber(name) != nil { summary.bodyFiles += 1 }
+    }
+    summary.entries = catalog.index.count
+    summary.liveBytes = catalog.index.recordBytes + catalog.index.bodyFiles.values.reduce(0) { $0 + $1.size }
+    summary.marks = marks.count
+    return summary
+  }
+
+  /// Whether an entry is outdated in a scope; see ``CacheStore/isMarked(_:in:)``.
+  public func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
+    marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hasher.checksum(scope.bytes))
+  }
+
+  /// Shows every entry whose key and metadata are as they were written, in the order in which they lie on disk.
+  ///
+  /// - Returns: the number of those that are not, or are gone meanwhile.
+  /// - Complexity: O(entries): a read for each, or two.
+  @discardableResult
+  public func forEachEntry(_ body: (Entry) throws -> Void) rethrows -> Int {
+    var order: [(position: UInt64, slot: UInt32)] = []
+    order.reserveCapacity(catalog.index.count)
+    catalog.index.forEach { slot, entry in order.append((entry.location.position, slot)) }
+    order.sort { $0.position < $1.position }
+    let floors = floors
+    var unreadable = 0
+    for (_, slot) in order {
+      if let entry = entry(catalog.index[slot], floors: floors) {
+        try body(entry)
+      } else {
+        unreadable += 1
+      }
+    }
+    return unreadable
+  }
+
+  private func entry(_ known: DiskIndexEntry, floors: [UInt32: UInt64]) -> Entry? {
+    guard let (header, key, metadata) = head(at: known.location), header.id == known.id else { return nil }
+    var (storedAt, latest, diskBytes) = (header.storedAt, metadata, Int(known.location.count))
+    if known.hasUpdate, let update = catalog.index.updates[known.id] {
+      guard let (newer, _, bytes) = head(at: update.location), newer.id == known.id else { return nil }
+      (storedAt, latest) = (newer.storedAt, bytes)
+      diskBytes += Int(update.location.count)
+    }
+    diskBytes += catalog.index.bodyFiles[known.id]?.size ?? 0
+    // What begins a segment may have taken its id just before: the segment before tells.
+    let segment = known.location.segment
+    let wasCarried = segment > 0 && floors[segment - 1].map { known.id < $0 } ?? false
+    return Entry(
+      id: EntryID(rawValue: header.id), key: StoreKey(key), variant: VariantID(rawValue: header.variant),
+      storedAt: storedAt, metadata: latest, bodyCount: header.bodyCount, diskBytes: diskBytes,
+      wasCarried: wasCarried)
+  }
+
+  /// The head of a record, verified; `nil` when it is not as it was written.
+  private func head(
+    at location: RecordLocation
+  ) -> (header: RecordHeader, key: [UInt8], metadata: [UInt8])? {
+    let (count, offset) = (Int(location.count), Int(location.offset))
+    // Most heads are shorter; of a body little is read in vain.
+    guard let file = catalog.files[location.segment],
+      var bytes = try? file.read(min(count, 2048), at: offset),
+      let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }), header.recordCount == count
+    else { return nil }
+    if header.headRange.upperBound > bytes.count {
+      guard let more = try? file.read(header.headRange.upperBound, at: offset) else { return nil }
+      bytes = more
+    }
+    guard hasher.checksum(bytes[header.headRange]) == header.headChecksum else { return nil }
+    let keyEnd = RecordHeader.size + header.keyCount
+    return (header, Array(bytes[RecordHeader.size..<keyEnd]), Array(bytes[header.metadataRange]))
+  }
+
+  /// What every segment says of the numbers given after it was begun.
+  private var floors: [UInt32: UInt64] {
+    var floors: [UInt32: UInt64] = [:]
+    for (number, file) in catalog.files {
+      guard let bytes = try? file.read(DiskFormat.segmentHeaderSize, at: 0) else { continue }
+      floors[number] = DiskFormat.floor(inHeader: bytes, of: number, hasher: hasher)
+    }
+    return floors
+  }
+}

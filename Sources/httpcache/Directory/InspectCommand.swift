@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// `httpcache inspect`.
+struct InspectCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect",
+    abstract: "List what a cache directory holds.",
+    discussion: """
+      Each entry with its URL, status, size, age and freshness. Nothing is changed, and a directory that is in use can be \
+      inspected, too. "hit" says whether an entry was used while it was in its first segment, so that it was kept when that \
+      went; all other hits are counted by the running cache, and not on disk.
+
+        httpcache inspect /var/cache/httpcache --sort size --limit 20
+        httpcache inspect /var/cache/httpcache --url 'https://example.com/images/*' --json
+
+      Exit status: 0, 64 for a wrong option, 65 for what is no cache directory or of another version, 66 for what cannot \
+      be read.
+      """)
+
+  enum Order: String, CaseIterable, ExpressibleByArgument {
+    /// As they lie on disk, the oldest first.
+    case stored
+    case url
+    case size
+    case age
+    case status
+    case remaining
+  }
+
+  @Argument(help: "The directory.", completion: .directory)
+  var directory: String
+
+  @Option(
+    help: "stored (the order on disk), url, size (largest first), age (oldest first), status or remaining.")
+  var sort = Order.stored
+
+  @Option(help: ArgumentHelp("Only URLs of this pattern: * is any text, ? a character.", valueName: "glob"))
+  var url: Glob?
+
+  @Option(help: "Show so many at most.")
+  var limit: Int?
+
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func validate() throws {
+    if let limit, limit < 1 { throw ValidationError("--limit is \(limit); give 1 or more") }
+  }
+
+  func run() throws {
+    print(try output(now: Input.systemTime))
+  }
+
+  private struct Document: Encodable {
+    var directory: String
+    var inUse: Bool
+    var entries: [StoredRow]
+    /// Entries that match, shown or not.
+    var matching: Int
+    var unreadable: Int
+  }
+
+  func output(now: Timestamp) throws -> String {
+    let inspection = try DirectoryInput.inspection(directory)
+    var rows: [StoredRow] = []
+    let unreadable = inspection.forEachEntry { entry in
+      let row = StoredRow(entry, in: inspection, now: now)
+      if url?.matches(row.url) ?? true { rows.append(row) }
+    }
+    sort(&rows)
+    let shown = Array(rows.prefix(limit ?? rows.count))
+    guard !json else {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      let document = Document(
+        directory: directory, inUse: inspection.isInUse, entries: shown, matching: rows.count,
+        unreadable: unreadable)
+      return String(decoding: try encoder.encode(document), as: UTF8.self)
+    }
+    var lines = Columns.text(
+      [["status", "size", "age", "freshness", "hit", "URL"]] + shown.map(Self.cells), right: [0, 1, 2])
+    if shown.count < rows.count { lines.append("\(rows.count - shown.count) more: say a higher --limit.") }
+    if rows.isEmpty { lines.append("Nothing is stored\(url == nil ? "" : " under such a URL").") }
+    if unreadable > 0 {
+      lines.append("\(unreadable) entries cannot be read: httpcache verify says which.")
+    }
+    if let note = DirectoryInput.note(inspection) { lines.append(note) }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func cells(_ row: StoredRow) -> [String] {
+    let kind = row.kind == .get ? "" : "  (\(row.kind.rawValue))"
+    let partition = row.partition.map { "  (partition \(Brief.printable($0)))" } ?? ""
+    return [
+      row.status.map { String($0) + (row.isPartial == true ? " part" : "") } ?? "",
+      Brief.bytes(row.bodyBytes),
+      row.age.map { Brief.duration($0) } ?? "", row.freshnessText, row.wasHit ? "yes" : "",
+      Brief.printable(row.url) + kind + partition,
+    ]
+  }
+
+  private func sort(_ rows: inout [StoredRow]) {
+    switch sort {
+    case .stored: break
+    case .url: rows.sort { $0.url < $1.url }
+    case .size: rows.sort { $0.diskBytes > $1.diskBytes }
+    case .age: rows.sort { $0.age ?? -1 > $1.age ?? -1 }
+    case .status: rows.sort { $0.status ?? 0 < $1.status ?? 0 }
+    case .remaining: rows.sort { $0.remaining ?? .min < $1.remaining ?? .min }
+    }
+  }
+}
