@@ -23,7 +23,7 @@ import Testing
     "replay t --capacity=-0.1",
     "replay t --capacity 2", "replay t --eviction fifo", "replay t --sizes large", "replay t --shards 0",
     "disk sing", "disk --keys 0", "disk --value-size 0", "disk --capacity 1", "disk --seconds 0",
-    "disk --rounds 0", "disk --keys 10000000 --value-size 67108864",
+    "disk --rounds 0", "disk --targets --keys 1000001", "disk --keys 10000000 --value-size 67108864",
     "targets --threads 0", "targets --keys=-5", "report", "report --output", "--nonsense",
   ])
   func `a bad flag is an error of usage`(line: String) {

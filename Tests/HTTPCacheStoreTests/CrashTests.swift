@@ -126,7 +126,7 @@ struct PowerLossTests {
     "is whole and has nothing that was removed, whatever of the unsynced writes is there",
     arguments: SimulatedFileSystem.Loss.allCases, CrashTests.Room.allCases)
   func lost(loss: SimulatedFileSystem.Loss, room: CrashTests.Room) throws {
-    for seed in 0..<UInt64(askedRounds ?? 12) {
+    for seed in 0..<UInt64(askedRounds ?? 6) {
       let problems = try Self.history(loss, room, seed: seed)
       #expect(problems.isEmpty, "\(loss), \(room), seed \(seed)")
     }

@@ -99,6 +99,18 @@ struct SummaryTests {
     #expect(holds(try #require(store.lookup(key(500)).first), number: 500))
   }
 
+  @Test("are not looked for in a file that is larger than any segment")
+  func hugeFile() throws {
+    try fill()
+    let last = try #require(try segments().last)
+    let file = try POSIXFileSystem().open(scratch.path.appending(last), creating: false)
+    // Sparse: it takes no room.
+    try file.truncate(to: 5 << 30)
+    let store = try CacheStore(scratch.configuration())
+    #expect(store.usage.diskEntries == 0 && store.usage.diskBytes <= 4 << 20)
+    #expect(store.insert(entry(key(1), number: 1)).id != nil)
+  }
+
   @Test("are told of on the way while a directory is opened")
   func progress() throws {
     try fill()

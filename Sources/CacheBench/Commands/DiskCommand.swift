@@ -43,6 +43,8 @@ struct DiskOptions: ParsableArguments {
 
   func validate() throws {
     if let keys { try Limits.require(keys, "keys", in: 1...(1 << 24 - 2)) }
+    // Of the targets, one is for ten times as many.
+    if targets { try Limits.require(keys ?? 1, "keys", in: 1...1_000_000) }
     for size in givenSizes { try Limits.require(size, "value-size", in: 1...(64 << 20)) }
     try Limits.require(capacity, "capacity", in: (1 << 20)...(1 << 40))
     try Limits.require(rounds, "rounds", in: 1...1000)
@@ -56,6 +58,10 @@ struct DiskOptions: ParsableArguments {
       try Limits.requireDisk(3 * Double(keys) * Double(size), "--keys \(keys) with --value-size \(size)")
     }
     try Limits.requireDisk(Double(capacity), "--capacity \(capacity)")
+    if targets {
+      let keys = keys ?? 100_000
+      try Limits.requireDisk(20 * 1024 * Double(keys), "--targets with \(keys) keys")
+    }
   }
 }
 

@@ -40,6 +40,8 @@ final class DiskStoreCache: BenchCache {
 
   func warm(_ key: Int) { data.touch(key) }
   func close() { store.close() }
+  /// Brings what is still buffered into the files.
+  func flush() { store.flush() }
 
   func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? {
     let (data, store) = (data, store)

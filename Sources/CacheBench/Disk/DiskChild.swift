@@ -31,6 +31,8 @@ struct DiskChild {
         throw BenchError.unprepared("the store does not take entry \(number)")
       }
     }
+    // What is buffered would be lost when the process is killed; what is measured is the opening of a whole log.
+    if fill > 0 { store.flush() }
     var story = Story(nanoseconds: nanoseconds, entries: store.usage.diskEntries)
     if let one = before.1, let two = after.1 { story.deviceBytes = two.deviceReadBytes - one.deviceReadBytes }
     if let one = before.0.allocatedBytes, let two = after.0.allocatedBytes {

@@ -5,7 +5,8 @@
 ///
 /// An entry takes 32 bytes, and 4.6 to 5.8 for its place: the table grows by a quarter, and not to the double, and the
 /// slab by chunks. No list says which entries are in a segment; ``slots(in:where:)`` looks at all of them, 3 ms for a
-/// million, when a segment is reclaimed.
+/// million, when a segment is reclaimed. Beside that, an entry whose metadata was updated and not carried forward since,
+/// or whose body has a file, takes 50 to 90 bytes in a dictionary.
 struct DiskIndex {
   static let maximumCount = (1 << 24) - 2
   private static let none = UInt32.max

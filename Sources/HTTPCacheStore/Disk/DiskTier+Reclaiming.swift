@@ -62,6 +62,7 @@ extension DiskTier {
   private func removeOldestFile(log: inout Log) -> Bool {
     let oldest = log.segments[0]
     catalog.withLock { $0.files[oldest.number] = nil }
+    anchorNames(&log)
     do throws(FileFailure) {
       try files.unlink(oldest.file.path)
     } catch {
@@ -78,6 +79,21 @@ extension DiskTier {
     log.needsSync = true
     log.segments.removeFirst()
     return true
+  }
+
+  /// Sees to it that a newer segment is there after a loss of power, before the oldest is unlinked.
+  ///
+  /// The names of files may reach the disk in any order. If the oldest is gone then, which may have had removals, and still
+  /// older ones are back, it is the gap before the newer one that tells.
+  private func anchorNames(_ log: inout Log) {
+    guard options.sync != .never, !log.segments.dropFirst().contains(where: { !$0.isNew }) else { return }
+    do throws(FileFailure) {
+      try files.syncDirectory(directory)
+      for index in log.segments.indices { log.segments[index].isNew = false }
+    } catch {
+      counters.ioErrors.increment()
+      log.health.fail(error)
+    }
   }
 
   /// Copies what was hit to the log's end, as far as the budget goes. `false` when the buffer is full before.

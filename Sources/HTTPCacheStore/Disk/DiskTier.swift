@@ -4,15 +4,14 @@ import SystemPackage
 
 /// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.
 ///
-/// Two locks, taken in this order. `log` orders everything that writes, and is held while it writes. `catalog` guards
-/// the index and is held for no I/O, so that finding an entry waits for no write; what is found is read without any
-/// lock, through a file that stays open as long as somebody reads it, reclaimed or not. A removal that must reach the
-/// disk itself syncs under a third, `syncing`, after it has let go of `log`.
+/// `log` orders everything that is appended. `catalog` guards the index and is held for no I/O, so that finding an entry
+/// waits for no write; what is found is read without any lock, through a file that stays open as long as somebody
+/// reads it, reclaimed or not.
 ///
 /// What is appended goes to a buffer (`WriteBuffer`), where it is found like what is on disk. A queue writes it as soon as
 /// it gets to it, under a lock of its own, `flushing`, so that storing waits for no write. When the buffer is full, or
-/// a removal must be written before it returns, the thread at hand does the same. The four locks are taken in the order
-/// `syncing`, `flushing`, `log`, `catalog`.
+/// a removal must be written before it returns, the thread at hand does the same. What must reach the disk itself is
+/// synced under a fourth lock, `syncing`. They are taken in the order `syncing`, `flushing`, `log`, `catalog`.
 final class DiskTier: Sendable {
   struct Options: Sendable {
     var segmentSize: Int?

@@ -54,7 +54,10 @@ struct LogRecovery {
     var segment = Log.Segment(number: number, file: file, count: try file.size(), isSealed: true)
     result.catalog.files[number] = file
     var end: End?
-    if let chain = try summaries(of: segment) {
+    if segment.count > DiskFormat.maximumSegmentSize {
+      // None was ever made like that.
+      end = .damaged
+    } else if let chain = try summaries(of: segment) {
       let rows = chain.reduce(0) { $0 + $1.count }
       // Segments are alike: the first tells how many entries there will be.
       if result.catalog.index.count == 0 { result.catalog.index.reserve(rows * remaining) }

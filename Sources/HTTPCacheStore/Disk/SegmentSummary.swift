@@ -131,7 +131,8 @@ struct SegmentSummary {
     summary.highest = footer[2]
     summary.previousEnd = Int(footer[4] & 0xFFFF_FFFF)
     // Each is before the other, so that following them comes to an end.
-    guard summary.previousEnd <= tableStart - RecordHeader.size else { return nil }
+    guard summary.previousEnd <= tableStart - RecordHeader.size, summary.count <= summary.table.count / 32
+    else { return nil }
     return summary
   }
 

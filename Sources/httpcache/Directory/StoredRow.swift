@@ -108,7 +108,8 @@ enum Brief {
     }
     guard unit > 0 else { return "\(count) B" }
     let tenths = Int((value * 10).rounded())
-    return tenths < 1000 ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\((tenths + 5) / 10) \(units[unit])"
+    let figure = tenths < 1000 ? "\(tenths / 10).\(tenths % 10)" : "\((tenths + 5) / 10)"
+    return "\(figure) \(units[unit])"
   }
 
   /// Text from outside, without what would do something to a terminal.
