@@ -32,7 +32,9 @@ enum SessionQueue {
   static func wait(for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       let own = Calls()
-      DispatchQueue.global().async { calls(own) }
+      // A queue of its own gets a thread at once; the global one has as many as there are processors, and adds another only
+      // when it sees, by the second, that all are held up.
+      DispatchQueue(label: "HTTPCacheURLSession.client").async { calls(own) }
       stand(for: own)
     #else
       DispatchQueue.global().async { calls(Calls()) }
