@@ -13,11 +13,21 @@ import Synchronization
 /// of its own, and the class is the key to its binding.
 final class CacheBinding: Sendable {
   let cache: HTTPCache
+  /// The partition of a request; `nil` for the cache's own.
+  let partition: @Sendable (URLRequest) -> String?
+  /// What stands between the cache and the origin.
+  let through: @Sendable (@escaping Transport) -> Transport
   private let configuration: SendableConfiguration
   private let origin = Mutex<OriginSession?>(nil)
 
-  init(cache: HTTPCache, configuration: URLSessionConfiguration) {
+  init(
+    cache: HTTPCache, configuration: URLSessionConfiguration,
+    partition: @escaping @Sendable (URLRequest) -> String? = { _ in nil },
+    through: @escaping @Sendable (@escaping Transport) -> Transport = { $0 }
+  ) {
     self.cache = cache
+    self.partition = partition
+    self.through = through
     self.configuration = SendableConfiguration(configuration)
   }
 

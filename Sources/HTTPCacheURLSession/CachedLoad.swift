@@ -25,7 +25,8 @@ struct CachedLoad: Sendable {
   /// The whole answer, if it can be had from memory without waiting.
   func fromMemory() -> Loaded? {
     guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
-      let stored = binding.cache.storedResponse(for: head, policy: policy),
+      let stored = binding.cache.storedResponse(
+        for: head, policy: policy, partition: binding.partition(request)),
       RedirectTarget(stored.head, of: head, url: url) == nil, let bytes = stored.body.bytes
     else { return nil }
     return loaded(stored.head, url: url, data: Data(bytes))
@@ -33,16 +34,17 @@ struct CachedLoad: Sendable {
 
   /// The answer to the request, or to the last of the requests that it was redirected to.
   func run() async throws -> Loaded {
-    var request = try Self.withBodyInMemory(request)
+    var request = try TaskBody.inMemory(request)
     for _ in 0...Self.redirectLimit {
       guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
       let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
       let hasStoredCookies = binding.storedCookies(for: url) != nil
       let template = request
       let origin = binding.originSession
-      let (answer, bytes) = try await respond(to: head, body: body) { forwarded, body in
+      let transport = binding.through { forwarded, body in
         try await origin.send(forwarded, body: body, like: template)
       }
+      let (answer, bytes) = try await respond(to: head, body: body, transport: transport)
       // A redirect was read to its end too, so that it is stored; what it says is for people.
       guard let target = RedirectTarget(answer, of: head, url: url) else {
         guard let loaded = loaded(answer, url: url, data: Data(bytes)) else {
@@ -60,14 +62,16 @@ struct CachedLoad: Sendable {
   private func respond(
     to head: HTTPRequest, body: MessageBody, transport: @escaping Transport
   ) async throws -> (head: HTTPResponse, bytes: ArraySlice<UInt8>) {
-    let response = try await binding.cache.respond(to: head, body: body, policy: policy, transport: transport)
+    let partition = binding.partition(request)
+    let response = try await binding.cache.respond(
+      to: head, body: body, policy: policy, partition: partition, transport: transport)
     do {
       return (response.head, try await response.body.collect(upTo: .max))
     } catch is StoreError {
       // Stored content that is found damaged is gone from the store, and nothing of it was handed out, nor of what was
       // to complete it.
       let response = try await binding.cache.respond(
-        to: head, body: body, policy: policy, transport: transport)
+        to: head, body: body, policy: policy, partition: partition, transport: transport)
       return (response.head, try await response.body.collect(upTo: .max))
     }
   }
@@ -99,32 +103,6 @@ struct CachedLoad: Sendable {
         head.headerFields[.range] == nil ? OriginSession.acceptEncoding : "identity"
     }
     return head
-  }
-
-  /// A stream can be read once, but a redirect may want the content again.
-  private static func withBodyInMemory(_ request: URLRequest) throws -> URLRequest {
-    guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
-    var request = request
-    request.httpBodyStream = nil
-    request.httpBody = try readAll(stream)
-    return request
-  }
-
-  private static func readAll(_ stream: InputStream) throws -> Data {
-    stream.open()
-    defer { stream.close() }
-    var bytes = Data()
-    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-    while true {
-      let count = stream.read(&buffer, maxLength: buffer.count)
-      if count < 0 {
-        // On Linux, asking a stream for an error that it does not have ends the process.
-        throw (stream.streamStatus == .error ? stream.streamError : nil)
-          ?? URLError(.requestBodyStreamExhausted)
-      }
-      if count == 0 { return bytes }
-      bytes += buffer[..<count]
-    }
   }
 }
 

@@ -24,13 +24,21 @@ extension URLSessionConfiguration {
   /// - Parameters:
   ///   - cache: where responses are stored; several configurations may share one.
   ///   - base: the configuration to start from. It is copied.
+  ///   - partition: the partition that a request's responses are kept in, as the account or the site that it is for;
+  ///     `nil` for the cache's own. Redirects stay in that of the first request.
+  ///   - transport: makes the transport that asks origins out of the session's own: to record what comes, or to make things
+  ///     go wrong.
   public static func caching(
-    with cache: HTTPCache, base: URLSessionConfiguration = .default
+    with cache: HTTPCache, base: URLSessionConfiguration = .default,
+    partition: @escaping @Sendable (URLRequest) -> String? = { _ in nil },
+    through transport: @escaping @Sendable (@escaping Transport) -> Transport = { $0 }
   ) -> URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
     configuration.urlCache = nil
     let others = configuration.protocolClasses ?? []
-    let own = CacheBindings.shared.bind(CacheBinding(cache: cache, configuration: configuration))
+    let own = CacheBindings.shared.bind(
+      CacheBinding(
+        cache: cache, configuration: configuration, partition: partition, through: transport))
     configuration.protocolClasses = [own] + others.filter { !($0 is CachingURLProtocol.Type) }
     return configuration
   }

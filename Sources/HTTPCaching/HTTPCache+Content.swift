@@ -46,6 +46,8 @@ private struct Arrival {
 
   /// The stored content that goes before.
   var before: MessageBody.Piece { stored(outcome.assembly?.before) }
+  /// How many bytes are stored of what came, and of what is stored around it.
+  var stored: Int { received + before.count + after.count }
   /// The stored content that goes behind what has come.
   var after: MessageBody.Piece { stored(outcome.assembly?.after(Int64(received))) }
 }
@@ -72,10 +74,11 @@ extension HTTPCache {
       if case .store = outcome.storage {
         arrival.outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
       }
-      if let reason = arrival.outcome.storage.reason { note(.notStored, arrival.request, reason) }
+      if let reason = arrival.outcome.storage.reason { noteNotStored(arrival, reason) }
       land(flight, pending.lookup.key, .notShared)
     }
     let (isStored, outcome) = (arrival.writer != nil, arrival.outcome)
+    noteAnswer(to: pending, outcome.reason, .network)
     var head = arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
@@ -199,7 +202,7 @@ extension HTTPCache {
   /// Says that the store does not take any more of the content: there is nothing to wait for.
   private func giveUp(_ arrival: inout Arrival) {
     if case .refused(let refusal) = arrival.writer?.commit() {
-      note(.notStored, arrival.request, Reason(refusal))
+      noteNotStored(arrival, Reason(refusal))
     }
     arrival.writer = nil
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
@@ -216,7 +219,7 @@ extension HTTPCache {
     guard let writer = arrival.writer else { return }
     if stored.parts != nil, isOvertaken(stored, arrival) {
       writer.cancel()
-      note(.notStored, arrival.request, .partNotCombined)
+      noteNotStored(arrival, .partNotCombined)
     } else {
       let insert = writer.commit()
       arrival.transfer?.stored(insert.id)
@@ -232,7 +235,7 @@ extension HTTPCache {
       stored.parts == nil || !isOvertaken(stored, arrival)
     else {
       arrival.writer?.cancel()
-      return note(.notStored, arrival.request, .incompleteContent)
+      return noteNotStored(arrival, .incompleteContent)
     }
     await copy(arrival.after, &arrival)
     guard let writer = arrival.writer else { return }
@@ -251,10 +254,17 @@ extension HTTPCache {
     }
   }
 
+  private func noteNotStored(_ arrival: Arrival, _ reason: Reason) {
+    note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
+  }
+
   private func finish(_ insert: InsertOutcome, _ reason: Reason, _ arrival: Arrival) {
     switch insert {
-    case .stored: note(.stored, arrival.request, reason)
-    case .refused(let refusal): note(.notStored, arrival.request, Reason(refusal))
+    case .stored:
+      note(
+        .stored, arrival.request, reason, byteCount: arrival.stored,
+        partition: arrival.pending.lookup.partition)
+    case .refused(let refusal): noteNotStored(arrival, Reason(refusal))
     }
   }
 }

@@ -5,5 +5,7 @@ import ArgumentParser
 struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
-    subcommands: [ExplainCommand.self, ConformCommand.self, ProxyCommand.self])
+    subcommands: [
+      ExplainCommand.self, ConformCommand.self, ProxyCommand.self, ImportCommand.self, RecordCommand.self,
+    ])
 }
