@@ -84,6 +84,7 @@ extension Scenario {
 public struct ScenarioOptions: Decodable, Hashable, Sendable {
   public var usesHeuristics: Bool?
   public var servesStaleWhenDisconnected: Bool?
+  public var whenDisconnected: DisconnectedUse?
   public var usesNoVarySearch: Bool?
   public var negotiatesLanguage: Bool?
   public var clearsSiteData: Bool?

@@ -158,6 +158,7 @@ public struct ScenarioRunner: Sendable {
     let options = scenario.options
     options.usesHeuristics.map { configuration.rules.usesHeuristics = $0 }
     options.servesStaleWhenDisconnected.map { configuration.rules.servesStaleWhenDisconnected = $0 }
+    options.whenDisconnected.map { configuration.rules.whenDisconnected = $0 }
     options.usesNoVarySearch.map { configuration.rules.usesNoVarySearch = $0 }
     options.negotiatesLanguage.map { configuration.rules.negotiatesLanguage = $0 }
     options.clearsSiteData.map { configuration.rules.clearsSiteData = $0 }

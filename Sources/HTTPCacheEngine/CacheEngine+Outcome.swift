@@ -6,7 +6,7 @@ extension CacheEngine {
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
     guard case .response(let head) = exchange.result else {
-      return afterFailure(exchange, RequestFields(exchange), isDisconnected: true)
+      return afterFailure(exchange, RequestFields(exchange), isDisconnected: exchange.result == .failure)
         ?? Outcome(.failure, reason: .originUnreachable)
     }
     let response = parsed(head.headerFields, exchange)
@@ -188,7 +188,7 @@ extension CacheEngine {
       var answer = storedAnswer(
         selected, stored, age: stored.facts.currentAge(at: now) / 1000, client: client, now: now)
     else { return nil }
-    answer.isStale = stored.facts.staleness(at: now) != nil
+    answer.isStale = stored.facts.staleness(at: now) != nil || reason == .forbiddenWhileDisconnected
     return Outcome(.stored(answer), reason: reason)
   }
 

@@ -35,8 +35,13 @@ public struct CacheEngine: Sendable {
     public var usesHeuristics: Bool
     /// The longest heuristic lifetime. A day, unless set otherwise.
     public var heuristicMaximum: DeltaSeconds
-    /// Whether a stale response is served when the origin cannot be reached, where no directive forbids it (§4.2.4).
-    public var servesStaleWhenDisconnected: Bool
+    /// What is served when the origin cannot be reached (§4.2.4). The transport's error, unless set otherwise.
+    public var whenDisconnected: DisconnectedUse
+    /// Whether ``whenDisconnected`` has anything served; setting it has what no directive forbids.
+    public var servesStaleWhenDisconnected: Bool {
+      get { whenDisconnected != .nothing }
+      set { whenDisconnected = newValue ? .unlessForbidden : .nothing }
+    }
     /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all of its origin; `nil` if in a private cache only: the
     /// field speaks to user agents, and in a shared cache would let one user empty it for all.
     public var clearsSiteData: Bool?
@@ -83,7 +88,7 @@ public struct CacheEngine: Sendable {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
-      self.servesStaleWhenDisconnected = servesStaleWhenDisconnected
+      whenDisconnected = servesStaleWhenDisconnected ? .unlessForbidden : .nothing
       self.usesNoVarySearch = usesNoVarySearch
       self.negotiatesLanguage = negotiatesLanguage
       self.clearsSiteData = clearsSiteData

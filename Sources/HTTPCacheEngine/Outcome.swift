@@ -7,6 +7,9 @@ public struct Exchange: Hashable, Sendable {
     case response(HTTPResponse)
     /// No response: the origin could not be reached, or the connection broke before a head arrived.
     case failure
+    /// No response either, but for another reason than that the origin is out of reach: it could not prove who it is, or
+    /// did not speak HTTP.
+    case fault
   }
 
   public var forwarding: Forwarding

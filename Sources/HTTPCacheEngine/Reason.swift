@@ -11,6 +11,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case staleWhileRevalidate
   case staleIfError
   case staleWhileDisconnected
+  case forbiddenWhileDisconnected
   case policyReturnsStored
 
   // Sent on to the origin.
@@ -66,6 +67,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case partNotPlaced
   case partNotCombined
   case partAlreadyStored
+  case refusedByApplication
   case tooLarge
   case removedMeanwhile
   case storeFailed
@@ -103,6 +105,11 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 5861 §4", "The origin failed, and the stored response may be used stale in that case.")
     case .staleWhileDisconnected:
       ("RFC 9111 §4.2.4", "The origin cannot be reached, and the cache is set to serve stale then.")
+    case .forbiddenWhileDisconnected:
+      (
+        "RFC 9111 §4.2.4",
+        "The origin cannot be reached; a directive forbids the stored response, and the user's override serves it."
+      )
     case .policyReturnsStored:
       ("Policy", "The request's cache policy takes a stored response whatever its age.")
 
@@ -214,6 +221,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §3.4", "The response is partial, and more is stored that it cannot be combined with.")
     case .partAlreadyStored:
       ("RFC 9111 §3.4", "The response is partial, and its bytes are stored already.")
+    case .refusedByApplication: ("Policy", "The application refused to have the response stored.")
     case .tooLarge: ("Store", "The response is larger than the store accepts.")
     case .removedMeanwhile:
       ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")

@@ -3,19 +3,30 @@ extension CacheStore {
   ///
   /// - Parameter expected: the size it will have, as far as that is known.
   func mustStream(_ entry: NewEntry, bodyCount: Int, expected: Int) -> Bool {
-    guard let disk, entry.tiers.contains(.disk) else { return false }
+    guard let disk = diskTier(for: entry) else { return false }
     let head = entry.key.bytes.count + entry.metadata.count
     return bodyCount > disk.largeBodyThreshold && expected <= disk.maximumEntrySize - head
+  }
+
+  /// The disk, if it is to have the entry.
+  private func diskTier(for entry: NewEntry) -> DiskTier? {
+    entry.tiers.contains(.disk) && usesDisk ? disk : nil
+  }
+
+  /// The most that an entry may take of the disk's capacity.
+  private var sharedSize: Int {
+    guard let share = configuration.maximumEntryShare, usesDisk, let disk else { return .max }
+    return Int(Double(disk.capacity) * share)
   }
 
   /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.
   func sizeObjection(to entry: NewEntry, bodyCount: Int) -> RefusalReason? {
     let hasMemory = entry.tiers.contains(.memory) && memory.limit > 0
-    let hasDisk = entry.tiers.contains(.disk) && disk != nil
-    guard hasMemory || hasDisk else { return .noTier }
+    let disk = diskTier(for: entry)
+    guard hasMemory || disk != nil else { return .noTier }
     let head = entry.key.bytes.count + entry.metadata.count
-    let capacity = max(hasMemory ? memory.limit : 0, hasDisk ? disk?.maximumEntrySize ?? 0 : 0)
-    guard bodyCount <= min(capacity, configuration.maximumEntrySize ?? .max) - head,
+    let capacity = max(hasMemory ? memory.limit : 0, disk?.maximumEntrySize ?? 0)
+    guard bodyCount <= min(capacity, configuration.maximumEntrySize ?? .max, sharedSize) - head,
       head <= Configuration.maximumHeadSize
     else { return .tooLarge }
     return nil
@@ -48,7 +59,7 @@ extension CacheStore {
     var refusal: RefusalReason?
     var isStored = false
     if let disk {
-      if entry.tiers.contains(.disk), wasStreamed || isAdmitted(entry, hash: hash, disk) {
+      if wasStreamed || diskTier(for: entry) != nil && isAdmitted(entry, hash: hash, disk) {
         switch disk.insert(entry, id: id, hash: hash, file: &file, objection: objection) {
         case .stored(let after, let isOnly):
           moment = after

@@ -60,6 +60,7 @@ public final class CacheStore: Sendable {
   let doorkeeper: Doorkeeper?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
+  private let isDiskOff = Atomic<Bool>(false)
   let counters = StoreCounters()
 
   /// Opens a store; creates the directory when there is one to be created.
@@ -69,6 +70,17 @@ public final class CacheStore: Sendable {
   /// - Complexity: O(records on disk): their headers are read.
   public convenience init(_ configuration: Configuration) throws(StoreError) {
     try self.init(configuration, files: POSIXFileSystem())
+  }
+
+  /// Opens a store in memory. It cannot fail.
+  ///
+  /// - Parameter capacity: bytes; less than 0 counts as 0.
+  public static func inMemory(capacity: Int) -> CacheStore {
+    do {
+      return try CacheStore(Configuration(memoryCapacity: max(0, capacity)))
+    } catch {
+      preconditionFailure("a store without a directory has nothing to fail with: \(error)")
+    }
   }
 
   /// - Parameter hashMask: what is kept of a key's hash; tests force collisions with it.
@@ -219,17 +231,20 @@ public final class CacheStore: Sendable {
   /// - Parameters:
   ///   - expectedLength: the length of the body when it is known; the commit is refused if it turns out otherwise.
   ///   - scopes: what the entry belongs to; see ``NewEntry/scopes``.
+  ///   - isEditable: whether the body stays in memory, however large, so that ``EntryWriter/takeEntry()`` can give it.
   ///   - token: refuse when the key was removed, or one of the scopes marked, since the token was taken; a new one when
   ///     `nil`, so that a removal between here and the commit always counts.
   public func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
-    tiers: StoreTiers = .all, scopes: [StoreScope] = [], unlessRemovedSince token: RemovalToken? = nil
+    tiers: StoreTiers = .all, scopes: [StoreScope] = [], isEditable: Bool = false,
+    unlessRemovedSince token: RemovalToken? = nil
   ) -> EntryWriter {
     let entry = NewEntry(
       key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers,
       scopes: scopes)
     return EntryWriter(
-      store: self, entry: entry, expectedLength: expectedLength, token: token ?? removalToken(for: key))
+      store: self, entry: entry, expectedLength: expectedLength, isEditable: isEditable,
+      token: token ?? removalToken(for: key))
   }
 
   /// Replaces the metadata of an entry; its body, its id and its variant stay.
@@ -305,18 +320,28 @@ public final class CacheStore: Sendable {
 
   /// What the store may occupy.
   public var capacity: StoreCapacity {
-    StoreCapacity(memory: memory.limit, disk: disk?.capacity ?? 0)
+    StoreCapacity(memory: memory.limit, disk: usesDisk ? disk?.capacity ?? 0 : 0)
   }
 
   /// Changes what the store may occupy, and evicts at once what is above it.
   ///
   /// - Parameters:
   ///   - memory: bytes; `nil` leaves it as it is, and less than 0 counts as 0.
-  ///   - disk: bytes; as for memory, but never less than 1 MiB, and of no effect without a directory.
+  ///   - disk: bytes; as for memory, but from 1 byte to 1 MiB counts as 1 MiB. Of no effect without a directory. 0 removes
+  ///     everything from the disk, and writes no more to it until it is raised; the directory stays this store's.
   public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
     if let memory { self.memory.setCapacity(max(0, memory)) }
-    if let disk { self.disk?.setCapacity(max(Configuration.minimumDiskCapacity, disk)) }
+    guard let disk else { return }
+    isDiskOff.store(disk <= 0, ordering: .sequentiallyConsistent)
+    self.disk?.setCapacity(max(Configuration.minimumDiskCapacity, disk))
+    if disk <= 0 {
+      self.disk?.removeAll()
+      changes.advanceAll()
+    }
   }
+
+  /// Whether entries may be written to disk.
+  var usesDisk: Bool { disk != nil && !isDiskOff.load(ordering: .sequentiallyConsistent) }
 
   /// What the store has done since it was opened.
   ///

@@ -16,12 +16,14 @@ public final class EntryWriter: Sendable {
 
   private let store: CacheStore
   private let expectedLength: Int?
+  private let isEditable: Bool
   private let token: RemovalToken?
   private let state: Mutex<State>
 
-  init(store: CacheStore, entry: NewEntry, expectedLength: Int?, token: RemovalToken?) {
+  init(store: CacheStore, entry: NewEntry, expectedLength: Int?, isEditable: Bool, token: RemovalToken?) {
     self.store = store
     self.expectedLength = expectedLength
+    self.isEditable = isEditable
     self.token = token
     state = Mutex(State(entry: entry, count: entry.body.count))
   }
@@ -44,7 +46,7 @@ public final class EntryWriter: Sendable {
         return false
       }
       do throws(AppendFailure) {
-        if state.file == nil,
+        if state.file == nil, !isEditable,
           store.mustStream(state.entry, bodyCount: state.count, expected: expectedCount(state))
         {
           try spill(&state)
@@ -90,6 +92,19 @@ public final class EntryWriter: Sendable {
         state.entry.body = []
       }
       return state.outcome ?? .refused(.cancelled)
+    }
+  }
+
+  /// Ends the writing and gives the entry as it is, with the means to insert it after a change: nothing is stored by this
+  /// writer any more.
+  ///
+  /// - Returns: `nil` where it cannot be stored, or is not in memory; ``commit()`` says why.
+  public func takeEntry() -> (entry: NewEntry, token: RemovalToken?)? {
+    state.withLock { state in
+      guard state.outcome == nil, state.file == nil, objection(to: state) == nil else { return nil }
+      state.outcome = .refused(.cancelled)
+      defer { state.entry.body = [] }
+      return (state.entry, token)
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPCaching
+import HTTPTypes
 import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -13,21 +14,13 @@ import Synchronization
 /// of its own, and the class is the key to its binding.
 final class CacheBinding: Sendable {
   let cache: HTTPCache
-  /// The partition of a request; `nil` for the cache's own.
-  let partition: @Sendable (URLRequest) -> String?
-  /// What stands between the cache and the origin.
-  let through: @Sendable (@escaping Transport) -> Transport
+  let options: CachingOptions
   private let configuration: SendableConfiguration
   private let origin = Mutex<OriginSession?>(nil)
 
-  init(
-    cache: HTTPCache, configuration: URLSessionConfiguration,
-    partition: @escaping @Sendable (URLRequest) -> String? = { _ in nil },
-    through: @escaping @Sendable (@escaping Transport) -> Transport = { $0 }
-  ) {
+  init(cache: HTTPCache, options: CachingOptions, configuration: URLSessionConfiguration) {
     self.cache = cache
-    self.partition = partition
-    self.through = through
+    self.options = options
     self.configuration = SendableConfiguration(configuration)
   }
 
@@ -53,12 +46,42 @@ final class CacheBinding: Sendable {
 
   /// The session that talks to origins. It is made at the first use, so that everything set on the configuration
   /// before its own session was made holds for it too.
-  var originSession: OriginSession {
+  private var originSession: OriginSession {
     origin.withLock { origin in
       if let origin { return origin }
-      let made = OriginSession(configuration.value)
+      let made = OriginSession(configuration.value, authenticate: options.authenticate)
       origin = made
       return made
+    }
+  }
+}
+
+extension CacheBinding {
+  /// The transport: sends a request to its origin.
+  ///
+  /// - Parameter template: the request that all but the head is taken from.
+  func send(
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
+  ) async throws -> TransportResponse {
+    if let url = template.url, options.isReachable?(url) == false {
+      throw URLError(.notConnectedToInternet, userInfo: [NSURLErrorFailingURLErrorKey: url])
+    }
+    do {
+      return try await originSession.send(request, body: body, like: template, challenge: challenge)
+    } catch let error as URLError where !error.meansDisconnected {
+      throw TransportFault(error)
+    }
+  }
+}
+
+extension URLError {
+  /// Whether the origin could not be reached: no route, no name, refused, or no answer in time (RFC 9111 §4.2.4).
+  var meansDisconnected: Bool {
+    switch code {
+    case .notConnectedToInternet, .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .timedOut,
+      .networkConnectionLost, .internationalRoamingOff, .callIsActive, .dataNotAllowed:
+      true
+    default: false
     }
   }
 }

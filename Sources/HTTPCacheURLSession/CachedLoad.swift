@@ -16,35 +16,64 @@ struct CachedLoad: Sendable {
     var data: Data
   }
 
-  /// As many as Foundation follows itself.
-  static let redirectLimit = 20
-
-  let request: URLRequest
   let binding: CacheBinding
+  /// Where the task's responses are kept; `nil` for the cache's own.
+  private let partition: String?
+  /// The request to be answered next.
+  private var request: URLRequest
+  private var redirects = 0
+  private var challenges = 0
+  /// Whether the request answers a challenge: that is for the origin, whatever is stored, the challenge among it.
+  private var isAnswer = false
+  /// The requests that stored redirects have answered since the origin was last asked.
+  private var replayed: Set<Replayed> = []
 
-  /// The whole answer, if it can be had from memory without waiting.
-  func fromMemory() -> Loaded? {
-    guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
-      let stored = binding.cache.storedResponse(
-        for: head, policy: policy, partition: binding.partition(request)),
-      RedirectTarget(stored.head, of: head, url: url) == nil, let bytes = stored.body.bytes
-    else { return nil }
-    return loaded(stored.head, url: url, data: Data(bytes))
+  private struct Replayed: Hashable {
+    var method: String?
+    var url: String?
+    var fields: [String: String]?
+  }
+
+  init(request: URLRequest, binding: CacheBinding) {
+    self.request = request
+    self.binding = binding
+    partition = binding.options.partition(request)
+  }
+
+  /// The whole answer, if it can be had from memory without waiting. If it cannot, ``run()`` goes on from where the
+  /// redirects in memory lead to.
+  ///
+  /// - Throws: `URLError` where they lead nowhere.
+  mutating func fromMemory() throws -> Loaded? {
+    while true {
+      guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
+        let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
+        let bytes = stored.body.bytes
+      else { return nil }
+      guard let target = RedirectTarget(stored.head, of: head, url: url) else {
+        return loaded(stored.head, url: url, data: Data(bytes))
+      }
+      try follow(target, isReplayed: true, hasStoredCookies: binding.storedCookies(for: url) != nil)
+    }
   }
 
   /// The answer to the request, or to the last of the requests that it was redirected to.
-  func run() async throws -> Loaded {
-    var request = try TaskBody.inMemory(request)
-    for _ in 0...Self.redirectLimit {
+  mutating func run() async throws -> Loaded {
+    request = try TaskBody.inMemory(request)
+    while true {
       guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
-      let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
+      // The answer may change them.
       let hasStoredCookies = binding.storedCookies(for: url) != nil
-      let template = request
-      let origin = binding.originSession
-      let transport = binding.through { forwarded, body in
-        try await origin.send(forwarded, body: body, like: template)
+      let challenge = BasicChallenge()
+      let (answer, bytes, isReplayed) = try await respond(to: head, challenge)
+      if answer.status == .unauthorized, let authorization = challenge.authorization,
+        authorization != head.headerFields[.authorization], challenges < BasicChallenge.limit
+      {
+        challenges += 1
+        isAnswer = true
+        request.setValue(authorization, forHTTPHeaderField: "Authorization")
+        continue
       }
-      let (answer, bytes) = try await respond(to: head, body: body, transport: transport)
       // A redirect was read to its end too, so that it is stored; what it says is for people.
       guard let target = RedirectTarget(answer, of: head, url: url) else {
         guard let loaded = loaded(answer, url: url, data: Data(bytes)) else {
@@ -52,57 +81,75 @@ struct CachedLoad: Sendable {
         }
         return loaded
       }
-      request = try target.request(from: request)
-      // Those of one URL are not those of another; the next request gets its own.
-      if hasStoredCookies { request.setValue(nil, forHTTPHeaderField: "Cookie") }
+      try follow(target, isReplayed: isReplayed, hasStoredCookies: hasStoredCookies)
     }
-    throw URLError(.httpTooManyRedirects)
+  }
+
+  /// Makes the redirect's target the next request.
+  ///
+  /// - Parameters:
+  ///   - isReplayed: whether the redirect came from the store. A loop of such is one for ever; an origin may answer
+  ///     otherwise the next time, and is asked until there are too many.
+  ///   - hasStoredCookies: whether the request went with cookies of the session's.
+  /// - Throws: `URLError.httpTooManyRedirects`.
+  private mutating func follow(
+    _ target: RedirectTarget, isReplayed: Bool, hasStoredCookies: Bool
+  ) throws {
+    if !isReplayed { replayed = [] }
+    let this = Replayed(
+      method: request.httpMethod, url: request.url?.absoluteString, fields: request.allHTTPHeaderFields)
+    redirects += 1
+    isAnswer = false
+    guard redirects <= binding.options.redirectLimit, !isReplayed || replayed.insert(this).inserted else {
+      throw URLError(
+        .httpTooManyRedirects, userInfo: request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:])
+    }
+    request = try target.request(from: request)
+    // Those of one URL are not those of another; the next request gets its own.
+    if hasStoredCookies { request.setValue(nil, forHTTPHeaderField: "Cookie") }
   }
 
   private func respond(
-    to head: HTTPRequest, body: MessageBody, transport: @escaping Transport
-  ) async throws -> (head: HTTPResponse, bytes: ArraySlice<UInt8>) {
-    let partition = binding.partition(request)
-    let response = try await binding.cache.respond(
-      to: head, body: body, policy: policy, partition: partition, transport: transport)
+    to head: HTTPRequest, _ challenge: BasicChallenge
+  ) async throws -> (head: HTTPResponse, bytes: ArraySlice<UInt8>, isReplayed: Bool) {
+    let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
+    let transport: Transport = { [request, binding] forwarded, body in
+      try await binding.send(forwarded, body: body, like: request, challenge: challenge)
+    }
+    func once() async throws -> (HTTPResponse, ArraySlice<UInt8>, Bool) {
+      let response = try await binding.cache.respond(
+        to: head, body: body, policy: policy, partition: partition,
+        willStore: binding.options.storageHook(for: request), transport: binding.options.through(transport))
+      let bytes = try await response.body.collect(upTo: .max)
+      return (response.settledHead, bytes, response.source == .hit || response.source == .stale)
+    }
     do {
-      return (response.head, try await response.body.collect(upTo: .max))
+      return try await once()
     } catch is StoreError {
       // Stored content that is found damaged is gone from the store, and nothing of it was handed out, nor of what was
       // to complete it.
-      let response = try await binding.cache.respond(
-        to: head, body: body, policy: policy, partition: partition, transport: transport)
-      return (response.head, try await response.body.collect(upTo: .max))
+      return try await once()
     }
   }
 
   private func loaded(_ head: HTTPResponse, url: URL, data: Data) -> Loaded? {
-    HTTPURLResponse(httpResponse: head, url: url).map { Loaded(response: $0, data: data) }
+    var head = head
+    BasicChallenge.hide(in: &head)
+    return HTTPURLResponse(httpResponse: head, url: url).map { Loaded(response: $0, data: data) }
   }
 
   // MARK: - The request
 
   /// The request's own policy, or the session's where the request has none of its own.
   private var policy: RequestCachePolicy {
+    if isAnswer { return .reloadIgnoringLocalCacheData }
     let own = request.cachePolicy
     return RequestCachePolicy(own == .useProtocolCachePolicy ? binding.sessionPolicy : own)
   }
 
-  /// The request with all fields that will be sent: a response may vary on any of them.
   private func requestHead(_ request: URLRequest) -> HTTPRequest? {
-    guard var head = request.httpRequest else { return nil }
-    for (name, value) in binding.additionalFields {
-      guard let name = HTTPField.Name(name), head.headerFields[name] == nil else { continue }
-      head.headerFields[name] = value
-    }
-    if let cookies = request.url.flatMap(binding.storedCookies) { head.headerFields[.cookie] = cookies }
-    if head.headerFields[.acceptEncoding] == nil {
-      // Foundation would add one that nobody sees, and `Vary: Accept-Encoding` could not be told apart.
-      // A range is of encoded bytes where there is a coding, and cannot be decoded by itself.
-      head.headerFields[.acceptEncoding] =
-        head.headerFields[.range] == nil ? OriginSession.acceptEncoding : "identity"
-    }
-    return head
+    HTTPRequest(
+      request, additional: binding.additionalFields, cookies: request.url.flatMap(binding.storedCookies))
   }
 }
 

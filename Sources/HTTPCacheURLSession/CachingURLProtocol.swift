@@ -26,9 +26,9 @@ public class CachingURLProtocol: URLProtocol {
   // MARK: - URLProtocol
 
   override public class func canInit(with request: URLRequest) -> Bool {
-    guard CacheBindings.shared.binding(of: self) != nil else { return false }
+    guard let binding = CacheBindings.shared.binding(of: self) else { return false }
     return switch request.url?.scheme?.lowercased() {
-    case "http", "https": request.url?.host?.isEmpty == false
+    case "http", "https": request.url?.host?.isEmpty == false && binding.options.intercepts(request)
     default: false
     }
   }
@@ -40,20 +40,22 @@ public class CachingURLProtocol: URLProtocol {
       fail(URLError(.unknown))
       return
     }
+    let own = LoadingProtocol(value: self)
     let load: CachedLoad
     do {
-      load = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
+      var begun = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
+      if let stored = try begun.fromMemory() {
+        // No task: a hit costs a lookup and Foundation's own handling. But not on this queue, see below.
+        DispatchQueue.global().async { own.value.succeed(stored) }
+        return
+      }
+      load = begun
     } catch {
       fail(error)
       return
     }
-    let own = LoadingProtocol(value: self)
-    if let stored = load.fromMemory() {
-      // No task: a hit costs a lookup and Foundation's own handling. But not on this queue, see below.
-      DispatchQueue.global().async { own.value.succeed(stored) }
-      return
-    }
     let task = Task {
+      var load = load
       do {
         let loaded = try await load.run()
         own.value.succeed(loaded)

@@ -18,12 +18,12 @@ final class OriginSession: Sendable {
   private let session: URLSession
   private let transfers: Transfers
 
-  init(_ configuration: URLSessionConfiguration) {
+  init(_ configuration: URLSessionConfiguration, authenticate: CachingOptions.Authenticate?) {
     let copy = (configuration.copy() as? URLSessionConfiguration) ?? .default
     copy.protocolClasses = copy.protocolClasses?.filter { !($0 is CachingURLProtocol.Type) }
     copy.urlCache = nil
     copy.requestCachePolicy = .reloadIgnoringLocalCacheData
-    transfers = Transfers()
+    transfers = Transfers(authenticate)
     session = URLSession(configuration: copy, delegate: transfers, delegateQueue: nil)
   }
 
@@ -33,9 +33,11 @@ final class OriginSession: Sendable {
 
   /// Sends a request; returns when the head of the response is there.
   ///
-  /// - Parameter template: the request that all but the head is taken from: timeouts, priorities and the like.
+  /// - Parameters:
+  ///   - template: the request that all but the head is taken from: timeouts, priorities and the like.
+  ///   - challenge: takes up what the origin is to be asked again with.
   func send(
-    _ request: HTTPRequest, body: MessageBody, like template: URLRequest
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
   ) async throws -> TransportResponse {
     var outgoing = template
     outgoing.cachePolicy = .reloadIgnoringLocalCacheData
@@ -49,16 +51,21 @@ final class OriginSession: Sendable {
     outgoing.httpBodyStream = nil
     let content = try await body.collect(upTo: .max)
     outgoing.httpBody = content.isEmpty ? nil : Data(content)
-    return try await transfers.start(session.dataTask(with: outgoing))
+    return try await transfers.start(session.dataTask(with: outgoing), challenge)
   }
 }
 
 /// The transfers of one session, by task.
 private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   private let running = Mutex<[Int: Transfer]>([:])
+  private let authenticate: CachingOptions.Authenticate?
 
-  func start(_ task: URLSessionDataTask) async throws -> TransportResponse {
-    let transfer = Transfer(task)
+  init(_ authenticate: CachingOptions.Authenticate?) {
+    self.authenticate = authenticate
+  }
+
+  func start(_ task: URLSessionDataTask, _ challenge: BasicChallenge) async throws -> TransportResponse {
+    let transfer = Transfer(task, challenge)
     running.withLock { $0[task.taskIdentifier] = transfer }
     return try await transfer.response()
   }
@@ -83,6 +90,28 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     running.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
   }
 
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    if let unauthorized = challenge.failureResponse as? HTTPURLResponse, BasicChallenge.isOne(challenge) {
+      let transfer = transfer(task)
+      transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
+      #if canImport(FoundationNetworking)
+        // Foundation ends the task in neither way. It has kept the content to itself.
+        running.withLock { $0[task.taskIdentifier] = nil }
+        transfer?.note(unauthorized)
+        transfer?.completed(nil)
+        Transfer.cancel(task)
+      #else
+        completionHandler(.rejectProtectionSpace, nil)
+      #endif
+      return
+    }
+    let (disposition, credential) = authenticate?(challenge) ?? (.performDefaultHandling, nil)
+    completionHandler(disposition, credential)
+  }
+
   /// Redirects are answers like others here: each hop goes through the cache. The answer is given when the task is
   /// complete: on Linux a task that is cancelled before Foundation has taken up `nil` ends the process.
   func urlSession(
@@ -100,17 +129,19 @@ private final class Transfer: Sendable {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
     /// Whether the task is complete; a cancellation can come before anybody waits.
     var isComplete = false
-    /// The head of a redirect, kept until the task is complete.
+    /// The head of a redirect or of a challenge, kept until the task is complete.
     var redirect: HTTPResponse?
   }
 
+  let challenge: BasicChallenge
   private let task: URLSessionDataTask
   private let state = Mutex(State())
   private let content: AsyncThrowingStream<ArraySlice<UInt8>, any Error>
   private let sink: AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation
 
-  init(_ task: URLSessionDataTask) {
+  init(_ task: URLSessionDataTask, _ challenge: BasicChallenge) {
     self.task = task
+    self.challenge = challenge
     (content, sink) = AsyncThrowingStream.makeStream()
     sink.onTermination = { [task] end in
       // The reader went away before the end: nobody wants the rest.
@@ -120,7 +151,7 @@ private final class Transfer: Sendable {
 
   /// Cancels from a queue of its own: on Linux `cancel` waits for Foundation's work queue, and `stopLoading`, from which
   /// a cancellation comes down here, is called on just that.
-  private static func cancel(_ task: URLSessionDataTask) {
+  static func cancel(_ task: URLSessionTask) {
     DispatchQueue.global().async { task.cancel() }
   }
 
@@ -175,7 +206,7 @@ private final class Transfer: Sendable {
     }
     if let waiting = takeWaiting() {
       if error == nil, var redirect {
-        // Foundation drops the content of a redirect, so nothing may be said of its length.
+        // Foundation drops the content of these, so nothing may be said of its length.
         redirect.headerFields[.contentLength] = nil
         waiting.resume(returning: TransportResponse(head: redirect))
       } else {

@@ -96,7 +96,7 @@ extension ResponseStory {
     case .validated: source = .validated
     case .fresh, .freshByHeuristic, .immutable: source = .hit
     case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
-      .policyReturnsStored:
+      .forbiddenWhileDisconnected, .policyReturnsStored:
       source = .stale
     case .onlyIfCached: source = .generated
     default: source = has("hit") ? .hit : .network

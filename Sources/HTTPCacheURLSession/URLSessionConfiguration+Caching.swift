@@ -23,23 +23,26 @@ extension URLSessionConfiguration {
   ///
   /// - Parameters:
   ///   - cache: where responses are stored; several configurations may share one.
+  ///   - options: which requests, and what else a session may want its own way.
   ///   - base: the configuration to start from. It is copied.
-  ///   - partition: the partition that a request's responses are kept in, as the account or the site that it is for;
-  ///     `nil` for the cache's own. Redirects stay in that of the first request.
-  ///   - transport: makes the transport that asks origins out of the session's own: to record what comes, or to make things
-  ///     go wrong.
   public static func caching(
-    with cache: HTTPCache, base: URLSessionConfiguration = .default,
-    partition: @escaping @Sendable (URLRequest) -> String? = { _ in nil },
-    through transport: @escaping @Sendable (@escaping Transport) -> Transport = { $0 }
+    with cache: HTTPCache, options: CachingOptions = CachingOptions(),
+    base: URLSessionConfiguration = .default
   ) -> URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
     configuration.urlCache = nil
     let others = configuration.protocolClasses ?? []
     let own = CacheBindings.shared.bind(
-      CacheBinding(
-        cache: cache, configuration: configuration, partition: partition, through: transport))
+      CacheBinding(cache: cache, options: options, configuration: configuration))
     configuration.protocolClasses = [own] + others.filter { !($0 is CachingURLProtocol.Type) }
     return configuration
+  }
+
+  /// A configuration whose sessions answer from an HTTP cache; see ``caching(with:options:base:)-(HTTPCache,_,_)``.
+  public static func caching(
+    with cache: HTTPURLCache, options: CachingOptions = CachingOptions(),
+    base: URLSessionConfiguration = .default
+  ) -> URLSessionConfiguration {
+    caching(with: cache.cache, options: options, base: base)
   }
 }

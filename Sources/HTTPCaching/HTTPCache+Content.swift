@@ -17,6 +17,8 @@ private struct Arrival {
   var transfer: SharedTransfer?
   /// Whether the writer has what is stored behind, too.
   var hasAfter = false
+  /// Tells the leader whether it was stored.
+  let settlement = Settlement()
 
   init(_ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight) {
     self.outcome = outcome
@@ -68,22 +70,25 @@ extension HTTPCache {
         key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
         metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
         expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
-        tiers: .all, scopes: scopes(outcome, under: pending.lookup.key), unlessRemovedSince: place.token)
+        tiers: .all, scopes: scopes(outcome, under: pending.lookup.key),
+        isEditable: pending.willStore != nil, unlessRemovedSince: place.token)
       arrival.key = place.key
     } else {
       if case .store = outcome.storage {
         arrival.outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
       }
-      if let reason = arrival.outcome.storage.reason { noteNotStored(arrival, reason) }
+      if let reason = arrival.outcome.storage.reason {
+        note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
+      }
       land(flight, pending.lookup.key, .notShared)
     }
-    let (isStored, outcome) = (arrival.writer != nil, arrival.outcome)
+    let (isStored, outcome, settlement) = (arrival.writer != nil, arrival.outcome, arrival.settlement)
     noteAnswer(to: pending, outcome.reason, .network)
     var head = arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
     func answer(_ body: MessageBody) -> CachedResponse {
-      CachedResponse(
+      var answer = CachedResponse(
         head: head, body: body,
         source: .network, reason: outcome.reason, storage: outcome.storage.reason,
         cacheStatus: CacheStatus(
@@ -92,6 +97,8 @@ extension HTTPCache {
           isStored: isStored,
           isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup.key),
           detail: outcome.storage.reason ?? outcome.reason))
+      if isStored { answer.settlement = settlement }
+      return answer
     }
     if let bytes = response.body.bytes {
       // All there already: stored before the leader sees it, so that its next request finds it.
@@ -110,7 +117,8 @@ extension HTTPCache {
       land(flight, pending.lookup.key, .notShared)
     }
     var rest: (@Sendable (Int) async throws -> MessageBody)?
-    if let transfer = transfer(of: arrival.outcome, response, pending) {
+    // What the application changes is not what others could begin to read.
+    if pending.willStore == nil, let transfer = transfer(of: arrival.outcome, response, pending) {
       arrival.transfer = transfer
       rest = { [self] offset in try await self.rest(of: transfer, flight, pending, from: offset) }
     }
@@ -201,9 +209,7 @@ extension HTTPCache {
 
   /// Says that the store does not take any more of the content: there is nothing to wait for.
   private func giveUp(_ arrival: inout Arrival) {
-    if case .refused(let refusal) = arrival.writer?.commit() {
-      noteNotStored(arrival, Reason(refusal))
-    }
+    if case .refused(let refusal) = arrival.writer?.commit() { refuse(Reason(refusal), arrival) }
     arrival.writer = nil
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
@@ -219,11 +225,14 @@ extension HTTPCache {
     guard let writer = arrival.writer else { return }
     if stored.parts != nil, isOvertaken(stored, arrival) {
       writer.cancel()
-      noteNotStored(arrival, .partNotCombined)
+      refuse(.partNotCombined, arrival)
     } else {
-      let insert = writer.commit()
-      arrival.transfer?.stored(insert.id)
-      finish(insert, reason, arrival)
+      let result = commit(writer, as: stored, for: arrival.request, arrival.pending.willStore)
+      arrival.transfer?.stored(try? result.get())
+      finish(result, reason, arrival)
+      if case .failure(let refused) = result, refused.reason == .refusedByApplication {
+        return land(arrival.flight, arrival.pending.lookup.key, .notShared)
+      }
     }
     land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
   }
@@ -235,12 +244,14 @@ extension HTTPCache {
       stored.parts == nil || !isOvertaken(stored, arrival)
     else {
       arrival.writer?.cancel()
-      return noteNotStored(arrival, .incompleteContent)
+      return refuse(.incompleteContent, arrival)
     }
     await copy(arrival.after, &arrival)
     guard let writer = arrival.writer else { return }
     let reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
-    finish(writer.commit(metadata: stored.encoded()), reason, arrival)
+    finish(
+      commit(writer, as: stored, isBeginning: true, for: arrival.request, arrival.pending.willStore), reason,
+      arrival)
   }
 
   /// Whether another response was stored in the place of this one since the plan was made: it may be whole, and is not
@@ -254,17 +265,19 @@ extension HTTPCache {
     }
   }
 
-  private func noteNotStored(_ arrival: Arrival, _ reason: Reason) {
-    note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
-  }
-
-  private func finish(_ insert: InsertOutcome, _ reason: Reason, _ arrival: Arrival) {
-    switch insert {
-    case .stored:
+  private func finish(_ result: Result<EntryID, Refused>, _ reason: Reason, _ arrival: Arrival) {
+    switch result {
+    case .success:
       note(
         .stored, arrival.request, reason, byteCount: arrival.stored,
         partition: arrival.pending.lookup.partition)
-    case .refused(let refusal): noteNotStored(arrival, Reason(refusal))
+      arrival.settlement.settle(reason, isStored: true)
+    case .failure(let refused): refuse(refused.reason, arrival)
     }
+  }
+
+  private func refuse(_ reason: Reason, _ arrival: Arrival) {
+    note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
+    arrival.settlement.settle(reason, isStored: false)
   }
 }

@@ -16,7 +16,8 @@ extension HTTPCache {
       response = try await pending.send()
     } catch {
       land(flight, key, .failed(error))
-      let outcome = outcome(of: .failure, pending, requestTime: requestTime)
+      let (error, result) = TransportFault.cause(of: error)
+      let outcome = outcome(of: result, pending, requestTime: requestTime)
       if case .stored(let answer) = outcome.answer {
         flight.deliver(.success(respond(with: answer, outcome, pending, forwardStatus: nil)))
       } else {
@@ -115,7 +116,7 @@ extension HTTPCache {
   // MARK: - What happens to the store
 
   /// Updates and removes what the outcome says, before anybody sees the answer.
-  private func apply(_ outcome: Outcome, _ pending: PendingExchange) {
+  func apply(_ outcome: Outcome, _ pending: PendingExchange) {
     let (request, partition) = (pending.forwarding.original, pending.lookup.partition)
     for uri in outcome.invalidations {
       removeAll(for: uri, partition: partition)

@@ -18,7 +18,7 @@ extension HTTPCache {
   }
 
   private func invalidate(_ target: TargetURI, _ group: String?, _ partition: String?) {
-    let key = CacheKey(target, partition: partition ?? configuration.partition)
+    let key = CacheKey(keyed(target), partition: partition ?? configuration.partition)
     store.mark([StoreScope(key.scope(group: group))])
   }
 }

@@ -11,13 +11,14 @@ extension HTTPCache {
   ///   - partition: keeps the responses of one account or site apart from another's; the configuration's, unless given.
   ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored, and those who are
   ///     answered from the store, or by another's request, get none.
+  ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
   ///   - transport: brings a response from the origin; called once for all who ask for the same at the same time.
   /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids the network and nothing stored can answer;
   ///   whatever the transport throws where nothing stored may be used instead.
   public func respond(
     to request: HTTPRequest, body content: MessageBody = .empty,
     policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
-    interim: InterimReceiver? = nil, transport: @escaping Transport
+    interim: InterimReceiver? = nil, willStore: StorageHook? = nil, transport: @escaping Transport
   ) async throws -> CachedResponse {
     let partition = partition ?? configuration.partition
     let (body, lookup): (MessageBody, Lookup)
@@ -36,12 +37,14 @@ extension HTTPCache {
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
-    case .serve(let service): return serve(request, service, lookup, body: body, transport: transport)
+    case .serve(let service):
+      return serve(request, service, lookup, body: body, transport: transport, willStore: willStore)
     case .fail(let refusal): return try refuse(request, refusal, partition)
     case .forward(var forwarding):
       if request.method.isQuery, lookup.key == nil { forwarding.reason = .queryNotKeyed }
       let pending = PendingExchange(
-        forwarding: forwarding, lookup: lookup, body: body, interim: interim, transport: transport)
+        forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
+        transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
       let (flight, isLeader) = flights.join(key)
       if isLeader { return try await lead(pending, flight) }
@@ -120,7 +123,7 @@ extension HTTPCache {
 
   func serve(
     _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, body: MessageBody, transport: Transport?,
-    collapsed: Collapsed? = nil
+    willStore: StorageHook? = nil, collapsed: Collapsed? = nil
   ) -> CachedResponse {
     let source: CachedResponse.Source = service.isStale ? .stale : .hit
     let stored = lookup.candidates.responses[service.candidate]
@@ -133,7 +136,8 @@ extension HTTPCache {
       let flight = flights.startBehind(key)
     {
       let pending = PendingExchange(
-        forwarding: revalidation, lookup: lookup, body: body, isBehind: true, transport: transport)
+        forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,
+        transport: transport)
       flight.run { [self] flight in await fly(pending, flight) }
     }
     return CachedResponse(
@@ -192,7 +196,8 @@ extension HTTPCache {
     case .cancelled: throw CancellationError()
     case .failed(let error):
       // One attempt for all; but each may have something stored that it can use instead.
-      let outcome = outcome(of: .failure, pending, requestTime: clock.now)
+      let (error, result) = TransportFault.cause(of: error)
+      let outcome = outcome(of: result, pending, requestTime: clock.now)
       guard case .stored(let answer) = outcome.answer else {
         noteFailure(of: pending)
         throw error
@@ -211,7 +216,8 @@ extension HTTPCache {
     switch plan {
     case .serve(let service):
       return serve(
-        request, service, lookup, body: pending.body, transport: pending.transport, collapsed: collapsed)
+        request, service, lookup, body: pending.body, transport: pending.transport,
+        willStore: pending.willStore, collapsed: collapsed)
     case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
     case .forward(let forwarding):
       // What came is not for this request. It goes by itself: waiting in line again could last for ever.
@@ -233,6 +239,7 @@ struct PendingExchange: Sendable {
   var interim: InterimReceiver?
   /// Whether no client waits for it: it brings a stored response up to date.
   var isBehind = false
+  var willStore: StorageHook?
   var transport: Transport
   /// Whether another's request answered this one, or was waited for in vain; `nil` if it goes by itself.
   var isCollapsed: Bool?

@@ -47,6 +47,11 @@ public final class HTTPCache: Sendable {
     /// Keeps the responses of one account or site apart from another's in the same store: the partition of requests that
     /// are given none of their own. See ``HTTPCache/removePartition(_:)``.
     public var partition: String
+    /// Which target URIs count as one; `nil` if each is its own.
+    public var targetRule: TargetRule?
+    /// The largest share of the disk's capacity that one response may take, from 0 to 1; `nil` leaves it to the capacity.
+    /// Counts only with a ``directory``.
+    public var maximumEntryShare: Double?
     /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
     /// content of unknown length is not kept.
     public var maximumQueryContent: Int
@@ -93,6 +98,7 @@ public final class HTTPCache: Sendable {
       directory: configuration.directory.map { FilePath($0) })
     options.eviction = configuration.eviction
     options.diskAdmission = configuration.diskAdmission
+    options.maximumEntryShare = configuration.maximumEntryShare
     self.init(store: try CacheStore(options), configuration: configuration)
   }
 

@@ -149,8 +149,9 @@ struct RecordingTests {
       }
       let cache = try makeCache(clock: SystemCacheClock.shared)
       let folder = ResponseFolder(directory + "/recorded")
-      let session = URLSession(
-        configuration: .caching(with: cache, base: .ephemeral, through: { folder.recording($0) }))
+      var options = CachingOptions()
+      options.through = { folder.recording($0) }
+      let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
       try await body(origin, directory + "/recorded", session, cache)
       session.finishTasksAndInvalidate()
       await origin.stop()

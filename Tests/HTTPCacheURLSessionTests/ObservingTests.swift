@@ -116,9 +116,9 @@ struct SessionPartitionTests {
       }
       return .init(fields: [.cacheControl: "max-age=60"], body: "answer \(request.number)")
     }
-    let session = URLSession(
-      configuration: .caching(
-        with: cache, base: .ephemeral, partition: { $0.value(forHTTPHeaderField: "X-Account") }))
+    var options = CachingOptions()
+    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
     func load(_ account: String?, _ path: String = "/") async throws -> String {
       var request = URLRequest(url: try #require(URL(string: origin.url(path))))
       request.setValue(account, forHTTPHeaderField: "X-Account")
@@ -143,18 +143,18 @@ struct SessionPartitionTests {
     try await Setting.with { _ in
       .init(body: "origin")
     } test: { setting async throws in
+      var options = CachingOptions()
+      options.through = { next in
+        { request, body in
+          if request.path == "/made-up" {
+            return TransportResponse(
+              head: HTTPResponse(status: .ok), body: MessageBody(Array("made up".utf8)))
+          }
+          return try await next(request, body)
+        }
+      }
       let session = URLSession(
-        configuration: .caching(
-          with: setting.cache, base: .ephemeral,
-          through: { next in
-            { request, body in
-              if request.path == "/made-up" {
-                return TransportResponse(
-                  head: HTTPResponse(status: .ok), body: MessageBody(Array("made up".utf8)))
-              }
-              return try await next(request, body)
-            }
-          }))
+        configuration: .caching(with: setting.cache, options: options, base: .ephemeral))
       defer { session.finishTasksAndInvalidate() }
       let madeUp = try await session.data(for: setting.request("/made-up")).0
       let origins = try await session.data(for: setting.request("/else")).0

@@ -4,6 +4,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -26,6 +27,60 @@ struct RedirectTests {
         #expect(answer.source == expected)
       }
       #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test(
+    "A stored redirect is served once for each load, wherever its target comes from",
+    arguments: [true, false])
+  func servedOnce(targetIsStored: Bool) async throws {
+    let served = Mutex<[String]>([])
+    try await Setting.with(
+      configure: {
+        $0.observer = { event in if event.action == .served { served.withLock { $0.append(event.uri) } } }
+      }
+    ) { request in
+      request.target == "/from"
+        ? .init(status: 301, fields: [.location: "/to", .cacheControl: "max-age=60"])
+        : .init(fields: [.cacheControl: targetIsStored ? "max-age=60" : "no-store"], body: "arrived")
+    } test: { setting async throws in
+      for _ in 1...2 { #expect(try await setting.load("/from").text == "arrived") }
+      #expect(
+        served.withLock { $0 }
+          == (targetIsStored ? ["/from", "/to"] : ["/from"]).map { setting.origin.url($0) })
+    }
+  }
+
+  @Test("A loop of stored redirects is found when it closes; one through the origin when it is too long")
+  func storedLoop() async throws {
+    try await Setting.with { request in
+      .init(
+        status: 302,
+        fields: [.location: request.target == "/a" ? "/b" : "/a", .cacheControl: "max-age=60"])
+    } test: { setting async throws in
+      for _ in 1...2 {
+        let error = await #expect(throws: URLError.self) { try await setting.load("/a") }
+        #expect(error?.code == .httpTooManyRedirects)
+        #expect(setting.origin.requestCount == 2)
+      }
+    }
+  }
+
+  @Test("The limit of redirects can be set", arguments: [0, 2, 30])
+  func limit(limit: Int) async throws {
+    var options = CachingOptions()
+    options.redirectLimit = limit
+    try await Setting.with(options: options) { request in
+      let number = Int(request.target.dropFirst()) ?? 0
+      return number == 25 ? .init(body: "there") : .init(status: 302, fields: [.location: "/\(number + 1)"])
+    } test: { setting async throws in
+      if limit >= 25 {
+        #expect(try await setting.load("/0").text == "there")
+      } else {
+        let error = await #expect(throws: URLError.self) { try await setting.load("/0") }
+        #expect(error?.code == .httpTooManyRedirects)
+        #expect(setting.origin.requestCount == limit + 1)
+      }
     }
   }
 

@@ -186,7 +186,7 @@ struct SessionTests {
     try await Setting.with { _ in
       .init(fields: [name: "Edge; hit"], body: "x")
     } test: { setting async throws in
-      let session = URLSession(configuration: .ephemeral)
+      let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
       let (_, response) = try await session.data(for: setting.request())
       #expect((response as? HTTPURLResponse)?.cacheStory == nil)
       session.finishTasksAndInvalidate()
@@ -199,7 +199,7 @@ struct SessionTests {
       .init(fields: [.cacheControl: "max-age=60"], body: "x")
     } test: { setting async throws in
       let other = try HTTPCache()
-      let session = URLSession(configuration: .caching(with: other, base: .ephemeral))
+      let session = URLSession(configuration: .caching(with: other, base: .ephemeral.patient))
       _ = try await setting.load()
       let (_, response) = try await session.data(for: setting.request())
       #expect((response as? HTTPURLResponse)?.cacheStory?.source == .network)
@@ -285,7 +285,7 @@ struct SessionTests {
       return .init(fields: fields, bytes: body, ending: isCut ? .cut(afterBytes: count) : .whole)
     }
     let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory.path))
-    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
     let url = try #require(URL(string: origin.url("/")))
     if isWhole {
       _ = try await session.data(from: url)
@@ -342,7 +342,7 @@ struct SessionTests {
       .init(fields: [.cacheControl: "max-age=60"], body: request.target)
     } test: { setting async throws in
       let request = try setting.request(path)
-      let plain = URLSession(configuration: .ephemeral)
+      let plain = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
       let expected = String(decoding: try await plain.data(for: request).0, as: UTF8.self)
       for source in [CachedResponse.Source.network, .hit] {
         let answer = try await setting.load(request)

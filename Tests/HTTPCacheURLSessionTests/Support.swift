@@ -21,7 +21,7 @@ struct Setting {
 
   /// Runs a test with an origin that answers with `handler`.
   static func with(
-    base: URLSessionConfiguration = .ephemeral,
+    base: URLSessionConfiguration = .ephemeral, options: CachingOptions = CachingOptions(),
     configure: (inout HTTPCache.Configuration) -> Void = { _ in },
     _ handler: @escaping LoopbackOrigin.Handler, test body: (Setting) async throws -> Void
   ) async throws {
@@ -31,7 +31,8 @@ struct Setting {
     let cache = HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: configuration, clock: clock)
     let origin = try await LoopbackOrigin.start(handler)
-    let session = URLSession(configuration: .caching(with: cache, base: base))
+    let base = base.patient
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: base))
     let setting = Setting(origin: origin, cache: cache, session: session, clock: clock)
     do {
       try await body(setting)
@@ -78,4 +79,13 @@ struct Answer {
   var text: String { String(decoding: data, as: UTF8.self) }
   var source: CachedResponse.Source? { response.cacheStory?.source }
   var reason: Reason? { response.cacheStory?.reason }
+}
+
+extension URLSessionConfiguration {
+  /// The same, unless it has a timeout of its own, with one that a busy machine does not reach.
+  var patient: URLSessionConfiguration {
+    guard timeoutIntervalForRequest == 60, let copy = copy() as? URLSessionConfiguration else { return self }
+    copy.timeoutIntervalForRequest = 600
+    return copy
+  }
 }

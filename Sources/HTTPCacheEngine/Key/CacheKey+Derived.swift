@@ -52,6 +52,9 @@ extension CacheKey {
     self.init(Self.pathAnchor(uri, partition: partition), suffix: bytes)
   }
 
+  /// Where an application keeps what it wants to have beside the responses stored under this key.
+  public static func annotationKey(of key: [UInt8]) -> [UInt8] { key + [0] + "annotation".utf8 + [0] }
+
   private init(_ uri: TargetURI, partition: String, derivation: String) {
     self.init(CacheKey(uri, partition: partition), suffix: [0] + derivation.utf8 + [0])
   }

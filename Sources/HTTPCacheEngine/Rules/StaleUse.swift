@@ -36,20 +36,26 @@ enum StaleUse {
 
   /// Permission to serve a stale response because the origin failed.
   ///
-  /// - Parameter isDisconnected: no response at all, as against a 5xx response.
+  /// - Parameter isDisconnected: the origin could not be reached, as against a 5xx response or one that is none.
   static func permissionAfterFailure(
     for facts: ReuseFacts, request: CacheControl, isDisconnected: Bool, now: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> Reason? {
-    guard !facts.forbidsStale, !request.contains(.noCache), !facts.isFromTheFuture(at: now) else {
-      return nil
+    if request.contains(.noCache) { return nil }
+    let isForbidden = facts.forbidsStale || facts.isFromTheFuture(at: now)
+    if !isForbidden {
+      let remaining = facts.remainingLifetime(at: now)
+      if remaining > 0 { return .fresh }
+      // RFC 5861 §4 lets the request carry the directive too.
+      let window = Swift.max(facts.staleIfError, request.staleIfError ?? 0)
+      if -remaining < window.milliseconds { return .staleIfError }
     }
-    let remaining = facts.remainingLifetime(at: now)
-    if remaining > 0 { return .fresh }
-    // RFC 5861 §4 lets the request carry the directive too.
-    let window = Swift.max(facts.staleIfError, request.staleIfError ?? 0)
-    if -remaining < window.milliseconds { return .staleIfError }
-    return isDisconnected && configuration.servesStaleWhenDisconnected ? .staleWhileDisconnected : nil
+    guard isDisconnected else { return nil }
+    return switch configuration.whenDisconnected {
+    case .nothing: nil
+    case .unlessForbidden: isForbidden ? nil : .staleWhileDisconnected
+    case .anyStored: isForbidden ? .forbiddenWhileDisconnected : .staleWhileDisconnected
+    }
   }
 }
 

@@ -54,6 +54,16 @@ public struct StoredResponse: Hashable, Sendable {
     return response
   }
 
+  /// Says that other content is stored than came: its length is another, and digests of what came do not hold
+  /// (RFC 9530 §2, §3).
+  public mutating func replaceContent(count: Int) {
+    if fields[.contentLength] != nil { fields[.contentLength] = String(count) }
+    for name in ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"].compactMap({ HTTPField.Name($0) })
+    {
+      fields[name] = nil
+    }
+  }
+
   // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
   // commas they would be another value.
 

@@ -21,6 +21,9 @@ extension CacheStore {
     public var maximumVariants = 64
     /// The most bytes that key, metadata and body of one entry may have together; `nil` leaves it to the capacities.
     public var maximumEntrySize: Int?
+    /// The largest share of the disk's capacity, as it is at the time, that one entry may take, from 0 to 1; `nil` leaves it
+    /// to the capacities. Counts only while there is a disk, and then for what is kept in memory only, too.
+    public var maximumEntryShare: Double?
     /// The size in bytes of one file of the disk's log; `nil` chooses by capacity. At least 64 KiB, at most 1 GiB.
     public var segmentSize: Int?
     /// Bodies of more bytes than this get a file of their own on disk and are streamed. At most a quarter of a segment
@@ -63,6 +66,9 @@ extension CacheStore.Configuration {
     try require(
       maximumEntrySize ?? 0 >= 0, "maximumEntrySize is \(maximumEntrySize ?? 0); give 0 or more bytes, or nil"
     )
+    try require(
+      (0...1).contains(maximumEntryShare ?? 0),
+      "maximumEntryShare is \(maximumEntryShare ?? 0); give 0 to 1, or nil")
     try require(largeBodyThreshold >= 0, "largeBodyThreshold is \(largeBodyThreshold); give 0 or more bytes")
     if let segmentSize, directory != nil {
       try require(

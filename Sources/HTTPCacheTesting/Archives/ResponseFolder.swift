@@ -7,7 +7,8 @@ import HTTPCaching
 /// ```swift
 /// let folder = ResponseFolder("Fixtures")
 /// let imported = try await cache.store(folder.responses())    // `returnCacheDataDontLoad` needs no server now
-/// let session = URLSession(configuration: .caching(with: cache, through: folder.recording))    // real traffic goes there
+/// options.through = { folder.recording($0) }
+/// let session = URLSession(configuration: .caching(with: cache, options: options))    // its traffic goes into the folder
 /// ```
 ///
 /// What is read may come from anybody: files are looked for in the folder and nowhere else, whatever names or links say, and

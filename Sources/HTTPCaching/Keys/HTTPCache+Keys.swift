@@ -17,6 +17,23 @@ struct Lookup: Sendable {
 }
 
 extension HTTPCache {
+  // MARK: - Equivalent targets
+
+  /// The target that counts for a target.
+  func keyed(_ target: TargetURI) -> TargetURI { configuration.targetRule?(target) ?? target }
+
+  /// A request with the target that counts for its own.
+  private func keyed(_ request: HTTPRequest) -> HTTPRequest {
+    guard let rule = configuration.targetRule, let target = TargetURI(request).map({ rule($0) }) else {
+      return request
+    }
+    var keyed = request
+    keyed.scheme = target.scheme
+    keyed.authority = target.authority
+    keyed.path = target.path
+    return keyed
+  }
+
   // MARK: - Finding
 
   /// What memory has for a request, as it lies there.
@@ -30,6 +47,7 @@ extension HTTPCache {
   }
 
   func resident(for request: HTTPRequest, _ partition: String) -> Resident {
+    let request = keyed(request)
     guard !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(request, partition: partition)
     else { return .otherwise }
@@ -52,6 +70,7 @@ extension HTTPCache {
   func lookUp(
     _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
   ) -> Lookup? {
+    let request = keyed(request)
     if request.method.isQuery { return lookUpQuery(request, content: content, partition, inMemory: inMemory) }
     guard let key = CacheKey(request, partition: partition) else { return Lookup(partition: partition) }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
@@ -173,7 +192,10 @@ extension HTTPCache {
 
   /// Removes everything that is stored for a target, however it is found.
   func removeAll(for target: TargetURI, partition: String) {
-    store.remove(exactKey(target, partition))
+    let target = keyed(target)
+    let exact = exactKey(target, partition)
+    store.remove(exact)
+    store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
     guard configuration.rules.usesNoVarySearch,
       let entries = entries(for: .pathAnchor(target, partition: partition), inMemory: false),

@@ -47,6 +47,27 @@ public struct CachedResponse: Sendable {
   public var storage: Reason?
   /// What `Cache-Status` says (RFC 9211).
   public var cacheStatus: CacheStatus
+  /// What becomes of the response that is being stored.
+  var settlement: Settlement?
+
+  /// Whether the origin's response is stored in the end, and why (not). It is known once the body has been read to its
+  /// end; until then it is what ``storage`` says.
+  public var settledStorage: Reason? { settlement?.reason ?? storage }
+
+  /// The ``head`` with a `Cache-Status` that knows ``settledStorage``.
+  public var settledHead: HTTPResponse {
+    guard let reason = settlement?.refusal, cacheStatus.isStored, let name = HTTPField.Name.cacheStatus else {
+      return head
+    }
+    var status = cacheStatus
+    status.isStored = false
+    status.timeToLive = nil
+    status.detail = reason
+    var head = head
+    // Ours is the last.
+    head.headerFields[values: name] = head.headerFields[values: name].dropLast() + [status.fieldValue]
+    return head
+  }
 
   /// The current age in whole seconds, where the response comes from the store (RFC 9111 §4.2.3).
   public var age: Int64? {
@@ -112,6 +133,17 @@ final class StoredHeading: Sendable {
       return head
     }
   }
+}
+
+/// What becomes of a response that is stored while it is read.
+final class Settlement: Sendable {
+  private let settled = Mutex<(reason: Reason, isStored: Bool)?>(nil)
+
+  func settle(_ reason: Reason, isStored: Bool) { settled.withLock { $0 = (reason, isStored) } }
+
+  var reason: Reason? { settled.withLock { $0?.reason } }
+  /// Why it is not stored, if it is not.
+  var refusal: Reason? { settled.withLock { $0.flatMap { $0.isStored ? nil : $0.reason } } }
 }
 
 extension HTTPResponse {

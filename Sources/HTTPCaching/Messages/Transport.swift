@@ -1,3 +1,4 @@
+import HTTPCacheEngine
 import HTTPTypes
 
 /// Sends a request to its origin and gives back the head of the response as soon as it is there, its content behind it.
@@ -6,6 +7,23 @@ import HTTPTypes
 /// without an error is taken as whole. It must not follow redirects, nor keep a cache of its own.
 public typealias Transport =
   @Sendable (_ request: HTTPRequest, _ body: MessageBody) async throws -> TransportResponse
+
+/// Thrown by a transport around an error that does not mean that the origin is out of reach: it could not prove who it is,
+/// did not speak HTTP, or the request could not be made. The caller gets the error itself.
+///
+/// Any other error counts as a disconnection (RFC 9111 §4.2.4).
+public struct TransportFault: Error {
+  public let error: any Error
+
+  public init(_ error: any Error) {
+    self.error = error
+  }
+
+  /// What a transport failed with, for the caller and for the rules.
+  static func cause(of error: any Error) -> (error: any Error, result: Exchange.Result) {
+    (error as? TransportFault).map { ($0.error, .fault) } ?? (error, .failure)
+  }
+}
 
 /// What a transport brings back.
 public struct TransportResponse: Sendable {

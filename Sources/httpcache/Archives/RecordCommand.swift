@@ -50,12 +50,11 @@ struct RecordCommand: AsyncParsableCommand {
     let failures = Mutex<[String]>([])
     // The cache is there for its session, which follows redirects by itself: what is stored is not asked for.
     let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
-    let session = URLSession(
-      configuration: .caching(
-        with: cache, base: .ephemeral,
-        through: { transport in
-          folder.recording(transport) { error in failures.withLock { $0.append("\(error)") } }
-        }))
+    var options = CachingOptions()
+    options.through = { transport in
+      folder.recording(transport) { error in failures.withLock { $0.append("\(error)") } }
+    }
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
     for text in urls {
       guard let url = URL(string: text) else { continue }
       var request = URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData)

@@ -201,6 +201,47 @@ struct StaleUseTests {
     }
   }
 
+  @Test("The user's override serves what a directive forbids while disconnected, and says so (§4.2.4)")
+  func override() throws {
+    for (directives, asked, elapsed, reason) in [
+      ("max-age=60", "", Int64(61), Reason.staleWhileDisconnected),
+      ("max-age=60, must-revalidate", "", 61, .forbiddenWhileDisconnected),
+      ("max-age=60, no-cache", "", 5, .forbiddenWhileDisconnected),
+      ("max-age=60", "", -5, .forbiddenWhileDisconnected),
+      ("max-age=60, stale-if-error=9", "", 61, .staleIfError),
+      ("max-age=60", "no-cache", 61, .originUnreachable),
+    ] {
+      var configuration = CacheEngine.Configuration(kind: .private)
+      configuration.whenDisconnected = .anyStored
+      let engine = CacheEngine(configuration)
+      let stored = try #require(engine.stored(response(200, "Cache-Control: \(directives)", "ETag: \"a\"")))
+      let now = arrival.advanced(bySeconds: elapsed)
+      let question = asked.isEmpty ? request() : request("Cache-Control: \(asked)")
+      let failed = try #require(
+        engine.exchange(question, [stored], .failure, requestTime: now, responseTime: now))
+      #expect(failed.reason == reason, "\(directives) \(asked) \(elapsed)")
+      if case .stored(let answer) = failed.answer { #expect(answer.isStale) }
+    }
+  }
+
+  @Test(
+    "An answer that is none is an error, but no disconnection (§4.2.4, RFC 5861 §4)",
+    arguments: DisconnectedUse.allCases)
+  func fault(use: DisconnectedUse) throws {
+    var configuration = CacheEngine.Configuration(kind: .private)
+    configuration.whenDisconnected = use
+    let engine = CacheEngine(configuration)
+    let now = arrival.advanced(bySeconds: 61)
+    for (directives, reason) in [
+      ("max-age=60", Reason.originUnreachable), ("max-age=60, stale-if-error=9", .staleIfError),
+    ] {
+      let stored = try #require(engine.stored(response(200, "Cache-Control: \(directives)", "ETag: \"a\"")))
+      let failed = try #require(
+        engine.exchange(request(), [stored], .fault, requestTime: now, responseTime: now))
+      #expect(failed.reason == reason)
+    }
+  }
+
   @Test("A failure with nothing stored is a failure")
   func nothing() throws {
     let outcome = try #require(CacheEngine.privately.exchange(request(), [], .failure))

@@ -1,0 +1,37 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// An entry of the store with what an application keeps beside a response.
+///
+/// It is that of one entry, by its id: the response that takes that one's place has none. What is left of it is evicted
+/// like anything that is not used.
+struct Annotation: Sendable {
+  let bytes: [UInt8]
+  let id: EntryID
+
+  init(_ bytes: [UInt8], of id: EntryID) {
+    self.bytes = bytes
+    self.id = id
+  }
+
+  func entry(beside entry: NewEntry) -> NewEntry {
+    NewEntry(
+      key: StoreKey(CacheKey.annotationKey(of: entry.key.bytes)), variant: entry.variant,
+      metadata: Self.metadata(of: id), body: bytes,
+      storedAt: entry.storedAt, tiers: entry.tiers)
+  }
+
+  /// What is kept beside an entry.
+  static func find(beside entry: StoredEntry, under key: CacheKey, in store: CacheStore) -> [UInt8]? {
+    let metadata = metadata(of: entry.id)
+    let found = store.lookup(StoreKey(CacheKey.annotationKey(of: key.bytes))).first {
+      $0.metadata.elementsEqual(metadata)
+    }
+    return (try? found?.body.readAll()).map { Array($0) }
+  }
+
+  /// No head of a stored response begins like this.
+  private static func metadata(of id: EntryID) -> [UInt8] {
+    [0xFD] + stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: id.rawValue >> $0) }
+  }
+}

@@ -1,0 +1,111 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// A stored response as it lies in the store.
+public struct StoredCopy: Sendable {
+  /// The status and the stored fields, with the current `Age`.
+  public var head: HTTPResponse
+  public var content: ArraySlice<UInt8>
+  /// What the application keeps beside it; see ``StorageProposal/annotation``.
+  public var annotation: [UInt8]?
+}
+
+/// Storing and reading without a transport: for those who fill a cache by hand, or look into it.
+extension HTTPCache {
+  /// Stores a response that came in another way than through ``respond(to:body:policy:partition:interim:willStore:transport:)``, as
+  /// though the origin had just sent it: the same rules decide, and it takes the place of what is stored.
+  ///
+  /// May block on the disk.
+  ///
+  /// - Parameters:
+  ///   - content: the whole content, with its content coding if the response has `Content-Encoding`.
+  ///   - request: what it answers; `Vary` selects by its fields.
+  ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - annotation: see ``StorageProposal/annotation``.
+  ///   - partition: the configuration's, unless given.
+  /// - Returns: why it is stored, or why not.
+  @discardableResult
+  public func store(
+    _ response: HTTPResponse, content: [UInt8], for request: HTTPRequest, requestContent: [UInt8] = [],
+    tiers: StoreTiers = .all, annotation: [UInt8]? = nil, partition: String? = nil
+  ) -> Reason {
+    let partition = partition ?? configuration.partition
+    let reason = { () -> Result<Reason, Refused> in
+      guard request.method == .get || request.method.isQuery else {
+        return .failure(Refused(.methodNotStored))
+      }
+      if tiers.isEmpty { return .failure(Refused(.refusedByApplication)) }
+      let lookup =
+        lookUp(request, content: MessageBody(requestContent), partition, inMemory: false)
+        ?? Lookup(partition: partition)
+      let tokens = removalTokens(lookup)
+      let plan = engine.plan(
+        for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.candidates.responses,
+        now: clock.now)
+      guard case .forward(let forwarding) = plan else { return .failure(Refused(plan.reason)) }
+      let pending = PendingExchange(
+        forwarding: forwarding, lookup: lookup, body: MessageBody(requestContent),
+        transport: { _, _ in throw CancellationError() })
+      let outcome = outcome(
+        of: .response(response), pending, length: content.count, requestTime: clock.now)
+      apply(outcome, pending)
+      switch outcome.storage {
+      case .none: return .failure(Refused(outcome.reason))
+      case .refuse(let reason): return .failure(Refused(reason))
+      case .store(let stored, let reason):
+        if stored.parts != nil || outcome.assembly != nil { return .failure(Refused(.partNotCombined)) }
+        if let length = stored.fields[.contentLength], Int(length) != content.count {
+          return .failure(Refused(.incompleteContent))
+        }
+        guard let place = place(for: stored, lookup, tokens: tokens) else {
+          return .failure(Refused(lookup.key == nil ? .queryNotKeyed : .removedMeanwhile))
+        }
+        let entry = NewEntry(
+          key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
+          metadata: stored.encoded(), body: content, storedAt: stored.facts.responseTime.milliseconds,
+          tiers: tiers, scopes: scopes(outcome, under: lookup.key))
+        return insert(entry, annotation: annotation, unlessRemovedSince: place.token).map { _ in reason }
+      }
+    }()
+    switch reason {
+    case .success(let reason):
+      note(.stored, request, reason, byteCount: content.count, partition: partition)
+      return reason
+    case .failure(let refused):
+      note(.notStored, request, refused.reason, partition: partition)
+      return refused.reason
+    }
+  }
+
+  /// What is stored for a request, whole and whatever its age; `nil` if nothing is. Conditions and ranges of the request
+  /// count for nothing.
+  ///
+  /// May block on the disk. It is a look, and no use: no event tells of it.
+  ///
+  /// - Parameters:
+  ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - partition: the configuration's, unless given.
+  public func storedCopy(
+    for request: HTTPRequest, requestContent: [UInt8] = [], partition: String? = nil
+  ) -> StoredCopy? {
+    var request = request
+    for name in [
+      HTTPField.Name.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
+    ] { request.headerFields[name] = nil }
+    guard
+      let lookup = lookUp(
+        request, content: MessageBody(requestContent), partition ?? configuration.partition, inMemory: false),
+      case .serve(let service) = engine.plan(
+        for: request, policy: .returnCacheDataDontLoad, candidates: lookup.candidates.responses,
+        now: clock.now),
+      case .whole = service.content
+    else { return nil }
+    let entry = lookup.candidates.entries[service.candidate]
+    // What is damaged is gone from the store by now.
+    guard let content = try? entry.body.readAll() else { return nil }
+    return StoredCopy(
+      head: lookup.candidates.responses[service.candidate].response(age: service.age), content: content,
+      annotation: lookup.key.flatMap { Annotation.find(beside: entry, under: $0, in: store) })
+  }
+}

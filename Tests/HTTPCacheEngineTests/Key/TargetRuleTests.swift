@@ -1,0 +1,40 @@
+import HTTPCacheEngine
+import Testing
+
+struct TargetRuleTests {
+  private func applied(_ rule: TargetRule, _ path: String) -> String {
+    rule(TargetURI(scheme: "https", authority: "a.example", path: path)).path
+  }
+
+  @Test(
+    "Parameters are left out by name, whole or by how it begins, and the rest stays as it is",
+    arguments: [
+      ("/p?a=1&b=2", "/p?b=2"), ("/p?a=1", "/p"), ("/p?A=1", "/p?A=1"), ("/p?b", "/p?b"), ("/p", "/p"),
+      ("/p?", "/p?"), ("/p?x_1=1&x_=2&x=3", "/p?x=3"), ("/p?b=%61&a", "/p?b=%61"),
+      ("/p?b=a=1&&a=2", "/p?b=a=1&"),
+      ("/a?q=/a?a=1", "/a?q=/a?a=1"),
+    ])
+  func dropping(path: String, expected: String) {
+    #expect(applied(.droppingParameters(["a", "x_*"]), path) == expected)
+  }
+
+  @Test(
+    "Parameters are sorted by name; those of one name keep their order",
+    arguments: [
+      ("/p?b=1&a=2", "/p?a=2&b=1"), ("/p?a=2&a=1", "/p?a=2&a=1"), ("/p?ab=1&a=2", "/p?a=2&ab=1"),
+      ("/p?b&a", "/p?a&b"),
+      ("/p", "/p"),
+    ])
+  func sorting(path: String, expected: String) {
+    #expect(applied(.sortingParameters, path) == expected)
+    #expect(applied(.sortingParameters, expected) == expected)
+  }
+
+  @Test("Rules follow one another")
+  func chain() {
+    #expect(
+      applied(.droppingTrackingParameters.then(.sortingParameters), "/?utm_source=x&b=1&a=2&gclid=3")
+        == "/?a=2&b=1")
+    #expect(applied(TargetRule.ignoringQuery.then(.sortingParameters), "/x?b&a") == "/x")
+  }
+}

@@ -1,0 +1,319 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import LoopbackOrigin
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("The cache in the shape of URLCache")
+struct FacadeTests {
+  private static let start = SystemCacheClock.shared.now
+  private let clock = ManualClock(Self.start)
+
+  private func facade(_ configure: (inout CacheStore.Configuration) -> Void = { _ in }) throws -> HTTPURLCache
+  {
+    var configuration = CacheStore.Configuration(memoryCapacity: 4 << 20)
+    configure(&configuration)
+    return HTTPURLCache(
+      HTTPCache(store: try CacheStore(configuration), configuration: .init(kind: .private), clock: clock))
+  }
+
+  private func request(_ path: String = "/", fields: [String: String] = [:]) throws -> URLRequest {
+    var request = URLRequest(url: try #require(URL(string: "http://a.example\(path)")))
+    for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+    return request
+  }
+
+  private func response(
+    _ text: String, to request: URLRequest, fields: [String: String] = ["Cache-Control": "max-age=60"],
+    userInfo: [AnyHashable: Any]? = nil, policy: URLCache.StoragePolicy = .allowed
+  ) throws -> CachedURLResponse {
+    let url = try #require(request.url)
+    let head = try #require(
+      HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+    return CachedURLResponse(
+      response: head, data: Data(text.utf8), userInfo: userInfo, storagePolicy: policy)
+  }
+
+  private func text(_ cached: CachedURLResponse?) -> String? {
+    cached.map { String(decoding: $0.data, as: UTF8.self) }
+  }
+
+  private func withFolder(_ body: (URL) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try body(folder)
+  }
+
+  // MARK: - Responses
+
+  @Test("What a session stores is found, and what is stored by hand is served to the session")
+  func bothWays() async throws {
+    try await Setting.with { request in
+      .init(
+        fields: [.cacheControl: "max-age=60", .vary: "Accept-Encoding"],
+        body: "from the origin \(request.number)")
+    } test: { setting async throws in
+      let facade = HTTPURLCache(setting.cache)
+      _ = try await setting.load("/a")
+      let found = try #require(facade.cachedResponse(for: setting.request("/a")))
+      #expect(text(found) == "from the origin 1")
+      #expect((found.response as? HTTPURLResponse)?.statusCode == 200)
+      #expect(found.response.url == (try setting.request("/a").url))
+      let byHand = try setting.request("/b")
+      let stored = facade.storeCachedResponse(
+        try response("by hand", to: byHand, fields: ["Cache-Control": "max-age=60", "X-Mine": "1"]),
+        for: byHand)
+      #expect(stored == .storedWithLifetime)
+      let answer = try await setting.load("/b")
+      #expect(answer.text == "by hand")
+      #expect(answer.source == .hit)
+      #expect(answer.response.value(forHTTPHeaderField: "X-Mine") == "1")
+      #expect(setting.origin.requestCount == 1)
+      facade.removeCachedResponse(for: byHand)
+      #expect(try await setting.load("/b").source == .network)
+    }
+  }
+
+  @Test("Another query string is another response, and so is another field that Vary names")
+  func keys() throws {
+    let cache = try facade()
+    let vary = ["Cache-Control": "max-age=60", "Vary": "Accept-Language"]
+    for (path, language) in [("/?x=1", "de"), ("/?x=1", "en"), ("/?x=2", "de")] {
+      let request = try request(path, fields: ["Accept-Language": language])
+      cache.storeCachedResponse(try response(path + language, to: request, fields: vary), for: request)
+    }
+    for (path, language) in [("/?x=1", "de"), ("/?x=1", "en"), ("/?x=2", "de")] {
+      let found = cache.cachedResponse(for: try request(path, fields: ["Accept-Language": language]))
+      #expect(text(found) == path + language)
+    }
+    #expect(cache.cachedResponse(for: try request("/?x=2", fields: ["Accept-Language": "en"])) == nil)
+    #expect(cache.cachedResponse(for: try request("/")) == nil)
+  }
+
+  @Test("What is stored is given whatever its age, with its age")
+  func staleIsGiven() throws {
+    let cache = try facade()
+    cache.storeCachedResponse(try response("old", to: request()), for: try request())
+    clock.advance(seconds: 3600)
+    let found = try #require(cache.cachedResponse(for: try request()))
+    #expect(text(found) == "old")
+    #expect((found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Age") == "3600")
+  }
+
+  @Test(
+    "What the rules forbid to store is refused, with the reason",
+    arguments: [
+      ("GET", "Cache-Control", "no-store", Reason.responseNoStore),
+      ("GET", "Cache-Control", "max-age=60", .storedWithLifetime),
+      ("POST", "Cache-Control", "max-age=60", .methodNotStored),
+      ("GET", "Content-Length", "5", .storedWithoutLifetime),
+    ])
+  func refused(method: String, name: String, value: String, reason: Reason) throws {
+    let cache = try facade()
+    var asked = try request()
+    asked.httpMethod = method
+    #expect(
+      cache.storeCachedResponse(try response("body", to: asked, fields: [name: value]), for: asked) == reason)
+    #expect(
+      (cache.cachedResponse(for: try request()) != nil)
+        == [.storedWithLifetime, .storedWithoutLifetime].contains(reason))
+  }
+
+  @Test(
+    "The storage policy says where a response lies",
+    arguments: [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly, .notAllowed])
+  func storagePolicy(policy: URLCache.StoragePolicy) throws {
+    try withFolder { folder in
+      func open() -> HTTPURLCache {
+        HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
+      }
+      let cache = open()
+      let reason = cache.storeCachedResponse(
+        try response("x", to: request(), policy: policy), for: try request())
+      #expect(reason == (policy == .notAllowed ? .refusedByApplication : .storedWithLifetime))
+      #expect(
+        cache.cachedResponse(for: try request())?.storagePolicy == (policy == .notAllowed ? nil : policy))
+      #expect(cache.currentMemoryUsage > 0 || policy == .notAllowed)
+      cache.cache.close()
+      let again = open()
+      #expect((again.cachedResponse(for: try request()) != nil) == (policy == .allowed))
+      again.cache.close()
+    }
+  }
+
+  @Test("userInfo is kept as long as its response, on disk too, as far as it is a property list")
+  func userInfo() throws {
+    try withFolder { folder in
+      let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
+      struct Own {}
+      let info: [AnyHashable: Any] = [
+        "etag": "x", "count": 7, "when": Date(timeIntervalSince1970: 5), "own": Own(),
+      ]
+      cache.storeCachedResponse(try response("x", to: request(), userInfo: info), for: try request())
+      cache.cache.close()
+      let again = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
+      let found = try #require(again.cachedResponse(for: try request())?.userInfo)
+      #expect(found["etag"] as? String == "x")
+      #expect(found["count"] as? Int == 7)
+      #expect(found["when"] as? Date == Date(timeIntervalSince1970: 5))
+      #expect(found.count == 3)
+      again.storeCachedResponse(try response("y", to: request()), for: try request())
+      #expect(again.cachedResponse(for: try request())?.userInfo == nil)
+      again.cache.close()
+    }
+  }
+
+  @Test("Responses are removed one by one, since a date, and all")
+  func removal() throws {
+    let cache = try facade()
+    func store(_ path: String) throws {
+      cache.storeCachedResponse(try response(path, to: request(path)), for: try request(path))
+    }
+    func isStored(_ path: String) throws -> Bool { cache.cachedResponse(for: try request(path)) != nil }
+    try store("/early")
+    clock.advance(seconds: 10)
+    for path in ["/a", "/b"] { try store(path) }
+    cache.removeCachedResponse(for: try request("/a"))
+    #expect(try [isStored("/early"), isStored("/a"), isStored("/b")] == [true, false, true])
+    cache.removeCachedResponses(since: Date(timeIntervalSince1970: Double(clock.now.milliseconds) / 1000 - 5))
+    #expect(try [isStored("/early"), isStored("/b")] == [true, false])
+    for date in [Date.distantFuture, Date(timeIntervalSince1970: .infinity)] {
+      cache.removeCachedResponses(since: date)
+      #expect(try isStored("/early"))
+    }
+    cache.removeCachedResponses(since: .distantPast)
+    #expect(try !isStored("/early"))
+    try store("/early")
+    cache.removeAllCachedResponses()
+    #expect(try !isStored("/early"))
+    #expect(cache.currentMemoryUsage == 0)
+  }
+
+  @Test("A task's request does as well as a request")
+  func byTask() throws {
+    let cache = try facade()
+    let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+    let task = session.dataTask(with: try request())
+    cache.storeCachedResponse(try response("x", to: request()), for: task)
+    #expect(cache.cachedResponse(for: try request()) != nil)
+    cache.getCachedResponse(for: task) { #expect(text($0) == "x") }
+    cache.removeCachedResponse(for: task)
+    cache.getCachedResponse(for: task) { #expect($0 == nil) }
+    session.finishTasksAndInvalidate()
+  }
+
+  // MARK: - Size
+
+  @Test("Capacities are what they were set to, and usage is within them at once")
+  func capacity() throws {
+    try withFolder { folder in
+      let cache = HTTPURLCache(memoryCapacity: 1_500_000, diskCapacity: 6_000_000, directory: folder)
+      #expect(cache.memoryCapacity == 1_500_000)
+      #expect(cache.diskCapacity == 6_000_000)
+      let body = String(repeating: "x", count: 20_000)
+      for number in 0..<100 {
+        let request = try request("/\(number)")
+        cache.storeCachedResponse(try response(body, to: request), for: request)
+      }
+      #expect(cache.currentMemoryUsage > 1_000_000 && cache.currentMemoryUsage <= 1_500_000)
+      #expect(cache.currentDiskUsage > 2_000_000 && cache.currentDiskUsage <= 6_000_000)
+      cache.memoryCapacity = 100_000
+      #expect(cache.memoryCapacity == 100_000)
+      #expect(cache.currentMemoryUsage <= 100_000)
+      cache.diskCapacity = 1 << 20
+      #expect(cache.diskCapacity == 1 << 20)
+      #expect(cache.currentDiskUsage <= 1 << 20)
+      let onDisk = try FileManager.default.contentsOfDirectory(atPath: folder.path).reduce(0) {
+        $0 + (try Data(contentsOf: folder.appendingPathComponent($1)).count)
+      }
+      // The file of the lock counts as much as it may have.
+      #expect((0..<64).contains(cache.currentDiskUsage - onDisk))
+      cache.cache.close()
+    }
+  }
+
+  @Test("A disk capacity of 0 empties the disk and keeps it so; raising it brings it back")
+  func noDisk() throws {
+    try withFolder { folder in
+      let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
+      cache.storeCachedResponse(try response("x", to: request("/a")), for: try request("/a"))
+      let before = cache.currentDiskUsage
+      cache.diskCapacity = 0
+      #expect(cache.diskCapacity == 0)
+      let empty = cache.currentDiskUsage
+      #expect(empty < before)
+      cache.storeCachedResponse(try response("x", to: request("/b")), for: try request("/b"))
+      #expect(cache.cachedResponse(for: try request("/b")) != nil)
+      #expect(cache.currentDiskUsage == empty)
+      cache.diskCapacity = 4 << 20
+      cache.storeCachedResponse(try response("x", to: request("/c")), for: try request("/c"))
+      cache.memoryCapacity = 0
+      #expect(cache.cachedResponse(for: try request("/b")) == nil)
+      #expect(text(cache.cachedResponse(for: try request("/c"))) == "x")
+      cache.cache.close()
+    }
+  }
+
+  @Test("Without a disk there is none, and no folder is made")
+  func memoryOnly() throws {
+    try withFolder { folder in
+      let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: folder)
+      cache.storeCachedResponse(try response("x", to: request()), for: try request())
+      #expect(cache.diskCapacity == 0)
+      #expect(cache.diskError == nil)
+      #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+  }
+
+  @Test("A folder that another cache uses leaves a cache in memory, which says why")
+  func folderInUse() throws {
+    try withFolder { folder in
+      let first = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, diskPath: folder.path)
+      let second = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, diskPath: folder.path)
+      #expect(first.diskError == nil)
+      #expect("\(try #require(second.diskError))".contains("in use"))
+      second.storeCachedResponse(try response("x", to: request()), for: try request())
+      #expect(text(second.cachedResponse(for: try request())) == "x")
+      first.cache.close()
+    }
+  }
+
+  @Test(
+    "A response larger than its share of the disk is not stored, and the reason says so",
+    arguments: [0.05, 0.5])
+  func share(share: Double) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var configuration = HTTPCache.Configuration(
+      memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder.path)
+    configuration.maximumEntryShare = share
+    let cache =
+      share == HTTPURLCache.defaultMaximumEntryShare
+      ? HTTPURLCache(memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)
+      : HTTPURLCache(configuration)
+    let body = String(repeating: "x", count: 600_000)
+    let reason = cache.storeCachedResponse(try response(body, to: request()), for: try request())
+    #expect(reason == (share == 0.05 ? .tooLarge : .storedWithLifetime))
+    // The session's caller learns it too, though it is known only when the content is there.
+    let origin = try await LoopbackOrigin.start { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: body, isChunked: true)
+    }
+    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+    let url = try #require(URL(string: origin.url()))
+    let (data, answer) = try await session.data(from: url)
+    #expect(data.count == body.utf8.count)
+    let story = (answer as? HTTPURLResponse)?.cacheStory
+    #expect(story?.reason == (share == 0.05 ? .tooLarge : .storedWithLifetime))
+    #expect(story?.isStored == (share != 0.05))
+    session.finishTasksAndInvalidate()
+    await origin.stop()
+    cache.cache.close()
+  }
+}

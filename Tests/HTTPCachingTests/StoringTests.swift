@@ -1,0 +1,176 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Storing and looking by hand, and having a say in what is stored")
+struct StoringTests {
+  private static let failing: Transport = { _, _ in throw CancellationError() }
+
+  private func head(_ fields: HTTPFields = [.cacheControl: "max-age=60"]) -> HTTPResponse {
+    HTTPResponse(status: .ok, headerFields: fields)
+  }
+
+  @Test("What is stored by hand is a hit, is replaced by what comes later, and is removed as any")
+  func byHand() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("from the origin") }
+    #expect(setting.cache.store(head(), content: Array("one".utf8), for: .get()) == .storedWithLifetime)
+    #expect(try await setting.get(from: origin).text == "one")
+    #expect(setting.cache.store(head(), content: Array("two".utf8), for: .get()) == .storedWithLifetime)
+    #expect(try await setting.get(from: origin).text == "two")
+    #expect(
+      setting.cache.store(head([.cacheControl: "no-store"]), content: [], for: .get()) == .responseNoStore)
+    #expect(try await setting.get(from: origin).text == "from the origin")
+    #expect(setting.log.reasons(.stored) == [.storedWithLifetime, .storedWithLifetime, .storedWithLifetime])
+    #expect(setting.log.reasons(.notStored) == [.responseNoStore])
+  }
+
+  @Test("What is not whole, not a response to GET, or nowhere to be kept, is refused")
+  func refused() throws {
+    let cache = try Setting().cache
+    #expect(
+      cache.store(head([.cacheControl: "max-age=60", .contentLength: "9"]), content: [1], for: .get())
+        == .incompleteContent)
+    #expect(cache.store(head(), content: [1], for: .get(), tiers: []) == .refusedByApplication)
+    #expect(
+      cache.store(head(), content: [1], for: .get(fields: [.cacheControl: "no-store"])) == .requestNoStore)
+    #expect(
+      cache.store(head(), content: [1], for: .get(fields: [.cacheControl: "only-if-cached"])) == .onlyIfCached
+    )
+    var post = HTTPRequest.get()
+    post.method = .post
+    #expect(cache.store(head(), content: [1], for: post) == .methodNotStored)
+    var part = head([.cacheControl: "max-age=60", .contentRange: "bytes 0-0/5"])
+    part.status = .partialContent
+    #expect(cache.store(part, content: [1], for: .get(fields: [.range: "bytes=0-0"])) == .partNotCombined)
+    #expect(cache.store.usage.memoryEntries == 0)
+    #expect(cache.storedCopy(for: .get()) == nil)
+  }
+
+  @Test("A look shows what is stored for the request, whole and whatever its age, and tells nobody")
+  func copy() throws {
+    let setting = try Setting()
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Language", .eTag: "\"1\""]
+    for language in ["de", "en"] {
+      setting.cache.store(
+        head(fields), content: Array(language.utf8), for: .get(fields: [.acceptLanguage: language]))
+    }
+    setting.clock.advance(seconds: 500)
+    let asked: HTTPFields = [
+      .acceptLanguage: "en", .ifNoneMatch: "\"1\"", .range: "bytes=0-0", .cacheControl: "no-cache",
+    ]
+    let copy = try #require(setting.cache.storedCopy(for: .get(fields: asked)))
+    #expect(copy.content.elementsEqual("en".utf8))
+    #expect(copy.head.headerFields[.age] == "500")
+    #expect(copy.annotation == nil)
+    #expect(setting.cache.storedCopy(for: .get(fields: [.acceptLanguage: "fr"])) == nil)
+    #expect(setting.log.reasons(.served).isEmpty)
+  }
+
+  @Test("A QUERY is stored and found by its content")
+  func query() throws {
+    let cache = try Setting().cache
+    var query = HTTPRequest.get()
+    query.method = HTTPRequest.Method("QUERY") ?? .get
+    #expect(cache.store(head(), content: [7], for: query, requestContent: [1]) == .storedWithLifetime)
+    #expect(cache.storedCopy(for: query, requestContent: [1])?.content == [7])
+    #expect(cache.storedCopy(for: query, requestContent: [2]) == nil)
+  }
+
+  @Test("What is kept beside a response stays as long as that does, over a validation, and no longer")
+  func annotation() async throws {
+    let setting = try Setting()
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+    setting.cache.store(head(fields), content: [1], for: .get(), annotation: [4, 2])
+    setting.clock.advance(seconds: 61)
+    let validating = MemoryOrigin { _, _ in .ok("", fields, status: .notModified) }
+    #expect(try await setting.get(from: validating).source == .validated)
+    #expect(setting.cache.storedCopy(for: .get())?.annotation == [4, 2])
+    setting.cache.store(head(), content: [1], for: .get())
+    #expect(setting.cache.storedCopy(for: .get())?.annotation == nil)
+    setting.cache.store(head(), content: [1], for: .get(), annotation: [5])
+    setting.cache.removeResponses(for: .get())
+    #expect(setting.cache.store.usage.memoryEntries == 0)
+  }
+
+  @Test("The hook changes what is stored and where, and the caller gets what came", arguments: [true, false])
+  func hook(isStreamed: Bool) async throws {
+    let setting = try Setting()
+    let fields: HTTPFields = [
+      .cacheControl: "max-age=60", .contentLength: "4",
+      HTTPField.Name("Content-Digest") ?? .via: "sha-256=:AA==:",
+    ]
+    let response = try await setting.cache.respond(
+      to: .get(),
+      willStore: { proposal in
+        #expect(proposal.response.status == .ok && proposal.request.path == "/")
+        proposal.content += [5]
+        proposal.annotation = [9]
+      },
+      transport: { _, _ in
+        guard isStreamed else { return .ok("1234", fields) }
+        let (stream, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+        for byte in "1234".utf8 { source.yield([byte]) }
+        source.finish()
+        return .streamed(stream, fields)
+      })
+    #expect(try await response.body.collect(upTo: 10).elementsEqual("1234".utf8))
+    #expect(response.settledStorage == .storedWithLifetime)
+    let copy = try #require(setting.cache.storedCopy(for: .get()))
+    #expect(copy.content.elementsEqual("1234".utf8 + [5]))
+    #expect(copy.head.headerFields[.contentLength] == "5")
+    #expect(copy.head.headerFields.count(where: { $0.name.canonicalName == "content-digest" }) == 0)
+    #expect(copy.annotation == [9])
+  }
+
+  @Test(
+    "The hook may refuse: nothing is stored, the next request goes to the origin, and the end of the story says so"
+  )
+  func hookRefuses() async throws {
+    let setting = try Setting()
+    for _ in 1...2 {
+      let response = try await setting.cache.respond(
+        to: .get(), willStore: { $0.tiers = [] }, transport: { _, _ in .ok("x") })
+      _ = try await response.body.collect(upTo: 10)
+      #expect(response.settledStorage == .refusedByApplication)
+      let name = try #require(HTTPField.Name("Cache-Status"))
+      #expect(response.settledHead.headerFields[values: name].count == 1)
+      #expect(response.settledHead.headerFields[name]?.hasSuffix("detail=refusedByApplication") == true)
+      #expect(response.settledHead.headerFields[name]?.contains("stored") == false)
+    }
+    #expect(setting.log.reasons(.notStored) == [.refusedByApplication, .refusedByApplication])
+  }
+
+  @Test("Of a part, the hook decides where it goes, and not what it is")
+  func hookOfPart() async throws {
+    let setting = try Setting()
+    let part = TransportResponse(
+      head: HTTPResponse(
+        status: .partialContent,
+        headerFields: [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentRange: "bytes 0-2/9"]),
+      body: MessageBody([1, 2, 3]))
+    let response = try await setting.cache.respond(
+      to: .get(fields: [.range: "bytes=0-2"]), willStore: { $0.content = [9] }, transport: { _, _ in part })
+    _ = try await response.body.collect(upTo: 10)
+    let hit = try await setting.cache.respond(
+      to: .get(fields: [.range: "bytes=1-2"]), transport: Self.failing)
+    #expect(try await hit.body.collect(upTo: 10) == [2, 3])
+  }
+
+  @Test("An error that is no disconnection reaches the caller as it is, and serves nothing stale")
+  func fault() async throws {
+    struct Untrusted: Error {}
+    let setting = try Setting { $0.rules.whenDisconnected = .anyStored }
+    setting.cache.store(head(), content: Array("kept".utf8), for: .get())
+    setting.clock.advance(seconds: 100)
+    await #expect(throws: Untrusted.self) {
+      try await setting.cache.respond(to: .get(), transport: { _, _ in throw TransportFault(Untrusted()) })
+    }
+    let answer = try await setting.cache.respond(to: .get(), transport: { _, _ in throw Untrusted() })
+    #expect(answer.reason == .staleWhileDisconnected)
+  }
+}
