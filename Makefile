@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-thread test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-thread test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -34,6 +34,9 @@ bench-limits: prepare ## write the limits anew, from what is counted
 
 test: prepare ## run all tests
 	$(SWIFT) test
+
+test-session: prepare ## run ten thousand requests through a URLSession, a hundred at once
+	STRESS_REQUESTS=10000 $(SWIFT) test --filter StressTests
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread \

@@ -36,31 +36,28 @@ public class CachingURLProtocol: URLProtocol {
   override public class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
   override public func startLoading() {
-    guard let binding = CacheBindings.shared.binding(of: Self.self) else {
-      fail(URLError(.unknown))
-      return
-    }
     let own = LoadingProtocol(value: self)
+    guard let binding = CacheBindings.shared.binding(of: Self.self) else {
+      return SessionQueue.wait { own.value.fail(URLError(.unknown), $0) }
+    }
     let load: CachedLoad
     do {
       var begun = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
       if let stored = try begun.fromMemory() {
-        // No task: a hit costs a lookup and Foundation's own handling. But not on this queue, see below.
-        DispatchQueue.global().async { own.value.succeed(stored) }
-        return
+        // No task: a hit costs a lookup and Foundation's own handling.
+        return SessionQueue.wait { own.value.succeed(stored, $0) }
       }
       load = begun
     } catch {
-      fail(error)
-      return
+      return SessionQueue.wait { own.value.fail(error, $0) }
     }
     let task = Task {
       var load = load
       do {
         let loaded = try await load.run()
-        own.value.succeed(loaded)
+        SessionQueue.hold(of: own.value.task) { own.value.succeed(loaded, $0) }
       } catch {
-        own.value.fail(error)
+        SessionQueue.hold(of: own.value.task) { own.value.fail(error, $0) }
       }
     }
     let isStopped = loading.withLock { loading in
@@ -82,22 +79,24 @@ public class CachingURLProtocol: URLProtocol {
 
   // The client is called under the lock, so that `stopLoading` waits until the answer is through. On Linux, Foundation
   // completes a cancelled task right after `stopLoading`, and a task that is being completed here, but is not marked so
-  // yet, a second time: that ends the process. To call the client on the session's own queue instead would block it
-  // for ever where a task is cancelled at that moment: the cancellation holds the task's lock and waits for the queue,
-  // and the completion on the queue waits for the task's lock.
+  // yet, a second time: that ends the process. Where it is called from is for `SessionQueue` to say.
 
-  fileprivate func succeed(_ loaded: CachedLoad.Loaded) {
+  fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
+    defer { calls.finish() }
     loading.withLock { loading in
       guard !loading.isStopped else { return }
       client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
       if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
+      calls.beginLast()
       client?.urlProtocolDidFinishLoading(self)
     }
   }
 
-  fileprivate func fail(_ error: any Error) {
+  fileprivate func fail(_ error: any Error, _ calls: SessionQueue.Calls) {
+    defer { calls.finish() }
     loading.withLock { loading in
       guard !loading.isStopped else { return }
+      calls.beginLast()
       client?.urlProtocol(self, didFailWithError: Self.urlError(for: error, url: request.url))
     }
   }
@@ -118,7 +117,6 @@ public class CachingURLProtocol: URLProtocol {
 /// The protocol object on its way into the task that loads.
 private struct LoadingProtocol: @unchecked Sendable {
   // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
-  // `client`, which takes calls from any thread, and only until stopLoading, which a lock sees to; `request` does not
-  // change.
+  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to; `request` does not change.
   let value: CachingURLProtocol
 }

@@ -152,7 +152,7 @@ private final class Transfer: Sendable {
   /// Cancels from a queue of its own: on Linux `cancel` waits for Foundation's work queue, and `stopLoading`, from which
   /// a cancellation comes down here, is called on just that.
   static func cancel(_ task: URLSessionTask) {
-    DispatchQueue.global().async { task.cancel() }
+    DispatchQueue(label: "HTTPCacheURLSession.cancellation").async { task.cancel() }
   }
 
   func response() async throws -> TransportResponse {

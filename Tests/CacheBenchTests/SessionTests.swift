@@ -16,7 +16,10 @@ import Testing
     }
     let report = Report(
       command: "session", machine: .current, parameters: Parameters(requests: 3, valueBytes: 200),
-      session: scenarios)
+      session: scenarios, targets: Scenario.targets(of: scenarios))
+    #expect(report.targets.map(\.limit) == [2, 20, 20, 20])
+    #expect(report.targets.allSatisfy { ($0.figure ?? 0) > 0 })
+    #expect(report.text.contains("a fresh hit through URLSession, against a request to a loopback server"))
     #expect(report.text.contains("validated by 304"))
     #expect(try report.json().contains("\"originRequests\" : 3"))
   }

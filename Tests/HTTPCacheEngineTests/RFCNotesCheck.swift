@@ -52,7 +52,7 @@ struct RFCNotesCheck {
 }
 
 /// A cell with names of tests in quotes, scenarios in backticks, and perhaps an excuse in parentheses.
-private struct TestCell {
+struct TestCell {
   var tests: [String] = []
   var scenarios: [String] = []
   /// What is left, without its parentheses.

@@ -31,7 +31,8 @@ struct RFCNotesTests {
     return nil
   }
 
-  private static func check() throws -> RFCNotesCheck {
+  /// The display names of all tests.
+  private static func tests() throws -> Set<String> {
     var tests: Set<String> = []
     for file in files(below: "Tests", suffix: ".swift").values {
       let source = try String(contentsOf: file, encoding: .utf8)
@@ -39,6 +40,10 @@ struct RFCNotesTests {
         if let name = displayName(atStartOf: piece) { tests.insert(name) }
       }
     }
+    return tests
+  }
+
+  private static func check() throws -> RFCNotesCheck {
     struct Suite: Decodable {
       struct Scenario: Decodable { var id: String }
       var tests: [Scenario]
@@ -49,7 +54,7 @@ struct RFCNotesTests {
       scenarios.formUnion(suites.flatMap(\.tests).map(\.id))
     }
     return RFCNotesCheck(
-      files: Set(files(below: "Sources", suffix: ".swift").keys), tests: tests, scenarios: scenarios)
+      files: Set(files(below: "Sources", suffix: ".swift").keys), tests: try tests(), scenarios: scenarios)
   }
 
   @Test("Every row names a file, a test and scenarios that exist, and every scenario has a row")
@@ -57,6 +62,20 @@ struct RFCNotesTests {
     let notes = try String(contentsOf: Self.root.appendingPathComponent("RFCNotes.md"), encoding: .utf8)
     #expect(RFCNotesCheck.rows(of: notes).count > 140)
     #expect(try Self.check().problems(of: notes) == [])
+  }
+
+  @Test("Every row of the table in Documentation/URLSession.md names a test that exists")
+  func documentedTestsExist() throws {
+    let document = try String(
+      contentsOf: Self.root.appendingPathComponent("Documentation/URLSession.md"), encoding: .utf8)
+    let tests = try Self.tests()
+    let rows = RFCNotesCheck.rows(of: document).filter { $0.count == 7 && !$0[0].isEmpty }
+    #expect(rows.count > 35)
+    for row in rows {
+      let names = TestCell(row[6]).tests
+      #expect(!names.isEmpty, "\(row[0])")
+      for name in names { #expect(tests.contains(name), "\(row[0])") }
+    }
   }
 
   @Test(

@@ -32,7 +32,7 @@ struct Session: AsyncParsableCommand {
     let report = Report(
       command: "session", machine: .current,
       parameters: Parameters(requests: requests, valueBytes: valueSize),
-      session: scenarios)
+      session: scenarios, targets: Scenario.targets(of: scenarios))
     progress.clear()
     try report.print(asJSON: json)
   }

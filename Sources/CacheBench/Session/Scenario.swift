@@ -38,3 +38,23 @@ struct Scenario: Codable, Sendable {
     }
   }
 }
+
+extension Scenario {
+  /// What the cache is to save, by the medians of one run.
+  static func targets(of scenarios: [Scenario]) -> [TargetResult] {
+    func p50(_ kind: Kind) -> Double? {
+      scenarios.first { $0.kind == kind }.map { Double($0.latency.p50Nanoseconds) }
+    }
+    func times(_ what: String, _ slow: Kind, _ fast: Kind, _ limit: Double) -> TargetResult {
+      var figure: Double?
+      if let slow = p50(slow), let fast = p50(fast), fast > 0 { figure = slow / fast }
+      return TargetResult(what: what, bound: .atLeast, limit: limit, unit: .times, figure: figure)
+    }
+    return [
+      times("a fresh hit through URLSession, against a request to a loopback server", .plain, .hit, 2),
+      times("HTTPCache.respond, against a request to a loopback server", .plain, .directRespond, 20),
+      times("HTTPCache.storedResponse, against a request to a loopback server", .plain, .directStored, 20),
+      times("HTTPCache.respond, against a fresh hit through URLSession", .hit, .directRespond, 20),
+    ]
+  }
+}
