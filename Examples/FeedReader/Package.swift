@@ -10,7 +10,7 @@ let package = Package(
     .executableTarget(
       name: "FeedReader",
       dependencies: [
-        .product(name: "HTTPCacheURLSession", package: "HTTPCacheEngine"),
+        .product(name: "HTTPCacheURLSession", package: "HTTPCacheEngine")
       ])
   ],
   swiftLanguageModes: [.v6]

@@ -42,11 +42,11 @@ public class StubURLProtocol: URLProtocol {
           guard let response = HTTPURLResponse(httpResponse: response, url: url) else {
             throw URLError(.cannotParseResponse)
           }
-          let content = head.method == .head ? [] : bytes
-          own.value.finish(
-            response, Data(content.prefix(answer.cut ?? .max)), answer.cut == nil ? nil : answer.lost)
+          let content = Data(head.method == .head ? [] : bytes.prefix(answer.cut ?? .max))
+          let error = answer.cut == nil ? nil : answer.lost
+          SessionQueue.hold(of: own.value.task) { own.value.finish(response, content, error, $0) }
         } catch {
-          own.value.finish(nil, Data(), error)
+          SessionQueue.hold(of: own.value.task) { own.value.finish(nil, Data(), error, $0) }
         }
       }
       let isStopped = loading.withLock { loading in
@@ -55,7 +55,7 @@ public class StubURLProtocol: URLProtocol {
       }
       if isStopped { task.cancel() }
     } catch {
-      finish(nil, Data(), error)
+      SessionQueue.wait { own.value.finish(nil, Data(), error, $0) }
     }
   }
 
@@ -68,11 +68,15 @@ public class StubURLProtocol: URLProtocol {
   }
 
   /// Under the lock, for the reason that `CachingURLProtocol` gives; and the content in one piece, as there.
-  fileprivate func finish(_ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?) {
+  fileprivate func finish(
+    _ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?, _ calls: SessionQueue.Calls
+  ) {
+    defer { calls.finish() }
     loading.withLock { loading in
       guard !loading.isStopped else { return }
       if let response { client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed) }
       if !data.isEmpty { client?.urlProtocol(self, didLoad: data) }
+      calls.beginLast()
       if let error {
         client?.urlProtocol(self, didFailWithError: error is CancellationError ? URLError(.cancelled) : error)
       } else {
@@ -85,7 +89,7 @@ public class StubURLProtocol: URLProtocol {
 /// The protocol object on its way into the task that answers.
 private struct LoadingStub: @unchecked Sendable {
   // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
-  // `client`, which takes calls from any thread, and only until stopLoading, which a lock sees to.
+  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to.
   let value: StubURLProtocol
 }
 

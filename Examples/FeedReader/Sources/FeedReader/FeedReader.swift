@@ -32,7 +32,9 @@ struct FeedReader {
         let text = String(decoding: try await load(link.absoluteURL), as: UTF8.self)
         print("  \(item.title): \(text.prefix { $0 != "\n" }.prefix(60))")
       } catch let error as URLError {
-        print("  \(item.title): not to be had (\(error.code == .resourceUnavailable ? "not stored" : error.localizedDescription))")
+        print(
+          "  \(item.title): not to be had (\(error.code == .resourceUnavailable ? "not stored" : error.localizedDescription))"
+        )
       }
     }
   }
@@ -45,7 +47,9 @@ struct FeedReader {
     if let story = response.cacheStory {
       let age = story.age.map { "\($0) s old" } ?? "new"
       let fresh = story.remainingLifetime.map { $0 > 0 ? "fresh for \($0) s" : "stale for \(-$0) s" } ?? ""
-      print(pad(story.source.rawValue, 10), pad(age, 9), pad(fresh, 16), pad(response.url?.path ?? "", 14), story.reason)
+      print(
+        pad(story.source.rawValue, 10), pad(age, 9), pad(fresh, 16), pad(response.url?.path ?? "", 14),
+        story.reason)
     }
     return data
   }

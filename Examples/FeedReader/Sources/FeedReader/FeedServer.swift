@@ -38,7 +38,9 @@ final class FeedServer: Sendable {
     guard bound == 0, listen(socket, 16) == 0 else {
       throw CocoaError(
         .fileWriteUnknown,
-        userInfo: [NSLocalizedDescriptionKey: "port \(port) of 127.0.0.1 is taken: \(String(cString: strerror(errno)))"])
+        userInfo: [
+          NSLocalizedDescriptionKey: "port \(port) of 127.0.0.1 is taken: \(String(cString: strerror(errno)))"
+        ])
     }
     Thread.detachNewThread { [self] in
       while true {
@@ -80,7 +82,9 @@ final class FeedServer: Sendable {
     let bytes = Array(Self.response(path, isCondition: isCondition).utf8)
     var sent = 0
     while sent < bytes.count {
-      let written = bytes.withUnsafeBytes { send(connection, UnsafeRawBufferPointer(rebasing: $0[sent...]).baseAddress, bytes.count - sent, 0) }
+      let written = bytes.withUnsafeBytes {
+        send(connection, UnsafeRawBufferPointer(rebasing: $0[sent...]).baseAddress, bytes.count - sent, 0)
+      }
       if written <= 0 { return }
       sent += written
     }
@@ -93,14 +97,23 @@ final class FeedServer: Sendable {
       case "/feed.xml":
         isCondition
           ? ("304 Not Modified", "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\n", "")
-          : ("200 OK", "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\nContent-Type: application/rss+xml\r\n", feed)
-      case "/caches": ("200 OK", "Cache-Control: max-age=3600\r\n", "A cache answers before the origin has to.\n")
+          : (
+            "200 OK",
+            "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\nContent-Type: application/rss+xml\r\n",
+            feed
+          )
+      case "/caches":
+        ("200 OK", "Cache-Control: max-age=3600\r\n", "A cache answers before the origin has to.\n")
       case "/weather":
-        ("200 OK", "Cache-Control: max-age=0, stale-while-revalidate=600\r\n", "Rain, and later more of it.\n")
+        (
+          "200 OK", "Cache-Control: max-age=0, stale-while-revalidate=600\r\n",
+          "Rain, and later more of it.\n"
+        )
       case "/private": ("200 OK", "Cache-Control: no-store\r\n", "Nobody keeps this.\n")
       default: ("404 Not Found", "", "There is nothing here.\n")
       }
-    return "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(text.utf8.count)\r\nConnection: close\r\n\r\n\(text)"
+    return
+      "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(text.utf8.count)\r\nConnection: close\r\n\r\n\(text)"
   }
 
   private static let feed = """
