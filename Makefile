@@ -40,7 +40,7 @@ test-session: prepare ## run ten thousand requests through a URLSession, a hundr
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread \
-	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests)"
+	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test --sanitize=address --scratch-path .build/address \

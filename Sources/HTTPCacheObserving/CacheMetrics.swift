@@ -84,8 +84,7 @@ public final class CacheMetrics: Sendable {
 
   /// Counts what a cache does from now on.
   ///
-  /// Every hit is counted, then, which takes some fifty nanoseconds; leave out ``CacheEvent/Action/served`` where that is too
-  /// much.
+  /// Every hit makes an event, then; leave out ``CacheEvent/Action/served`` where that is too much.
   @discardableResult
   public func count(
     _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases

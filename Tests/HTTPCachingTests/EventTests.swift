@@ -83,6 +83,26 @@ struct EventTests {
     #expect(setting.log.reasons(.stored).count == 3)
   }
 
+  @Test("Observers come and go while others are told")
+  func comingAndGoing() async throws {
+    let setting = try setting()
+    _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
+    let (all, observation) = listen(setting.cache, [.served])
+    await withTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<100 {
+            let passing = setting.cache.observe { _ in }
+            _ = setting.cache.storedResponse(for: .get())
+            passing.cancel()
+          }
+        }
+      }
+    }
+    observation.cancel()
+    #expect(all.events.count == 800)
+  }
+
   @Test("An observer may end its own observation, and ask the cache, from within")
   func reentrant() async throws {
     let setting = try setting()

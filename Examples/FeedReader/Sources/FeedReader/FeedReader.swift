@@ -69,7 +69,7 @@ private final class FeedParser: NSObject, XMLParserDelegate {
     super.init()
     let parser = XMLParser(data: data)
     parser.delegate = self
-    parser.parse()
+    _ = parser.parse()
   }
 
   func parser(
