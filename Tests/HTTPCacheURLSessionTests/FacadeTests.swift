@@ -209,6 +209,13 @@ struct FacadeTests {
     session.finishTasksAndInvalidate()
   }
 
+  @Test("The shared cache is the one that was set")
+  func shared() throws {
+    let cache = try facade()
+    HTTPURLCache.shared = cache
+    #expect(HTTPURLCache.shared === cache)
+  }
+
   // MARK: - Size
 
   @Test("Capacities are what they were set to, and usage is within them at once")
