@@ -116,6 +116,23 @@ public final class EntryWriter: Sendable {
     }
   }
 
+  /// Reads what has been added so far, for those who do not want to wait until it is an entry.
+  ///
+  /// - Parameters:
+  ///   - offset: where to begin, in bytes from the start of the body.
+  ///   - maximumCount: the most bytes wanted; at most 64 KiB come at once, as a copy.
+  /// - Returns: the bytes; empty where none have come yet, and `nil` once there is nothing to read here: the entry is
+  ///   committed, or given up, or what was written of it cannot be read.
+  public func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
+    state.withLock { state in
+      guard state.outcome == nil, offset >= 0 else { return nil }
+      if let file = state.file { return file.read(from: offset, upTo: maximumCount) }
+      let body = state.entry.body[Swift.min(offset, state.entry.body.count)...]
+      // A slice that shares the bytes would have all of them copied when the next are added.
+      return Array(body.prefix(Swift.min(maximumCount, DiskFormat.bodyChunkSize)))[...]
+    }
+  }
+
   private func objection(to state: State) -> RefusalReason? {
     if !store.isOpen { return .closed }
     if let expectedLength, state.count > expectedLength { return .lengthMismatch }

@@ -118,9 +118,11 @@ extension HTTPCache {
     }
     var rest: (@Sendable (Int) async throws -> MessageBody)?
     // What the application changes is not what others could begin to read.
-    if pending.willStore == nil, let transfer = transfer(of: arrival.outcome, response, pending) {
+    if pending.willStore == nil,
+      let transfer = transfer(of: arrival.outcome, response, pending, into: arrival.writer)
+    {
       arrival.transfer = transfer
-      rest = { [self] offset in try await self.rest(of: transfer, flight, pending, from: offset) }
+      rest = { [self] offset in self.rest(of: transfer, flight, pending, from: offset) }
     }
     let channel = flight.openChannel(
       keeps: arrival.transfer?.keeps ?? BodyChannel.limit, rest: arrival.writer == nil ? nil : rest)

@@ -1,4 +1,5 @@
 @testable import HTTPCaching
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -9,10 +10,11 @@ struct SharedTransferTests {
 
   /// Chunks that come when the test says so.
   private static func origin(
-    _ chunks: AsyncThrowingStream<ArraySlice<UInt8>, any Error>, fields: HTTPFields
+    _ chunks: AsyncThrowingStream<ArraySlice<UInt8>, any Error>, fields: HTTPFields, length: Int? = nil
   ) -> Transport {
     { _, _ in
-      TransportResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: MessageBody(chunks))
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: fields), body: MessageBody(chunks, length: length))
     }
   }
 
@@ -42,7 +44,60 @@ struct SharedTransferTests {
     #expect(all.last == UInt8(truncatingIfNeeded: count - 1))
   }
 
-  @Test("Who comes when the beginning is gone waits for the store, and the origin is asked once")
+  @Test(
+    "Who comes when the beginning is gone reads what the store has so far, and then what comes",
+    arguments: [false, true])
+  func growing(isOnDisk: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      let cache = try HTTPCache(
+        .init(
+          kind: .shared, memoryCapacity: isOnDisk ? 0 : 64 << 20, diskCapacity: 64 << 20,
+          directory: isOnDisk ? directory.string : nil))
+      let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+      // Of no multiple of any chunk that is written.
+      let (count, size) = (40, 100_000)
+      let transport = Self.origin(
+        chunks, fields: [.cacheControl: "max-age=86400"], length: (count + 1) * size)
+      func chunk(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: size) }
+      let leader = try await cache.respond(to: Self.request, transport: transport)
+      var leaders = leader.body.makeAsyncIterator()
+      for number in 0..<count {
+        source.yield(chunk(number)[...])
+        _ = try await leaders.next()
+      }
+      let late = try await cache.respond(to: Self.request, transport: transport)
+      #expect(late.cacheStatus.isCollapsed == true)
+      var bytes: [UInt8] = []
+      var rest = late.body.makeAsyncIterator()
+      // The last chunk has not come yet: all others are read, and more than that would not return.
+      while bytes.count < count * size, let some = try await rest.next() { bytes += some }
+      source.yield(chunk(count)[...])
+      source.finish()
+      while try await leaders.next() != nil {}
+      while let some = try await rest.next() { bytes += some }
+      #expect(bytes == (0...count).flatMap(chunk))
+      cache.close()
+    }
+  }
+
+  @Test("Who reads what is stored so far sees it break off with the others")
+  func growingBroken() async throws {
+    struct Broken: Error {}
+    let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"], length: 1 << 20)
+    var leaders = try await cache.respond(to: Self.request, transport: transport).body.makeAsyncIterator()
+    for _ in 0..<10 {
+      source.yield([UInt8](repeating: 1, count: 32 << 10)[...])
+      _ = try await leaders.next()
+    }
+    let late = try await cache.respond(to: Self.request, transport: transport)
+    source.finish(throwing: Broken())
+    await #expect(throws: Broken.self) { try await late.body.collect(upTo: 64 << 20) }
+    await #expect(throws: Broken.self) { while try await leaders.next() != nil {} }
+  }
+
+  @Test("Who comes when the beginning of nobody knows how much is gone waits for the store")
   func late() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)

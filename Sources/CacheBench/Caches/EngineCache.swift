@@ -1,7 +1,7 @@
 import HTTPCacheStore
 
 /// Our store as a cache of bodies under keys, in memory.
-final class EngineCache: KeyedCache {
+final class EngineCache: ReadableCache {
   private let store: CacheStore
 
   /// - Parameter capacity: in bytes.
@@ -14,6 +14,10 @@ final class EngineCache: KeyedCache {
 
   @inline(__always)
   func bodyCount(of key: StoreKey) -> Int? { store.lookup(key).first?.bodyCount }
+
+  func bodyByte(of key: StoreKey) -> UInt8? {
+    store.lookup(key).first?.body.residentBytes.map { $0[$0.startIndex + $0.count / 2] }
+  }
 
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
     let entry = NewEntry(

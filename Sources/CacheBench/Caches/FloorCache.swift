@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It borrows its values: who puts them keeps them as long as the table.
 // Unchecked because of the pointer: looking up is safe from any thread, and nobody looks up while the table is filled.
-final class FloorCache: KeyedCache, @unchecked Sendable {
+final class FloorCache: ReadableCache, @unchecked Sendable {
   private let table: OpaquePointer
   private let filling = Mutex(())
 
@@ -39,6 +39,15 @@ final class FloorCache: KeyedCache, @unchecked Sendable {
       guard let slot = floor_take(table, key.baseAddress, key.count) else { return nil }
       defer { floor_drop(slot) }
       return floor_value_length(slot)
+    }
+  }
+
+  @inline(__always)
+  func bodyByte(of key: StoreKey) -> UInt8? {
+    key.bytes.withUnsafeBytes { key in
+      guard let slot = floor_take(table, key.baseAddress, key.count) else { return nil }
+      defer { floor_drop(slot) }
+      return floor_value(slot)?.load(fromByteOffset: floor_value_length(slot) / 2, as: UInt8.self)
     }
   }
 

@@ -19,6 +19,12 @@ extension KeyedCache {
   var accountedBytes: Int? { nil }
 }
 
+/// One whose bodies are looked at, too.
+protocol ReadableCache: KeyedCache {
+  /// A byte from the middle of a key's body, which counts as used; `nil` if it is not there.
+  func bodyByte(of key: StoreKey) -> UInt8?
+}
+
 /// Such a cache under the measurements of `throughput` and `latency`.
 struct KeyedBench<Cache: KeyedCache>: BenchCache {
   let data: Dataset

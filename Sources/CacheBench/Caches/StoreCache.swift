@@ -49,7 +49,7 @@ final class StoreCache: BenchCache {
         _ = self.insert($0, key)
         return false
       }
-    case .churn, .judge: return nil
+    case .getAndRead, .churn, .judge: return nil
     case .diskGet:
       return {
         guard let entry = store.lookup(Self.key(data.requests[$0])).first, entry.tier == .disk,

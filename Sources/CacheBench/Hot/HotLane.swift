@@ -37,6 +37,15 @@ struct HotLane: Sendable {
     }
   }
 
+  /// Of a cache that is filled already.
+  ///
+  /// - Parameter most: the greatest byte of any body. It is compared so that the compiler does not leave out the reading.
+  static func read<Cache: ReadableCache>(_ name: CacheName, _ cache: Cache, most: UInt8) -> HotLane {
+    HotLane(name, .getAndRead) { arrivals in
+      { cache.bodyByte(of: arrivals.keys[$0]).map { $0 <= most } ?? false }
+    }
+  }
+
   /// - Parameters:
   ///   - warming: what is asked for first, so that the cache is full of what it keeps.
   ///   - counting: what is asked for then, to count the hits.

@@ -4,6 +4,8 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case get
   /// The same with the key at hand: the table alone.
   case getByKey
+  /// The same, and a byte of the body read, as whoever looks it up will.
+  case getAndRead
   /// A lookup and the whole decision of `HTTPCache.storedResponse(for:policy:)`, to the head that is handed out.
   case decide
   /// A lookup of what is not there.
@@ -30,6 +32,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     switch self {
     case .get: "get"
     case .getByKey: "get, key at hand"
+    case .getAndRead: "get and read a byte"
     case .decide: "get and decide"
     case .miss: "miss"
     case .store: "store"
@@ -55,7 +58,7 @@ enum Action: String, CaseIterable, Codable, Sendable {
     case .miss: false
     case .mixed: nil
     case .storeAgain: nil  // Of two threads that store the same key at once, one is refused.
-    case .get, .getByKey, .decide: isBounded ? nil : true
+    case .get, .getByKey, .getAndRead, .decide: isBounded ? nil : true
     case .store, .judgeAndStore, .churn, .judge, .diskGet, .diskStore: true
     }
   }

@@ -40,6 +40,7 @@ enum PreferenceField {
   static func simple(_ value: String) -> String? {
     value.withFieldBytes { bytes in
       var members: [ByteRange] = []
+      members.reserveCapacity(4)
       var position = 0
       while position < bytes.count {
         let start = position

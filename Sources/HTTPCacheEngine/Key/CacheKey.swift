@@ -55,10 +55,10 @@ public struct CacheKey: Hashable, Sendable {
       bytes.append(0)  // No URI contains NUL, so no key of one partition equals one of another.
     }
     uriStart = bytes.count
-    bytes += scheme.utf8
-    bytes += "://".utf8
-    bytes += authority.utf8
-    bytes += path.utf8
+    scheme.withFieldBytes { bytes.append($0) }
+    "://".withFieldBytes { bytes.append($0) }
+    authority.withFieldBytes { bytes.append($0) }
+    path.withFieldBytes { bytes.append($0) }
     self.bytes = bytes
   }
 
@@ -66,30 +66,26 @@ public struct CacheKey: Hashable, Sendable {
   private static func isNormal(scheme: String, authority: String, path: String) -> Bool {
     guard scheme == "https" || scheme == "http" else { return false }
     let isHost = authority.withFieldBytes { bytes in
-      var colon = bytes.count
-      for index in 0..<bytes.count {
-        let byte = bytes[index]
-        if byte.isDigit { continue }
-        // Behind the first colon there is a port, of digits only; an IPv6 address goes the long way.
-        guard colon == bytes.count else { return false }
-        if byte == UInt8(ascii: ":") {
-          colon = index
-          continue
-        }
-        guard
-          (byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z")) || byte == UInt8(ascii: ".")
-            || byte == UInt8(ascii: "-")
-        else { return false }
+      var colon = 0
+      while colon < bytes.count, bytes[colon].isLowercaseHostCharacter { colon += 1 }
+      guard colon < bytes.count else { return colon > 0 }
+      // Behind the first colon there is a port, of digits only; an IPv6 address goes the long way.
+      guard colon > 0, bytes[colon] == UInt8(ascii: ":") else { return false }
+      for index in colon + 1..<bytes.count where !bytes[index].isDigit { return false }
+      let digits = bytes.count - colon - 1
+      return digits > 3 || digits == 1  // 80 and 443 may be dropped, and so may a port that is not there.
+    }
+    return isHost
+      && path.withFieldBytes { bytes in
+        bytes.count > 0 && bytes[0] == UInt8(ascii: "/") && !bytes.contains(UInt8(ascii: "#"))
       }
-      let port = ByteRange(start: colon + 1, end: bytes.count)
-      let isPortKept = colon == bytes.count || port.count > 3 || port.count == 1
-      return colon > 0 && isPortKept  // 80 and 443 may be dropped, and so may a port that is not there.
-    }
-    guard isHost else { return false }
-    return path.withFieldBytes { bytes in
-      guard bytes.count > 0, bytes[0] == UInt8(ascii: "/") else { return false }
-      for index in 0..<bytes.count where bytes[index] == UInt8(ascii: "#") { return false }
-      return true
-    }
+  }
+}
+
+extension UInt8 {
+  /// What a host's name is made of: letters in lowercase, digits, `-` and `.`.
+  fileprivate var isLowercaseHostCharacter: Bool {
+    let (lower, upper): (UInt64, UInt64) = (0x03FF_6000_0000_0000, 0x07FF_FFFE_0000_0000)
+    return self < 0x80 && ((self < 0x40 ? lower : upper) >> UInt64(self & 0x3F)) & 1 == 1
   }
 }

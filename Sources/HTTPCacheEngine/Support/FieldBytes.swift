@@ -52,6 +52,23 @@ extension Span where Element == UInt8 {
     }
   }
 
+  /// Whether a byte is among them; eight are looked at together.
+  func contains(_ byte: UInt8) -> Bool {
+    let (bytes, ones) = (bytes, UInt64.max / 0xFF)
+    var position = 0
+    while count - position >= 8 {
+      // A byte of zero, where the word has the byte looked for, and no other, borrows from its upper bit.
+      let word = bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self) ^ (ones &* UInt64(byte))
+      if (word &- ones) & ~word & (ones << 7) != 0 { return true }
+      position += 8
+    }
+    while position < count {
+      if self[position] == byte { return true }
+      position += 1
+    }
+    return false
+  }
+
   func string(_ range: ByteRange) -> String {
     guard !range.isEmpty else { return "" }
     // Without a copy in between: what is short needs no memory of its own at all.
@@ -111,6 +128,13 @@ extension RawSpan {
       offset += width
     }
     return true
+  }
+}
+
+extension [UInt8] {
+  /// Adds bytes.
+  mutating func append(_ bytes: Span<UInt8>) {
+    bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
   }
 }
 

@@ -48,6 +48,19 @@ struct BodyFileWriter: Sendable {
     fileCount += bytes.count
   }
 
+  /// Bytes that are written, or about to be: of one chunk, and verified. `nil` if they cannot be read.
+  func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
+    let start = offset / DiskFormat.bodyChunkSize * DiskFormat.bodyChunkSize
+    var bytes = chunk[...]
+    if start < count {
+      guard let read = try? file.read(DiskFormat.bodyChunkSize, at: start),
+        tier.hasher.checksum(read) == DiskFormat.words(table)[start / DiskFormat.bodyChunkSize]
+      else { return nil }
+      bytes = read[...]
+    }
+    return Array(bytes.dropFirst(offset - start).prefix(maximumCount))[...]
+  }
+
   /// Writes what is left and the table of checksums; gives the table's checksum.
   mutating func finish() throws(AppendFailure) -> UInt64 {
     if !chunk.isEmpty { try writeChunk() }

@@ -58,7 +58,7 @@ final class BodyChannel: Sendable {
   private let onAbandon: @Sendable () -> Void
   /// Bytes that are kept for a reader that is not waited for.
   private let keeps: Int
-  /// Brings the content from this byte on, when it is stored.
+  /// Brings the content from this byte on, as the store comes to have it.
   private let rest: (@Sendable (Int) async throws -> MessageBody)?
 
   /// What is kept where it is not known how long the content is: it may turn out too large to be stored, and then there is
@@ -67,7 +67,7 @@ final class BodyChannel: Sendable {
 
   /// - Parameters:
   ///   - keeps: the most bytes that wait for a reader that nobody waits for.
-  ///   - rest: waits until the content is stored, and brings it from a byte on; `nil` if it cannot be had from there.
+  ///   - rest: brings the content from a byte on, as the store comes to have it; `nil` if it cannot be had from there.
   ///   - onAbandon: called once if the reader goes away before the end.
   init(
     keeps: Int = BodyChannel.limit, rest: (@Sendable (Int) async throws -> MessageBody)? = nil,
@@ -120,6 +120,14 @@ final class BodyChannel: Sendable {
       state.append(chunk, keeping: rest == nil ? nil : keeps)
       return nil
     }?.resume(returning: chunk)
+  }
+
+  /// Has the reader get everything from the store.
+  func startBehind() {
+    state.withLock { state in
+      state.isUnlimited = true
+      state.isBehind = true
+    }
   }
 
   var isAbandonedByReader: Bool { state.withLock { $0.isAbandoned } }

@@ -5,13 +5,14 @@ import HTTPTypes
 /// Reading a response while it is being written.
 extension HTTPCache {
   /// What followers can read of a response that is being stored whole; `nil` for one that they could not use.
-  func transfer(of outcome: Outcome, _ response: TransportResponse, _ pending: PendingExchange)
-    -> SharedTransfer?
-  {
+  func transfer(
+    of outcome: Outcome, _ response: TransportResponse, _ pending: PendingExchange, into writer: EntryWriter?
+  ) -> SharedTransfer? {
     guard case .store(let stored, _) = outcome.storage, stored.parts == nil, outcome.assembly == nil,
       pending.forwarding.original.method != .head, stored.isReusable(at: clock.now)
     else { return nil }
-    return SharedTransfer(stored, status: response.head.status.code, length: response.body.length)
+    return SharedTransfer(
+      stored, status: response.head.status.code, length: response.body.length, writer: writer)
   }
 
   /// Answers a follower with another's response that is on its way; `nil` if the rules do not have it for this request, or
@@ -29,7 +30,7 @@ extension HTTPCache {
     if request.method != .head {
       let channel = BodyChannel(
         keeps: transfer.keeps,
-        rest: { [self] offset in try await rest(of: transfer, flight, pending, from: offset) },
+        rest: { [self] offset in rest(of: transfer, flight, pending, from: offset) },
         onAbandon: { flight.leave() })
       guard transfer.join(channel) else { return nil }
       body = MessageBody(.stream(BodyReader(channel)), length: transfer.length)
@@ -49,10 +50,21 @@ extension HTTPCache {
         key: shownKey(pending.lookup.key), detail: service.reason))
   }
 
-  /// The content of a transfer from a byte on, for a reader that fell behind, from the store.
+  /// The content of a transfer from a byte on, for a reader that is behind: what the store has of it so far, what it gets
+  /// while that is read, and in the end the entry.
+  func rest(
+    of transfer: SharedTransfer, _ flight: Flight, _ pending: PendingExchange, from offset: Int
+  ) -> MessageBody {
+    MessageBody(
+      GrowingContent(transfer: transfer, start: offset) { [self] offset in
+        try await storedRest(of: transfer, flight, pending, from: offset)
+      })
+  }
+
+  /// The content of a transfer from a byte on, once it is an entry.
   ///
   /// - Throws: ``HTTPCacheError/incompleteContent`` if it could not be stored, or has been replaced meanwhile.
-  func rest(
+  private func storedRest(
     of transfer: SharedTransfer, _ flight: Flight, _ pending: PendingExchange, from offset: Int
   ) async throws -> MessageBody {
     switch await flight.follow() {

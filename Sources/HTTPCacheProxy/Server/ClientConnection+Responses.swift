@@ -1,0 +1,190 @@
+import HTTPCacheObserving
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// From the parts of a response to bytes, in the framing that its head has chosen.
+extension ClientConnection {
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard var current else {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
+    switch unwrapOutboundIn(data) {
+    case .interim(let response):
+      // RFC 9110 §15.2: not to clients of HTTP/1.0.
+      if !current.hasHead, current.request.minorVersion > 0 { write(response, context) }
+      promise?.succeed()
+    case .wantContent: promise?.succeed()
+    case .head(let head):
+      prepare(head, &current)
+      self.current = current
+      writer.write(head, closes: current.closes, to: &outbound)
+      send(context, promise)
+    case .whole(let head, let bytes): writeWhole(head, bytes, context, promise: promise)
+    case .chunk(let bytes): writeChunk(bytes, current, context, promise)
+    case .end(let trailers):
+      switch current.framing {
+      case .chunked:
+        outbound.writeStaticString("0\r\n")
+        for field in trailers?.asTrailers() ?? [:] { outbound.write(field) }
+        outbound.writeStaticString("\r\n")
+        send(context, promise)
+      case .length(let count) where current.sent < count:
+        promise?.fail(ChannelError.eof)
+        return abort(context)
+      case .none, .length, .untilClose:
+        promise?.succeed()
+      }
+      finish(context)
+    case .abort:
+      promise?.succeed()
+      abort(context)
+    }
+  }
+
+  func flush(context: ChannelHandlerContext) {
+    hasUnflushed = false
+    context.flush()
+  }
+
+  func write(_ interim: HTTPResponse, _ context: ChannelHandlerContext) {
+    writer.writeInterim(interim, to: &outbound)
+    send(context, nil)
+  }
+
+  func prepare(_ head: ResponseHead, _ current: inout Current) {
+    current.hasHead = true
+    current.framing = head.framing
+    if head.framing == .untilClose { current.closes = true }
+    // What the client still sends would be taken for the next request.
+    if case .content = reading { current.closes = true }
+    if context.isDraining.load(ordering: .relaxed) { current.closes = true }
+    context.statistics.latency.record(microseconds: (NIODeadline.now() - current.start).nanoseconds / 1000)
+  }
+
+  func writeWhole(
+    _ head: ResponseHead, _ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext,
+    promise: EventLoopPromise<Void>?
+  ) {
+    guard var current else { return }
+    prepare(head, &current)
+    self.current = current
+    writer.write(head, closes: current.closes, to: &outbound)
+    if head.framing == .chunked {
+      if !bytes.isEmpty { writeChunkHead(bytes.count) }
+    }
+    if head.framing != .none { outbound.writeBytes(bytes) }
+    if head.framing == .chunked { outbound.writeStaticString(bytes.isEmpty ? "0\r\n\r\n" : "\r\n0\r\n\r\n") }
+    send(context, promise)
+    finish(context)
+  }
+
+  func writeChunkHead(_ count: Int) {
+    outbound.writeString(String(count, radix: 16))
+    outbound.writeStaticString("\r\n")
+  }
+
+  func writeChunk(
+    _ bytes: ArraySlice<UInt8>, _ current: Current, _ context: ChannelHandlerContext,
+    _ promise: EventLoopPromise<Void>?
+  ) {
+    var current = current
+    current.sent += bytes.count
+    self.current = current
+    switch current.framing {
+    case .none: promise?.succeed()
+    case .length(let count) where current.sent > count:
+      promise?.fail(ChannelError.eof)
+      abort(context)
+    case .length, .untilClose:
+      outbound.writeBytes(bytes)
+      watch(promise, context)
+      send(context, promise)
+    case .chunked:
+      guard !bytes.isEmpty else {
+        promise?.succeed()
+        return
+      }
+      writeChunkHead(bytes.count)
+      outbound.writeBytes(bytes)
+      outbound.writeStaticString("\r\n")
+      watch(promise, context)
+      send(context, promise)
+    }
+  }
+
+  /// Knows that the client is to take something, for as long as it has not.
+  func watch(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+    guard let promise else { return }
+    writesPending += 1
+    progress = .now()
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    promise.futureResult.whenComplete { _ in
+      bound.value.writesPending -= 1
+      bound.value.progress = .now()
+    }
+  }
+
+  /// Hands what was written to the socket at the next flush. The buffer is used again if the socket has taken it by then.
+  func send(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    hasUnflushed = true
+    context.statisticsSent(outbound.readableBytes, self.context.statistics)
+    context.write(wrapOutboundOut(takeOutbound()), promise: promise)
+  }
+
+  func takeOutbound() -> ByteBuffer {
+    let bytes = outbound
+    outbound = ByteBuffer()
+    return bytes
+  }
+
+  /// The response is over: on to the next request, or to the end.
+  func finish(_ context: ChannelHandlerContext) {
+    guard let ended = current else { return }
+    current = nil
+    progress = .now()
+    if ended.closes {
+      flush(context)
+      if case .content(let feed, _, _) = reading { feed.finish(.failure(CancellationError())) }
+      end(context)
+      return
+    }
+    reading = .head
+    // Called from a task's write: nobody else looks for the request that waits already.
+    if !isProcessing {
+      process(context)
+      flush(context)
+      readOn(context)
+    }
+  }
+
+  /// Lets the client see that the response is not whole.
+  func abort(_ context: ChannelHandlerContext) {
+    self.context.statistics.aborted.increment()
+    if current?.framing == .untilClose, let options = context.channel as? any SocketOptionProvider {
+      // The end of the connection would be the end of the content: a reset is not.
+      options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete {
+        [context = NIOLoopBound(context, eventLoop: context.eventLoop)] _ in
+        context.value.close(promise: nil)
+      }
+      return
+    }
+    context.close(promise: nil)
+  }
+}
+
+extension ChannelHandlerContext {
+  fileprivate func statisticsSent(_ count: Int, _ statistics: ProxyStatistics) {
+    statistics.bytesSent.increment(by: count)
+  }
+}
