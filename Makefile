@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-thread test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -37,6 +37,10 @@ test: prepare ## run all tests
 
 test-session: prepare ## run ten thousand requests through a URLSession, a hundred at once
 	STRESS_REQUESTS=10000 $(SWIFT) test --filter StressTests
+
+test-session-thread: prepare ## run them, and all tests of the adapter, under ThreadSanitizer
+	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test --sanitize=thread \
+	  --scratch-path .build/thread-session --filter "$(or $(TESTS),HTTPCacheURLSessionTests)"
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread \

@@ -10,7 +10,7 @@ let settings: [SwiftSetting] = [
 /// that depend on this one.
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
-/// `make test-thread` and `make test-address` set it: then there are only the targets whose use from several threads is
+/// `make test-thread`, `make test-session-thread` and `make test-address` set it: then there are only the targets whose use from several threads is
 /// tested, and for ThreadSanitizer a mutex that it understands.
 let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
 
@@ -255,13 +255,17 @@ if isFuzzing {
 }
 
 if let sanitizer {
-  let tested = [
+  var tested = [
     "HTTPCacheEngine", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "HTTPCacheStoreTests",
     "HTTPCachingTests",
   ]
+  // By itself, for it takes SwiftNIO.
+  if sanitizer == "session" {
+    tested += ["HTTPCacheURLSession", "LoopbackOrigin", "HTTPCacheURLSessionTests"]
+  }
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }
-  if sanitizer == "thread" {
+  if sanitizer == "thread" || sanitizer == "session" {
     for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
       target.dependencies.append("SanitizableMutex")
       // Not all that is set otherwise: no file imports the module whose mutex it uses here.

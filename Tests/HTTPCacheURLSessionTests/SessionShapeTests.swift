@@ -120,6 +120,67 @@ struct SessionShapeTests {
     }
   #endif
 
+  #if canImport(FoundationNetworking)
+    /// A delegate that has what Foundation on Linux cannot tell it, and counts.
+    private final class Hooks: NSObject, URLSessionDataDelegate, Sendable {
+      let calls = Mutex(0)
+      let status = Mutex<Int?>(nil)
+      let end = Gate()
+
+      func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposed: CachedURLResponse,
+        completionHandler: @escaping (CachedURLResponse?) -> Void
+      ) {
+        calls.withLock { $0 += 1 }
+        completionHandler(nil)
+      }
+
+      func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+      ) {
+        calls.withLock { $0 += 1 }
+        completionHandler(nil)
+      }
+
+      func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+      ) {
+        calls.withLock { $0 += 1 }
+        completionHandler(.performDefaultHandling, nil)
+      }
+
+      func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        status.withLock { $0 = (task.response as? HTTPURLResponse)?.statusCode }
+        end.open()
+      }
+    }
+
+    @Test(
+      "On Linux a delegate is not asked of storing, redirects and challenges; its tasks end all the same",
+      arguments: [("/plain", 200), ("/moved", 200), ("/guarded", 401)])
+    func delegateHooks(path: String, status: Int) async throws {
+      try await Setting.with { request in
+        switch request.target {
+        case "/moved": .init(status: 302, fields: [.location: "/plain"])
+        case "/guarded": .init(status: 401, fields: [.wwwAuthenticate: "Basic realm=\"r\""])
+        default: .init(fields: Self.fresh, body: "x")
+        }
+      } test: { setting async throws in
+        let hooks = Hooks()
+        let session = URLSession(
+          configuration: .caching(with: setting.cache, base: .ephemeral.patient), delegate: hooks,
+          delegateQueue: nil)
+        session.dataTask(with: try setting.request(path)).resume()
+        await hooks.end.wait()
+        #expect(hooks.status.withLock { $0 } == status)
+        #expect(hooks.calls.withLock { $0 } == 0)
+        session.finishTasksAndInvalidate()
+      }
+    }
+  #endif
+
   @Test("A session's own fields reach the origin, and a request's go before them")
   func additionalHeaders() async throws {
     let base = URLSessionConfiguration.ephemeral
