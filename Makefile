@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large test-address conformance-live build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -44,7 +44,7 @@ test-session-thread: prepare ## run them, and all tests of the adapter, under Th
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread \
-	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests)"
+	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
 	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test --filter "CrashTests|PowerLossTests"
@@ -72,15 +72,23 @@ conformance-live: prepare ## run the scenarios, or those of FILE, through proxie
 	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
 	done
 
+example: prepare ## build Examples/FeedReader and run it, with its server and without
+	$(SWIFT) build --package-path Examples/FeedReader
+	@rm -rf "$${TMPDIR:-/tmp}/feed-reader"
+	Examples/FeedReader/.build/debug/FeedReader
+	Examples/FeedReader/.build/debug/FeedReader --offline
+
 build: prepare ## build everything for debugging
 	$(SWIFT) build --build-tests
 
 lint: ## check the formatting
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Benchmarks/Package.swift \
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
+	  Examples/FeedReader/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
 
 format: ## mend the formatting
-	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Benchmarks/Package.swift \
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
+	  Examples/FeedReader/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
 
 prepare: ## install the C library that is needed, if it is missing

@@ -28,8 +28,10 @@ let package = Package(
     .library(name: "HTTPCacheEngine", targets: ["HTTPCacheEngine"]),
     .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "HTTPCacheObserving", targets: ["HTTPCacheObserving"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
+    .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
   ],
@@ -66,6 +68,16 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Its events, as log messages and metrics: apart, so that the cache itself needs no such packages.
+    .target(
+      name: "HTTPCacheObserving",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+      ],
+      swiftSettings: settings),
+
     // Transports, thin.
     .target(
       name: "HTTPCacheURLSession",
@@ -76,6 +88,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Responses without a server: stubs, recordings, archives.
+    .target(
+      name: "HTTPCacheTesting",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheURLSession", httpTypes,
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+      ],
+      exclude: ["Archives/Format.md"], swiftSettings: settings),
+
     // What a lookup costs at the least, in C: a yardstick of the benchmarks; not a product.
     .target(name: "CFloorTable", dependencies: ["CXXHash"]),
     // What malloc says of itself, for the benchmarks.
@@ -85,13 +106,11 @@ let package = Package(
     .target(
       name: "HTTPCacheProxy",
       dependencies: [
-        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
+        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", httpTypes,
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "CoreMetrics", package: "swift-metrics"),
-        .product(name: "Metrics", package: "swift-metrics"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
@@ -110,8 +129,8 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: [
-        "Conformance", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheProxy", arguments,
-        httpTypes,
+        "Conformance", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheProxy",
+        "HTTPCacheTesting", "HTTPCacheURLSession", arguments, httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -183,6 +202,22 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheObservingTests",
+      dependencies: [
+        "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "InMemoryLogging", package: "swift-log"),
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheTestingTests",
+      dependencies: [
+        "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
+        "TestSupport", httpTypes,
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheProxyTests",

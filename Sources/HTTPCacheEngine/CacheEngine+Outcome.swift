@@ -109,8 +109,8 @@ extension CacheEngine {
       removals: changes.removals)
   }
 
-  /// - Parameter keepsWithheld: whether fields stay that `no-cache` or `private` keeps out of the store: they are for the
-  ///   client whose request brought them (§5.2.2.4).
+  /// - Parameter keepsWithheld: whether fields stay that are kept out of the store, as by `no-cache` or `private`: they are for
+  ///   the client whose request brought them (§5.2.2.4).
   func updated(
     _ candidate: Int, by head: HTTPResponse, _ exchange: Exchange, keepingWithheld keepsWithheld: Bool = false
   ) -> StoredResponse {
@@ -221,7 +221,9 @@ extension CacheEngine {
   ) -> StoredResponse {
     Freshening.make(
       status: status ?? head.status, fields: head.headerFields, response,
-      selecting: SelectingFields(response.vary, of: exchange.forwarding.original.headerFields),
+      selecting: SelectingFields(
+        response.vary, of: exchange.forwarding.original.headerFields,
+        withholding: configuration.withheldFields),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
 

@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
@@ -50,6 +51,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// - Throws: ``ConfigurationError`` for a configuration that cannot be, and NIO's `IOError` if the address is taken.
   public func run() async throws {
     defer { bound.finish() }
+    let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
+    defer { counting.cancel() }
     if let admin = configuration.admin, !admin.isLoopback, configuration.adminToken == nil {
       throw ConfigurationError("the admin address \(admin) is open to others: set a token, or use 127.0.0.1")
     }

@@ -17,6 +17,8 @@ struct CachedLoad: Sendable {
   }
 
   let binding: CacheBinding
+  /// Where the task's responses are kept; `nil` for the cache's own.
+  private let partition: String?
   /// The request to be answered next.
   private var request: URLRequest
   private var redirects = 0
@@ -35,6 +37,7 @@ struct CachedLoad: Sendable {
   init(request: URLRequest, binding: CacheBinding) {
     self.request = request
     self.binding = binding
+    partition = binding.options.partition(request)
   }
 
   /// The whole answer, if it can be had from memory without waiting. If it cannot, ``run()`` goes on from where the
@@ -44,7 +47,8 @@ struct CachedLoad: Sendable {
   mutating func fromMemory() throws -> Loaded? {
     while true {
       guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
-        let stored = binding.cache.storedResponse(for: head, policy: policy), let bytes = stored.body.bytes
+        let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
+        let bytes = stored.body.bytes
       else { return nil }
       guard let target = RedirectTarget(stored.head, of: head, url: url) else {
         return loaded(stored.head, url: url, data: Data(bytes))
@@ -55,7 +59,7 @@ struct CachedLoad: Sendable {
 
   /// The answer to the request, or to the last of the requests that it was redirected to.
   mutating func run() async throws -> Loaded {
-    request = try Self.withBodyInMemory(request)
+    request = try TaskBody.inMemory(request)
     while true {
       guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
       // The answer may change them.
@@ -114,8 +118,8 @@ struct CachedLoad: Sendable {
     }
     func once() async throws -> (HTTPResponse, ArraySlice<UInt8>, Bool) {
       let response = try await binding.cache.respond(
-        to: head, body: body, policy: policy, willStore: binding.options.storageHook(for: request),
-        transport: transport)
+        to: head, body: body, policy: policy, partition: partition,
+        willStore: binding.options.storageHook(for: request), transport: binding.options.through(transport))
       let bytes = try await response.body.collect(upTo: .max)
       return (response.settledHead, bytes, response.source == .hit || response.source == .stale)
     }
@@ -146,32 +150,6 @@ struct CachedLoad: Sendable {
   private func requestHead(_ request: URLRequest) -> HTTPRequest? {
     HTTPRequest(
       request, additional: binding.additionalFields, cookies: request.url.flatMap(binding.storedCookies))
-  }
-
-  /// A stream can be read once, but a redirect may want the content again.
-  private static func withBodyInMemory(_ request: URLRequest) throws -> URLRequest {
-    guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
-    var request = request
-    request.httpBodyStream = nil
-    request.httpBody = try readAll(stream)
-    return request
-  }
-
-  private static func readAll(_ stream: InputStream) throws -> Data {
-    stream.open()
-    defer { stream.close() }
-    var bytes = Data()
-    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-    while true {
-      let count = stream.read(&buffer, maxLength: buffer.count)
-      if count < 0 {
-        // On Linux, asking a stream for an error that it does not have ends the process.
-        throw (stream.streamStatus == .error ? stream.streamError : nil)
-          ?? URLError(.requestBodyStreamExhausted)
-      }
-      if count == 0 { return bytes }
-      bytes += buffer[..<count]
-    }
   }
 }
 

@@ -28,6 +28,13 @@ public struct CachingOptions: Sendable {
   /// The most redirects that are followed for one task.
   public var redirectLimit = 20
 
+  /// The partition that a task's responses are kept in, as the account or the site that it is for; `nil` for the cache's
+  /// own. It is asked of the task's first request, and holds for where that is redirected to.
+  public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
+
+  /// Makes the transport that asks origins out of the session's own: to record what comes, or to make things go wrong.
+  public var through: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
+
   public typealias Authenticate =
     @Sendable (_ challenge: URLAuthenticationChallenge) -> (
       URLSession.AuthChallengeDisposition, URLCredential?

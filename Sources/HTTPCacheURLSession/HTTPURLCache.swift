@@ -168,7 +168,7 @@ public final class HTTPURLCache: Sendable {
 
   /// Removes everything stored for a request's URL; what is on its way for it is not stored either.
   public func removeCachedResponse(for request: URLRequest) {
-    HTTPRequest(request).map(cache.removeResponses(for:))
+    HTTPRequest(request).map { cache.removeResponses(for: $0) }
   }
 
   /// Removes everything.

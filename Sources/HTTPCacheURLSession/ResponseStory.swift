@@ -12,6 +12,8 @@ public struct ResponseStory: Hashable, Sendable {
   public var source: CachedResponse.Source
   /// Why; ``Reason/sentence`` is for people.
   public var reason: Reason
+  /// Why the request went to the origin, if it did (RFC 9211 §2.2).
+  public var forward: CacheStatus.Forward?
   /// The current age in whole seconds, if the response came from the store.
   public var age: Int64?
   /// How much longer the response is fresh, in whole seconds; 0 or less if it is stale.
@@ -61,6 +63,16 @@ extension String.UTF8View {
   }
 }
 
+extension ResponseStory: CustomStringConvertible {
+  /// In one line: `stale, 75 s old, fresh for -15 s: The stored response … (RFC 5861 §3)`.
+  public var description: String {
+    var text = source.rawValue
+    if let age { text += ", \(age) s old" }
+    if let remainingLifetime { text += ", fresh for \(remainingLifetime) s" }
+    return text + ": \(reason)"
+  }
+}
+
 extension ResponseStory {
   /// `nil` for another cache's member: it gives no reason of ours.
   init?(_ member: Item, age: Int64?) {
@@ -73,6 +85,9 @@ extension ResponseStory {
       return nil
     }
     self.reason = reason
+    if case .token(let forward) = member.rfc9651Parameters["fwd"] {
+      self.forward = CacheStatus.Forward(rawValue: forward)
+    }
     remainingLifetime = integer("ttl")
     originStatus = integer("fwd-status").map { Int($0) }
     isStored = has("stored")

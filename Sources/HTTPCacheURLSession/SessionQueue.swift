@@ -12,24 +12,24 @@ import Foundation
 /// stands still: the cancellation holds the task's lock and waits for the queue, and the continuation waits for the lock.
 ///
 /// So the calls are made elsewhere, and the queue waits for them: but for the last only as long as it needs to find its task.
-enum SessionQueue {
+package enum SessionQueue {
   /// What the queue waits for.
-  struct Calls: Sendable {
+  package struct Calls: Sendable {
     fileprivate let last = DispatchSemaphore(value: 0)
     fileprivate let end = DispatchSemaphore(value: 0)
 
     /// Said right before the call that completes the task; the calls before it are done.
-    func beginLast() { last.signal() }
+    package func beginLast() { last.signal() }
 
     /// Said when all are done, or will not be made.
-    func finish() {
+    package func finish() {
       last.signal()
       end.signal()
     }
   }
 
   /// From the queue itself: has the calls made, and waits for them.
-  static func wait(for calls: @escaping @Sendable (Calls) -> Void) {
+  package static func wait(for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       let own = Calls()
       // A queue of its own gets a thread at once; the global one has as many as there are processors, and adds another only
@@ -42,7 +42,7 @@ enum SessionQueue {
   }
 
   /// From elsewhere: has the calls made while the queue of a task waits for them.
-  static func hold(of task: URLSessionTask?, for calls: @escaping @Sendable (Calls) -> Void) {
+  package static func hold(of task: URLSessionTask?, for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       if let queue = task.flatMap(queue) { return queue.async { wait(for: calls) } }
     #endif

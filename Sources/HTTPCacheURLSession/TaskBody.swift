@@ -5,14 +5,14 @@ import Foundation
 #endif
 
 /// The content of a request, wherever Foundation keeps it.
-enum TaskBody {
+package enum TaskBody {
   /// The request with its content in `httpBody`, as far as it lies in the task only.
   ///
   /// Darwin puts the data of an upload task into the request; Foundation on Linux keeps it in the task, out of a
   /// protocol's sight, and gives a protocol no way to hand out a download's file.
   ///
   /// - Throws: `URLError` where going on would send the wrong content, or lose the response's.
-  static func request(_ request: URLRequest, of task: URLSessionTask?) throws -> URLRequest {
+  package static func request(_ request: URLRequest, of task: URLSessionTask?) throws -> URLRequest {
     #if canImport(FoundationNetworking)
       if task is URLSessionDownloadTask {
         throw URLError(
@@ -30,6 +30,32 @@ enum TaskBody {
     #else
       return request
     #endif
+  }
+
+  /// The request with its content in `httpBody`: a stream can be read once, but a redirect may want the content again.
+  package static func inMemory(_ request: URLRequest) throws -> URLRequest {
+    guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
+    var request = request
+    request.httpBodyStream = nil
+    request.httpBody = try readAll(stream)
+    return request
+  }
+
+  private static func readAll(_ stream: InputStream) throws -> Data {
+    stream.open()
+    defer { stream.close() }
+    var bytes = Data()
+    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    while true {
+      let count = stream.read(&buffer, maxLength: buffer.count)
+      if count < 0 {
+        // On Linux, asking a stream for an error that it does not have ends the process.
+        throw (stream.streamStatus == .error ? stream.streamError : nil)
+          ?? URLError(.requestBodyStreamExhausted)
+      }
+      if count == 0 { return bytes }
+      bytes += buffer[..<count]
+    }
   }
 
   #if canImport(FoundationNetworking)

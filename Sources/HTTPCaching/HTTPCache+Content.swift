@@ -48,6 +48,8 @@ private struct Arrival {
 
   /// The stored content that goes before.
   var before: MessageBody.Piece { stored(outcome.assembly?.before) }
+  /// How many bytes are stored of what came, and of what is stored around it.
+  var stored: Int { received + before.count + after.count }
   /// The stored content that goes behind what has come.
   var after: MessageBody.Piece { stored(outcome.assembly?.after(Int64(received))) }
 }
@@ -75,10 +77,13 @@ extension HTTPCache {
       if case .store = outcome.storage {
         arrival.outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
       }
-      if let reason = arrival.outcome.storage.reason { note(.notStored, arrival.request, reason) }
+      if let reason = arrival.outcome.storage.reason {
+        note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
+      }
       land(flight, pending.lookup.key, .notShared)
     }
     let (isStored, outcome, settlement) = (arrival.writer != nil, arrival.outcome, arrival.settlement)
+    noteAnswer(to: pending, outcome.reason, .network)
     var head = arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
@@ -265,14 +270,16 @@ extension HTTPCache {
   private func finish(_ result: Result<EntryID, Refused>, _ reason: Reason, _ arrival: Arrival) {
     switch result {
     case .success:
-      note(.stored, arrival.request, reason)
+      note(
+        .stored, arrival.request, reason, byteCount: arrival.stored,
+        partition: arrival.pending.lookup.partition)
       arrival.settlement.settle(reason, isStored: true)
     case .failure(let refused): refuse(refused.reason, arrival)
     }
   }
 
   private func refuse(_ reason: Reason, _ arrival: Arrival) {
-    note(.notStored, arrival.request, reason)
+    note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
     arrival.settlement.settle(reason, isStored: false)
   }
 }

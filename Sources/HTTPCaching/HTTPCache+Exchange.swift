@@ -5,7 +5,9 @@ import HTTPTypes
 extension HTTPCache {
   /// Asks the origin, and does what the engine says with the answer. Runs in the flight's own task.
   func fly(_ pending: PendingExchange, _ flight: Flight) async {
-    note(.forwarded, pending.forwarding.original, pending.forwarding.reason)
+    note(
+      .forwarded, pending.forwarding.original, pending.forwarding.reason,
+      partition: pending.lookup.partition)
     let key = pending.lookup.key
     var tokens = removalTokens(pending.lookup)
     let requestTime = clock.now
@@ -19,6 +21,7 @@ extension HTTPCache {
       if case .stored(let answer) = outcome.answer {
         flight.deliver(.success(respond(with: answer, outcome, pending, forwardStatus: nil)))
       } else {
+        noteFailure(of: pending)
         flight.deliver(.failure(error))
       }
       return
@@ -71,16 +74,31 @@ extension HTTPCache {
     let request = pending.forwarding.original
     let source: CachedResponse.Source =
       outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
+    let body = content(
+      answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate], for: request)
+    noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
     return CachedResponse(
-      head: answer.response.response(answer.content, age: answer.age, boundary: boundary),
-      body: content(
-        answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate], for: request
-      ),
+      head: answer.response.response(answer.content, age: answer.age, boundary: boundary), body: body,
       source: source, reason: outcome.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, forward: pending.forwarding.reason.forward, forwardStatus: forwardStatus,
         timeToLive: answer.remainingLifetime, isStored: !outcome.updates.isEmpty,
         isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup.key), detail: outcome.reason))
+  }
+
+  /// Says that the client has its answer, if there is one who waits for it.
+  func noteAnswer(
+    to pending: PendingExchange, _ reason: Reason, _ source: CachedResponse.Source, byteCount: Int? = nil
+  ) {
+    guard !pending.isBehind else { return }
+    note(
+      .answered, pending.forwarding.original, reason, source: source, byteCount: byteCount,
+      partition: pending.lookup.partition)
+  }
+
+  func noteFailure(of pending: PendingExchange) {
+    guard !pending.isBehind else { return }
+    note(.failed, pending.forwarding.original, .originUnreachable, partition: pending.lookup.partition)
   }
 
   /// The key, where it is to be told and is no burden to a header section: that of a QUERY has the content.
@@ -99,14 +117,15 @@ extension HTTPCache {
 
   /// Updates and removes what the outcome says, before anybody sees the answer.
   func apply(_ outcome: Outcome, _ pending: PendingExchange) {
-    let request = pending.forwarding.original
+    let (request, partition) = (pending.forwarding.original, pending.lookup.partition)
     for uri in outcome.invalidations {
-      removeAll(for: uri)
-      note(.invalidated, request, .invalidatedByUnsafeMethod)
+      removeAll(for: uri, partition: partition)
+      note(.invalidated, request, .invalidatedByUnsafeMethod, partition: partition)
     }
-    store.mark(
-      outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: configuration.partition)) })
-    for invalidated in outcome.invalidatedScopes { note(.invalidated, request, invalidated.reason) }
+    store.mark(outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: partition)) })
+    for invalidated in outcome.invalidatedScopes {
+      note(.invalidated, request, invalidated.reason, partition: partition)
+    }
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
     for update in outcome.updates {
@@ -118,7 +137,7 @@ extension HTTPCache {
         of: id, key: storeKey,
         metadata: update.response.encoded(), storedAt: update.response.facts.responseTime.milliseconds)
       // Replaced or removed meanwhile: what came in its place is newer.
-      if isUpdated { note(.updated, request, update.reason) }
+      if isUpdated { note(.updated, request, update.reason, partition: partition) }
     }
     for candidate in outcome.removals {
       store.remove(storeKey, variant: pending.lookup.candidates.entries[candidate].variant)

@@ -8,6 +8,7 @@ extension HTTPCache {
   /// - Parameters:
   ///   - content: the request's content, for methods that have some.
   ///   - policy: what the request allows the cache to do.
+  ///   - partition: keeps the responses of one account or site apart from another's; the configuration's, unless given.
   ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored, and those who are
   ///     answered from the store, or by another's request, get none.
   ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
@@ -16,26 +17,29 @@ extension HTTPCache {
   ///   whatever the transport throws where nothing stored may be used instead.
   public func respond(
     to request: HTTPRequest, body content: MessageBody = .empty,
-    policy: RequestCachePolicy = .useProtocolCachePolicy, interim: InterimReceiver? = nil,
-    willStore: StorageHook? = nil, transport: @escaping Transport
+    policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
+    interim: InterimReceiver? = nil, willStore: StorageHook? = nil, transport: @escaping Transport
   ) async throws -> CachedResponse {
+    let partition = partition ?? configuration.partition
     let (body, lookup): (MessageBody, Lookup)
-    switch resident(for: request) {
+    switch resident(for: request, partition) {
     case .entries(let key, let entries):
-      if let response = hit(request, policy, key, entries) { return response }
-      (body, lookup) = (content, Lookup(key: key, candidates: Candidates(entries, under: key, in: store)))
+      if let response = hit(request, policy, key, entries, partition) { return response }
+      body = content
+      lookup = Lookup(
+        key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
     case .perhapsOnDisk:
-      (body, lookup) = (content, await lookUpOnDisk(request, content: content))
+      (body, lookup) = (content, await lookUpOnDisk(request, content: content, partition))
     case .otherwise:
       body = try await withQueryContent(content, of: request)
-      lookup = await lookUp(request, content: body)
+      lookup = await lookUp(request, content: body, partition)
     }
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
     case .serve(let service):
       return serve(request, service, lookup, body: body, transport: transport, willStore: willStore)
-    case .fail(let refusal): return try refuse(request, refusal)
+    case .fail(let refusal): return try refuse(request, refusal, partition)
     case .forward(var forwarding):
       if request.method.isQuery, lookup.key == nil { forwarding.reason = .queryNotKeyed }
       let pending = PendingExchange(
@@ -51,21 +55,24 @@ extension HTTPCache {
   /// The response to a request if it can be had from memory at once, without the origin; `nil` otherwise.
   ///
   /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A QUERY request, and a response whose
-  /// use requires a validation behind the client's back, are left to ``respond(to:body:policy:transport:)``.
+  /// use requires a validation behind the client's back, are left to
+  /// ``respond(to:body:policy:partition:interim:transport:)``.
   public func storedResponse(
-    for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy
+    for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {
     guard !policy.ignoresStored else { return nil }
+    let partition = partition ?? configuration.partition
     let lookup: Lookup
-    switch resident(for: request) {
+    switch resident(for: request, partition) {
     case .entries(let key, let entries):
-      if let response = hit(request, policy, key, entries) { return response }
-      lookup = Lookup(key: key, candidates: Candidates(entries, under: key, in: store))
+      if let response = hit(request, policy, key, entries, partition) { return response }
+      lookup = Lookup(
+        key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
     case .perhapsOnDisk: return nil
     case .otherwise:
-      guard !request.method.isQuery, let found = lookUp(request, content: .empty, inMemory: true) else {
-        return nil
-      }
+      guard !request.method.isQuery,
+        let found = lookUp(request, content: .empty, partition, inMemory: true)
+      else { return nil }
       lookup = found
     }
     guard !lookup.candidates.entries.isEmpty else { return nil }
@@ -80,7 +87,8 @@ extension HTTPCache {
   /// The answer from memory, where a lone response is fresh and nothing else has to be looked at; `nil` where it takes
   /// more to decide.
   private func hit(
-    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries
+    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries,
+    _ partition: String
   ) -> CachedResponse? {
     guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
@@ -94,14 +102,15 @@ extension HTTPCache {
       found = hit
     }
     guard let hit = found else { return nil }
-    note(.served, request, hit.reason)
+    let body = request.method == .head ? MessageBody.empty : MessageBody(entry.body)
+    note(.served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition)
     return CachedResponse(
       StoredHeading(
         entry, age: hit.age,
         cacheStatus: CacheStatus(
           cache: configuration.name, isHit: true, timeToLive: hit.remainingLifetime, key: shownKey(key),
           detail: hit.reason)),
-      body: request.method == .head ? .empty : MessageBody(entry.body), reason: hit.reason)
+      body: body, reason: hit.reason)
   }
 
   /// The content of a QUERY request, in memory where it can be part of the key.
@@ -116,19 +125,24 @@ extension HTTPCache {
     _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, body: MessageBody, transport: Transport?,
     willStore: StorageHook? = nil, collapsed: Collapsed? = nil
   ) -> CachedResponse {
-    note(.served, request, service.reason)
+    let source: CachedResponse.Source = service.isStale ? .stale : .hit
+    let stored = lookup.candidates.responses[service.candidate]
+    let content = content(
+      service.content, of: stored, lookup.candidates.entries[service.candidate], for: request)
+    note(
+      .served, request, service.reason, source: source, byteCount: content.length,
+      partition: lookup.partition)
     if let revalidation = service.revalidation, let transport, let key = lookup.key,
       let flight = flights.startBehind(key)
     {
       let pending = PendingExchange(
-        forwarding: revalidation, lookup: lookup, body: body, willStore: willStore, transport: transport)
+        forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,
+        transport: transport)
       flight.run { [self] flight in await fly(pending, flight) }
     }
-    let stored = lookup.candidates.responses[service.candidate]
     return CachedResponse(
-      head: stored.response(service.content, age: service.age, boundary: boundary),
-      body: content(service.content, of: stored, lookup.candidates.entries[service.candidate], for: request),
-      source: service.isStale ? .stale : .hit, reason: service.reason,
+      head: stored.response(service.content, age: service.age, boundary: boundary), body: content,
+      source: source, reason: service.reason,
       cacheStatus: CacheStatus(
         cache: configuration.name, isHit: collapsed == nil, forward: collapsed?.forward,
         forwardStatus: collapsed?.status, timeToLive: service.remainingLifetime,
@@ -148,8 +162,10 @@ extension HTTPCache {
     }
   }
 
-  func refuse(_ request: HTTPRequest, _ refusal: Refusal) throws -> CachedResponse {
-    note(.refused, request, refusal.reason)
+  func refuse(_ request: HTTPRequest, _ refusal: Refusal, _ partition: String) throws -> CachedResponse {
+    note(
+      .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
+      partition: partition)
     // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
     // caller's, who gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
@@ -182,7 +198,10 @@ extension HTTPCache {
       // One attempt for all; but each may have something stored that it can use instead.
       let (error, result) = TransportFault.cause(of: error)
       let outcome = outcome(of: result, pending, requestTime: clock.now)
-      guard case .stored(let answer) = outcome.answer else { throw error }
+      guard case .stored(let answer) = outcome.answer else {
+        noteFailure(of: pending)
+        throw error
+      }
       var waited = pending
       waited.isCollapsed = true
       return respond(with: answer, outcome, waited, forwardStatus: nil)
@@ -191,7 +210,7 @@ extension HTTPCache {
       collapsed = Collapsed(forward: pending.forwarding.reason.forward, status: status)
     }
     let policy = pending.forwarding.policy
-    let lookup = await lookUp(request, content: pending.body)
+    let lookup = await lookUp(request, content: pending.body, pending.lookup.partition)
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     switch plan {
@@ -199,7 +218,7 @@ extension HTTPCache {
       return serve(
         request, service, lookup, body: pending.body, transport: pending.transport,
         willStore: pending.willStore, collapsed: collapsed)
-    case .fail(let refusal): return try refuse(request, refusal)
+    case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
     case .forward(let forwarding):
       // What came is not for this request. It goes by itself: waiting in line again could last for ever.
       var own = pending
@@ -218,6 +237,8 @@ struct PendingExchange: Sendable {
   var body: MessageBody
   /// The client's; `nil` for a request that no client waits for.
   var interim: InterimReceiver?
+  /// Whether no client waits for it: it brings a stored response up to date.
+  var isBehind = false
   var willStore: StorageHook?
   var transport: Transport
   /// Whether another's request answered this one, or was waited for in vain; `nil` if it goes by itself.

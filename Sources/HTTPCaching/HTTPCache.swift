@@ -48,7 +48,8 @@ public final class HTTPCache: Sendable {
     /// else is part of the key helps those who want to poison a cache (RFC 9211 §6). Keys of more than 1024 bytes are left
     /// out.
     public var showsKeys: Bool
-    /// Keeps the responses of one account or site apart from another's in the same store.
+    /// Keeps the responses of one account or site apart from another's in the same store: the partition of requests that
+    /// are given none of their own. See ``HTTPCache/removePartition(_:)``.
     public var partition: String
     /// Which target URIs count as one; `nil` if each is its own.
     public var targetRule: TargetRule?
@@ -58,7 +59,8 @@ public final class HTTPCache: Sendable {
     /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
     /// content of unknown length is not kept.
     public var maximumQueryContent: Int
-    /// Called for everything the cache does, on whatever thread it is done; it must not block.
+    /// Called for everything the cache does, from the first request on, on whatever thread it is done; it must not block.
+    /// See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
 
     public init(
@@ -85,6 +87,7 @@ public final class HTTPCache: Sendable {
   let configuration: Configuration
   let clock: any CacheClock
   let flights = FlightTable()
+  let hub = EventHub()
   /// Held while the anchor of a QUERY target is made.
   let anchorMaking = Mutex<Void>(())
   /// Separates the parts of multipart responses; nobody outside can know it.
@@ -115,13 +118,28 @@ public final class HTTPCache: Sendable {
     self.clock = clock
     engine = CacheEngine(configuration.rules)
     boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
+    if let observer = configuration.observer { observe(CacheEvent.Action.allCases, observer) }
   }
 
   // MARK: - Removing
 
   /// Removes everything that is stored for the target of a request; what is on its way for it is not stored either.
-  public func removeResponses(for request: HTTPRequest) {
-    TargetURI(request).map(removeAll(for:))
+  ///
+  /// - Parameter partition: where from; the configuration's, unless given.
+  public func removeResponses(for request: HTTPRequest, partition: String? = nil) {
+    TargetURI(request).map { removeAll(for: $0, partition: partition ?? configuration.partition) }
+  }
+
+  /// Removes everything that is stored in a partition, as when its user signs out; what is on its way for it is not stored
+  /// either. It is never served again when the call returns, not after a crash either.
+  ///
+  /// Its bytes stay until their room is needed, as do those of anything that was removed: for partitions whose bytes must
+  /// go, give each a directory of its own, and call ``removeAllResponses()``.
+  ///
+  /// - Complexity: O(1), however much is stored.
+  public func removePartition(_ partition: String) {
+    precondition(!partition.isEmpty, "requests without a partition are in none: use removeAllResponses()")
+    store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
   }
 
   /// Removes everything; what is on its way is not stored either. On disk too, when the call returns.
@@ -154,11 +172,5 @@ public final class HTTPCache: Sendable {
   /// Waits until no request is under way: for those who let time pass by hand.
   package func settle() async {
     while flights.count > 0 { await Task.yield() }
-  }
-
-  func note(_ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: Reason) {
-    guard let observer = configuration.observer else { return }
-    let uri = TargetURI(request)?.text ?? request.path ?? ""
-    observer(CacheEvent(action: action, method: request.method, uri: uri, reason: reason))
   }
 }

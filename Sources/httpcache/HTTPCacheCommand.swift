@@ -7,6 +7,6 @@ struct HTTPCacheCommand: AsyncParsableCommand {
     commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
     subcommands: [
       ExplainCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self, VerifyCommand.self,
-      PurgeCommand.self, StatsCommand.self,
+      PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,
     ])
 }

@@ -26,6 +26,8 @@ struct AdminTests {
       let metrics = try await ask(proxy, "GET /metrics")
       #expect(metrics.contains("\nhttpcache_requests_total{outcome=\"hit\"} 2\n"))
       #expect(metrics.contains("\nhttpcache_origin_requests_total 1\n"))
+      #expect(metrics.contains("\nhttpcache_stored_total 1\n"))
+      #expect(metrics.contains("\nhttpcache_stored_bytes_total 5\n"))
       #expect(metrics.contains("\nhttpcache_latency_seconds_count 3\n"))
       let page = try await ask(proxy, "GET /status")
       #expect(page.contains("66.6%"))

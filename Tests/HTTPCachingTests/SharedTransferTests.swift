@@ -24,7 +24,7 @@ struct SharedTransferTests {
   func laggard(count: Int) async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
-    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     // The beginning has come when the others do.
     let first = [UInt8](repeating: 0, count: 16 << 10)
@@ -57,7 +57,7 @@ struct SharedTransferTests {
       // Of no multiple of any chunk that is written.
       let (count, size) = (40, 100_000)
       let transport = Self.origin(
-        chunks, fields: [.cacheControl: "max-age=60"], length: (count + 1) * size)
+        chunks, fields: [.cacheControl: "max-age=86400"], length: (count + 1) * size)
       func chunk(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: size) }
       let leader = try await cache.respond(to: Self.request, transport: transport)
       var leaders = leader.body.makeAsyncIterator()
@@ -85,7 +85,7 @@ struct SharedTransferTests {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
-    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"], length: 1 << 20)
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"], length: 1 << 20)
     var leaders = try await cache.respond(to: Self.request, transport: transport).body.makeAsyncIterator()
     for _ in 0..<10 {
       source.yield([UInt8](repeating: 1, count: 32 << 10)[...])
@@ -101,7 +101,7 @@ struct SharedTransferTests {
   func late() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
-    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     for _ in 0..<20 { source.yield([UInt8](repeating: 1, count: 32 << 10)[...]) }
     async let read = leader.body.collect(upTo: 64 << 20)
@@ -116,7 +116,7 @@ struct SharedTransferTests {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
-    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     let follower = try await cache.respond(to: Self.request, transport: transport)
     source.yield([1, 2, 3])
@@ -129,7 +129,7 @@ struct SharedTransferTests {
   func abandoned() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
-    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=60"])
+    let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     var leader: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)
     var follower: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)
     #expect(leader != nil && follower != nil)

@@ -146,3 +146,25 @@ private func remove(_ directory: FilePath) {
   }
   rmdir(directory.string)
 }
+
+/// What the files of a directory hold, as text.
+func fileContents(in directory: FilePath) throws -> [String] {
+  var contents: [String] = []
+  guard let handle = opendir(directory.string) else { throw Errno(rawValue: errno) }
+  defer { closedir(handle) }
+  while let entry = readdir(handle) {
+    let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+      String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    guard name != ".", name != ".." else { continue }
+    let file = try FileDescriptor.open(directory.appending(name), .readOnly)
+    defer { try? file.close() }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = try buffer.withUnsafeMutableBytes({ try file.read(into: $0) }), count > 0 {
+      bytes += buffer[..<count]
+    }
+    contents.append(String(decoding: bytes, as: UTF8.self))
+  }
+  return contents
+}

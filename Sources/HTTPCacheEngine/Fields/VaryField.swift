@@ -57,22 +57,31 @@ public struct SelectingFields: Hashable, Sendable {
     /// The value as it came, where it came in one line: what equals it to the letter is normalised to the same, and
     /// need not be. It makes no difference to what is selected.
     let line: String?
+    /// Whether ``value`` is a digest in the place of the normalised value, which is not to be stored.
+    let isDigest: Bool
 
-    init(name: String, value: String?, line: String? = nil) {
+    init(name: String, value: String?, line: String? = nil, isDigest: Bool = false) {
       self.name = name
       self.value = value
       self.line = line
+      self.isDigest = isDigest
     }
 
     /// Takes the field out of a request.
-    init(_ name: String, of request: HTTPFields) {
+    ///
+    /// - Parameter isWithheld: whether its value is not to be stored.
+    init(_ name: String, of request: HTTPFields, isWithheld: Bool = false) {
+      if isWithheld, let digest = SelectingFields.digest(of: name, in: request) {
+        self.init(name: name, value: digest, isDigest: true)
+        return
+      }
       self.init(
         name: name, value: SelectingFields.normalizedValue(of: name, in: request),
         line: SelectingFields.onlyLine(of: name, in: request))
     }
 
     public static func == (left: Field, right: Field) -> Bool {
-      left.name == right.name && left.value == right.value
+      left.name == right.name && left.value == right.value && left.isDigest == right.isDigest
     }
 
     public func hash(into hasher: inout Hasher) {
@@ -82,6 +91,7 @@ public struct SelectingFields: Hashable, Sendable {
 
     func match(_ request: HTTPFields) -> Bool {
       if let line, SelectingFields.onlyLine(of: name, in: request) == line { return true }
+      if isDigest { return SelectingFields.digest(of: name, in: request) == value }
       return SelectingFields.normalizedValue(of: name, in: request) == value
     }
   }
@@ -99,13 +109,15 @@ public struct SelectingFields: Hashable, Sendable {
   }
 
   /// Takes the nominated fields out of the request.
-  public init(_ vary: VaryField, of request: HTTPFields) {
+  ///
+  /// - Parameter withheld: the names, in lowercase, of fields of whose values a digest is kept only.
+  public init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
     switch vary {
     case .any:
       self.init(fields: [], isUnmatchable: true)
     case .names(let names):
       self.init(
-        fields: names.map { Field($0, of: request) },
+        fields: names.map { Field($0, of: request, isWithheld: withheld.contains($0)) },
         isUnmatchable: false)
     }
   }
@@ -125,12 +137,17 @@ public struct SelectingFields: Hashable, Sendable {
     for field in fields {
       key += field.name.utf8
       if let value = field.value {
-        key.append(UInt8(ascii: ":"))
+        key.append(UInt8(ascii: field.isDigest ? "#" : ":"))
         key += value.utf8
       }
       key.append(0)  // No field value contains NUL (RFC 9110 §5.5).
     }
     return key
+  }
+
+  /// The SHA-256 digest of a field's normalised value; `nil` where a request does not have it.
+  fileprivate static func digest(of name: String, in fields: HTTPFields) -> String? {
+    normalizedValue(of: name, in: fields).map { SHA256.hexDigest(of: $0.utf8) }
   }
 
   /// The field's lines combined and whitespace around commas removed, and for fields whose meaning is known, one spelling

@@ -52,9 +52,24 @@ extension CacheKey {
   }
 }
 
+extension CacheKey {
+  /// The bytes of the scope that all responses of a partition are in.
+  ///
+  /// No group's name begins with NUL, and neither does an origin: no partition is the scope of one of them.
+  public static func scope(ofPartition partition: String) -> [UInt8] { Array(partition.utf8) + [0, 0, 0] }
+
+  /// The bytes of the scope of the key's own partition; `nil` if it is in none.
+  var partitionScope: [UInt8]? {
+    uriStart == 0 ? nil : Array(bytes[..<(uriStart - 1)]) + [0, 0, 0]
+  }
+}
+
 extension StoredResponse {
   /// The scopes, as bytes, that the response is in if it is stored under this key.
   public func scopes(under key: CacheKey) -> [[UInt8]] {
-    [key.scope()] + groups.map { key.scope(group: $0) }
+    var scopes = [key.scope()]
+    if let partition = key.partitionScope { scopes.append(partition) }
+    for group in groups { scopes.append(key.scope(group: group)) }
+    return scopes
   }
 }

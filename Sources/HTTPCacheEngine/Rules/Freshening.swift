@@ -68,7 +68,9 @@ enum Freshening {
     }
     for field in update { fields.append(field) }
     let vary = VaryField(parsing: fields[values: .vary])
-    let selecting = stored.selecting.vary == vary ? stored.selecting : SelectingFields(vary, of: request)
+    let selecting =
+      stored.selecting.vary == vary
+      ? stored.selecting : SelectingFields(vary, of: request, withholding: configuration.withheldFields)
     var updated = make(
       status: stored.status, fields: fields,
       ResponseFields(fields, now: responseTime, targets: configuration.targets), selecting: selecting,
@@ -90,6 +92,7 @@ enum Freshening {
     // §3.1: the named fields are kept out of the store; the rest may be reused without them.
     var withheld = parsed.cacheControl.noCacheFields
     if configuration.kind == .shared { withheld += parsed.cacheControl.privateFields }
+    withheld += configuration.withheldFields(of: fields)
     var kept = fields
     if parsed.isOfConnection || parsed.namesOthers || !withheld.isEmpty {
       kept = ConnectionFields.removed(

@@ -14,7 +14,7 @@ enum LanguageNegotiation {
       let language = language(of: stored), preferred(by: request[values: .acceptLanguage]) == language
     else { return false }
     return stored.selecting.fields.allSatisfy {
-      $0.name == "accept-language" || SelectingFields.normalizedValue(of: $0.name, in: request) == $0.value
+      $0.name == "accept-language" || $0.match(request)
     }
   }
 

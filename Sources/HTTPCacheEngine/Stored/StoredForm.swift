@@ -56,6 +56,8 @@ enum StoredForm {
     case line
     /// The one line it came in. Its normalised value follows as a text.
     case lineAndValue
+    /// The digest of its normalised value, which is not to be stored.
+    case digest
   }
 
   static let longestSelectingName = 0xFF_FFFF
@@ -142,7 +144,7 @@ struct StoredFormReader {
     let kept = ByteRange(start: name.end, end: name.end &+ keptCount)
     switch kind {
     case .absent: return kept.isEmpty ? Selecting(name: name, kind: kind, line: nil, value: nil) : nil
-    case .lines: return Selecting(name: name, kind: kind, line: nil, value: kept)
+    case .lines, .digest: return Selecting(name: name, kind: kind, line: nil, value: kept)
     case .line: return Selecting(name: name, kind: kind, line: kept, value: kept)
     case .lineAndValue:
       guard let value = text(bytes) else { return nil }

@@ -48,6 +48,7 @@ extension StoredResponse {
       writer.bytes += name.utf8
       writer.bytes += kept.utf8
     }
+    if field.isDigest { return write(.digest, field.value ?? "") }
     switch (field.line, field.value) {
     case (_, nil): write(.absent, "")
     case (nil, let value?): write(.lines, value)
@@ -91,7 +92,7 @@ extension StoredResponse {
       selecting.append(
         .init(
           name: bytes.string(field.name), value: field.value.map { bytes.string($0) },
-          line: field.line.map { bytes.string($0) }))
+          line: field.line.map { bytes.string($0) }, isDigest: field.kind == .digest))
     }
     guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
     self.init(

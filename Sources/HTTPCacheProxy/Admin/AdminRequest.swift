@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOHTTP1

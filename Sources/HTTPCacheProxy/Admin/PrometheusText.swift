@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPCaching
 import HTTPCacheStore
 
@@ -31,6 +32,16 @@ enum PrometheusText {
     counter("httpcache_sent_bytes_total", "Bytes sent to clients.", statistics.bytesSent.value)
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
+    let cache = statistics.cache
+    counter("httpcache_stored_total", "Responses stored.", cache.stored.value)
+    counter("httpcache_stored_bytes_total", "Bytes of content stored.", cache.storedBytes.value)
+    metric(
+      "httpcache_not_stored_total", "counter", "Responses not stored, by the reason.",
+      cache.notStored.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+        ("{reason=\"\($0.key.rawValue)\"}", $0.value)
+      })
+    counter("httpcache_updated_total", "Stored responses updated.", cache.updated.value)
+    counter("httpcache_invalidated_total", "Invalidations.", cache.invalidated.value)
     let (usage, stored) = (store.usage, store.statistics)
     gauge("httpcache_memory_bytes", "Bytes that entries occupy in memory.", usage.memoryBytes)
     gauge("httpcache_memory_entries", "Entries in memory.", usage.memoryEntries)

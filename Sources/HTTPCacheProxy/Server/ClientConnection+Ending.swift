@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPTypes
 import Logging
 import NIOCore

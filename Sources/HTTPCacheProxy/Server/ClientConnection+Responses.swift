@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPTypes
 import NIOCore
 import NIOPosix

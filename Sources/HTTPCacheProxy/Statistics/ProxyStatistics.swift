@@ -1,25 +1,13 @@
+import HTTPCacheObserving
 import HTTPCaching
-import Metrics
 import Synchronization
 
 /// Counts what the proxy does: exactly, for its admin port, and through swift-metrics for whoever embeds it.
 public final class ProxyStatistics: Sendable {
-  /// A number that only grows.
-  public final class Count: Sendable {
-    private let number = Atomic<Int>(0)
-    private let counter: Counter
+  public typealias Count = MetricCount
 
-    init(_ label: String, _ dimensions: [(String, String)] = []) {
-      counter = Counter(label: label, dimensions: dimensions)
-    }
-
-    public func increment(by amount: Int = 1) {
-      number.wrappingAdd(amount, ordering: .relaxed)
-      counter.increment(by: amount)
-    }
-
-    public var value: Int { number.load(ordering: .relaxed) }
-  }
+  /// What the cache counts of itself, and the answers by where they came from, which the proxy counts.
+  public let cache = CacheMetrics()
 
   /// Client connections accepted, and those that are open.
   public let connectionsAccepted = Count("httpcache_connections_total")
@@ -27,35 +15,25 @@ public final class ProxyStatistics: Sendable {
   /// Requests that were refused for what was wrong with them, or with the limits.
   public let refused = Count("httpcache_requests_refused_total")
   /// Requests that neither the store nor the origin could answer.
-  public let failed = Count("httpcache_requests_failed_total")
+  public var failed: Count { cache.failed }
   /// Responses that broke off.
   public let aborted = Count("httpcache_responses_aborted_total")
   public let originRequests = Count("httpcache_origin_requests_total")
   public let originErrors = Count("httpcache_origin_errors_total")
   public let originRetries = Count("httpcache_origin_retries_total")
   public let bytesSent = Count("httpcache_sent_bytes_total")
-  private let outcomes: [Count]
   /// How long it took from a request's head to the head of its response.
   public let latency = LatencyHistogram()
 
-  public init() {
-    outcomes = CachedResponse.Source.allCases.map {
-      Count("httpcache_requests_total", [("outcome", $0.rawValue)])
-    }
-  }
+  public init() {}
+
+  /// What the cache is listened to for: what becomes of responses. A hit costs nothing for that.
+  static let cacheActions: [CacheEvent.Action] = [.stored, .notStored, .updated, .invalidated]
 
   /// Requests answered, by where the answer came from.
-  public subscript(source: CachedResponse.Source) -> Count {
-    switch source {
-    case .hit: outcomes[0]
-    case .stale: outcomes[1]
-    case .validated: outcomes[2]
-    case .network: outcomes[3]
-    case .generated: outcomes[4]
-    }
-  }
+  public subscript(source: CachedResponse.Source) -> Count { cache[source] }
 
-  public var requests: Int { outcomes.reduce(0) { $0 + $1.value } }
+  public var requests: Int { cache.answered }
 
   /// Client connections that are open.
   public var openConnections: Int { open.load(ordering: .relaxed) }

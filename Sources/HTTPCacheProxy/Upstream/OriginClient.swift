@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPCaching
 import NIOCore
 import NIOPosix

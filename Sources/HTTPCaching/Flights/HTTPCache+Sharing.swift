@@ -37,7 +37,9 @@ extension HTTPCache {
     } else {
       flight.leave()
     }
-    note(.served, request, service.reason)
+    note(
+      .served, request, service.reason, source: service.isStale ? .stale : .hit, byteCount: transfer.length,
+      partition: pending.lookup.partition)
     return CachedResponse(
       head: transfer.response.response(service.content, age: service.age, boundary: boundary), body: body,
       source: service.isStale ? .stale : .hit, reason: service.reason,
@@ -72,7 +74,8 @@ extension HTTPCache {
     case .stored: break
     }
     guard let id = transfer.entry else { throw HTTPCacheError.incompleteContent }
-    let lookup = await lookUp(pending.forwarding.original, content: pending.body)
+    let lookup = await lookUp(
+      pending.forwarding.original, content: pending.body, pending.lookup.partition)
     guard let entry = lookup.candidates.entries.first(where: { $0.id == id }), offset <= entry.bodyCount
     else {
       throw HTTPCacheError.incompleteContent

@@ -7,6 +7,8 @@ import Synchronization
 struct Lookup: Sendable {
   /// What it is stored under; `nil` if the request has no key.
   var key: CacheKey?
+  /// The partition that the request belongs to.
+  var partition: String
   var candidates = Candidates()
   /// The target, where a response's `No-Vary-Search` may give it another key.
   var target: TargetURI?
@@ -44,64 +46,73 @@ extension HTTPCache {
     case otherwise
   }
 
-  func resident(for request: HTTPRequest) -> Resident {
+  func resident(for request: HTTPRequest, _ partition: String) -> Resident {
     let request = keyed(request)
     guard !configuration.rules.usesNoVarySearch, !request.method.isQuery,
-      let key = CacheKey(request, partition: configuration.partition)
+      let key = CacheKey(request, partition: partition)
     else { return .otherwise }
     return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
   }
 
   /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
-  func lookUp(_ request: HTTPRequest, content: MessageBody) async -> Lookup {
-    if let lookup = lookUp(request, content: content, inMemory: true) { return lookup }
-    return await lookUpOnDisk(request, content: content)
+  func lookUp(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
+    if let lookup = lookUp(request, content: content, partition, inMemory: true) { return lookup }
+    return await lookUpOnDisk(request, content: content, partition)
   }
 
-  func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody) async -> Lookup {
+  func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
     await BlockingExecutor.run { [self] in
-      lookUp(request, content: content, inMemory: false) ?? Lookup()
+      lookUp(request, content: content, partition, inMemory: false) ?? Lookup(partition: partition)
     }
   }
 
   /// - Parameter inMemory: whether to ask memory alone, and answer `nil` where that does not know everything.
-  func lookUp(_ request: HTTPRequest, content: MessageBody, inMemory: Bool) -> Lookup? {
+  func lookUp(
+    _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
+  ) -> Lookup? {
     let request = keyed(request)
-    if request.method.isQuery { return lookUpQuery(request, content: content, inMemory: inMemory) }
-    guard let key = CacheKey(request, partition: configuration.partition) else { return Lookup() }
+    if request.method.isQuery { return lookUpQuery(request, content: content, partition, inMemory: inMemory) }
+    guard let key = CacheKey(request, partition: partition) else { return Lookup(partition: partition) }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
       return entries(for: key, inMemory: inMemory).map {
-        Lookup(key: key, candidates: Candidates($0, under: key, in: store))
+        Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
       }
     }
-    return lookUp(target, key, inMemory: inMemory)
+    return lookUp(target, key, partition, inMemory: inMemory)
   }
 
   /// Draft "No-Vary-Search", *Caching*: what has most recently been said of the path's queries leads to the response.
-  private func lookUp(_ target: TargetURI, _ exact: CacheKey, inMemory: Bool) -> Lookup? {
-    guard let anchors = entries(for: pathAnchorKey(target), inMemory: inMemory) else { return nil }
+  private func lookUp(
+    _ target: TargetURI, _ exact: CacheKey, _ partition: String, inMemory: Bool
+  ) -> Lookup? {
+    guard let anchors = entries(for: .pathAnchor(target, partition: partition), inMemory: inMemory) else {
+      return nil
+    }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
     guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
     let own = Candidates(entries, under: exact, in: store)
     guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else {
-      return Lookup(key: exact, candidates: own, target: target, anchor: anchor)
+      return Lookup(key: exact, partition: partition, candidates: own, target: target, anchor: anchor)
     }
-    let key = commonKey(target, rule, anchor)
+    let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
     guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
     // What has been updated and says otherwise now is equivalent no more.
     let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
     // What the target itself was answered with later, without the field, goes before (RFC 9111 §4).
     let isOwn = own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
     return Lookup(
-      key: isOwn ? exact : key, candidates: isOwn ? own : common, target: target, anchor: anchor)
+      key: isOwn ? exact : key, partition: partition, candidates: isOwn ? own : common, target: target,
+      anchor: anchor)
   }
 
   /// A QUERY request is found by its content; without a key, one whose content is not at hand or is too long.
-  private func lookUpQuery(_ request: HTTPRequest, content: MessageBody, inMemory: Bool) -> Lookup? {
+  private func lookUpQuery(
+    _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
+  ) -> Lookup? {
     guard let content = content.bytes, content.count <= configuration.maximumQueryContent,
       let target = TargetURI(request)
-    else { return Lookup() }
-    let anchorKey = CacheKey.queryAnchor(target, partition: configuration.partition)
+    else { return Lookup(partition: partition) }
+    let anchorKey = CacheKey.queryAnchor(target, partition: partition)
     guard let anchors = entries(for: anchorKey, inMemory: inMemory) else { return nil }
     let anchor: Anchor
     if let stored = anchors.first.flatMap({ Anchor($0.metadata) }) {
@@ -111,11 +122,10 @@ extension HTTPCache {
       anchor = makeQueryAnchor(anchorKey)
     }
     guard
-      let key = CacheKey.query(
-        request, content: content, nonce: anchor.nonce, partition: configuration.partition)
-    else { return Lookup() }
+      let key = CacheKey.query(request, content: content, nonce: anchor.nonce, partition: partition)
+    else { return Lookup(partition: partition) }
     return entries(for: key, inMemory: inMemory).map {
-      Lookup(key: key, candidates: Candidates($0, under: key, in: store))
+      Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
     }
   }
 
@@ -137,15 +147,6 @@ extension HTTPCache {
     return resident.isComplete ? resident.entries : nil
   }
 
-  /// The key that a target has in common with its equivalents.
-  private func commonKey(_ target: TargetURI, _ rule: NoVarySearch, _ anchor: Anchor) -> CacheKey {
-    CacheKey(target, by: rule, nonce: anchor.nonce, partition: configuration.partition)
-  }
-
-  private func pathAnchorKey(_ target: TargetURI) -> CacheKey {
-    CacheKey.pathAnchor(target, partition: configuration.partition)
-  }
-
   // MARK: - Storing
 
   /// The moments in the histories of a request's keys, taken before the request goes out.
@@ -158,7 +159,7 @@ extension HTTPCache {
   func removalTokens(_ lookup: Lookup) -> RemovalTokens {
     RemovalTokens(
       key: lookup.key.map { store.removalToken(for: StoreKey($0.bytes)) },
-      target: lookup.target.map { store.removalToken(for: exactKey($0)) })
+      target: lookup.target.map { store.removalToken(for: exactKey($0, lookup.partition)) })
   }
 
   /// Where a response to a request is to be stored, and since when nothing may have been removed there; `nil` if
@@ -168,41 +169,44 @@ extension HTTPCache {
   ) -> (key: StoreKey, token: RemovalToken?)? {
     guard let key = lookup.key else { return nil }
     guard let target = lookup.target else { return (StoreKey(key.bytes), tokens.key) }
-    guard let rule = NoVarySearch(stored) else { return (exactKey(target), tokens.target) }
+    guard let rule = NoVarySearch(stored) else { return (exactKey(target, lookup.partition), tokens.target) }
     var anchor = lookup.anchor
     if anchor.flatMap({ NoVarySearch(parsing: $0.lines) }) != rule {
       let new = Anchor(lines: NoVarySearch.lines(of: stored))
-      store.insert(new.entry(pathAnchorKey(target), at: clock.now))
+      store.insert(new.entry(.pathAnchor(target, partition: lookup.partition), at: clock.now))
       anchor = new
     }
     guard let anchor else { return nil }
-    let common = StoreKey(commonKey(target, rule, anchor).bytes)
+    let common = StoreKey(
+      CacheKey(target, by: rule, nonce: anchor.nonce, partition: lookup.partition).bytes)
     let token = store.removalToken(for: common)
     // In this order no removal is missed: one that advances the target's counter from here on reads the anchor after
     // that, finds this one, and removes the common key too.
-    if let before = tokens.target, store.mayBeRemoved(exactKey(target), since: before) { return nil }
+    if let before = tokens.target, store.mayBeRemoved(exactKey(target, lookup.partition), since: before) {
+      return nil
+    }
     return (common, token)
   }
 
   // MARK: - Removing
 
   /// Removes everything that is stored for a target, however it is found.
-  func removeAll(for target: TargetURI) {
+  func removeAll(for target: TargetURI, partition: String) {
     let target = keyed(target)
-    let exact = exactKey(target)
+    let exact = exactKey(target, partition)
     store.remove(exact)
     store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
-    store.remove(StoreKey(CacheKey.queryAnchor(target, partition: configuration.partition).bytes))
+    store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
     guard configuration.rules.usesNoVarySearch,
-      let entries = entries(for: pathAnchorKey(target), inMemory: false),
+      let entries = entries(for: .pathAnchor(target, partition: partition), inMemory: false),
       let anchor = entries.first.flatMap({ Anchor($0.metadata) }),
       let rule = NoVarySearch(parsing: anchor.lines)
     else { return }
-    store.remove(StoreKey(commonKey(target, rule, anchor).bytes))
+    store.remove(StoreKey(CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition).bytes))
   }
 
-  private func exactKey(_ target: TargetURI) -> StoreKey {
-    StoreKey(CacheKey(target, partition: configuration.partition).bytes)
+  private func exactKey(_ target: TargetURI, _ partition: String) -> StoreKey {
+    StoreKey(CacheKey(target, partition: partition).bytes)
   }
 }
 

@@ -13,7 +13,7 @@ public struct StoredCopy: Sendable {
 
 /// Storing and reading without a transport: for those who fill a cache by hand, or look into it.
 extension HTTPCache {
-  /// Stores a response that came in another way than through ``respond(to:body:policy:interim:willStore:transport:)``, as
+  /// Stores a response that came in another way than through ``respond(to:body:policy:partition:interim:willStore:transport:)``, as
   /// though the origin had just sent it: the same rules decide, and it takes the place of what is stored.
   ///
   /// May block on the disk.
@@ -23,18 +23,22 @@ extension HTTPCache {
   ///   - request: what it answers; `Vary` selects by its fields.
   ///   - requestContent: the request's content, which a QUERY is found by.
   ///   - annotation: see ``StorageProposal/annotation``.
+  ///   - partition: the configuration's, unless given.
   /// - Returns: why it is stored, or why not.
   @discardableResult
   public func store(
     _ response: HTTPResponse, content: [UInt8], for request: HTTPRequest, requestContent: [UInt8] = [],
-    tiers: StoreTiers = .all, annotation: [UInt8]? = nil
+    tiers: StoreTiers = .all, annotation: [UInt8]? = nil, partition: String? = nil
   ) -> Reason {
+    let partition = partition ?? configuration.partition
     let reason = { () -> Result<Reason, Refused> in
       guard request.method == .get || request.method.isQuery else {
         return .failure(Refused(.methodNotStored))
       }
       if tiers.isEmpty { return .failure(Refused(.refusedByApplication)) }
-      let lookup = lookUp(request, content: MessageBody(requestContent), inMemory: false) ?? Lookup()
+      let lookup =
+        lookUp(request, content: MessageBody(requestContent), partition, inMemory: false)
+        ?? Lookup(partition: partition)
       let tokens = removalTokens(lookup)
       let plan = engine.plan(
         for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.candidates.responses,
@@ -66,10 +70,10 @@ extension HTTPCache {
     }()
     switch reason {
     case .success(let reason):
-      note(.stored, request, reason)
+      note(.stored, request, reason, byteCount: content.count, partition: partition)
       return reason
     case .failure(let refused):
-      note(.notStored, request, refused.reason)
+      note(.notStored, request, refused.reason, partition: partition)
       return refused.reason
     }
   }
@@ -79,13 +83,19 @@ extension HTTPCache {
   ///
   /// May block on the disk. It is a look, and no use: no event tells of it.
   ///
-  /// - Parameter requestContent: the request's content, which a QUERY is found by.
-  public func storedCopy(for request: HTTPRequest, requestContent: [UInt8] = []) -> StoredCopy? {
+  /// - Parameters:
+  ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - partition: the configuration's, unless given.
+  public func storedCopy(
+    for request: HTTPRequest, requestContent: [UInt8] = [], partition: String? = nil
+  ) -> StoredCopy? {
     var request = request
     for name in [
       HTTPField.Name.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
     ] { request.headerFields[name] = nil }
-    guard let lookup = lookUp(request, content: MessageBody(requestContent), inMemory: false),
+    guard
+      let lookup = lookUp(
+        request, content: MessageBody(requestContent), partition ?? configuration.partition, inMemory: false),
       case .serve(let service) = engine.plan(
         for: request, policy: .returnCacheDataDontLoad, candidates: lookup.candidates.responses,
         now: clock.now),

@@ -177,7 +177,7 @@ struct StorabilityTests {
   @Test("Lines of one field stay apart and in order")
   func lines() throws {
     let stored = try #require(
-      CacheEngine.privately.stored(response(200, "Set-Cookie: a", "X: 1", "Set-Cookie: b")))
+      CacheEngine.shared.stored(response(200, "Set-Cookie: a", "X: 1", "Set-Cookie: b")))
     #expect(stored.fields[values: .setCookie] == ["a", "b"])
   }
 

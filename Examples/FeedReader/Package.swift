@@ -1,0 +1,17 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, as an app would be that uses the cache.
+let package = Package(
+  name: "FeedReader",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "HTTPCacheEngine", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "FeedReader",
+      dependencies: [
+        .product(name: "HTTPCacheURLSession", package: "HTTPCacheEngine")
+      ])
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,63 @@
+import HTTPCaching
+import Logging
+
+extension HTTPCache {
+  /// Logs what the cache does, with its reasons, from now on.
+  ///
+  /// ```
+  /// debug httpcache: not stored: The response carries no-store. (RFC 9111 §5.2.2.5)
+  ///   method=GET reason=responseNoStore uri=https://a.example/feed
+  /// ```
+  ///
+  /// Hits are logged with `trace`, requests that failed with `notice`, all else with `debug`. What the logger leaves out by
+  /// its level costs nothing. URIs are logged whole, but for user information: their queries may have what is nobody's
+  /// business.
+  @discardableResult
+  public func log(to logger: Logger) -> CacheObservation {
+    let actions = CacheEvent.Action.allCases.filter { $0.logLevel >= logger.logLevel }
+    return observe(actions) { event in
+      var metadata: Logger.Metadata = [
+        "method": "\(event.method.rawValue)", "uri": "\(event.uri.withoutUserInformation)",
+        "reason": "\(event.reason.rawValue)",
+      ]
+      if let source = event.source { metadata["source"] = "\(source.rawValue)" }
+      if let bytes = event.byteCount { metadata["bytes"] = "\(bytes)" }
+      if !event.partition.isEmpty { metadata["partition"] = "\(event.partition)" }
+      logger.log(
+        level: event.action.logLevel, "\(event.action.phrase): \(event.reason)", metadata: metadata)
+    }
+  }
+}
+
+extension CacheEvent.Action {
+  var logLevel: Logger.Level {
+    switch self {
+    case .served: .trace
+    case .failed: .notice
+    case .forwarded, .refused, .answered, .stored, .notStored, .updated, .invalidated: .debug
+    }
+  }
+
+  fileprivate var phrase: String { self == .notStored ? "not stored" : rawValue }
+}
+
+extension String {
+  /// A URI without who asks (RFC 9110 §4.2.4).
+  fileprivate var withoutUserInformation: String {
+    guard let scheme = range(of: "://") else { return self }
+    let rest = self[scheme.upperBound...]
+    let authority = rest.prefix { $0 != "/" && $0 != "?" }
+    guard let at = authority.lastIndex(of: "@") else { return self }
+    return String(self[..<scheme.upperBound] + rest[rest.index(after: at)...])
+  }
+
+  /// Foundation's, which this module does without.
+  private func range(of text: String) -> Range<String.Index>? {
+    var start = startIndex
+    while start < endIndex {
+      if self[start...].hasPrefix(text) { return start..<index(start, offsetBy: text.count) }
+      start = index(after: start)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import HTTPCaching
+
+/// A response from a folder or a HAR file, and the request that it answered.
+public struct ArchivedResponse: Sendable {
+  enum Content: Sendable {
+    case bytes([UInt8])
+    /// A file, and how long it may be.
+    case file(URL, limit: Int)
+  }
+
+  /// Where it is from, for messages: a file, or an entry.
+  public var name: String
+  public var request: HTTPRequest
+  public var head: HTTPResponse
+  var content: Content
+
+  public init(name: String, request: HTTPRequest, head: HTTPResponse, body: [UInt8]) {
+    self.init(name: name, request: request, head: head, content: .bytes(body))
+  }
+
+  init(name: String, request: HTTPRequest, head: HTTPResponse, content: Content) {
+    self.name = name
+    self.request = request
+    self.head = head
+    self.content = content
+  }
+
+  public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
+
+  /// The content.
+  ///
+  /// - Throws: ``ArchiveError`` if it is in a file that cannot be read, or is longer than was allowed.
+  public func body() throws -> [UInt8] {
+    switch content {
+    case .bytes(let bytes): bytes
+    case .file(let file, let limit): try ArchiveFile.bytes(of: file, limit: limit)
+    }
+  }
+}
+
+/// What is wrong with an archive: where, what, and what to do.
+public struct ArchiveError: Error, Hashable, CustomStringConvertible {
+  /// The file, or the entry of it.
+  public var place: String
+  public var description: String { "\(place): \(what)" }
+  var what: String
+
+  init(_ place: String, _ what: String) {
+    self.place = place
+    self.what = what
+  }
+}
+
+/// Files of archives, which anybody may have written.
+enum ArchiveFile {
+  /// - Throws: ``ArchiveError`` if the file cannot be read, or has more than `limit` bytes.
+  static func bytes(of file: URL, limit: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    do {
+      let values = try file.resourceValues(forKeys: [.isRegularFileKey])
+      // A pipe would be waited for.
+      guard values.isRegularFile == true else { throw ArchiveError(file.path, "is no file") }
+      let handle = try FileHandle(forReadingFrom: file)
+      defer { try? handle.close() }
+      while let chunk = try handle.read(upToCount: 1 << 20), !chunk.isEmpty {
+        bytes += chunk
+        if bytes.count > limit { throw ArchiveError(file.path, "has more than \(limit) bytes") }
+      }
+    } catch let error as ArchiveError {
+      throw error
+    } catch {
+      throw ArchiveError(file.path, "cannot be read: \(error.localizedDescription)")
+    }
+    return bytes
+  }
+
+  /// What is wrong with JSON, and where in it.
+  static func text(of error: DecodingError) -> String {
+    func path(_ keys: [any CodingKey]) -> String {
+      let text = keys.reduce("") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
+      return text.isEmpty ? "" : " at \(text.dropFirst(text.hasPrefix(".") ? 1 : 0))"
+    }
+    return switch error {
+    case .keyNotFound(let key, let context): "\"\(key.stringValue)\" is missing\(path(context.codingPath))"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+      "\(context.debugDescription)\(path(context.codingPath))"
+    @unknown default: "\(error)"
+    }
+  }
+}
+
+extension HTTPRequest {
+  /// A request to a URL as text; `nil` if that is no `http` or `https` URL.
+  init?(method: String, url: String, fields: HTTPFields) {
+    guard let method = HTTPRequest.Method(method), let parsed = URL(string: url),
+      let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https",
+      let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true),
+      let host = components.percentEncodedHost,
+      !host.isEmpty
+    else { return nil }
+    let user = components.percentEncodedUser.map { name in
+      name + (components.percentEncodedPassword.map { ":" + $0 } ?? "") + "@"
+    }
+    let path = components.percentEncodedPath
+    self.init(
+      method: method, scheme: scheme,
+      authority: (user ?? "") + host + (components.port.map { ":\($0)" } ?? ""),
+      path: (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?" + $0 } ?? ""),
+      headerFields: fields)
+    guard TargetURI(self) != nil else { return nil }
+  }
+}
+
+extension HTTPFields {
+  /// Appends a field if its name is one and its value may be in one; says whether it did.
+  @discardableResult
+  mutating func append(_ name: String, _ value: String) -> Bool {
+    guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return false }
+    append(HTTPField(name: name, value: value))
+    return true
+  }
+
+  /// Without some fields.
+  func removing(_ names: [String]) -> HTTPFields {
+    var kept = HTTPFields()
+    for field in self where !names.contains(field.name.canonicalName) { kept.append(field) }
+    return kept
+  }
+}

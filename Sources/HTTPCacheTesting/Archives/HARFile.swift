@@ -1,0 +1,188 @@
+import Foundation
+import HTTPCaching
+
+/// A HAR file (HTTP Archive 1.2), as browsers' developer tools and proxies export.
+///
+/// Its contents are decoded, so what describes them encoded is left out: `Content-Encoding`, `Content-Length`, and what `Vary`
+/// says of `Accept-Encoding`. Texts are UTF-8.
+public struct HARFile: Sendable {
+  /// An entry that has no response to be had.
+  public struct Skipped: Hashable, Sendable, CustomStringConvertible {
+    /// `entry 3 (GET https://a.example/)`.
+    public var name: String
+    public var reason: String
+    public var description: String { "\(name): \(reason)" }
+  }
+
+  /// The responses, in the order of the file.
+  public let responses: [ArchivedResponse]
+  /// The entries that are left out, and why.
+  public let skipped: [Skipped]
+
+  /// Reads a file.
+  ///
+  /// - Parameter limit: the most bytes to read.
+  /// - Throws: ``ArchiveError``, which names the entry that is not as it should be.
+  public init(path: String, limit: Int = 1 << 30) throws {
+    try self.init(ArchiveFile.bytes(of: URL(fileURLWithPath: path), limit: limit), name: path)
+  }
+
+  /// - Parameter name: what the file is called in messages.
+  public init(_ bytes: [UInt8], name: String = "HAR") throws {
+    let file: File
+    do {
+      file = try JSONDecoder().decode(File.self, from: Data(bytes))
+    } catch let error as DecodingError {
+      throw ArchiveError(name, "is no HAR file: \(ArchiveFile.text(of: error))")
+    }
+    var responses: [ArchivedResponse] = []
+    var skipped: [Skipped] = []
+    for (index, entry) in file.log.entries.enumerated() {
+      let place = "entry \(index) (\(entry.request.method) \(entry.request.url.prefix(200)))"
+      if let reason = entry.reasonToSkip {
+        skipped.append(Skipped(name: place, reason: reason))
+        continue
+      }
+      do {
+        responses.append(try entry.archived(place))
+      } catch let fault as Fault {
+        throw ArchiveError("\(name), \(place)", fault.what)
+      }
+    }
+    self.responses = responses
+    self.skipped = skipped
+  }
+
+  fileprivate struct Fault: Error {
+    var what: String
+  }
+}
+
+// MARK: - The format
+
+/// As much of the format as is used; what else there is, is not looked at.
+private struct File: Decodable {
+  var log: Log
+
+  struct Log: Decodable {
+    var entries: [Entry]
+  }
+
+  struct Entry: Decodable {
+    var request: Request
+    var response: Response
+  }
+
+  struct Field: Decodable {
+    var name: String
+    var value: String
+  }
+
+  struct Request: Decodable {
+    var method: String
+    var url: String
+    var headers: [Field]?
+  }
+
+  struct Response: Decodable {
+    var status: Int
+    var headers: [Field]?
+    var content: Content?
+    var redirectURL: String?
+  }
+
+  struct Content: Decodable {
+    var size: Int?
+    var mimeType: String?
+    var text: String?
+    var encoding: String?
+  }
+}
+
+extension File.Entry {
+  /// Why there is no response in it; `nil` if there is one.
+  var reasonToSkip: String? {
+    let scheme = request.url.prefix { $0 != ":" }.lowercased()
+    if scheme != "http", scheme != "https" { return "\(scheme) is not HTTP" }
+    if response.status == 0 { return "the request got no response" }
+    if response.status == 304 {
+      return "a 304 response says nothing by itself; record with the browser's cache disabled"
+    }
+    if response.status == 206 { return "the response is a part of its content" }
+    if (100..<200).contains(response.status) { return "the response is not final" }
+    let isRedirect = (300..<400).contains(response.status)
+    if let content = response.content, content.text == nil, (content.size ?? 0) > 0, !isRedirect,
+      request.method != "HEAD"
+    {
+      return "its content was not saved; export the HAR with content"
+    }
+    return nil
+  }
+
+  func archived(_ name: String) throws -> ArchivedResponse {
+    guard
+      let request = HTTPRequest(
+        method: request.method, url: request.url,
+        fields: Self.fields(request.headers ?? [], excluding: ["host"]))
+    else { throw HARFile.Fault(what: "the request has no method, or no URL with a host") }
+    guard (200...999).contains(response.status) else {
+      throw HARFile.Fault(what: "\(response.status) is no status code")
+    }
+    var fields = Self.fields(
+      response.headers ?? [],
+      excluding: ["content-encoding", "content-length", "transfer-encoding", "connection", "vary"])
+    let names = (response.headers ?? []).filter { $0.name.lowercased() == "vary" }
+      .flatMap { $0.value.split { $0 == "," || $0.isNewline } }
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+        $0.lowercased() != "accept-encoding" && !$0.isEmpty
+      }
+    if !names.isEmpty { fields.append("Vary", names.joined(separator: ", ")) }
+    if let target = response.redirectURL, !target.isEmpty, fields[.location] == nil,
+      (300..<400).contains(response.status)
+    {
+      fields.append("Location", target)
+    }
+    let bytes = try content(&fields)
+    return ArchivedResponse(
+      name: name, request: request,
+      head: HTTPResponse(status: .init(code: response.status), headerFields: fields), body: bytes)
+  }
+
+  private func content(_ fields: inout HTTPFields) throws -> [UInt8] {
+    guard let content = response.content, let text = content.text else { return [] }
+    if fields[.contentType] == nil, let type = content.mimeType, !type.isEmpty {
+      fields.append("Content-Type", type)
+    }
+    switch content.encoding?.lowercased() {
+    case "base64":
+      guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
+        throw HARFile.Fault(what: "its content is said to be base64, and is not")
+      }
+      if let size = content.size, size > data.count {
+        throw HARFile.Fault(what: "its content has \(data.count) bytes, and is said to have \(size)")
+      }
+      return Array(data)
+    case nil, "", "utf-8", "utf8":
+      // The text has been decoded from whatever it was in, and is UTF-8 now.
+      if let type = fields[.contentType], let charset = type.range(of: "charset=", options: .caseInsensitive)
+      {
+        let value = type[charset.upperBound...].prefix { $0 != ";" }
+        fields[.contentType] = type.replacingCharacters(in: value.startIndex..<value.endIndex, with: "utf-8")
+      }
+      return Array(text.utf8)
+    case let encoding?: throw HARFile.Fault(what: "its content is in \"\(encoding)\", which is not known")
+    }
+  }
+
+  /// Fields as they came: several lines in one value, as some browsers join Set-Cookie, are several fields; pseudo fields of
+  /// HTTP/2 are none.
+  private static func fields(_ headers: [File.Field], excluding excluded: [String]) -> HTTPFields {
+    var fields = HTTPFields()
+    for header in headers where !header.name.hasPrefix(":") && !excluded.contains(header.name.lowercased()) {
+      for line in header.value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+        fields.append(header.name, line.trimmingCharacters(in: .whitespaces))
+      }
+    }
+    return fields
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import HTTPCaching
+
+/// What became of the responses of an archive.
+public struct ImportReport: Sendable {
+  /// The URLs of the responses that are stored now.
+  public var stored: [String] = []
+  /// Those that are not, and why.
+  public var notStored: [(name: String, url: String, reason: Reason)] = []
+}
+
+extension HTTPCache {
+  /// Stores the responses of an archive, as if they had just come from their origins: by the rules, and with their own
+  /// lifetimes.
+  ///
+  /// ```swift
+  /// try await cache.store(ResponseFolder("Fixtures").responses())
+  /// try await cache.store(HARFile(path: "session.har").responses, freshFor: .seconds(86_400))
+  /// ```
+  ///
+  /// Then `returnCacheDataDontLoad` answers with them whatever their age, without any server. Responses to methods that are not
+  /// cached, as POST, are not stored.
+  ///
+  /// - Parameter lifetime: how long they are fresh from now on, whatever their own fields say. These are left out then:
+  ///   `Cache-Control`, so that what is `no-store` is stored, too; `Expires`, `Age`, `Date` and `Pragma`; and `Vary`, so that
+  ///   they answer whoever asks. It is for responses that are the developer's to keep.
+  /// - Throws: ``ArchiveError`` if a content cannot be read.
+  @discardableResult
+  public func store(
+    _ responses: [ArchivedResponse], freshFor lifetime: Duration? = nil, partition: String? = nil
+  ) async throws -> ImportReport {
+    var report = ImportReport()
+    for response in responses {
+      if let reason = try await store(response, freshFor: lifetime, partition: partition) {
+        report.notStored.append((response.name, response.url, reason))
+      } else {
+        report.stored.append(response.url)
+      }
+    }
+    return report
+  }
+
+  /// - Returns: why it is not stored; `nil` if it is.
+  private func store(
+    _ response: ArchivedResponse, freshFor lifetime: Duration?, partition: String?
+  ) async throws -> Reason? {
+    var (request, head) = (response.request, response.head)
+    // What the request said of caching is over, and so are its conditions: the response is there.
+    request.headerFields = request.headerFields.removing([
+      "cache-control", "pragma", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since",
+      "if-range", "range",
+    ])
+    if let lifetime {
+      head.headerFields = head.headerFields.removing([
+        "cache-control", "expires", "age", "date", "pragma", "vary",
+      ])
+      head.headerFields[.cacheControl] = "max-age=\(Swift.max(0, lifetime.components.seconds))"
+    }
+    let bytes = try response.body()
+    head.headerFields[.contentLength] = String(bytes.count)
+    let stored = head
+    let answer = try await respond(
+      to: request, policy: .reloadIgnoringLocalCacheData, partition: partition
+    ) { _, _ in TransportResponse(head: stored, body: MessageBody(bytes)) }
+    for try await _ in answer.body {}
+    guard let reason = answer.storage, answer.cacheStatus.isStored else {
+      return answer.storage ?? .methodNotStored
+    }
+    // What the store itself refuses, it refuses last.
+    do {
+      _ = try await respond(
+        to: request, policy: .returnCacheDataDontLoad, partition: partition,
+        transport: { _, _ in throw HTTPCacheError.notCached(reason) })
+      return nil
+    } catch HTTPCacheError.notCached {
+      return .storeFailed
+    }
+  }
+}
+
+extension HTTPStubs {
+  /// Answers requests with the responses of an archive: each the method and the URL that it is for, to the letter.
+  public func replay(_ responses: [ArchivedResponse]) {
+    for response in responses {
+      on(response.request.method, .exactly(response.url)) { _ in
+        var answer = StubAnswer.bytes(
+          try response.body(), status: response.head.status.code, fields: response.head.headerFields)
+        answer.fields = response.head.headerFields
+        return answer
+      }
+    }
+  }
+}

@@ -1,0 +1,298 @@
+import Foundation
+import HTTPCaching
+
+/// A folder of responses, for people to read and edit: a JSON file for each head, a file beside it for its content. See
+/// `Format.md`.
+///
+/// ```swift
+/// let folder = ResponseFolder("Fixtures")
+/// let imported = try await cache.store(folder.responses())    // `returnCacheDataDontLoad` needs no server now
+/// options.through = { folder.recording($0) }
+/// let session = URLSession(configuration: .caching(with: cache, options: options))    // its traffic goes into the folder
+/// ```
+///
+/// What is read may come from anybody: files are looked for in the folder and nowhere else, whatever names or links say, and
+/// sizes are bounded.
+public struct ResponseFolder: Sendable {
+  /// How much is read.
+  public struct Limits: Hashable, Sendable {
+    /// The most responses.
+    public var responses = 100_000
+    /// The longest head, in bytes of its file.
+    public var head = 1 << 20
+    /// The longest content, in bytes.
+    public var body = 1 << 30
+
+    public init() {}
+  }
+
+  public let path: String
+  public var limits = Limits()
+
+  var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
+
+  public init(_ path: String) {
+    self.path = path
+  }
+
+  // MARK: - Reading
+
+  /// All responses in the folder, by the names of their files. Contents are read when they are asked for.
+  ///
+  /// - Throws: ``ArchiveError`` for the first that is not as it should be.
+  public func responses() throws -> [ArchivedResponse] {
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".json") }
+        .sorted()
+    } catch {
+      throw ArchiveError(path, "is no folder that can be read")
+    }
+    guard names.count <= limits.responses else {
+      throw ArchiveError(path, "has more than \(limits.responses) responses")
+    }
+    return try names.map { try response($0) }
+  }
+
+  private func response(_ name: String) throws -> ArchivedResponse {
+    let file = try place(of: name, named: name)
+    let bytes = try ArchiveFile.bytes(of: file, limit: limits.head)
+    let head: FolderHead
+    do {
+      head = try JSONDecoder().decode(FolderHead.self, from: Data(bytes))
+    } catch let error as DecodingError {
+      throw ArchiveError(file.path, ArchiveFile.text(of: error))
+    }
+    func fields(_ lines: [String: FolderHead.Lines], _ what: String) throws -> HTTPFields {
+      var fields = HTTPFields()
+      for (name, lines) in lines.sorted(by: { $0.key < $1.key }) {
+        for line in lines.values where !fields.append(name, line) {
+          throw ArchiveError(file.path, "\"\(name)\" of \(what) is no field, or its value cannot be in one")
+        }
+      }
+      return fields
+    }
+    guard
+      let request = HTTPRequest(
+        method: head.method, url: head.url, fields: try fields(head.requestFields, "the request"))
+    else {
+      throw ArchiveError(
+        file.path, "\(head.method) \(head.url) is no request: a method and an http or https URL are needed")
+    }
+    guard (200...999).contains(head.status) else {
+      throw ArchiveError(file.path, "\(head.status) is no status code of a final response")
+    }
+    var response = HTTPResponse(
+      status: .init(code: head.status), headerFields: try fields(head.fields, "the response"))
+    // The content may have been edited.
+    response.headerFields[.contentLength] = nil
+    let content: ArchivedResponse.Content
+    switch (head.body, head.text) {
+    case (nil, nil): content = .bytes([])
+    case (nil, let text?): content = .bytes(Array(text.utf8))
+    case (let body?, nil): content = .file(try place(of: body, named: name), limit: limits.body)
+    case (.some, .some): throw ArchiveError(file.path, "has both \"body\" and \"text\": one is enough")
+    }
+    return ArchivedResponse(name: name, request: request, head: response, content: content)
+  }
+
+  /// The file of a name, which must be in the folder, by its name and by where links lead.
+  private func place(of name: String, named head: String) throws -> URL {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard !name.isEmpty, !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }),
+      !name.contains("\0"),
+      !name.contains("\\")
+    else {
+      throw ArchiveError(
+        url.appendingPathComponent(head).path, "\"\(name)\" is not the name of a file in this folder")
+    }
+    let file = url.appendingPathComponent(name).resolvingSymlinksInPath()
+    let folder = url.resolvingSymlinksInPath().path
+    guard file.path.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/") else {
+      throw ArchiveError(url.appendingPathComponent(head).path, "\"\(name)\" leads out of the folder")
+    }
+    return file
+  }
+
+  // MARK: - Writing
+
+  /// Writes a response, in place of one to the same request.
+  ///
+  /// Credentials are left out: of the request there are the fields that the response varies on only, and neither those nor
+  /// the response have cookies or authorization.
+  ///
+  /// - Returns: the name of the file with the head.
+  /// - Throws: ``ArchiveError``
+  @discardableResult
+  public func add(_ response: ArchivedResponse) throws -> String {
+    let vary = response.head.headerFields[values: .vary].joined(separator: ",").split(separator: ",").map {
+      $0.trimmingCharacters(in: .whitespaces).lowercased()
+    }
+    var selecting = HTTPFields()
+    for field in response.request.headerFields
+    where vary.contains(field.name.canonicalName) && !Self.credentials.contains(field.name.canonicalName) {
+      selecting.append(field)
+    }
+    let name = FileName.of(response, selecting)
+    let body = try response.body()
+    var head = FolderHead(method: response.request.method.rawValue, url: response.url)
+    head.status = response.head.status.code
+    head.requestFields = Self.lines(selecting)
+    head.fields = Self.lines(
+      response.head.headerFields.removing(
+        Self.credentials + ["content-length", "cache-status", "transfer-encoding", "connection"]))
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      if !body.isEmpty {
+        head.body = name + FileName.suffix(of: response.head)
+        // Before the head, so that no head is without its content.
+        try Data(body).write(
+          to: url.appendingPathComponent(name + FileName.suffix(of: response.head)), options: .atomic)
+      }
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      try (encoder.encode(head) + Data("\n".utf8)).write(
+        to: url.appendingPathComponent(name + ".json"), options: .atomic)
+    } catch {
+      throw ArchiveError(path, "cannot be written: \(error.localizedDescription)")
+    }
+    return name + ".json"
+  }
+
+  private static let credentials = [
+    "authorization", "cookie", "proxy-authorization", "set-cookie", "set-cookie2",
+  ]
+
+  private static func lines(_ fields: HTTPFields) -> [String: FolderHead.Lines] {
+    var lines: [String: FolderHead.Lines] = [:]
+    var names: [String: String] = [:]
+    for field in fields {
+      let name = names[field.name.canonicalName] ?? field.name.rawName
+      names[field.name.canonicalName] = name
+      lines[name, default: .init(values: [])].values.append(field.value)
+    }
+    return lines
+  }
+}
+
+/// Names for files, from requests.
+private enum FileName {
+  /// What can be read of the URL, and a number that tells apart what the rest of the request does.
+  static func of(_ response: ArchivedResponse, _ selecting: HTTPFields) -> String {
+    let url = response.url
+    var text = ""
+    for character in url.drop(while: { $0 != "/" }).drop(while: { $0 == "/" }).prefix(60) {
+      text.append(
+        character.isASCII && (character.isLetter || character.isNumber || character == ".") ? character : "-")
+    }
+    while text.hasPrefix(".") || text.hasPrefix("-") { text.removeFirst() }
+    while text.hasSuffix("-") || text.hasSuffix(".") { text.removeLast() }
+    // FNV-1a: no secret, and no defence either. Two requests of one name would take each other's place.
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    let whole =
+      [response.request.method.rawValue, url] + selecting.map { "\($0.name.canonicalName):\($0.value)" }
+    for byte in whole.joined(separator: "\n").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    let number = String(hash, radix: 16)
+    return "\(text.isEmpty ? "response" : text)-\(String(repeating: "0", count: 16 - number.count))\(number)"
+  }
+
+  /// So that programs know what to open the content with.
+  static func suffix(of head: HTTPResponse) -> String {
+    let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
+      .lowercased()
+    return switch type {
+    // Not .json: that is a head.
+    case "application/json": ".json.body"
+    case "text/html": ".html"
+    case "text/css": ".css"
+    case "text/plain": ".txt"
+    case "text/javascript", "application/javascript": ".js"
+    case "application/xml", "text/xml", "application/rss+xml", "application/atom+xml": ".xml"
+    case "image/png": ".png"
+    case "image/jpeg": ".jpg"
+    case "image/gif": ".gif"
+    case "image/svg+xml": ".svg"
+    case "image/webp": ".webp"
+    default: ".body"
+    }
+  }
+}
+
+/// The file of a head.
+private struct FolderHead: Codable {
+  /// The lines of one field: a text where there is one, else a list.
+  struct Lines: Codable {
+    var values: [String]
+
+    init(values: [String]) { self.values = values }
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let value = try? container.decode(String.self) {
+        values = [value]
+      } else {
+        values = try container.decode([String].self)
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      if values.count == 1 { try container.encode(values[0]) } else { try container.encode(values) }
+    }
+  }
+
+  var method = "GET"
+  var url: String
+  var requestFields: [String: Lines] = [:]
+  var status = 200
+  var fields: [String: Lines] = [:]
+  var body: String?
+  var text: String?
+
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case method, url, requestFields, status, fields, body, text
+  }
+
+  private struct AnyKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  init(method: String, url: String) {
+    self.method = method
+    self.url = url
+  }
+
+  init(from decoder: any Decoder) throws {
+    let known = CodingKeys.allCases.map(\.rawValue)
+    for key in try decoder.container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
+      // Written by hand: what is misspelt would be missed in silence.
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: [],
+          debugDescription:
+            "\"\(key.stringValue)\" means nothing here: there are \(known.joined(separator: ", "))"))
+    }
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    url = try container.decode(String.self, forKey: .url)
+    method = try container.decodeIfPresent(String.self, forKey: .method) ?? "GET"
+    requestFields = try container.decodeIfPresent([String: Lines].self, forKey: .requestFields) ?? [:]
+    status = try container.decodeIfPresent(Int.self, forKey: .status) ?? 200
+    fields = try container.decodeIfPresent([String: Lines].self, forKey: .fields) ?? [:]
+    body = try container.decodeIfPresent(String.self, forKey: .body)
+    text = try container.decodeIfPresent(String.self, forKey: .text)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(method, forKey: .method)
+    try container.encode(url, forKey: .url)
+    if !requestFields.isEmpty { try container.encode(requestFields, forKey: .requestFields) }
+    try container.encode(status, forKey: .status)
+    try container.encode(fields, forKey: .fields)
+    try container.encodeIfPresent(body, forKey: .body)
+    try container.encodeIfPresent(text, forKey: .text)
+  }
+}

@@ -1,0 +1,2 @@
+// Stubs and archives speak in the terms of HTTPTypes, and of the cache.
+@_exported import HTTPCaching

@@ -1,0 +1,39 @@
+import Foundation
+import HTTPCaching
+
+/// A request as a stub gets it.
+public struct StubRequest: Sendable, CustomStringConvertible {
+  public var request: HTTPRequest
+  public var body: [UInt8]
+  /// What the pattern's named parts are, percent-decoded.
+  public var parameters: [String: String] = [:]
+  /// Its position among all requests, from 1.
+  public var number = 0
+
+  init(request: HTTPRequest, body: [UInt8]) {
+    self.request = request
+    self.body = body
+  }
+
+  public var method: HTTPRequest.Method { request.method }
+  public var fields: HTTPFields { request.headerFields }
+  public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
+  /// The body as text.
+  public var text: String { String(decoding: body, as: UTF8.self) }
+  /// The parameters of the query, percent-decoded; of several of a name, the last.
+  public var query: [String: String] {
+    let items = URLComponents(string: url)?.queryItems ?? []
+    return Dictionary(items.map { ($0.name, $0.value ?? "") }) { _, last in last }
+  }
+
+  public var description: String { "\(method.rawValue) \(url)" }
+
+  func match(_ method: HTTPRequest.Method?, _ pattern: URLPattern) -> [String: String]? {
+    guard method == nil || method == self.method, let target = TargetURI(request) else { return nil }
+    return pattern.match(target)
+  }
+
+  func matches(_ method: HTTPRequest.Method?, _ pattern: URLPattern) -> Bool {
+    match(method, pattern) != nil
+  }
+}

@@ -1,0 +1,100 @@
+import HTTPCaching
+import Synchronization
+
+/// A clock that stands until a test moves it: for the age of what a cache stores, and for the delays of stubs.
+///
+/// ```swift
+/// let clock = TestClock()
+/// let cache = HTTPCache(store: store, configuration: configuration, clock: clock)
+/// let stubs = HTTPStubs(clock: clock)
+/// clock.advance(by: .seconds(61))    // what was fresh for a minute is stale now
+/// ```
+public final class TestClock: CacheClock {
+  private struct Sleeper {
+    var number: Int
+    var deadline: Timestamp
+    var continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private struct State {
+    var time: Timestamp
+    var sleepers: [Sleeper] = []
+    var cancelled: Set<Int> = []
+    var count = 0
+    var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state: Mutex<State>
+
+  /// - Parameter start: the time that it begins with: the present, unless given.
+  public init(_ start: Timestamp = SystemCacheClock.shared.now) {
+    state = Mutex(State(time: start))
+  }
+
+  public var now: Timestamp { state.withLock { $0.time } }
+
+  /// Moves the time, and wakes whose time has come.
+  public func advance(by duration: Duration) {
+    let woken = state.withLock { state in
+      let milliseconds =
+        duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
+      state.time = Timestamp(milliseconds: state.time.milliseconds + Swift.max(0, milliseconds))
+      let woken = state.sleepers.filter { $0.deadline <= state.time }
+      state.sleepers.removeAll { $0.deadline <= state.time }
+      return woken
+    }
+    for sleeper in woken { sleeper.continuation.resume(returning: true) }
+  }
+
+  /// Returns when the time has been moved so far.
+  ///
+  /// - Throws: `CancellationError`
+  public func sleep(for duration: Duration) async throws {
+    let milliseconds =
+      duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
+    let number = state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+    let isOver = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let (result, watchers): (Bool?, [CheckedContinuation<Void, Never>]) = state.withLock { state in
+          if state.cancelled.remove(number) != nil { return (false, []) }
+          if milliseconds <= 0 { return (true, []) }
+          state.sleepers.append(
+            Sleeper(
+              number: number,
+              deadline: Timestamp(milliseconds: state.time.milliseconds + milliseconds),
+              continuation: continuation))
+          let reached = state.watchers.filter { $0.count <= state.sleepers.count }
+          state.watchers.removeAll { $0.count <= state.sleepers.count }
+          return (nil, reached.map(\.continuation))
+        }
+        if let result { continuation.resume(returning: result) }
+        for watcher in watchers { watcher.resume() }
+      }
+    } onCancel: {
+      let sleeper = state.withLock { state in
+        guard let index = state.sleepers.firstIndex(where: { $0.number == number }) else {
+          state.cancelled.insert(number)
+          return nil as Sleeper?
+        }
+        return state.sleepers.remove(at: index)
+      }
+      sleeper?.continuation.resume(returning: false)
+    }
+    if !isOver { throw CancellationError() }
+  }
+
+  /// Returns when so many wait for the time to be moved.
+  public func sleepers(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isReached = state.withLock { state in
+        if state.sleepers.count >= count { return true }
+        state.watchers.append((count, continuation))
+        return false
+      }
+      if isReached { continuation.resume() }
+    }
+  }
+}

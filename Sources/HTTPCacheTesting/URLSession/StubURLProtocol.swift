@@ -1,0 +1,128 @@
+import Foundation
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import HTTPTypesFoundation
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Answers the requests of a `URLSession` from ``HTTPStubs``; see `URLSessionConfiguration.stubbed(by:base:)`.
+public class StubURLProtocol: URLProtocol {
+  private struct Loading {
+    var task: Task<Void, Never>?
+    var isStopped = false
+  }
+
+  private let loading = Mutex(Loading())
+
+  override public class func canInit(with request: URLRequest) -> Bool {
+    guard StubClasses.shared.stubs(of: self) != nil else { return false }
+    return ["http", "https"].contains(request.url?.scheme?.lowercased())
+  }
+
+  override public class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+  override public func startLoading() {
+    let own = LoadingStub(value: self)
+    let request = request
+    do {
+      guard let stubs = StubClasses.shared.stubs(of: Self.self), let url = request.url else {
+        throw URLError(.badURL)
+      }
+      let whole = try TaskBody.inMemory(TaskBody.request(request, of: self.task))
+      guard let head = whole.httpRequest else { throw URLError(.badURL) }
+      let body = Array(whole.httpBody ?? Data())
+      let task = Task {
+        do {
+          let answer = try await stubs.answer(head, body[...])
+          let (response, bytes) = try answer.made()
+          guard let response = HTTPURLResponse(httpResponse: response, url: url) else {
+            throw URLError(.cannotParseResponse)
+          }
+          let content = Data(head.method == .head ? [] : bytes.prefix(answer.cut ?? .max))
+          let error = answer.cut == nil ? nil : answer.lost
+          SessionQueue.hold(of: own.value.task) { own.value.finish(response, content, error, $0) }
+        } catch {
+          SessionQueue.hold(of: own.value.task) { own.value.finish(nil, Data(), error, $0) }
+        }
+      }
+      let isStopped = loading.withLock { loading in
+        loading.task = task
+        return loading.isStopped
+      }
+      if isStopped { task.cancel() }
+    } catch {
+      SessionQueue.wait { own.value.finish(nil, Data(), error, $0) }
+    }
+  }
+
+  override public func stopLoading() {
+    loading.withLock { loading in
+      loading.isStopped = true
+      defer { loading.task = nil }
+      return loading.task
+    }?.cancel()
+  }
+
+  /// Under the lock, for the reason that `CachingURLProtocol` gives; and the content in one piece, as there.
+  fileprivate func finish(
+    _ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?, _ calls: SessionQueue.Calls
+  ) {
+    defer { calls.finish() }
+    loading.withLock { loading in
+      guard !loading.isStopped else { return }
+      if let response { client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed) }
+      if !data.isEmpty { client?.urlProtocol(self, didLoad: data) }
+      calls.beginLast()
+      if let error {
+        client?.urlProtocol(self, didFailWithError: error is CancellationError ? URLError(.cancelled) : error)
+      } else {
+        client?.urlProtocolDidFinishLoading(self)
+      }
+    }
+  }
+}
+
+/// The protocol object on its way into the task that answers.
+private struct LoadingStub: @unchecked Sendable {
+  // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
+  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to.
+  let value: StubURLProtocol
+}
+
+/// The stubs of every class that was made. On Linux nothing leads from a protocol object back to its session, so every
+/// configuration gets a class of its own, as in `CacheBindings`.
+final class StubClasses: Sendable {
+  static let shared = StubClasses()
+
+  private let stubs = Mutex<[ObjectIdentifier: HTTPStubs]>([:])
+
+  func makeClass(_ answering: HTTPStubs) -> StubURLProtocol.Type {
+    stubs.withLock { stubs in
+      let made = Self.makeClass(number: stubs.count, Zero.self)
+      stubs[ObjectIdentifier(made)] = answering
+      return made
+    }
+  }
+
+  func stubs(of type: StubURLProtocol.Type) -> HTTPStubs? {
+    stubs.withLock { $0[ObjectIdentifier(type)] }
+  }
+
+  private enum Zero {}
+  private enum EvenBit<Rest> {}
+  private enum OddBit<Rest> {}
+
+  private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> StubURLProtocol.Type {
+    guard number > 0 else { return BoundStubProtocol<Digits>.self }
+    return number.isMultiple(of: 2)
+      ? makeClass(number: number / 2, EvenBit<Digits>.self)
+      : makeClass(number: number / 2, OddBit<Digits>.self)
+  }
+}
+
+/// The class that one configuration lists.
+final class BoundStubProtocol<Digits>: StubURLProtocol {}

@@ -1,0 +1,102 @@
+import Synchronization
+
+/// Those who listen to what a cache does.
+///
+/// Every hit asks whether anybody listens: that is one load. An event is made only for who wants it.
+final class EventHub: Sendable {
+  typealias Observer = @Sendable (CacheEvent) -> Void
+
+  private struct Listener {
+    var number: Int
+    var actions: ActionSet
+    var observer: Observer
+    var onEnd: @Sendable () -> Void
+  }
+
+  private struct State {
+    var listeners: [Listener] = []
+    var count = 0
+  }
+
+  private let state = Mutex(State())
+  /// What anybody wants to hear of.
+  private let wanted = Atomic<UInt16>(0)
+
+  /// Whether anybody wants to hear of what was done.
+  ///
+  /// - Complexity: O(1): one load.
+  @inline(__always)
+  func wants(_ action: CacheEvent.Action) -> Bool {
+    let wanted = wanted.load(ordering: .relaxed)
+    return wanted != 0 && wanted & ActionSet(action).bits != 0
+  }
+
+  func send(_ event: CacheEvent) {
+    // Not under the lock: an observer may end its own observation.
+    for listener in state.withLock({ $0.listeners }) where listener.actions.contains(event.action) {
+      listener.observer(event)
+    }
+  }
+
+  deinit {
+    for listener in state.withLock({ $0.listeners }) { listener.onEnd() }
+  }
+
+  /// - Parameter onEnd: called when the hub goes, and not when the observer is removed.
+  /// - Returns: the number to take the observer out by.
+  func add(
+    _ actions: some Sequence<CacheEvent.Action>, onEnd: @escaping @Sendable () -> Void = {},
+    _ observer: @escaping Observer
+  ) -> Int {
+    state.withLock { state in
+      state.count += 1
+      state.listeners.append(
+        Listener(number: state.count, actions: ActionSet(actions), observer: observer, onEnd: onEnd))
+      wanted.store(ActionSet(state.listeners.map(\.actions)).bits, ordering: .relaxed)
+      return state.count
+    }
+  }
+
+  func remove(_ number: Int) {
+    // The observer goes outside the lock: what it holds may call here when it goes.
+    let removed = state.withLock { state in
+      let removed = state.listeners.filter { $0.number == number }
+      state.listeners.removeAll { $0.number == number }
+      wanted.store(ActionSet(state.listeners.map(\.actions)).bits, ordering: .relaxed)
+      return removed
+    }
+    withExtendedLifetime(removed) {}
+  }
+}
+
+/// Actions as bits.
+private struct ActionSet {
+  var bits: UInt16
+
+  @inline(__always)
+  init(_ action: CacheEvent.Action) {
+    let position: UInt16 =
+      switch action {
+      case .served: 0
+      case .forwarded: 1
+      case .refused: 2
+      case .answered: 3
+      case .failed: 4
+      case .stored: 5
+      case .notStored: 6
+      case .updated: 7
+      case .invalidated: 8
+      }
+    bits = 1 << position
+  }
+
+  init(_ actions: some Sequence<CacheEvent.Action>) {
+    bits = actions.reduce(0) { $0 | ActionSet($1).bits }
+  }
+
+  init(_ sets: [ActionSet]) {
+    bits = sets.reduce(0) { $0 | $1.bits }
+  }
+
+  func contains(_ action: CacheEvent.Action) -> Bool { bits & ActionSet(action).bits != 0 }
+}

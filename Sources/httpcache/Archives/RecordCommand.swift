@@ -1,0 +1,78 @@
+import ArgumentParser
+import Foundation
+import HTTPCacheTesting
+import HTTPCacheURLSession
+import HTTPCaching
+import Synchronization
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// `httpcache record`.
+struct RecordCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "record",
+    abstract: "Fetch URLs, and write their responses to a folder.",
+    discussion: """
+      Each response is a JSON file with its head, and a file with its content: to be read, edited, and put into a cache with \
+      `httpcache import`, or used as stubs. Redirects are followed, and recorded.
+
+        httpcache record https://example.com/feed.xml https://example.com/logo.png --folder Fixtures
+
+      Cookies and authorization are not written. What else is confidential is: look through the folder before you publish it.
+
+      Exit status: 0 if all was recorded, 1 if something could not be fetched or written.
+      """)
+
+  @Argument(help: "What to fetch.")
+  var urls: [String]
+
+  @Option(help: "The folder to write to, made if it does not exist.", completion: .directory)
+  var folder: String
+
+  @Option(
+    name: [.customShort("H"), .long], parsing: .singleValue,
+    help: ArgumentHelp("A field to send along, as 'Accept: text/html'.", valueName: "field"))
+  var header: [String] = []
+
+  func validate() throws {
+    for url in urls where URL(string: url)?.host?.isEmpty != false {
+      throw ValidationError("'\(url)' is no URL: write https://example.com/")
+    }
+    for line in header where !line.contains(":") {
+      throw ValidationError("'\(line)' is no field: write 'Accept: text/html'")
+    }
+  }
+
+  func run() async throws {
+    let folder = ResponseFolder(folder)
+    let failures = Mutex<[String]>([])
+    // The cache is there for its session, which follows redirects by itself: what is stored is not asked for.
+    let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
+    var options = CachingOptions()
+    options.through = { transport in
+      folder.recording(transport) { error in failures.withLock { $0.append("\(error)") } }
+    }
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
+    for text in urls {
+      guard let url = URL(string: text) else { continue }
+      var request = URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData)
+      for line in header {
+        let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        request.addValue(parts[1].trimmingCharacters(in: .whitespaces), forHTTPHeaderField: String(parts[0]))
+      }
+      do {
+        let (data, response) = try await session.data(for: request)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        print("\(status)  \(data.count) bytes  \(response.url?.absoluteString ?? text)")
+      } catch {
+        failures.withLock { $0.append("\(text): \(error.localizedDescription)") }
+      }
+    }
+    session.finishTasksAndInvalidate()
+    let all = failures.withLock { $0 }
+    for failure in all { Input.complain(failure) }
+    if !all.isEmpty { throw ExitCode.failure }
+  }
+}

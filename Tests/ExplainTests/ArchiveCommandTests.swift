@@ -1,0 +1,66 @@
+import ArgumentParser
+import Foundation
+import HTTPCaching
+import Testing
+
+@testable import httpcache
+
+@Suite("httpcache import and record")
+struct ArchiveCommandTests {
+  private func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID().uuidString)")
+      .path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try await body(path)
+  }
+
+  private func run(_ arguments: String...) async throws -> ExitCode? {
+    do {
+      var command = try HTTPCacheCommand.parseAsRoot(arguments)
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+      return nil
+    } catch let code as ExitCode {
+      return code
+    } catch {
+      return HTTPCacheCommand.exitCode(for: error)
+    }
+  }
+
+  @Test("A folder's responses answer from the directory, whatever they say of caching where that is wanted")
+  func imports() async throws {
+    try await withTemporaryDirectory { path async throws in
+      let (folder, directory) = (path + "/folder", path + "/cache")
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+      let head = #"{"url": "https://a.test/", "fields": {"Cache-Control": "no-store"}, "text": "x"}"#
+      try Data(head.utf8).write(to: URL(fileURLWithPath: folder + "/a.json"))
+      #expect(try await run("import", folder, "--directory", directory) == ExitCode(1))
+      #expect(
+        try await run("import", folder, "--directory", directory, "--fresh-for", "60", "--quiet") == nil)
+      let cache = try HTTPCache(.init(directory: directory))
+      defer { cache.close() }
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "a.test", path: "/")
+      #expect(cache.storedCopy(for: request)?.content == Array("x".utf8)[...])
+    }
+  }
+
+  @Test("What cannot be read, or used, is told by the exit status")
+  func faults() async throws {
+    try await withTemporaryDirectory { path async throws in
+      let directory = path + "/cache"
+      try Data("{".utf8).write(to: URL(fileURLWithPath: path + "/a.har"))
+      #expect(try await run("import", path + "/none", "--directory", directory) == ExitCode(66))
+      #expect(try await run("import", path + "/a.har", "--directory", directory) == ExitCode(65))
+      #expect(try await run("import", path, "--directory", path + "/a.har/x") == ExitCode(73))
+      #expect(try await run("import", path, "--directory", directory, "--fresh-for", "-1") == ExitCode(64))
+      #expect(try await run("record", "nothing", "--folder", directory) == ExitCode(64))
+      #expect(
+        try await run("record", "http://127.0.0.1:1/", "--folder", directory, "-H", "none") == ExitCode(64))
+      #expect(try await run("record", "http://127.0.0.1:1/", "--folder", directory) == ExitCode(1))
+    }
+  }
+}

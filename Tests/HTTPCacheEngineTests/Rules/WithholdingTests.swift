@@ -1,0 +1,92 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// What is never stored, and what is stored in its place.
+struct WithholdingTests {
+  private func stored(
+    _ engine: CacheEngine, _ response: HTTPResponse, for request: HTTPRequest = request()
+  ) throws -> StoredResponse {
+    try #require(engine.stored(response, for: request))
+  }
+
+  @Test(
+    "Of a response, credentials are left out of the store (§3.1, §7.3)",
+    arguments: [
+      (CacheEngine.Configuration.Kind.private, "Set-Cookie: a=b", false),
+      (.private, "set-cookie2: a=b", false),
+      (.private, "X-Other: a", true), (.shared, "Set-Cookie: a=b", true),
+    ])
+  func response_(kind: CacheEngine.Configuration.Kind, line: String, isKept: Bool) throws {
+    let engine = CacheEngine(.init(kind: kind))
+    let stored = try stored(engine, response(200, "Cache-Control: max-age=60", line, "X-End: 1"))
+    let name = try #require(HTTPFields(line).first?.name)
+    #expect((stored.fields[name] != nil) == isKept)
+    #expect(stored.fields[.cacheControl] == "max-age=60")
+    #expect(engine.plan(request(), [stored], after: 1).reason == .fresh)
+  }
+
+  @Test("What is withheld can be chosen, but for what decides on reuse")
+  func choice() throws {
+    var configuration = CacheEngine.Configuration(kind: .private)
+    configuration.withheldFields = ["X-Token", "Cache-Control", "Vary"]
+    let answer = response(200, "Cache-Control: max-age=60", "Vary: A", "X-Token: t", "Set-Cookie: a")
+    let stored = try stored(CacheEngine(configuration), answer)
+    #expect(
+      stored.fields.map(\.name.canonicalName).sorted() == ["cache-control", "date", "set-cookie", "vary"])
+    configuration.withheldFields = []
+    #expect(try self.stored(CacheEngine(configuration), answer).fields.count == 5)
+    #expect(
+      configuration.kind == .private && CacheEngine.Configuration(kind: .shared).withheldFields.count == 3)
+  }
+
+  @Test("A 304 does not bring credentials into the store, but the client gets them")
+  func update() throws {
+    let engine = CacheEngine.privately
+    let kept = try stored(engine, response(200, "ETag: \"a\"", "Cache-Control: max-age=60"))
+    let later = arrival.advanced(bySeconds: 61)
+    let outcome = try #require(
+      engine.exchange(
+        request(), [kept], .response(response(304, "ETag: \"a\"", "Set-Cookie: user")), requestTime: later,
+        responseTime: later))
+    #expect(outcome.storedAnswer?.response.fields[.setCookie] == "user")
+    #expect(outcome.updates.first?.response.fields[.setCookie] == nil)
+  }
+
+  @Test(
+    "Of the credentials that a response varies on a digest is stored, and selects it",
+    arguments: ["Authorization: Bearer secret-token", "Cookie: session=secret-token; a=b"])
+  func selecting(line: String) throws {
+    let engine = CacheEngine.privately
+    let name = line.prefix { $0 != ":" }
+    let asked = request(line)
+    let stored = try stored(
+      engine, response(200, "Cache-Control: max-age=60", "Vary: \(name), Accept"), for: asked)
+    let bytes = stored.encoded()
+    #expect(!String(decoding: bytes, as: UTF8.self).contains("secret-token"))
+    let decoded = try #require(StoredResponse(decoding: bytes[...]))
+    #expect(decoded == stored)
+    #expect(engine.plan(asked, [decoded], after: 1).reason == .fresh)
+    #expect(engine.plan(request(line + "x"), [decoded], after: 1).reason == .noVariantMatches)
+    #expect(engine.plan(request(), [decoded], after: 1).reason == .noVariantMatches)
+    // The short way leaves it to the long one.
+    let hit = engine.hit(
+      for: asked, policy: .useProtocolCachePolicy, stored: bytes.span.bytes, now: arrival)
+    #expect(hit == nil)
+  }
+
+  @Test("Digests tell variants apart, also from values that spell them")
+  func variants() {
+    let fields = { (value: String) -> HTTPFields in [.authorization: value] }
+    let vary = VaryField.names(["authorization"])
+    let digest = SelectingFields(vary, of: fields("a"), withholding: ["authorization"])
+    let other = SelectingFields(vary, of: fields("b"), withholding: ["authorization"])
+    let absent = SelectingFields(vary, of: [:], withholding: ["authorization"])
+    let spelt = SelectingFields(vary, of: fields(digest.fields[0].value ?? ""))
+    #expect(Set([digest, other, absent, spelt].map(\.variantKey)).count == 4)
+    #expect(Set([digest, other, absent, spelt]).count == 4)
+    #expect(digest.match(fields("a")) && !digest.match(fields(digest.fields[0].value ?? "")))
+    #expect(absent.match([:]) && !absent.match(fields("a")))
+  }
+}

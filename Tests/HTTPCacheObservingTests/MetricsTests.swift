@@ -1,0 +1,85 @@
+import HTTPCacheObserving
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import MetricsTestKit
+import TestSupport
+import Testing
+
+@Suite("Metrics of a cache")
+struct MetricsTests {
+  @Test("Requests are counted by outcome, responses by what became of them, bytes as they go")
+  func counts() async throws {
+    let test = TestMetrics()
+    let metrics = CacheMetrics(factory: test)
+    let (cache, clock) = try makeCache()
+    let observation = metrics.count(cache)
+    for (path, seconds) in [("/a", 0), ("/a", 0), ("/a", 61), ("/b", 0), ("/b", 0), ("/down", 0)] {
+      clock.advance(seconds: Int64(seconds))
+      _ = try? await cache.get(path)
+    }
+    _ = try? await cache.get("/none", policy: .returnCacheDataDontLoad)
+    observation.cancel()
+    _ = try await cache.get("/a")
+    #expect(metrics[.network].value == 3)
+    #expect(metrics[.hit].value == 1)
+    #expect(metrics[.validated].value == 1)
+    #expect(metrics.answered == 5)
+    #expect(metrics.failed.value == 1)
+    #expect(metrics.notCached.value == 1)
+    #expect(metrics.stored.value == 1)
+    #expect(metrics.storedBytes.value == 7)
+    #expect(metrics.servedBytes.value == 14)
+    #expect(metrics.updated.value == 1)
+    #expect(metrics.notStored == [.responseNoStore: 2])
+    // And the same by swift-metrics.
+    #expect(test.counterTotal(label: "httpcache_requests_total", dimensions: [("outcome", "network")]) == 3)
+    #expect(test.counterTotal(label: "httpcache_requests_total") == 5)
+    #expect(test.counterTotal(label: "httpcache_stored_bytes_total") == 7)
+    let reason = [("reason", "responseNoStore")]
+    #expect(test.counterTotal(label: "httpcache_not_stored_total", dimensions: reason) == 2)
+    #expect(try test.expectGauge("httpcache_memory_entries").lastValue == 1)
+  }
+
+  @Test("Evictions are counted once, whoever else stores in the same store")
+  func evictions() async throws {
+    let (cache, _) = try makeCache(memory: 64 << 10)
+    let metrics = CacheMetrics(factory: TestMetrics())
+    metrics.count(cache, [.stored])
+    for number in 0..<200 { _ = try await cache.get("/large\(number)") }
+    #expect(metrics.memoryEvictions.value > 0)
+    #expect(metrics.memoryEvictions.value == cache.store.statistics.memoryEvictions)
+    #expect(metrics.stored.value == 200)
+    #expect(metrics.answered == 0)
+  }
+}
+
+func makeCache(memory: Int = 1 << 20) throws -> (HTTPCache, ManualClock) {
+  let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
+  let store = try CacheStore(.init(memoryCapacity: memory))
+  return (HTTPCache(store: store, configuration: .init(), clock: clock), clock)
+}
+
+struct Unreachable: Error {}
+
+extension HTTPCache {
+  func get(_ path: String, policy: RequestCachePolicy = .useProtocolCachePolicy) async throws
+    -> CachedResponse
+  {
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "user:pass@a.example", path: path)
+    let response = try await respond(to: request, policy: policy) { request, _ in
+      if path == "/down" { throw Unreachable() }
+      if request.headerFields[.ifNoneMatch] != nil {
+        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: [.eTag: "\"a\""]))
+      }
+      let isStored = path != "/b"
+      return TransportResponse(
+        head: HTTPResponse(
+          status: .ok, headerFields: [.cacheControl: isStored ? "max-age=60" : "no-store", .eTag: "\"a\""]),
+        body: MessageBody(
+          path.hasPrefix("/large") ? [UInt8](repeating: 1, count: 1000) : Array("content".utf8)))
+    }
+    for try await _ in response.body {}
+    return response
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import HTTPCacheTesting
+import HTTPTypes
+import Testing
+
+@Suite("Folders of responses")
+struct FolderTests {
+  private func write(_ text: String, _ name: String, in directory: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: directory + "/" + name))
+  }
+
+  @Test("What was written by hand is read: fields in one line or several, content beside the head or in it")
+  func byHand() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      try write(
+        """
+        {"url": "https://a.test/feed?x=1#part", "requestFields": {"Accept": "a/b"},
+         "fields": {"Content-Type": "text/plain", "Link": ["</a>", "</b>"], "Content-Length": "99"}, "body": "feed.txt"}
+        """, "1.json", in: directory)
+      try write("content", "feed.txt", in: directory)
+      try write(
+        #"{"url": "http://A.test:80", "method": "POST", "status": 404, "text": "gone"}"#, "2.json",
+        in: directory)
+      try write("{", "notes.txt", in: directory)
+      let responses = try ResponseFolder(directory).responses()
+      #expect(responses.map(\.url) == ["https://a.test/feed?x=1", "http://a.test/"])
+      #expect(try responses.map { String(decoding: try $0.body(), as: UTF8.self) } == ["content", "gone"])
+      #expect(responses.map(\.head.status.code) == [200, 404])
+      #expect(responses[0].request.headerFields[.accept] == "a/b")
+      #expect(responses[0].head.headerFields[values: try #require(.init("Link"))] == ["</a>", "</b>"])
+      #expect(responses[0].head.headerFields[.contentLength] == nil)
+      #expect(responses[1].request.method == .post)
+    }
+  }
+
+  @Test(
+    "What is not as it should be is an error that names the file, and what to do",
+    arguments: [
+      ("{", "JSON"), ("{}", "\"url\" is missing"), (#"{"url": "a.test/x"}"#, "an http or https URL"),
+      (#"{"url": "file:///etc/passwd"}"#, "an http or https URL"),
+      (#"{"url": "https://a.test/", "boddy": "x"}"#, "\"boddy\" means nothing here"),
+      (#"{"url": "https://a.test/", "method": "G T"}"#, "a method"),
+      (#"{"url": "https://a.test/", "status": 99}"#, "99 is no status code"),
+      (#"{"url": "https://a.test/", "status": 70000}"#, "70000 is no status code"),
+      (#"{"url": "https://a.test/", "fields": {"A B": "x"}}"#, "\"A B\" of the response is no field"),
+      (#"{"url": "https://a.test/", "fields": {"A": "x\r\nB: y"}}"#, "\"A\" of the response"),
+      (#"{"url": "https://a.test/", "fields": {"A": 1}}"#, "at fields.A"),
+      (#"{"url": "https://a.test/", "body": "a", "text": "b"}"#, "one is enough"),
+      (#"{"url": "https://a.test/", "body": "../secret"}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": "/etc/passwd"}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": "a/../../secret"}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": "a\\b"}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": "a\u0000b"}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": ""}"#, "is not the name of a file in this folder"),
+      (#"{"url": "https://a.test/", "body": "link"}"#, "leads out of the folder"),
+      (#"{"url": "https://a.test/", "body": "links/secret"}"#, "leads out of the folder"),
+      (String(repeating: "[", count: 5000), "JSON"),
+    ])
+  func faults(text: String, message: String) async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let folder = directory + "/folder"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+      try write("secret", "secret", in: directory)
+      try FileManager.default.createSymbolicLink(
+        atPath: folder + "/link", withDestinationPath: directory + "/secret")
+      try FileManager.default.createSymbolicLink(atPath: folder + "/links", withDestinationPath: directory)
+      try write(text, "head.json", in: folder)
+      let error = #expect(throws: ArchiveError.self) { try ResponseFolder(folder).responses() }
+      let description = try #require(error?.description)
+      #expect(description.contains("head.json"))
+      #expect(description.contains(message), "\(description)")
+    }
+  }
+
+  @Test("Sizes and numbers are bounded, and what is no file is not waited for")
+  func limits() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      try write(#"{"url": "https://a.test/", "body": "body"}"#, "a.json", in: directory)
+      try write("12345", "body", in: directory)
+      var folder = ResponseFolder(directory)
+      folder.limits.body = 5
+      #expect(try folder.responses()[0].body().count == 5)
+      folder.limits.body = 4
+      #expect(throws: ArchiveError.self) { try folder.responses()[0].body() }
+      folder.limits.head = 10
+      #expect(throws: ArchiveError.self) { try folder.responses() }
+      folder.limits = .init()
+      folder.limits.responses = 0
+      #expect(throws: ArchiveError.self) { try folder.responses() }
+      #expect(throws: ArchiveError.self) { try ResponseFolder(directory + "/none").responses() }
+      try FileManager.default.removeItem(atPath: directory + "/body")
+      try FileManager.default.createDirectory(atPath: directory + "/body", withIntermediateDirectories: false)
+      #expect(throws: ArchiveError.self) { try ResponseFolder(directory).responses()[0].body() }
+    }
+  }
+
+  @Test("What is written is read again, is without credentials, and takes the place of an earlier one")
+  func roundTrip() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let folder = ResponseFolder(directory + "/new")
+      let asked = try #require(
+        request(
+          "https://a.test/%C3%BC/../feed?q=%2F&token",
+          fields: [.accept: "a/b", .cookie: "SECRET", .authorization: "SECRET"]))
+      var head = HTTPResponse(
+        status: .ok,
+        headerFields: [
+          .vary: "Accept, Cookie, Authorization", .setCookie: "SECRET", .contentType: "application/json",
+        ])
+      head.headerFields.append(.init(name: .link, value: "</a>"))
+      head.headerFields.append(.init(name: .link, value: "</b>"))
+      for text in ["one", "{}"] {
+        try folder.add(.init(name: "", request: asked, head: head, body: Array(text.utf8)))
+      }
+      var other = asked
+      other.headerFields[.accept] = "c/d"
+      try folder.add(.init(name: "", request: other, head: head, body: []))
+      let responses = try folder.responses()
+      #expect(responses.count == 2)
+      let first = try #require(responses.first { $0.request.headerFields[.accept] == "a/b" })
+      #expect(try first.body() == Array("{}".utf8))
+      #expect(first.url == TargetURI(asked)?.text)
+      #expect(first.head.headerFields[values: .link] == ["</a>", "</b>"])
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+        #expect(!name.contains("/") && !name.hasPrefix("."))
+        let data = try #require(FileManager.default.contents(atPath: folder.path + "/" + name))
+        #expect(!String(decoding: data, as: UTF8.self).contains("SECRET"))
+      }
+    }
+  }
+}
+
+extension HTTPField.Name {
+  static let link = HTTPField.Name("Link") ?? .via
+}

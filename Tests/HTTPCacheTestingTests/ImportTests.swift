@@ -1,0 +1,222 @@
+import Foundation
+import HTTPCacheTesting
+import HTTPCacheURLSession
+import HTTPTypes
+import LoopbackOrigin
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("Archives in a cache")
+struct ImportTests {
+  private func archived(
+    _ url: String, _ text: String, _ fields: HTTPFields, method: HTTPRequest.Method = .get, status: Int = 200,
+    asked: HTTPFields = [:]
+  ) throws -> ArchivedResponse {
+    ArchivedResponse(
+      name: url, request: try #require(request(url, method: method, fields: asked)),
+      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: Array(text.utf8))
+  }
+
+  private func responses() throws -> [ArchivedResponse] {
+    [
+      try archived("https://a.test/fresh", "fresh", [.cacheControl: "max-age=60", .contentLength: "999"]),
+      try archived(
+        "https://a.test/old", "old", [.cacheControl: "max-age=60", .date: "Sun, 06 Nov 1994 08:49:37 GMT"]),
+      try archived("https://a.test/secret", "secret", [.cacheControl: "no-store"]),
+      try archived(
+        "https://a.test/vary", "de", [.cacheControl: "max-age=60", .vary: "Accept"], asked: [.accept: "a/b"]),
+      try archived(
+        "https://a.test/asked", "asked", [.cacheControl: "max-age=60", .eTag: "\"a\""],
+        asked: [.cacheControl: "no-cache, no-store", .ifNoneMatch: "\"a\""]),
+      try archived("https://a.test/moved", "", [.location: "/fresh"], status: 301),
+      try archived("https://a.test/post", "post", [:], method: .post),
+    ]
+  }
+
+  @Test("Responses are stored by the rules, and answer without a server; what is not stored has its reason")
+  func rules() async throws {
+    let cache = try makeCache()
+    let report = try await cache.store(responses())
+    #expect(report.stored.map { $0.dropFirst(15) } == ["fresh", "old", "vary", "asked", "moved"])
+    #expect(
+      report.notStored.map { "\($0.url.dropFirst(15)) \($0.reason.rawValue)" } == [
+        "secret responseNoStore", "post methodNotStored",
+      ])
+    for (path, text) in [("fresh", "fresh"), ("old", "old"), ("asked", "asked"), ("moved", "")] {
+      #expect(try await cache.get("https://a.test/\(path)", policy: .returnCacheDataDontLoad).text == text)
+    }
+    #expect(try await cache.get("https://a.test/fresh").response.age == 0)
+    await #expect(throws: HTTPCacheError.self) {
+      try await cache.get("https://a.test/vary", policy: .returnCacheDataDontLoad)
+    }
+    let varied = try await cache.get(
+      "https://a.test/vary", policy: .returnCacheDataDontLoad, fields: [.accept: "a/b"])
+    #expect(varied.text == "de")
+  }
+
+  @Test("With a lifetime, responses are stored whatever they say, for whoever asks, and fresh from now on")
+  func override() async throws {
+    let clock = TestClock()
+    let cache = try makeCache(clock: clock)
+    let report = try await cache.store(responses(), freshFor: .seconds(3600))
+    #expect(report.notStored.map(\.reason) == [.methodNotStored])
+    clock.advance(by: .seconds(3599))
+    for path in ["fresh", "old", "secret", "vary", "asked", "moved"] {
+      #expect(try await cache.get("https://a.test/\(path)").response.source == .hit)
+    }
+    clock.advance(by: .seconds(1))
+    let stale = try await cache.get("https://a.test/secret", policy: .returnCacheDataDontLoad)
+    #expect(stale.response.reason == .policyReturnsStored)
+  }
+
+  @Test("What the store has no room for is not said to be stored")
+  func noRoom() async throws {
+    let cache = try makeCache()
+    let large = try archived(
+      "https://a.test/", String(repeating: "x", count: 8 << 20), [.cacheControl: "max-age=60"])
+    #expect(try await cache.store([large]).notStored.count == 1)
+  }
+
+  @Test(
+    "A session runs on a HAR file alone, redirects and all, and finds it when the directory is opened again")
+  func session() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let har = #"""
+        {"log": {"entries": [
+          {"request": {"method": "GET", "url": "https://a.test/", "headers": []},
+           "response": {"status": 302, "headers": [], "redirectURL": "/home", "content": {"size": 0}}},
+          {"request": {"method": "GET", "url": "https://a.test/home", "headers": []},
+           "response": {"status": 200, "headers": [{"name": "Cache-Control", "value": "private, no-store"}],
+             "content": {"mimeType": "text/plain", "text": "aG9tZQ==", "encoding": "base64"}}}]}}
+        """#
+      var cache = try HTTPCache(.init(directory: directory))
+      try await cache.store(HARFile(Array(har.utf8)).responses, freshFor: .seconds(60))
+      cache.close()
+      cache = try HTTPCache(.init(directory: directory))
+      let session = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+      let request = URLRequest(
+        url: try #require(URL(string: "https://a.test/")), cachePolicy: .returnCacheDataDontLoad)
+      let (data, response) = try await session.data(for: request)
+      #expect(String(decoding: data, as: UTF8.self) == "home")
+      #expect(response.url?.path == "/home")
+      session.finishTasksAndInvalidate()
+      cache.close()
+    }
+  }
+
+  @Test("Stubs replay an archive")
+  func replay() async throws {
+    let (stubs, cache) = (HTTPStubs(), try makeCache())
+    stubs.replay([
+      try archived("https://a.test/x?*={y}", "to the letter", [.contentType: "a/b"]),
+      try archived("https://a.test/down", "down", [:], status: 503),
+    ])
+    let answer = try await cache.get("https://a.test/x?*={y}", through: stubs.transport)
+    #expect(answer.text == "to the letter")
+    #expect(answer.response.head.headerFields[.contentType] == "a/b")
+    let down = try await cache.get("https://a.test/down", through: stubs.transport)
+    #expect(down.response.head.status.code == 503 && down.text == "down")
+    await #expect(throws: StubError.self) {
+      try await cache.get("https://a.test/x?z={y}", through: stubs.transport)
+    }
+  }
+}
+
+@Suite("Recording")
+struct RecordingTests {
+  private func withOrigin(
+    _ body: (LoopbackOrigin, String, URLSession, HTTPCache) async throws -> Void
+  ) async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let origin = try await LoopbackOrigin.start { request in
+        switch request.target {
+        case "/old": .init(status: 301, fields: [.location: "/feed"])
+        case "/broken": .init(body: "broken off", ending: .cut(afterBytes: 3))
+        case "/feed":
+          request.fields[.ifNoneMatch] != nil
+            ? .init(status: 304, fields: [.eTag: "\"a\""])
+            : .init(
+              fields: [
+                .contentType: "application/xml", .cacheControl: "max-age=60", .eTag: "\"a\"",
+                .setCookie: "s=1",
+              ], body: "<feed/>")
+        default: .init(status: 404, body: "none")
+        }
+      }
+      let cache = try makeCache(clock: SystemCacheClock.shared)
+      let folder = ResponseFolder(directory + "/recorded")
+      var options = CachingOptions()
+      options.through = { folder.recording($0) }
+      let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
+      try await body(origin, directory + "/recorded", session, cache)
+      session.finishTasksAndInvalidate()
+      await origin.stop()
+    }
+  }
+
+  @Test("Real traffic of a session goes into a folder, which then stands in for the server")
+  func session() async throws {
+    try await withOrigin { origin, path, session, _ async throws in
+      func load(
+        _ session: URLSession, _ path: String, _ policy: URLRequest.CachePolicy = .useProtocolCachePolicy
+      ) async throws -> String {
+        let request = URLRequest(url: try #require(URL(string: origin.url(path))), cachePolicy: policy)
+        return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+      }
+      for _ in 0..<2 { #expect(try await load(session, "/old") == "<feed/>") }
+      #expect(try await load(session, "/none") == "none")
+      _ = try? await load(session, "/broken")
+      let responses = try ResponseFolder(path).responses()
+      #expect(Set(responses.map(\.url)) == Set(["/old", "/feed", "/none"].map { origin.url($0) }))
+      #expect(responses.allSatisfy { $0.head.headerFields[.setCookie] == nil })
+      await origin.stop()
+      let cache = try makeCache()
+      try await cache.store(responses)
+      let offline = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+      #expect(try await load(offline, "/old", .returnCacheDataDontLoad) == "<feed/>")
+      offline.finishTasksAndInvalidate()
+    }
+  }
+
+  @Test(
+    "What cannot answer by itself is not recorded; nor is what is too long, and the caller has it all the same"
+  )
+  func left() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      var folder = ResponseFolder(directory)
+      folder.limits.body = 5
+      let stubs = HTTPStubs()
+      stubs.on(.get, "/304", .status(304))
+      stubs.on(.get, "/206", .text("part", status: 206))
+      stubs.on(.get, "/long", .text("123456"))
+      stubs.on(.get, "/short", .text("12345"))
+      let transport = folder.recording(stubs.transport)
+      for path in ["304", "206", "long", "short"] {
+        let asked = try #require(request("https://a.test/\(path)"))
+        let response = try await transport(asked, .empty)
+        if path == "long" { #expect(response.body.bytes?.count == 6) }
+      }
+      #expect(try folder.responses().map(\.url) == ["https://a.test/short"])
+    }
+  }
+
+  @Test("A folder that cannot be written to fails no request, and somebody is told")
+  func unwritable() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      try Data().write(to: URL(fileURLWithPath: directory + "/file"))
+      let stubs = HTTPStubs()
+      stubs.on(.get, "/", .text("x"))
+      let errors = Mutex<[String]>([])
+      let transport = ResponseFolder(directory + "/file/folder").recording(stubs.transport) { error in
+        errors.withLock { $0.append("\(error)") }
+      }
+      let asked = try #require(request("https://a.test/"))
+      #expect(try await transport(asked, .empty).body.bytes?.count == 1)
+      #expect(errors.withLock { $0.first }?.contains("cannot be written") == true)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import HTTPCacheTesting
+import HTTPCacheURLSession
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("Stubs behind a URLSession")
+struct StubbedSessionTests {
+  private func load(
+    _ session: URLSession, _ url: String, _ change: (inout URLRequest) -> Void = { _ in }
+  ) async throws -> (text: String, response: HTTPURLResponse) {
+    var request = URLRequest(url: try #require(URL(string: url)))
+    change(&request)
+    let (data, response) = try await session.data(for: request)
+    return (String(decoding: data, as: UTF8.self), try #require(response as? HTTPURLResponse))
+  }
+
+  private func withSession(
+    _ stubs: HTTPStubs, cache: HTTPCache? = nil, _ body: (URLSession) async throws -> Void
+  ) async throws {
+    let stubbed = URLSessionConfiguration.stubbed(by: stubs)
+    let session = URLSession(configuration: cache.map { .caching(with: $0, base: stubbed) } ?? stubbed)
+    defer { session.finishTasksAndInvalidate() }
+    try await body(session)
+  }
+
+  @Test("A session without a cache is answered by its own stubs, and not by another's")
+  func answers() async throws {
+    let (stubs, others) = (HTTPStubs(), HTTPStubs())
+    stubs.on(.post, "https://api.test/{name}") { call in
+      .text("\(call.parameters["name"] ?? "") \(call.text) \(call.fields[.accept] ?? "")", status: 201)
+    }
+    others.on(nil, "**", .text("others"))
+    try await withSession(stubs) { session async throws in
+      try await withSession(others) { other async throws in
+        let answer = try await load(session, "https://api.test/users") {
+          $0.httpMethod = "POST"
+          $0.httpBody = Data("body".utf8)
+          $0.setValue("a/b", forHTTPHeaderField: "Accept")
+        }
+        #expect(answer.text == "users body a/b")
+        #expect(answer.response.statusCode == 201)
+        #expect(answer.response.mimeType == "text/plain")
+        #expect(try await load(other, "https://api.test/users").text == "others")
+      }
+    }
+    #expect(stubs.requests.count == 1)
+  }
+
+  @Test("Uploads and streams reach the stub whole")
+  func bodies() async throws {
+    let stubs = HTTPStubs()
+    stubs.on(nil, "/upload") { call in .text("\(call.body.count)") }
+    let content = Data(repeating: 7, count: 200_000)
+    try await withSession(stubs) { session async throws in
+      let streamed = try await load(session, "https://api.test/upload") {
+        $0.httpMethod = "PUT"
+        $0.httpBodyStream = InputStream(data: content)
+      }
+      #expect(streamed.text == "200000")
+      var request = URLRequest(url: try #require(URL(string: "https://api.test/upload")))
+      request.httpMethod = "PUT"
+      let uploaded = try await session.upload(for: request, from: content).0
+      #expect(String(decoding: uploaded, as: UTF8.self) == "200000")
+    }
+  }
+
+  @Test("A session with a cache stores what stubs answer, validates it and follows redirects")
+  func caching() async throws {
+    let (stubs, clock) = (HTTPStubs(), TestClock())
+    let cache = try makeCache(clock: clock)
+    stubs.on(
+      .get, "https://api.test/old", .status(301, fields: [.location: "/feed", .cacheControl: "max-age=60"]))
+    stubs.on(.get, "https://api.test/feed") { call in
+      call.fields[.ifNoneMatch] != nil
+        ? .status(304, fields: [.eTag: "\"a\""])
+        : .text("feed", fields: [.cacheControl: "max-age=60", .eTag: "\"a\""])
+    }
+    try await withSession(stubs, cache: cache) { session async throws in
+      for (seconds, source) in [(0, CachedResponse.Source.network), (1, .hit), (60, .validated)] {
+        clock.advance(by: .seconds(seconds))
+        let answer = try await load(session, "https://api.test/old")
+        #expect(answer.text == "feed")
+        #expect(answer.response.url?.path == "/feed")
+        #expect(answer.response.cacheStory?.source == source)
+      }
+    }
+    #expect(stubs.requests.map { $0.request.path } == ["/old", "/feed", "/old", "/feed"])
+  }
+
+  @Test(
+    "A connection error, half a body and an unexpected request reach the caller", arguments: [false, true])
+  func failures(hasCache: Bool) async throws {
+    let stubs = HTTPStubs()
+    stubs.on(.get, "/refused", .failure(URLError(.cannotConnectToHost)))
+    stubs.on(.get, "/half", .text("half of it").cut(afterBytes: 4))
+    stubs.on(.get, "/broken", .status(500))
+    try await withSession(stubs, cache: hasCache ? makeCache() : nil) { session async throws in
+      for (path, code) in [("refused", URLError.Code.cannotConnectToHost), ("half", .networkConnectionLost)] {
+        let error = await #expect(throws: (any Error).self) {
+          try await load(session, "https://api.test/\(path)")
+        }
+        #expect((error as? URLError)?.code == code)
+      }
+      #expect(try await load(session, "https://api.test/broken").response.statusCode == 500)
+      let error = await #expect(throws: (any Error).self) { try await load(session, "https://api.test/else") }
+      #expect("\(String(describing: error))".contains("no stub answers GET https://api.test/else"))
+    }
+    #expect(stubs.unexpected.count == 1)
+  }
+
+  @Test("A task that is cancelled while its stub takes its time ends as cancelled, and calls back once")
+  func cancelling() async throws {
+    let clock = TestClock()
+    let stubs = HTTPStubs(clock: clock)
+    stubs.on(.get, "/slow", .text("slow").delayed(by: .seconds(60)))
+    try await withSession(stubs) { session async throws in
+      let loading = Task { try await load(session, "https://api.test/slow") }
+      await clock.sleepers(1)
+      loading.cancel()
+      let error = await #expect(throws: (any Error).self) { try await loading.value }
+      #expect(error is CancellationError || (error as? URLError)?.code == .cancelled)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import HTTPCacheTesting
+import Testing
+
+@Suite("URL patterns")
+struct URLPatternTests {
+  @Test(
+    "A pattern matches what it should, and says what its named parts are",
+    arguments: [
+      ("https://a.test/", "https://a.test/", [:]), ("https://a.test", "https://a.test/", [:]),
+      ("HTTPS://A.test:443/x", "https://a.test/x", [:]), ("https://a.test/x", "https://a.test/y", nil),
+      ("https://a.test/x", "http://a.test/x", nil), ("/x", "http://any.test/x", [:]),
+      ("https://a.test/users/{id}", "https://a.test/users/7", ["id": "7"]),
+      ("https://a.test/users/{id}", "https://a.test/users/a%20b", ["id": "a b"]),
+      ("https://a.test/users/{id}", "https://a.test/users/", nil),
+      ("https://a.test/users/{id}", "https://a.test/users/7/x", nil),
+      ("/{a}/{b}.json", "https://a.test/x/y.z.json", ["a": "x", "b": "y.z"]),
+      ("/a/*/c", "https://a.test/a/b/c", [:]), ("/a/*/c", "https://a.test/a/b/b/c", nil),
+      ("/a/**", "https://a.test/a/b/b/c", [:]), ("**/c", "https://a.test/a/c", [:]),
+      ("https://*.test/**", "https://a.b.test/x", [:]),
+      ("https://{host}/", "https://a.test/", ["host": "a.test"]),
+      ("/x", "https://a.test/x?any=1", [:]), ("/x?", "https://a.test/x?any=1", nil),
+      ("/x?", "https://a.test/x", [:]),
+      ("/x?page={page}", "https://a.test/x?sort=a&page=2", ["page": "2"]),
+      ("/x?page={page}", "https://a.test/x?page=", nil), ("/x?page=*", "https://a.test/x?page=", [:]),
+      ("/x?page=2&sort=a", "https://a.test/x?sort=a&page=2", [:]), ("/x?page=2", "https://a.test/x", nil),
+      ("/x?flag", "https://a.test/x?flag", [:]), ("/{", "https://a.test/{", [:]),
+      ("/{}", "https://a.test/{}", [:]),
+    ] as [(String, String, [String: String]?)])
+  func matching(pattern: String, url: String, found: [String: String]?) throws {
+    let asked = try #require(request(url))
+    let target = try #require(TargetURI(asked))
+    #expect(URLPattern(pattern).match(target) == found)
+  }
+
+  @Test("A pattern made to be tried for ever is not")
+  func bounded() {
+    let pattern = URLPattern("/" + String(repeating: "*a", count: 60) + "b")
+    let target = TargetURI(
+      scheme: "https", authority: "a.test", path: "/" + String(repeating: "a", count: 2000))
+    #expect(pattern.match(target) == nil)
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import LoopbackOrigin
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("What a session tells of its responses")
+struct ObservingTests {
+  @Test("Every response tells its story: its source, why, its age and how much longer it is fresh")
+  func stories() async throws {
+    try await Setting.with { request in
+      if request.fields[.ifNoneMatch] != nil { return .init(status: 304, fields: [.eTag: "\"a\""]) }
+      switch request.target {
+      case "/secret": return .init(fields: [.cacheControl: "no-store"], body: "secret")
+      default:
+        return .init(
+          fields: [.cacheControl: "max-age=60, stale-while-revalidate=30", .eTag: "\"a\""], body: "content")
+      }
+    } test: { setting async throws in
+      func story(
+        _ path: String = "/", policy: URLRequest.CachePolicy = .useProtocolCachePolicy
+      ) async throws -> ResponseStory {
+        let story = try await setting.load(path, policy: policy).response.cacheStory
+        await setting.cache.settle()
+        return try #require(story)
+      }
+      let first = try await story()
+      #expect(
+        first.source == .network && first.isStored && first.forward == .uriMiss && first.originStatus == 200)
+      #expect(first.remainingLifetime == 60 && first.age == nil && first.reason == .storedWithLifetime)
+      setting.clock.advance(seconds: 20)
+      let hit = try await story()
+      #expect(hit.source == .hit && hit.age == 20 && hit.remainingLifetime == 40 && hit.forward == nil)
+      #expect(
+        hit.description == "hit, 20 s old, fresh for 40 s: The stored response is fresh. (RFC 9111 §4.2)")
+      setting.clock.advance(seconds: 45)
+      let stale = try await story()
+      #expect(stale.source == .stale && stale.age == 65 && stale.remainingLifetime == -5)
+      #expect(stale.reason == .staleWhileRevalidate)
+      setting.clock.advance(seconds: 100)
+      let validated = try await story()
+      #expect(validated.source == .validated && validated.originStatus == 304 && validated.forward == .stale)
+      #expect(validated.remainingLifetime == 60)
+      let secret = try await story("/secret")
+      #expect(secret.source == .network && !secret.isStored && secret.reason == .responseNoStore)
+      #expect(secret.age == nil && secret.remainingLifetime == nil)
+    }
+  }
+
+  @Test("The cache's events tell of a session's requests: why was this not cached?")
+  func events() async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "no-store"], body: "x")
+    } test: { setting async throws in
+      let events = setting.cache.events(of: [.notStored])
+      _ = try await setting.load("/a")
+      var iterator = events.makeAsyncIterator()
+      let event = try #require(await iterator.next())
+      #expect(event.uri == setting.origin.url("/a"))
+      #expect(event.reason == .responseNoStore)
+    }
+  }
+
+  @Test(
+    "stale-while-revalidate answers at once, and the request behind it outlives its caller, cancelled and gone"
+  )
+  func staleWhileRevalidate() async throws {
+    let gate = Gate()
+    try await Setting.with { request in
+      if request.number > 1 { await gate.wait() }
+      return .init(
+        fields: [.cacheControl: "max-age=10, stale-while-revalidate=60"], body: "answer \(request.number)")
+    } test: { setting async throws in
+      // A way out, should the expectations fail before it is opened.
+      defer { gate.open() }
+      #expect(try await setting.load().text == "answer 1")
+      setting.clock.advance(seconds: 11)
+      let loading = Task {
+        let stale = try await setting.load()
+        #expect(stale.text == "answer 1")
+        #expect(stale.reason == .staleWhileRevalidate)
+      }
+      try await loading.value
+      loading.cancel()
+      // The session that asked goes, too.
+      setting.session.finishTasksAndInvalidate()
+      await gate.arrived(1)
+      gate.open()
+      await setting.cache.settle()
+      let next = URLSession(configuration: .caching(with: setting.cache, base: .ephemeral))
+      defer { next.finishTasksAndInvalidate() }
+      let (data, response) = try await next.data(for: setting.request())
+      #expect(String(decoding: data, as: UTF8.self) == "answer 2")
+      #expect((response as? HTTPURLResponse)?.cacheStory?.source == .hit)
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+}
+
+@Suite("Partitions of a session's cache")
+struct SessionPartitionTests {
+  @Test("A closure puts each request into a partition, redirects with it, and a partition can be removed")
+  func partitions() async throws {
+    let cache = HTTPCache(store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: .init())
+    let origin = try await LoopbackOrigin.start { request in
+      if request.target == "/moved" {
+        return .init(status: 301, fields: [.location: "/", .cacheControl: "max-age=60"])
+      }
+      return .init(fields: [.cacheControl: "max-age=60"], body: "answer \(request.number)")
+    }
+    var options = CachingOptions()
+    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
+    func load(_ account: String?, _ path: String = "/") async throws -> String {
+      var request = URLRequest(url: try #require(URL(string: origin.url(path))))
+      request.setValue(account, forHTTPHeaderField: "X-Account")
+      return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+    #expect(try await load("ann") == "answer 1")
+    #expect(try await load("bob") == "answer 2")
+    #expect(try await load(nil) == "answer 3")
+    for (account, text) in [("ann", "answer 1"), ("bob", "answer 2"), (nil, "answer 3")] {
+      #expect(try await load(account) == text)
+    }
+    #expect(try await load("bob", "/moved") == "answer 2")
+    cache.removePartition("bob")
+    #expect(try await load("ann") == "answer 1")
+    #expect(try await load("bob") == "answer 5")
+    session.finishTasksAndInvalidate()
+    await origin.stop()
+  }
+
+  @Test("What stands between cache and origin sees the requests that go there, and may answer them")
+  func through() async throws {
+    try await Setting.with { _ in
+      .init(body: "origin")
+    } test: { setting async throws in
+      var options = CachingOptions()
+      options.through = { next in
+        { request, body in
+          if request.path == "/made-up" {
+            return TransportResponse(
+              head: HTTPResponse(status: .ok), body: MessageBody(Array("made up".utf8)))
+          }
+          return try await next(request, body)
+        }
+      }
+      let session = URLSession(
+        configuration: .caching(with: setting.cache, options: options, base: .ephemeral))
+      defer { session.finishTasksAndInvalidate() }
+      let madeUp = try await session.data(for: setting.request("/made-up")).0
+      let origins = try await session.data(for: setting.request("/else")).0
+      #expect(String(decoding: madeUp, as: UTF8.self) == "made up")
+      #expect(String(decoding: origins, as: UTF8.self) == "origin")
+      #expect(setting.origin.requestCount == 1)
+    }
+  }
+}

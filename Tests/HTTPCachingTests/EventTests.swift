@@ -1,0 +1,165 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("What a cache tells of what it does")
+struct EventTests {
+  private func setting() throws -> Setting { try Setting { $0.observer = nil } }
+
+  private func listen(
+    _ cache: HTTPCache, _ actions: [CacheEvent.Action] = CacheEvent.Action.allCases
+  ) -> (EventLog, CacheObservation) {
+    let log = EventLog()
+    return (log, cache.observe(actions) { log.add($0) })
+  }
+
+  @Test("A request's story is told from its beginning to its answer, with sources and bytes")
+  func story() async throws {
+    let setting = try setting()
+    let (log, _) = listen(setting.cache)
+    let origin = MemoryOrigin { _, number in
+      switch number {
+      case 1: return .ok("content", [.cacheControl: "max-age=10", .eTag: "\"a\""])
+      case 2: return .ok("", [.eTag: "\"a\"", .cacheControl: "max-age=10"], status: .notModified)
+      default: throw Unreachable()
+      }
+    }
+    _ = try await setting.get(from: origin)
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 11)
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 11)
+    _ = try? await setting.get(from: origin)
+    _ = try? await setting.get("/other", from: origin, policy: .returnCacheDataDontLoad)
+    let told = log.events.map { event in
+      "\(event.action.rawValue) \(event.source?.rawValue ?? "-") \(event.byteCount ?? -1) \(event.reason.rawValue)"
+    }
+    #expect(
+      told == [
+        "forwarded - -1 nothingStored", "answered network -1 fromOrigin", "stored - 7 storedWithLifetime",
+        "served hit 7 fresh",
+        "forwarded - -1 stale", "updated - -1 freshened", "answered validated 7 validated",
+        "forwarded - -1 stale", "failed - -1 originUnreachable",
+        "refused - -1 policyForbidsNetwork",
+      ])
+    #expect(log.events[0].description.hasPrefix("forwarded GET https://example.test/: Nothing is stored"))
+  }
+
+  @Test("Why something was not stored is told with the reason", arguments: [false, true])
+  func notStored(isLate: Bool) async throws {
+    let setting = try setting()
+    let (log, _) = listen(setting.cache, [.notStored])
+    let answer = try await setting.get(
+      from: MemoryOrigin { _, _ in
+        isLate
+          ? .ok("four", [.cacheControl: "max-age=60", .contentLength: "5"])
+          : .ok("four", [.cacheControl: "no-store"])
+      })
+    #expect(answer.text == "four")
+    await setting.cache.settle()
+    let expected: [Reason] = isLate ? [.incompleteContent] : [.responseNoStore]
+    #expect(log.events.map(\.reason) == expected)
+  }
+
+  @Test("Everybody hears what they asked for, until they have heard enough")
+  func observers() async throws {
+    let setting = try Setting()
+    let (all, first) = listen(setting.cache)
+    let (stores, second) = listen(setting.cache, [.stored])
+    let origin = MemoryOrigin { _, _ in .ok("x") }
+    _ = try await setting.get("/1", from: origin)
+    first.cancel()
+    _ = try await setting.get("/2", from: origin)
+    second.cancel()
+    second.cancel()
+    _ = try await setting.get("/3", from: origin)
+    #expect(Set(all.events.map(\.uri)) == ["https://example.test/1"])
+    #expect(stores.events.map(\.uri) == ["https://example.test/1", "https://example.test/2"])
+    // The configuration's own observer goes on.
+    #expect(setting.log.reasons(.stored).count == 3)
+  }
+
+  @Test("Observers come and go while others are told")
+  func comingAndGoing() async throws {
+    let setting = try setting()
+    _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
+    let (all, observation) = listen(setting.cache, [.served])
+    await withTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<100 {
+            let passing = setting.cache.observe { _ in }
+            _ = setting.cache.storedResponse(for: .get())
+            passing.cancel()
+          }
+        }
+      }
+    }
+    observation.cancel()
+    #expect(all.events.count == 800)
+  }
+
+  @Test("An observer may end its own observation, and ask the cache, from within")
+  func reentrant() async throws {
+    let setting = try setting()
+    let log = EventLog()
+    let own = Mutex<CacheObservation?>(nil)
+    let observation = setting.cache.observe { [cache = setting.cache] event in
+      log.add(event)
+      own.withLock { $0 }?.cancel()
+      _ = cache.storedResponse(for: .get())
+    }
+    own.withLock { $0 = observation }
+    _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
+    #expect(log.events.map(\.action) == [.forwarded])
+  }
+
+  @Test(
+    "Several read streams of their own, each what it asked for; a slow one loses the oldest, and no memory")
+  func streams() async throws {
+    let setting = try setting()
+    let all = setting.cache.events()
+    let newest = setting.cache.events(of: [.served], keeping: 2)
+    let origin = MemoryOrigin { _, _ in .ok("x") }
+    for path in ["/1", "/1", "/2", "/2", "/3", "/3"] { _ = try await setting.get(path, from: origin) }
+    var iterator = all.makeAsyncIterator()
+    #expect(await iterator.next()?.action == .forwarded)
+    var paths: [String] = []
+    for await event in newest {
+      paths.append(event.request.path ?? "")
+      if paths.count == 2 { break }
+    }
+    #expect(paths == ["/2", "/3"])
+  }
+
+  @Test("A stream ends with the cache")
+  func end() async throws {
+    let events: AsyncStream<CacheEvent>
+    do {
+      let setting = try setting()
+      events = setting.cache.events()
+      _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
+      await setting.cache.settle()
+    }
+    var actions: [CacheEvent.Action] = []
+    for await event in events { actions.append(event.action) }
+    #expect(actions == [.forwarded, .answered, .stored])
+  }
+
+  @Test("A revalidation behind a client's back is forwarded, and not told as an answer")
+  func behind() async throws {
+    let setting = try setting()
+    let origin = MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=10, stale-while-revalidate=60"]) }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 11)
+    let (log, _) = listen(setting.cache)
+    #expect(try await setting.get(from: origin).source == .stale)
+    await setting.cache.settle()
+    #expect(log.events.map(\.action) == [.served, .forwarded, .stored])
+    #expect(log.events.first?.source == .stale)
+  }
+}

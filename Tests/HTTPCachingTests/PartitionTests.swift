@@ -1,0 +1,151 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Partitions of one store")
+struct PartitionTests {
+  /// Answers with a number and the partition that the test gives in a field.
+  private let origin = MemoryOrigin { request, number in
+    var fields: HTTPFields = [.cacheControl: "max-age=60"]
+    if let name = HTTPField.Name("No-Vary-Search"), request.path?.hasPrefix("/nvs") == true {
+      fields[name] = "params=(\"x\")"
+    }
+    return .ok("\(number)", fields)
+  }
+
+  private func send(
+    _ setting: Setting, _ partition: String?, _ path: String = "/", method: HTTPRequest.Method = .get,
+    content: String = ""
+  ) async throws -> CachedResponse.Source {
+    var request = HTTPRequest.get(path)
+    request.method = method
+    let response = try await setting.cache.respond(
+      to: request, body: MessageBody(Array(content.utf8)), partition: partition, transport: origin.transport)
+    _ = try await response.body.collect(upTo: .max)
+    return response.source
+  }
+
+  @Test("A request's own partition goes before the configuration's, and is part of the key")
+  func keys() async throws {
+    let setting = try Setting { $0.partition = "a" }
+    #expect(try await send(setting, nil) == .network)
+    #expect(try await send(setting, "a") == .hit)
+    #expect(try await send(setting, "b") == .network)
+    #expect(try await send(setting, "") == .network)
+    #expect(try await send(setting, "b") == .hit)
+    #expect(setting.cache.storedResponse(for: .get(), partition: "b") != nil)
+    #expect(setting.cache.storedResponse(for: .get(), partition: "c") == nil)
+    #expect(setting.log.events.filter { $0.action == .stored }.map(\.partition) == ["a", "b", ""])
+  }
+
+  @Test("Concurrent requests of two partitions are two requests")
+  func flights() async throws {
+    let (setting, gate) = (try Setting(), Gate())
+    let slow = MemoryOrigin { _, number in
+      await gate.wait()
+      return .ok("\(number)")
+    }
+    async let first = setting.cache.respond(to: .get(), partition: "a", transport: slow.transport)
+    async let second = setting.cache.respond(to: .get(), partition: "b", transport: slow.transport)
+    await gate.arrived(2)
+    gate.open()
+    _ = try await (first, second)
+    #expect(slow.requests.count == 2)
+  }
+
+  @Test("An invalidation, and a removal, stay in their partition")
+  func invalidation() async throws {
+    let setting = try Setting()
+    for partition in ["a", "b"] { #expect(try await send(setting, partition) == .network) }
+    #expect(try await send(setting, "a", method: .post) == .network)
+    #expect(try await send(setting, "b") == .hit)
+    #expect(try await send(setting, "a") == .network)
+    setting.cache.removeResponses(for: .get(), partition: "a")
+    #expect(try await send(setting, "b") == .hit)
+    #expect(try await send(setting, "a") == .network)
+    setting.cache.invalidateOrigin(of: try #require(TargetURI(.get())), partition: "b")
+    #expect(try await send(setting, "a") == .hit)
+    #expect(try await send(setting, "b") == .network)
+  }
+
+  @Test("A partition that is removed is gone, of whatever kind its keys are, and no other")
+  func removal() async throws {
+    let setting = try Setting { $0.rules.usesNoVarySearch = true }
+    let query = HTTPRequest.Method(rawValue: "QUERY")
+    for expected in [CachedResponse.Source.network, .hit] {
+      for partition in ["a", "ab", ""] {
+        #expect(try await send(setting, partition) == expected)
+        #expect(try await send(setting, partition, "/nvs?x=1") == expected)
+        if let query { #expect(try await send(setting, partition, method: query, content: "q") == expected) }
+      }
+    }
+    setting.cache.removePartition("a")
+    for (partition, expected) in [("a", CachedResponse.Source.network), ("ab", .hit), ("", .hit)] {
+      #expect(try await send(setting, partition) == expected)
+      #expect(try await send(setting, partition, "/nvs?x=2") == expected)
+      if let query { #expect(try await send(setting, partition, method: query, content: "q") == expected) }
+    }
+    #expect(try await send(setting, "a") == .hit)
+  }
+
+  @Test("What is on its way for a partition when it is removed is not stored")
+  func underway() async throws {
+    let (setting, gate) = (try Setting(), Gate())
+    let slow = MemoryOrigin { _, _ in
+      await gate.wait()
+      return .ok("old")
+    }
+    async let response = setting.cache.respond(to: .get(), partition: "a", transport: slow.transport)
+    await gate.arrived(1)
+    setting.cache.removePartition("a")
+    gate.open()
+    _ = try await response
+    #expect(setting.cache.storedResponse(for: .get(), partition: "a") == nil)
+    #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
+  }
+
+  @Test("A partition that was removed stays so when the directory is opened again")
+  func reopened() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      var setting = try Setting(directory: directory)
+      for partition in ["a", "b"] { #expect(try await send(setting, partition) == .network) }
+      setting.cache.removePartition("a")
+      setting.cache.close()
+      setting = try Setting(directory: directory)
+      #expect(try await send(setting, "b") == .hit)
+      #expect(try await send(setting, "a") == .network)
+      setting.cache.close()
+    }
+  }
+
+  @Test("Credentials reach neither memory nor disk, though a response varies on them")
+  func credentials() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let setting = try Setting(directory: directory)
+      let origin = MemoryOrigin { request, _ in
+        .ok(
+          "for \(request.headerFields[.authorization]?.count ?? 0)",
+          [.cacheControl: "max-age=60", .vary: "Authorization, Cookie", .setCookie: "session=SECRET3"])
+      }
+      let fields: HTTPFields = [.authorization: "Bearer SECRET1", .cookie: "a=SECRET2"]
+      #expect(try await setting.get(from: origin, fields: fields).text == "for 14")
+      let hit = try await setting.get(from: origin, fields: fields)
+      #expect(hit.source == .hit)
+      #expect(hit.response.head.headerFields[.setCookie] == nil)
+      let other = try await setting.get(
+        from: origin, fields: [.authorization: "Bearer OTHER", .cookie: "a=SECRET2"])
+      #expect(other.source == .network)
+      let key = StoreKey(try #require(CacheKey(.get())).bytes)
+      for entry in setting.cache.store.lookup(key) {
+        #expect(!String(decoding: entry.metadata, as: UTF8.self).contains("SECRET"))
+      }
+      setting.cache.close()
+      #expect(try fileContents(in: directory).allSatisfy { !$0.contains("SECRET") })
+      #expect(try fileContents(in: directory).contains { $0.contains("for 14") })
+    }
+  }
+}
