@@ -59,19 +59,14 @@ public struct CacheEngine: Sendable {
     /// The names of fields whose values are never stored, neither in memory nor on disk: of a response they are left out,
     /// and of a request that `Vary` selects by, a SHA-256 digest takes the place of the value.
     ///
-    /// Credentials, unless set otherwise: `Authorization`, `Cookie`, `Proxy-Authorization`, and in a private cache
-    /// `Set-Cookie`, too. RFC 9111 §3.1 has a cache store all fields of a response; browsers, which need no cookie a second
-    /// time, store all but this one. A shared cache keeps to the letter, by which `Set-Cookie` "does not inhibit caching"
-    /// (§7.3), and an origin that wants it otherwise says so.
+    /// Credentials of requests, unless set otherwise: `Authorization`, `Cookie`, `Proxy-Authorization`. RFC 9111 §3.1 has
+    /// a cache store all fields of a response, `Set-Cookie` among them, which "does not inhibit caching" (§7.3). Browsers,
+    /// which need no cookie a second time, leave it out: so does who adds its name here.
     ///
     /// `Cache-Control`, `Vary` and the fields of ``targets`` are stored all the same: they decide on reuse.
-    public var withheldFields: [String] {
-      get { chosenWithheldFields ?? (kind == .private ? Self.credentials : Self.requestCredentials) }
-      set { chosenWithheldFields = newValue.map { $0.lowercased() } }
+    public var withheldFields = ["authorization", "cookie", "proxy-authorization"] {
+      didSet { withheldFields = withheldFields.map { $0.lowercased() } }
     }
-    private var chosenWithheldFields: [String]?
-    private static let requestCredentials = ["authorization", "cookie", "proxy-authorization"]
-    private static let credentials = requestCredentials + ["set-cookie", "set-cookie2"]
 
     /// Those names, if a response has a field of one of them; none otherwise.
     func withheldFields(of fields: HTTPFields) -> [String] {
