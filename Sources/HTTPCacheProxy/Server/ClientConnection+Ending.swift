@@ -12,9 +12,9 @@ extension ClientConnection {
       "request refused", metadata: ["status": "\(fault.status)", "reason": "\(fault.reason)"])
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
     let head = ResponseHead(response, to: .get, minorVersion: 1, isStored: true, length: bytes.count)
-    writer.write(head, closes: true, to: &outbound)
-    outbound.writeBytes(bytes)
-    context.write(wrapOutboundOut(takeOutbound()), promise: nil)
+    writer.write(head, closes: true, to: &output.bytes)
+    output.bytes.writeBytes(bytes)
+    context.write(wrapOutboundOut(output.take()), promise: nil)
     current = nil
     end(context)
   }

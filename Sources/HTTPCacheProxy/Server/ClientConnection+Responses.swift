@@ -28,16 +28,16 @@ extension ClientConnection {
     case .head(let head):
       prepare(head, &current)
       self.current = current
-      writer.write(head, closes: current.closes, to: &outbound)
+      writer.write(head, closes: current.closes, to: &output.bytes)
       send(context, promise)
     case .whole(let head, let bytes): writeWhole(head, bytes, context, promise: promise)
     case .chunk(let bytes): writeChunk(bytes, current, context, promise)
     case .end(let trailers):
       switch current.framing {
       case .chunked:
-        outbound.writeStaticString("0\r\n")
-        for field in trailers?.asTrailers() ?? [:] { outbound.write(field) }
-        outbound.writeStaticString("\r\n")
+        output.bytes.writeStaticString("0\r\n")
+        for field in trailers?.asTrailers() ?? [:] { output.bytes.write(field) }
+        output.bytes.writeStaticString("\r\n")
         send(context, promise)
       case .length(let count) where current.sent < count:
         promise?.fail(ChannelError.eof)
@@ -58,7 +58,7 @@ extension ClientConnection {
   }
 
   func write(_ interim: HTTPResponse, _ context: ChannelHandlerContext) {
-    writer.writeInterim(interim, to: &outbound)
+    writer.writeInterim(interim, to: &output.bytes)
     send(context, nil)
   }
 
@@ -79,19 +79,21 @@ extension ClientConnection {
     guard var current else { return }
     prepare(head, &current)
     self.current = current
-    writer.write(head, closes: current.closes, to: &outbound)
+    writer.write(head, closes: current.closes, to: &output.bytes)
     if head.framing == .chunked {
       if !bytes.isEmpty { writeChunkHead(bytes.count) }
     }
-    if head.framing != .none { outbound.writeBytes(bytes) }
-    if head.framing == .chunked { outbound.writeStaticString(bytes.isEmpty ? "0\r\n\r\n" : "\r\n0\r\n\r\n") }
+    if head.framing != .none { output.bytes.writeBytes(bytes) }
+    if head.framing == .chunked {
+      output.bytes.writeStaticString(bytes.isEmpty ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
+    }
     send(context, promise)
     finish(context)
   }
 
   func writeChunkHead(_ count: Int) {
-    outbound.writeString(String(count, radix: 16))
-    outbound.writeStaticString("\r\n")
+    output.bytes.writeString(String(count, radix: 16))
+    output.bytes.writeStaticString("\r\n")
   }
 
   func writeChunk(
@@ -107,7 +109,7 @@ extension ClientConnection {
       promise?.fail(ChannelError.eof)
       abort(context)
     case .length, .untilClose:
-      outbound.writeBytes(bytes)
+      output.bytes.writeBytes(bytes)
       watch(promise, context)
       send(context, promise)
     case .chunked:
@@ -116,8 +118,8 @@ extension ClientConnection {
         return
       }
       writeChunkHead(bytes.count)
-      outbound.writeBytes(bytes)
-      outbound.writeStaticString("\r\n")
+      output.bytes.writeBytes(bytes)
+      output.bytes.writeStaticString("\r\n")
       watch(promise, context)
       send(context, promise)
     }
@@ -135,17 +137,11 @@ extension ClientConnection {
     }
   }
 
-  /// Hands what was written to the socket at the next flush. The buffer is used again if the socket has taken it by then.
+  /// Hands what was written to the socket at the next flush.
   func send(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
     hasUnflushed = true
-    context.statisticsSent(outbound.readableBytes, self.context.statistics)
-    context.write(wrapOutboundOut(takeOutbound()), promise: promise)
-  }
-
-  func takeOutbound() -> ByteBuffer {
-    let bytes = outbound
-    outbound = ByteBuffer()
-    return bytes
+    context.statisticsSent(output.bytes.readableBytes, self.context.statistics)
+    context.write(wrapOutboundOut(output.take()), promise: promise)
   }
 
   /// The response is over: on to the next request, or to the end.

@@ -39,7 +39,8 @@ final class ClientConnection: ChannelDuplexHandler {
   var channelContext: ChannelHandlerContext?
 
   var inbound = ByteBuffer()
-  var outbound = ByteBuffer()
+  /// Written to and taken within one turn of the event loop, for other connections use it, too.
+  private(set) lazy var output = OutputBuffer.current
   var reader: HeadReader
   var reading = Reading.head
   var current: Current?
