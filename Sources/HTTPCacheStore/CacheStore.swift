@@ -147,56 +147,6 @@ public final class CacheStore: Sendable {
     }
   }
 
-  /// Finds the newest entry of every variant of a key, in memory and then on disk, newest first.
-  ///
-  /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
-  /// memory does not know all variants.
-  public func lookup(_ key: StoreKey) -> StoredEntries {
-    guard disk != nil else { return residentEntries(for: key).entries }
-    let hash = hasher.hash(key)
-    // Before the index is asked: see `changes` above.
-    let moment = changes.moment(for: hash)
-    let resident = key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hash) }
-    guard !resident.isComplete, let disk, !isClosed.load(ordering: .relaxed) else {
-      if resident.entries.isEmpty { counters.misses.increment() }
-      return resident.entries
-    }
-    var found = Array(resident.entries)
-    let candidates = disk.candidates(for: hash)
-    var isWhole = true
-    var hasRead = false
-    for candidate in candidates {
-      if let same = found.first(where: {
-        DiskIndexEntry.fingerprint(of: $0.variant.rawValue, hash: hash) == candidate.fingerprint
-      }), same.id.rawValue >= candidate.id {
-        continue
-      }
-      guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else { continue }
-      hasRead = true
-      found.removeAll { $0.variant == entry.variant }
-      found.append(entry)
-      if let forMemory, isWorthCopying(forMemory) {
-        let refusal = memory.place(
-          forMemory, key: key, hash: hash,
-          objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
-        isWhole = isWhole && refusal == nil
-      } else {
-        isWhole = false
-      }
-    }
-    if isWhole, !found.isEmpty {
-      memory.markComplete(
-        key, hash: hash, ids: candidates.map(\.id), unless: { !changes.isCurrent(moment, for: hash) })
-    }
-    if hasRead { counters.diskHits.increment() } else if found.isEmpty { counters.misses.increment() }
-    return StoredEntries(found.sorted { $0.id > $1.id })
-  }
-
-  private func isWorthCopying(_ entry: PackedEntry) -> Bool {
-    // One entry must not push everything else out by being read.
-    entry.cost <= memory.limit / 8
-  }
-
   // MARK: Adding
 
   /// The present moment in the history of a key's removals. Take it before fetching what is to be inserted.

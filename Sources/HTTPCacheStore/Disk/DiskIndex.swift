@@ -82,6 +82,14 @@ struct DiskIndex {
 
   func contains(_ hash: UInt64) -> Bool { first(for: hash) { _, _ in true } != nil }
 
+  /// Shows the slots of all variants under a hash.
+  func forEach(under hash: UInt64, _ body: (UInt32) -> Void) {
+    _ = first(for: hash) { slot, _ in
+      body(slot)
+      return false
+    }
+  }
+
   /// The slots of all variants under a hash, or of one of them.
   func slots(for hash: UInt64, fingerprint: UInt32? = nil) -> [UInt32] {
     var found: [UInt32] = []

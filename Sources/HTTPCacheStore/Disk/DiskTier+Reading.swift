@@ -39,18 +39,19 @@ extension DiskTier {
     catalog.withLock { $0.index.contains(hash) }
   }
 
-  /// The entries on disk under a hash; each counts as hit.
-  func candidates(for hash: UInt64) -> [Candidate] {
+  /// The entries on disk under a hash; each counts as hit. There is one, as a rule, and it costs no array.
+  func candidates(for hash: UInt64) -> (first: Candidate?, others: [Candidate]) {
     catalog.withLock { catalog in
-      catalog.index.slots(for: hash).compactMap { slot in
-        let entry = catalog.index[slot]
-        guard let source = catalog.source(of: entry.location) else { return nil }
-        if !entry.isHit { catalog.index[slot].isHit = true }
-        let update = entry.hasUpdate ? catalog.index.updates[entry.id] : nil
-        return Candidate(
-          hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
-          update: update.flatMap { catalog.source(of: $0.location) })
+      var first: UInt32?
+      var others: [UInt32] = []
+      catalog.index.forEach(under: hash) { slot in
+        if first == nil { first = slot } else { others.append(slot) }
       }
+      guard let first else { return (nil, []) }
+      let found = catalog.hit(first, hash: hash)
+      if others.isEmpty { return (found, []) }
+      let all = ([found] + others.map { catalog.hit($0, hash: hash) }).compactMap { $0 }
+      return (all.first, Array(all.dropFirst()))
     }
   }
 
@@ -130,5 +131,18 @@ extension Catalog {
   func source(of location: RecordLocation) -> DiskTier.Candidate.Source? {
     guard let file = files[location.segment] else { return nil }
     return DiskTier.Candidate.Source(location: location, file: file, buffered: buffered(at: location))
+  }
+}
+
+extension Catalog {
+  /// What is known of an entry, which counts as hit; `nil` if its file is gone.
+  fileprivate mutating func hit(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
+    let entry = index[slot]
+    guard let source = source(of: entry.location) else { return nil }
+    if !entry.isHit { index[slot].isHit = true }
+    let update = entry.hasUpdate ? index.updates[entry.id] : nil
+    return DiskTier.Candidate(
+      hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
+      update: update.flatMap { self.source(of: $0.location) })
   }
 }

@@ -19,7 +19,7 @@ struct KeyHasher: Sendable {
   func hash(_ key: UnsafeRawBufferPointer) -> UInt64 { checksum(key) & mask }
 
   func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-    XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, seed)
+    store_hash(bytes.baseAddress, bytes.count, seed)
   }
 
   func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {

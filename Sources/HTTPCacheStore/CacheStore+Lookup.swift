@@ -1,0 +1,71 @@
+extension CacheStore {
+  /// Finds the newest entry of every variant of a key, in memory and then on disk, newest first.
+  ///
+  /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
+  /// memory does not know all variants.
+  public func lookup(_ key: StoreKey) -> StoredEntries {
+    guard disk != nil else { return residentEntries(for: key).entries }
+    let hash = hasher.hash(key)
+    // Before the index is asked: see `changes`.
+    let moment = changes.moment(for: hash)
+    let resident = key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hash) }
+    guard !resident.isComplete, let disk, isOpen else {
+      if resident.entries.isEmpty { counters.misses.increment() }
+      return resident.entries
+    }
+    let (first, others) = disk.candidates(for: hash)
+    if let first, others.isEmpty, resident.entries.isEmpty {
+      return read(first, key: key, hash: hash, since: moment, from: disk)
+    }
+    var found = Array(resident.entries)
+    let candidates = (first.map { [$0] } ?? []) + others
+    var isWhole = true
+    var hasRead = false
+    for candidate in candidates {
+      if let same = found.first(where: {
+        DiskIndexEntry.fingerprint(of: $0.variant.rawValue, hash: hash) == candidate.fingerprint
+      }), same.id.rawValue >= candidate.id {
+        continue
+      }
+      guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else { continue }
+      hasRead = true
+      found.removeAll { $0.variant == entry.variant }
+      found.append(entry)
+      isWhole = copy(forMemory, key: key, hash: hash, since: moment) && isWhole
+    }
+    if isWhole, !found.isEmpty {
+      memory.markComplete(
+        key, hash: hash, ids: candidates.map(\.id), unless: { !changes.isCurrent(moment, for: hash) })
+    }
+    if hasRead { counters.diskHits.increment() } else if found.isEmpty { counters.misses.increment() }
+    return StoredEntries(found.sorted { $0.id > $1.id })
+  }
+
+  /// Reads the one entry there is of a key, on disk.
+  private func read(
+    _ candidate: DiskTier.Candidate, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment,
+    from disk: DiskTier
+  ) -> StoredEntries {
+    guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else {
+      counters.misses.increment()
+      return StoredEntries()
+    }
+    counters.diskHits.increment()
+    if copy(forMemory, key: key, hash: hash, since: moment) {
+      memory.markComplete(
+        key, hash: hash, ids: [candidate.id], unless: { !changes.isCurrent(moment, for: hash) })
+    }
+    return StoredEntries(entry)
+  }
+
+  /// Keeps what was read in memory, too. `false` when it is not kept there.
+  private func copy(
+    _ entry: PackedEntry?, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
+  ) -> Bool {
+    // One entry must not push everything else out by being read.
+    guard let entry, entry.cost <= memory.limit / 8 else { return false }
+    let refusal = memory.place(
+      entry, key: key, hash: hash, objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
+    return refusal == nil
+  }
+}
