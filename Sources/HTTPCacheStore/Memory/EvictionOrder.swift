@@ -152,15 +152,20 @@ struct EvictionOrder {
       return table.old(from: 0, count: table.length, usedBy: 0, except: kept).position
     }
     let (position, places) = table.old(
-      from: hand, count: Self.mostPlaces, usedBy: clock > oldAge ? clock - oldAge : 0, except: kept)
+      // As long as nobody knows what is old, the oldest of all that are looked at.
+      from: hand, count: Self.mostPlaces, usedBy: oldAge > 0 && clock > oldAge ? clock - oldAge : 0,
+      except: kept)
     hand = position
     let age = clock - table.standing(position).time
     if age < oldAge || oldAge == 0 {
       // None was as old.
       oldAge = age
     } else {
-      let step = (Int(oldAge) / 32 + 1) * (Self.placesPerVictim - places) / Self.placesPerVictim
-      oldAge = UInt32(max(0, min(Int(oldAge) + step, Int(Standing.timeMask))))
+      let spare = Self.placesPerVictim - places
+      let step = (Int(oldAge) / 32 + 1) * spare / Self.placesPerVictim
+      // Never 0 by rounding: a small age would stay so, and eviction take whatever it meets.
+      oldAge = UInt32(
+        max(1, min(Int(oldAge) + (step == 0 ? spare.signum() : step), Int(Standing.timeMask))))
     }
     return position
   }
