@@ -46,7 +46,8 @@ struct SharedTransferTests {
 
   @Test(
     "Who comes when the beginning is gone reads what the store has so far, and then what comes",
-    arguments: [false, true])
+    // Were there nothing to read before the end, it would wait for ever.
+    .timeLimit(.minutes(5)), arguments: [false, true])
   func growing(isOnDisk: Bool) async throws {
     try await withTemporaryDirectory { directory in
       let cache = try HTTPCache(
@@ -80,7 +81,7 @@ struct SharedTransferTests {
     }
   }
 
-  @Test("Who reads what is stored so far sees it break off with the others")
+  @Test("Who reads what is stored so far sees it break off with the others", .timeLimit(.minutes(5)))
   func growingBroken() async throws {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
