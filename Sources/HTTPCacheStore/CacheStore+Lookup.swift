@@ -65,7 +65,8 @@ extension CacheStore {
     // One entry must not push everything else out by being read.
     guard let entry, entry.cost <= memory.limit / 8 else { return false }
     let refusal = memory.place(
-      entry, key: key, hash: hash, objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
+      EntryReference(entry), key: key, hash: hash,
+      objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
     return refusal == nil
   }
 }

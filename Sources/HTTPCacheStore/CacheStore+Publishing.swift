@@ -32,6 +32,41 @@ extension CacheStore {
     return nil
   }
 
+  /// Makes an entry visible in memory, where there is no disk.
+  func publishInMemory(_ entry: NewEntry, token: RemovalToken?) -> InsertOutcome {
+    let hash = hasher.hash(entry.key)
+    let id = takeID()
+    let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
+    let reason = memory.place(
+      EntryReference(pack(entry, id: id)), key: entry.key, hash: hash, isComplete: { true },
+      objection: { self.objection(since: token, hash: hash, scopes: scopes) })
+    guard let reason else { return .stored(EntryID(rawValue: id)) }
+    withdraw(entry, id: id, hash: hash)
+    return .refused(reason)
+  }
+
+  private func pack(_ entry: NewEntry, id: UInt64) -> PackedEntry {
+    PackedEntry(
+      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
+      metadata: entry.metadata, body: entry.body)
+  }
+
+  /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
+  private func withdraw(_ entry: NewEntry, id: UInt64, hash: UInt64) {
+    memory.remove(entry.key, hash: hash, variant: entry.variant, olderThan: id)
+    memory.markIncomplete(entry.key, hash: hash)
+  }
+
+  /// Why an entry is not to be published any more; asked under the lock of where it is to be, after its id was taken (see
+  /// `Marks` in the essay).
+  private func objection(since token: RemovalToken?, hash: UInt64, scopes: [UInt64]) -> RefusalReason? {
+    guard isOpen else { return .closed }
+    guard let token else { return nil }
+    let isOutdated =
+      !removals.isCurrent(token.moment, for: hash) || marks.isAnyMarked(scopes, since: token.sequence)
+    return isOutdated ? .removedSince : nil
+  }
+
   /// Makes an entry visible: on disk, then in memory, in the order that the essay on ``CacheStore`` explains.
   ///
   /// - Parameter file: the body, when it was streamed; it belongs to the disk tier, or is gone, afterwards.
@@ -44,15 +79,7 @@ extension CacheStore {
     let hash = hasher.hash(entry.key)
     let id = takeID()
     let scopes = entry.scopes.map(self.hash)
-    let objection = { () -> RefusalReason? in
-      guard self.isOpen else { return .closed }
-      guard let token else { return nil }
-      // After the id was taken: see `Marks` in the essay.
-      let isOutdated =
-        !self.removals.isCurrent(token.moment, for: hash)
-        || self.marks.isAnyMarked(scopes, since: token.sequence)
-      return isOutdated ? .removedSince : nil
-    }
+    let objection = { self.objection(since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true
@@ -84,9 +111,7 @@ extension CacheStore {
     if reason == nil {
       isStored = true
     } else {
-      // What memory has of this variant is older now, and it may no longer have all variants.
-      memory.remove(entry.key, hash: hash, variant: entry.variant, olderThan: id)
-      memory.markIncomplete(entry.key, hash: hash)
+      withdraw(entry, id: id, hash: hash)
     }
     if isStored { return .stored(EntryID(rawValue: id)) }
     return .refused(refusal ?? reason ?? .noTier)
@@ -106,11 +131,8 @@ extension CacheStore {
     _ entry: NewEntry, id: UInt64, hash: UInt64, after moment: StripedCounters.Moment?, _ isOnlyOnDisk: Bool,
     _ objection: () -> RefusalReason?
   ) -> RefusalReason? {
-    let packed = PackedEntry(
-      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
-      metadata: entry.metadata, body: entry.body)
-    return memory.place(
-      packed, key: entry.key, hash: hash,
+    memory.place(
+      EntryReference(pack(entry, id: id)), key: entry.key, hash: hash,
       isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
       objection: {
         if let reason = objection() { return reason }

@@ -172,6 +172,8 @@ public final class CacheStore: Sendable {
     let outcome: InsertOutcome
     if let reason = isOpen ? sizeObjection(to: entry, bodyCount: entry.body.count) : .closed {
       outcome = .refused(reason)
+    } else if disk == nil {
+      outcome = publishInMemory(entry, token: token)
     } else {
       var file: BodyFileWriter?
       outcome = publish(entry, file: &file, token: token)

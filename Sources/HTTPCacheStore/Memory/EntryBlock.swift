@@ -51,30 +51,28 @@ struct EntryBlock: Sendable {
     let isNarrow =
       revision == id && id >> 48 == 0 && key.count >> 15 == 0 && metadata.count >> 20 == 0
       && (storedAt << 20) >> 20 == storedAt
-    let headerCount = isNarrow ? narrowSize : wideSize
-    let metadataStart = headerCount + key.count
-    let bodyStart = metadataStart + metadata.count
-    let count = bodyStart + body.count
-    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      let target = UnsafeMutableRawBufferPointer(buffer)
-      let words: (UInt64, UInt64, UInt64) =
-        isNarrow
-        ? (
-          id << 16 | UInt64(key.count) << 1, variant,
-          UInt64(bitPattern: storedAt) << 20 | UInt64(metadata.count)
-        ) : (1, variant, 0)
-      target.storeBytes(of: words, as: (UInt64, UInt64, UInt64).self)
-      if !isNarrow {
-        let lengths = UInt64(metadata.count) << 32 | UInt64(key.count)
-        target.storeBytes(
-          of: (id, revision, UInt64(bitPattern: storedAt), lengths), toByteOffset: narrowSize,
-          as: (UInt64, UInt64, UInt64, UInt64).self)
+    let count = (isNarrow ? narrowSize : wideSize) + key.count + metadata.count + body.count
+    let words: (UInt64, UInt64, UInt64) =
+      isNarrow
+      ? (
+        id << 16 | UInt64(key.count) << 1, variant,
+        UInt64(bitPattern: storedAt) << 20 | UInt64(metadata.count)
+      ) : (1, variant, 0)
+    // Reserved and appended to: an array that is made of uninitialised memory looks its type up first, for 270
+    // instructions.
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    withUnsafeBytes(of: words) { bytes.append(contentsOf: $0) }
+    if !isNarrow {
+      let lengths = UInt64(metadata.count) << 32 | UInt64(key.count)
+      withUnsafeBytes(of: (id, revision, UInt64(bitPattern: storedAt), lengths)) {
+        bytes.append(contentsOf: $0)
       }
-      UnsafeMutableRawBufferPointer(rebasing: target[headerCount...]).copyMemory(from: key)
-      UnsafeMutableRawBufferPointer(rebasing: target[metadataStart...]).copyMemory(from: metadata)
-      UnsafeMutableRawBufferPointer(rebasing: target[bodyStart...]).copyMemory(from: body)
-      initialized = count
     }
+    bytes.append(contentsOf: key)
+    bytes.append(contentsOf: metadata)
+    bytes.append(contentsOf: body)
+    return bytes
   }
 
   init(_ bytes: [UInt8]) {

@@ -10,6 +10,8 @@ import CXXHash
 struct EntryReference: @unchecked Sendable {
   /// Where an array's elements begin.
   private static let elementsOffset = 32
+  /// Where it has how many they are.
+  private static let countOffset = 16
 
   // A pointer, so that none at all takes no more room.
   private let bits: UnsafeRawPointer
@@ -21,7 +23,9 @@ struct EntryReference: @unchecked Sendable {
       let object = Unmanaged.passRetained(unsafeBitCast(block.bytes, to: AnyObject.self)).toOpaque()
       let elements = block.bytes.withUnsafeBytes { $0.baseAddress }
       precondition(
-        elements == UnsafeRawPointer(object + Self.elementsOffset), "an array is laid out otherwise")
+        elements == UnsafeRawPointer(object + Self.elementsOffset)
+          && object.load(fromByteOffset: Self.countOffset, as: Int.self) == block.bytes.count,
+        "an array is laid out otherwise")
       bits = UnsafeRawPointer(object)
     case .split(let entry):
       bits = UnsafeRawPointer(Unmanaged.passRetained(entry).toOpaque() + 1)
@@ -41,15 +45,35 @@ struct EntryReference: @unchecked Sendable {
     return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeUnretainedValue())
   }
 
-  /// The entry, with the table's reference.
+  /// The entry, with the reference that was held through this one.
+  @inline(__always)
   func take() -> PackedEntry {
-    let entry = entry
-    release()
-    return entry
+    if isWhole {
+      return .whole(
+        EntryBlock(
+          unsafeBitCast(Unmanaged<AnyObject>.fromOpaque(object).takeRetainedValue(), to: [UInt8].self)))
+    }
+    return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeRetainedValue())
   }
 
+  /// Takes another reference.
+  @inline(__always)
+  func retain() {
+    _ = Unmanaged<AnyObject>.fromOpaque(object).retain()
+  }
+
+  @inline(__always)
   func release() {
     Unmanaged<AnyObject>.fromOpaque(object).release()
+  }
+
+  /// What the entry occupies, in bytes: see ``PackedEntry/cost``.
+  @inline(__always)
+  var cost: Int {
+    if isWhole {
+      return PackedEntry.cost(ofWhole: object.load(fromByteOffset: Self.countOffset, as: Int.self))
+    }
+    return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { PackedEntry.split($0).cost }
   }
 
   /// Asks for the lines that a hit needs, so that they come at once: the count of references may lie in another than the

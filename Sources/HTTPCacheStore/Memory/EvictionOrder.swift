@@ -58,7 +58,7 @@ struct EvictionOrder {
   @inline(__always)
   private mutating func tick(_ table: inout EntryTable) -> UInt32 {
     clock &+= 1
-    if clock > Standing.timeMask { turnBack(&table) }
+    if clock >= Standing.timeMask { turnBack(&table) }
     return clock
   }
 
@@ -195,7 +195,7 @@ struct EvictionOrder {
         }
         var standing = table.standing(position)
         guard position == kept || standing.uses >= Self.usesToStay else { return position }
-        let cost = table[position].map { policy.cost(of: $0.entry) } ?? 0
+        let cost = table[position].map { policy.cost(of: $0) } ?? 0
         probation.tags.removeFirst()
         dequeue(standing, cost: cost)
         enqueue(&standing, tag: table.tag(position), cost: cost, isOnProbation: false)
@@ -246,7 +246,12 @@ struct EvictionOrder {
 
 extension EvictionPolicy {
   /// What an entry occupies, in bytes, with its share of what the policy keeps.
-  func cost(of entry: PackedEntry) -> Int {
-    entry.cost + (self == .s3fifo ? GhostTable.bytesPerEntry + TagQueue.bytesPerEntry : 0)
-  }
+  func cost(of entry: PackedEntry) -> Int { entry.cost + share }
+
+  /// The same of an entry that a table holds.
+  @inline(__always)
+  func cost(of entry: EntryReference) -> Int { entry.cost + share }
+
+  @inline(__always)
+  private var share: Int { self == .s3fifo ? GhostTable.bytesPerEntry + TagQueue.bytesPerEntry : 0 }
 }

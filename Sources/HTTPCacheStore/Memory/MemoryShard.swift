@@ -29,27 +29,34 @@ struct MemoryShardState: ~Copyable, Sendable {
 
   // MARK: Finding
 
-  /// The entries of a key, newest first, each counted as used, and whether they are all that the store has.
-  @inline(__always)
-  mutating func use(_ key: UnsafeRawBufferPointer, tag: UInt32) -> (entries: StoredEntries, isComplete: Bool)?
-  {
-    let run = table.run(of: tag)
-    guard run.count == 1 else { return run.isEmpty ? nil : useAny(of: run, key) }
-    let position = run.lowerBound
-    guard let entry = table[position] else { return nil }
-    entry.prefetch()
-    guard entry.head.hasKey(key) else { return nil }
-    order.use(position, in: &table)
-    hits &+= 1
-    return (StoredEntries(StoredEntry(entry.entry, tier: .memory)), table.standing(position).isComplete)
+  /// What became of the search for the only entry of a key: of words alone, so that it costs nothing to hand on.
+  struct Use {
+    /// The entry, counted as used, with a reference that is the caller's.
+    var entry: EntryReference?
+    /// Whether memory holds all of the key's variants.
+    var isComplete = false
+    /// Whether several entries have the tag: ``useAny(_:tag:)`` finds those of the key.
+    var hasSeveral = false
   }
 
-  /// Of several with the same tag: variants, or other keys.
-  @inline(never)
-  private mutating func useAny(
-    of run: EntryTable.Run, _ key: UnsafeRawBufferPointer
+  /// The entry of a key that has no other.
+  @inline(__always)
+  mutating func use(_ key: UnsafeRawBufferPointer, tag: UInt32) -> Use {
+    let position = table.only(tag)
+    guard position >= 0, let entry = table[position] else { return Use(hasSeveral: position == -2) }
+    entry.prefetch()
+    guard entry.head.hasKey(key) else { return Use() }
+    order.use(position, in: &table)
+    hits &+= 1
+    entry.retain()
+    return Use(entry: entry, isComplete: table.standing(position).isComplete)
+  }
+
+  /// The entries of a key, newest first, each counted as used, and whether they are all that the store has.
+  mutating func useAny(
+    _ key: UnsafeRawBufferPointer, tag: UInt32
   ) -> (entries: StoredEntries, isComplete: Bool)? {
-    let found = variants(of: run, key)
+    let found = variants(of: key, tag: tag)
     guard !found.isEmpty else { return nil }
     hits += 1
     var entries = StoredEntries()
@@ -80,9 +87,7 @@ struct MemoryShardState: ~Copyable, Sendable {
   /// The head of an entry, good until the entry is taken out.
   func head(_ position: Int) -> EntryHead? { table[position]?.head }
 
-  private func cost(of entry: PackedEntry) -> Int { order.policy.cost(of: entry) }
-
-  func cost(_ position: Int) -> Int { entry(position).map { cost(of: $0) } ?? 0 }
+  func cost(_ position: Int) -> Int { table[position].map { order.policy.cost(of: $0) } ?? 0 }
 
   func isComplete(_ position: Int) -> Bool { table.standing(position).isComplete }
 
@@ -97,68 +102,62 @@ struct MemoryShardState: ~Copyable, Sendable {
 
   // MARK: Adding and removing
 
-  /// Adds an entry, as one that was just used.
-  mutating func add(_ entry: PackedEntry, tag: UInt32, cost: Int, isComplete: Bool) {
+  /// Adds an entry, as one that was just used. The table takes over the reference.
+  mutating func add(_ entry: EntryReference, tag: UInt32, cost: Int, isComplete: Bool) {
     var standing = order.add(tag: tag, cost: cost, in: &table)
     standing.isComplete = isComplete
-    table.insert(EntryReference(entry), tag: tag, standing: standing)
+    table.insert(entry, tag: tag, standing: standing)
   }
 
-  /// Puts an entry in the place of another of the same key and variant, and counts it as used. The caller drops the old
-  /// one after the lock.
-  mutating func replace(
-    _ position: Int, with entry: PackedEntry, cost: Int
-  ) -> (entry: PackedEntry, cost: Int)? {
-    guard let old = table.replace(position, with: EntryReference(entry))?.take() else { return nil }
-    let oldCost = self.cost(of: old)
+  /// Puts an entry in the place of another of the same key and variant, and counts it as used. The table takes over the
+  /// reference; the caller drops the old one after the lock.
+  mutating func replace(_ position: Int, with entry: EntryReference, cost: Int) -> Detached? {
+    guard let old = table.replace(position, with: entry) else { return nil }
+    let oldCost = order.policy.cost(of: old)
     order.replace(position, cost: oldCost, by: cost, in: &table)
-    return (old, oldCost)
+    return Detached(entry: old, cost: oldCost)
   }
 
   /// Takes an entry out. The caller drops it after the lock.
-  mutating func detach(_ position: Int) -> (entry: PackedEntry, cost: Int)? {
+  mutating func detach(_ position: Int) -> Detached? {
     var none: Int?
     return detach(position, isEvicted: false, keeping: &none)
   }
 
-  private mutating func detach(
-    _ position: Int, isEvicted: Bool, keeping kept: inout Int?
-  ) -> (entry: PackedEntry, cost: Int)? {
-    guard let entry = entry(position) else { return nil }
-    let cost = cost(of: entry)
+  private mutating func detach(_ position: Int, isEvicted: Bool, keeping kept: inout Int?) -> Detached? {
+    guard let entry = table[position] else { return nil }
+    let cost = order.policy.cost(of: entry)
     order.remove(position, cost: cost, isEvicted: isEvicted, in: &table)
-    let (reference, moved) = table.remove(position)
-    reference?.release()
+    let moved = table.remove(position).moved
     if let old = kept, moved.contains(old - 1) { kept = old - 1 }
-    return (entry, cost)
+    return Detached(entry: entry, cost: cost)
   }
 
   /// Takes out the entry that goes first, to make room; `nil` when there is none left.
-  mutating func evictNext() -> (entry: PackedEntry, cost: Int)? {
+  mutating func evictNext() -> Detached? {
     var none: Int?
     return evictNext(keeping: &none)
   }
 
   /// Takes out the entry that goes first but for one, whose place may change; `nil` when there is none but that.
-  mutating func evictNext(keeping kept: inout Int?) -> (entry: PackedEntry, cost: Int)? {
-    order.victim(except: kept, in: &table).flatMap { evict($0, keeping: &kept) }
+  mutating func evictNext(keeping kept: inout Int?) -> Detached? {
+    guard let position = order.victim(except: kept, in: &table) else { return nil }
+    return evict(position, keeping: &kept)
   }
 
   /// Takes out an entry to make room; what is left of its key is no longer complete.
-  mutating func evict(_ position: Int) -> (entry: PackedEntry, cost: Int)? {
+  mutating func evict(_ position: Int) -> Detached? {
     var none: Int?
     return evict(position, keeping: &none)
   }
 
-  private mutating func evict(_ position: Int, keeping kept: inout Int?) -> (entry: PackedEntry, cost: Int)? {
+  private mutating func evict(_ position: Int, keeping kept: inout Int?) -> Detached? {
     let tag = table.tag(position)
-    guard let (entry, cost) = detach(position, isEvicted: true, keeping: &kept) else { return nil }
+    guard let evicted = detach(position, isEvicted: true, keeping: &kept) else { return nil }
     evictions += 1
     let run = table.run(of: tag)
-    if !run.isEmpty {
-      entry.block.key.withUnsafeBytes { setComplete(variants(of: run, $0), false) }
-    }
-    return (entry, cost)
+    if !run.isEmpty { setComplete(variants(of: run, evicted.entry.head.key), false) }
+    return evicted
   }
 
   /// The entries stored at or after a time, the last place first, so that taking one out leaves the others where they are.

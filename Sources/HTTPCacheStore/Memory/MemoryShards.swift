@@ -53,7 +53,8 @@ final class MemoryShards: @unchecked Sendable {
     shard(number).pointee.state.withLock { work(&$0) }
   }
 
-  func cost(of entry: PackedEntry) -> Int { policy.cost(of: entry) }
+  @inline(__always)
+  func cost(of entry: EntryReference) -> Int { policy.cost(of: entry) }
 
   /// Empties a shard, and gives the bytes that were freed by the time it returns.
   func removeAll(number: Int) -> Int {
@@ -61,7 +62,7 @@ final class MemoryShards: @unchecked Sendable {
     withLock(number: number) { $0.removeAll(into: &all) }
     var bytes = 0
     for position in 0..<all.length {
-      if let entry = all[position]?.entry { bytes += cost(of: entry) }
+      if let entry = all[position] { bytes += cost(of: entry) }
     }
     return bytes
   }

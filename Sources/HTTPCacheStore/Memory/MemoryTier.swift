@@ -56,9 +56,26 @@ final class MemoryTier: Sendable {
   /// The entries of a key in memory, each counted as used.
   @inline(__always)
   func entries(for key: UnsafeRawBufferPointer, hash: UInt64) -> ResidentLookup {
+    let found = shards.withLock(hash) { state in
+      let found = state.use(key, tag: tag(hash))
+      // With a disk, it is not known yet whether it is one.
+      if !hasDisk, found.entry == nil, !found.hasSeveral { state.countMiss() }
+      return found
+    }
+    if let entry = found.entry {
+      return ResidentLookup(
+        entries: StoredEntries(StoredEntry(entry.take(), tier: .memory)),
+        isComplete: !hasDisk || found.isComplete)
+    }
+    if found.hasSeveral { return severalEntries(for: key, hash: hash) }
+    return ResidentLookup(entries: StoredEntries(), isComplete: !hasDisk)
+  }
+
+  /// Where several entries have the tag: variants, or other keys.
+  @inline(never)
+  private func severalEntries(for key: UnsafeRawBufferPointer, hash: UInt64) -> ResidentLookup {
     shards.withLock(hash) { state in
-      guard let (entries, isComplete) = state.use(key, tag: tag(hash)) else {
-        // With a disk, it is not known yet whether it is one.
+      guard let (entries, isComplete) = state.useAny(key, tag: tag(hash)) else {
         if !hasDisk { state.countMiss() }
         return ResidentLookup(entries: StoredEntries(), isComplete: !hasDisk)
       }
@@ -97,26 +114,34 @@ final class MemoryTier: Sendable {
   /// Adds or replaces an entry.
   ///
   /// - Parameters:
+  ///   - new: the entry, whose reference is the tier's from now on.
   ///   - isComplete: whether the store has no other variant; asked under the shard's lock when the key is new to memory.
   ///   - objection: asked under the shard's lock, where a removal that came first has left its mark.
   /// - Returns: why the entry was not placed, or `nil` when it was.
   func place(
-    _ new: PackedEntry, key: StoreKey, hash: UInt64, purpose: Purpose = .insert,
+    _ new: EntryReference, key: StoreKey, hash: UInt64, purpose: Purpose = .insert,
     isComplete: () -> Bool = { false }, objection: () -> RefusalReason? = { nil }
   ) -> RefusalReason? {
     let cost = shards.cost(of: new)
-    guard cost <= limit else { return .tooLarge }
+    guard cost <= limit else {
+      new.release()
+      return .tooLarge
+    }
     var room = Room(budget: budget)
     // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
     for _ in 0..<4 {
-      let result = withVariants(key, hash) { state, variants in
-        defer { state.compactIfSparse() }
-        return switch purpose {
-        case .insert:
-          insert(
-            new, cost: cost, tag: tag(hash), variants: variants, room: &room, state: &state,
-            isComplete: isComplete, objection: objection)
-        case .update: update(new, cost: cost, variants: variants, room: &room, state: &state)
+      let result = key.bytes.withUnsafeBytes { key in
+        shards.withLock(hash) { state in
+          defer { state.compactIfSparse() }
+          switch purpose {
+          case .insert:
+            return insert(
+              new, cost: cost, key: key, tag: tag(hash), room: &room, state: &state, isComplete: isComplete,
+              objection: objection)
+          case .update:
+            let variants = state.variants(of: key, tag: tag(hash))
+            return update(new, cost: cost, variants: variants, room: &room, state: &state)
+          }
         }
       }
       room.dropGarbage()
@@ -126,12 +151,14 @@ final class MemoryTier: Sendable {
         return nil
       case .refused(let reason):
         room.close()
+        new.release()
         return reason
       case .needsRoom:
         evictElsewhere(than: hash, need: cost, room: &room)
       }
     }
     room.close()
+    new.release()
     return .noRoom
   }
 
@@ -142,13 +169,15 @@ final class MemoryTier: Sendable {
     case needsRoom
   }
 
+  @inline(__always)
   private func insert(
-    _ new: PackedEntry, cost: Int, tag: UInt32, variants: Variants, room: inout Room,
+    _ new: EntryReference, cost: Int, key: UnsafeRawBufferPointer, tag: UInt32, room: inout Room,
     state: inout MemoryShardState, isComplete: () -> Bool, objection: () -> RefusalReason?
   ) -> Attempt {
     if let reason = objection() { return .refused(reason) }
+    let variants = state.variants(of: key, tag: tag)
     if !variants.isEmpty {
-      let (id, variant) = new.block.withHead { ($0.id, $0.variant) }
+      let (id, variant) = (new.head.id, new.head.variant)
       if let same = variants.first(where: { state.head($0)?.variant == variant }) {
         guard state.head(same).map({ $0.id < id }) ?? false else { return .refused(.superseded) }
         if variants.count == 1 { state.setComplete(variants, isComplete()) }
@@ -161,8 +190,7 @@ final class MemoryTier: Sendable {
       room.hold(evicted)
     }
     // Asked only now: what was evicted may have been another variant.
-    let siblings =
-      variants.isEmpty ? variants : new.block.key.withUnsafeBytes { state.variants(of: $0, tag: tag) }
+    let siblings = variants.isEmpty ? variants : state.variants(of: key, tag: tag)
     let mark = siblings.isEmpty ? isComplete() : state.isComplete(siblings.first)
     state.add(new, tag: tag, cost: cost, isComplete: mark)
     return .placed
@@ -170,9 +198,9 @@ final class MemoryTier: Sendable {
 
   /// Puts an entry in the place of the same one with older metadata.
   private func update(
-    _ new: PackedEntry, cost: Int, variants: Variants, room: inout Room, state: inout MemoryShardState
+    _ new: EntryReference, cost: Int, variants: Variants, room: inout Room, state: inout MemoryShardState
   ) -> Attempt {
-    let (id, revision) = (new.id, new.revision)
+    let (id, revision) = (new.head.id, new.head.revision)
     guard let same = variants.first(where: { state.head($0)?.id == id }),
       state.head(same).map({ $0.revision < revision }) ?? false
     else { return .refused(.superseded) }
@@ -184,7 +212,7 @@ final class MemoryTier: Sendable {
   /// That one stays until there is room: it is never out while the shard's lock is not held, when a removal would miss
   /// it.
   private func replace(
-    _ position: Int, with new: PackedEntry, cost: Int, room: inout Room, state: inout MemoryShardState
+    _ position: Int, with new: EntryReference, cost: Int, room: inout Room, state: inout MemoryShardState
   ) -> Attempt {
     var kept: Int? = position
     let missing = cost - state.cost(position)
@@ -216,7 +244,7 @@ final class MemoryTier: Sendable {
     }
     guard let old else { return false }
     let new = old.replacingMetadata(metadata, storedAt: storedAt, revision: revision)
-    let refusal = place(new, key: key, hash: hash, purpose: .update)
+    let refusal = place(EntryReference(new), key: key, hash: hash, purpose: .update)
     if let refusal, refusal != .superseded {
       remove(key, hash: hash, variant: new.variant, olderThan: id + 1)
       markIncomplete(key, hash: hash)

@@ -103,12 +103,16 @@ enum PackedEntry: Sendable {
   var cost: Int {
     switch self {
     case .whole(let block):
-      return Self.arraySize(block.bytes.count) + Self.indexOverhead
+      return Self.cost(ofWhole: block.bytes.count)
     case .split(let entry):
       return Self.arraySize(entry.block.bytes.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
         + Self.indexOverhead
     }
   }
+
+  /// What an entry in one block of so many bytes occupies.
+  @inline(__always)
+  static func cost(ofWhole count: Int) -> Int { arraySize(count) + indexOverhead }
 
   /// What `malloc` takes for an array: the array's header of 32 bytes, 8 of `malloc`'s own, in steps of 16.
   private static func arraySize(_ count: Int) -> Int {

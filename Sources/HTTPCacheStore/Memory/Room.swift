@@ -1,26 +1,35 @@
 /// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
-struct Room {
+struct Room: ~Copyable {
   let budget: ByteBudget
   private(set) var held = 0
   /// Nearly always one at the most, which then needs no array.
-  private var garbage: PackedEntry?
-  private var moreGarbage: [PackedEntry] = []
+  private var garbage: EntryReference?
+  private var moreGarbage: [EntryReference]?
 
   init(budget: ByteBudget) {
     self.budget = budget
   }
 
-  mutating func hold(_ detached: (entry: PackedEntry, cost: Int)?) {
-    guard let (entry, cost) = detached else { return }
-    held += cost
+  deinit {
+    // What an operation holds when it ends is nobody's.
+    garbage?.release()
+    for entry in moreGarbage ?? [] { entry.release() }
+  }
+
+  /// Takes over an entry that was taken out, with its reference and the bytes it occupied.
+  @inline(__always)
+  mutating func hold(_ detached: Detached?) {
+    guard let detached else { return }
+    held += detached.cost
     if garbage == nil {
-      garbage = entry
+      garbage = detached.entry
     } else {
-      moreGarbage.append(entry)
+      moreGarbage = (moreGarbage ?? []) + [detached.entry]
     }
   }
 
   /// Whether this much is held, after reserving what is missing.
+  @inline(__always)
   mutating func secure(_ bytes: Int) -> Bool {
     if held >= bytes { return true }
     guard budget.reserve(bytes - held) else { return false }
@@ -29,14 +38,24 @@ struct Room {
   }
 
   mutating func dropGarbage() {
+    garbage?.release()
     garbage = nil
-    moreGarbage = []
+    guard let more = moreGarbage else { return }
+    for entry in more { entry.release() }
+    moreGarbage = nil
   }
 
   /// Gives back what is held beyond what the tier now keeps.
+  @inline(__always)
   mutating func close(keeping kept: Int = 0) {
     dropGarbage()
     budget.release(held - kept)
     held = 0
   }
+}
+
+/// An entry that was taken out of its shard, with the table's reference, and what it occupied there in bytes.
+struct Detached: Sendable {
+  let entry: EntryReference
+  let cost: Int
 }

@@ -9,6 +9,13 @@ struct Standing: Sendable {
   /// S3-FIFO: uses beyond this many do not count.
   static let maximumUses: UInt32 = 3
 
+  /// Of a place without an entry: no entry was ever used as late as that, so a search for what is old passes it by.
+  static let ofFreePlace: Standing = {
+    var standing = Standing()
+    standing.time = timeMask
+    return standing
+  }()
+
   private var word: UInt32 = 0
 
   /// Of every variant of a key alike: memory holds all of them that the store has.
@@ -17,7 +24,7 @@ struct Standing: Sendable {
     set { word = newValue ? word | Self.complete : word & ~Self.complete }
   }
 
-  /// LRU: when the entry was used last, by the clock of its shard.
+  /// LRU: when the entry was used last, by the clock of its shard. Less than ``timeMask``.
   @inline(__always)
   var time: UInt32 {
     get { word & Self.timeMask }

@@ -4,14 +4,20 @@
 struct Variants: Sequence, Sendable {
   /// -1 when there is none.
   private(set) var first = -1
-  private var others: [Int] = []
+  // Not an empty array, whose references are counted like any other's.
+  private var others: [Int]?
 
   var isEmpty: Bool { first < 0 }
-  var count: Int { isEmpty ? 0 : 1 + others.count }
-  var last: Int { others.last ?? first }
+  var count: Int { isEmpty ? 0 : 1 + (others?.count ?? 0) }
+  var last: Int { others?.last ?? first }
 
   mutating func append(_ index: Int) {
-    if isEmpty { first = index } else { others.append(index) }
+    guard !isEmpty else {
+      first = index
+      return
+    }
+    if others == nil { others = [] }
+    others?.append(index)
   }
 
   mutating func sort(by areInOrder: (Int, Int) -> Bool) {
@@ -28,7 +34,7 @@ struct Variants: Sequence, Sendable {
     mutating func next() -> Int? {
       guard position < variants.count else { return nil }
       defer { position += 1 }
-      return position == 0 ? variants.first : variants.others[position - 1]
+      return position == 0 ? variants.first : variants.others?[position - 1]
     }
   }
 
