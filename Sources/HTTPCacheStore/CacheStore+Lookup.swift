@@ -4,7 +4,9 @@ extension CacheStore {
   /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
   /// memory does not know all variants.
   public func lookup(_ key: StoreKey) -> StoredEntries {
-    guard disk != nil else { return residentEntries(for: key).entries }
+    guard disk != nil else {
+      return key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)).entries }
+    }
     let hash = hasher.hash(key)
     // Before the index is asked: see `changes`.
     let moment = changes.moment(for: hash)

@@ -51,28 +51,29 @@ struct EntryBlock: Sendable {
     let isNarrow =
       revision == id && id >> 48 == 0 && key.count >> 15 == 0 && metadata.count >> 20 == 0
       && (storedAt << 20) >> 20 == storedAt
-    let count = (isNarrow ? narrowSize : wideSize) + key.count + metadata.count + body.count
-    let words: (UInt64, UInt64, UInt64) =
-      isNarrow
-      ? (
-        id << 16 | UInt64(key.count) << 1, variant,
-        UInt64(bitPattern: storedAt) << 20 | UInt64(metadata.count)
-      ) : (1, variant, 0)
-    // Reserved and appended to: an array that is made of uninitialised memory looks its type up first, for 270
-    // instructions.
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count)
-    withUnsafeBytes(of: words) { bytes.append(contentsOf: $0) }
-    if !isNarrow {
-      let lengths = UInt64(metadata.count) << 32 | UInt64(key.count)
-      withUnsafeBytes(of: (id, revision, UInt64(bitPattern: storedAt), lengths)) {
-        bytes.append(contentsOf: $0)
+    let headerCount = isNarrow ? narrowSize : wideSize
+    let metadataStart = headerCount + key.count
+    let bodyStart = metadataStart + metadata.count
+    let count = bodyStart + body.count
+    return [UInt8](capacity: count) { target in
+      let words: (UInt64, UInt64, UInt64) =
+        isNarrow
+        ? (
+          id << 16 | UInt64(key.count) << 1, variant,
+          UInt64(bitPattern: storedAt) << 20 | UInt64(metadata.count)
+        ) : (1, variant, 0)
+      target.storeBytes(of: words, as: (UInt64, UInt64, UInt64).self)
+      if !isNarrow {
+        let lengths = UInt64(metadata.count) << 32 | UInt64(key.count)
+        target.storeBytes(
+          of: (id, revision, UInt64(bitPattern: storedAt), lengths), toByteOffset: narrowSize,
+          as: (UInt64, UInt64, UInt64, UInt64).self)
       }
+      UnsafeMutableRawBufferPointer(rebasing: target[headerCount...]).copyMemory(from: key)
+      UnsafeMutableRawBufferPointer(rebasing: target[metadataStart...]).copyMemory(from: metadata)
+      UnsafeMutableRawBufferPointer(rebasing: target[bodyStart...]).copyMemory(from: body)
+      return count
     }
-    bytes.append(contentsOf: key)
-    bytes.append(contentsOf: metadata)
-    bytes.append(contentsOf: body)
-    return bytes
   }
 
   init(_ bytes: [UInt8]) {
@@ -141,9 +142,16 @@ struct EntryHead {
 
   fileprivate var metadataStart: Int { keyStart + keyCount }
 
+  @inline(__always)
   fileprivate var bodyStart: Int {
-    metadataStart + Int(truncatingIfNeeded: isWide ? word(6) >> 32 : word(2) & 0xF_FFFF)
+    let first = word(0)
+    // Every hit asks for the length of its body.
+    guard first & 1 == 0 else { return wideBodyStart }
+    return EntryBlock.narrowSize &+ Int(truncatingIfNeeded: (first >> 1 & 0x7FFF) &+ (word(2) & 0xF_FFFF))
   }
+
+  @inline(never)
+  private var wideBodyStart: Int { metadataStart + Int(truncatingIfNeeded: word(6) >> 32) }
 
   @inline(__always)
   func hasKey(_ key: UnsafeRawBufferPointer) -> Bool {
