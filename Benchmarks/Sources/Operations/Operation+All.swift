@@ -1,6 +1,7 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
+import SystemPackage
 
 extension Operation {
   public static let all: [Operation] = [
@@ -34,6 +35,27 @@ extension Operation {
       let entries = try Operation.entries()
       for entry in entries { store.insert(entry) }
       return { for number in $0 { take(store.insert(entries[number])) } }
+    },
+    // Bodies of 16 KiB from the page cache; memory holds nothing.
+    Operation("disk-get") {
+      let directory = try TemporaryDirectory()
+      let store = try CacheStore(
+        .init(memoryCapacity: 0, diskCapacity: 64 << 20, directory: FilePath(directory.path)))
+      let keys = (0..<1024).map(Samples.key)
+      let (metadata, body) = (try Samples.stored().encoded(), [UInt8](repeating: 0x61, count: 16 << 10))
+      for key in keys {
+        store.insert(
+          NewEntry(
+            key: key, variant: VariantID(rawValue: 1), metadata: metadata, body: body,
+            storedAt: Samples.now.milliseconds))
+      }
+      // Not from the buffer.
+      store.flush()
+      return { numbers in
+        withExtendedLifetime(directory) {
+          for number in numbers { take(store.lookup(keys[number & 1023]).first?.bodyCount) }
+        }
+      }
     },
     // What a hit comes to: the lookup, and the decision by the front of the stored bytes.
     Operation("decide") {
