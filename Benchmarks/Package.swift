@@ -13,6 +13,7 @@ let package = Package(
   dependencies: [
     .package(name: "HTTPCacheEngine", path: ".."),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
     // Without traits it needs no jemalloc; CAllocations counts instead.
     .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
   ],
@@ -24,6 +25,7 @@ let package = Package(
         .product(name: "HTTPCacheEngine", package: "HTTPCacheEngine"),
         .product(name: "HTTPCacheStore", package: "HTTPCacheEngine"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
     // malloc, counted.

@@ -15,9 +15,13 @@ extension CacheStore {
       if resident.entries.isEmpty { counters.misses.increment() }
       return resident.entries
     }
-    let (first, others) = disk.candidates(for: hash)
-    if let first, others.isEmpty, resident.entries.isEmpty {
-      return read(first, key: key, hash: hash, since: moment, from: disk)
+    var (first, others) = disk.candidates(for: hash)
+    if others.isEmpty, resident.entries.isEmpty {
+      guard let only = first.take() else {
+        counters.misses.increment()
+        return StoredEntries()
+      }
+      return read(only, key: key, hash: hash, since: moment, from: disk)
     }
     var found = Array(resident.entries)
     let candidates = (first.map { [$0] } ?? []) + others
@@ -29,11 +33,11 @@ extension CacheStore {
       }), same.id.rawValue >= candidate.id {
         continue
       }
-      guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else { continue }
+      guard case .entry(let entry) = disk.read(candidate, key: key) else { continue }
       hasRead = true
       found.removeAll { $0.variant == entry.variant }
-      found.append(entry)
-      isWhole = copy(forMemory, key: key, hash: hash, since: moment) && isWhole
+      found.append(StoredEntry(entry, tier: .disk))
+      isWhole = copy(entry, key: key, hash: hash, since: moment) && isWhole
     }
     if isWhole, !found.isEmpty {
       memory.markComplete(
@@ -45,29 +49,31 @@ extension CacheStore {
 
   /// Reads the one entry there is of a key, on disk.
   private func read(
-    _ candidate: DiskTier.Candidate, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment,
+    _ candidate: consuming DiskTier.Candidate, key: StoreKey, hash: UInt64,
+    since moment: StripedCounters.Moment,
     from disk: DiskTier
   ) -> StoredEntries {
-    guard case .entry(let entry, let forMemory) = disk.read(candidate, key: key) else {
+    let id = candidate.id
+    guard case .entry(let entry) = disk.read(candidate, key: key) else {
       counters.misses.increment()
       return StoredEntries()
     }
     counters.diskHits.increment()
-    if copy(forMemory, key: key, hash: hash, since: moment) {
+    if copy(entry, key: key, hash: hash, since: moment) {
       memory.markComplete(
-        key, hash: hash, ids: [candidate.id], unless: { !changes.isCurrent(moment, for: hash) })
+        key, hash: hash, ids: [id], unless: { !changes.isCurrent(moment, for: hash) })
     }
-    return StoredEntries(entry)
+    return StoredEntries(StoredEntry(entry, tier: .disk))
   }
 
-  /// Keeps what was read in memory, too. `false` when it is not kept there.
+  /// Keeps what was read in memory, too, unless its body stays in a file. `false` when it is not kept there.
   private func copy(
-    _ entry: PackedEntry?, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
+    _ entry: PackedEntry, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
   ) -> Bool {
     // One entry must not push everything else out by being read.
-    guard let entry, entry.cost <= memory.limit / 8 else { return false }
+    guard entry.isResident, entry.cost <= memory.limit / 8 else { return false }
     let refusal = memory.place(
-      EntryReference(entry), key: key, hash: hash,
+      EntryReference(entry.forKeeping), key: key, hash: hash,
       objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
     return refusal == nil
   }

@@ -1,6 +1,7 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
+import SystemPackage
 
 extension Operation {
   public static let all: [Operation] = [
@@ -16,12 +17,19 @@ extension Operation {
     Operation("lookup-hit") {
       let store = try filled()
       let keys = (0..<1024).map(Samples.key)
-      return { for number in $0 { take(store.lookup(keys[number & 1023]).first?.bodyCount) } }
+      return { numbers in
+        // A span lends its keys; an array's subscript would count a reference to each, which is none of the lookup.
+        let keys = keys.span
+        for number in numbers { take(store.lookup(keys[number & 1023]).first?.bodyCount) }
+      }
     },
     Operation("lookup-miss") {
       let store = try filled()
       let keys = (0..<1024).map { Samples.key(1_000_000 + $0) }
-      return { for number in $0 { take(store.lookup(keys[number & 1023]).isEmpty) } }
+      return { numbers in
+        let keys = keys.span
+        for number in numbers { take(store.lookup(keys[number & 1023]).isEmpty) }
+      }
     },
     Operation("insert") {
       let store = try CacheStore(.init(memoryCapacity: 2 * Operation.mostRuns * 2048))
@@ -34,6 +42,27 @@ extension Operation {
       let entries = try Operation.entries()
       for entry in entries { store.insert(entry) }
       return { for number in $0 { take(store.insert(entries[number])) } }
+    },
+    // Bodies of 16 KiB from the page cache; memory holds nothing.
+    Operation("disk-get") {
+      let directory = try TemporaryDirectory()
+      let store = try CacheStore(
+        .init(memoryCapacity: 0, diskCapacity: 64 << 20, directory: FilePath(directory.path)))
+      let keys = (0..<1024).map(Samples.key)
+      let (metadata, body) = (try Samples.stored().encoded(), [UInt8](repeating: 0x61, count: 16 << 10))
+      for key in keys {
+        store.insert(
+          NewEntry(
+            key: key, variant: VariantID(rawValue: 1), metadata: metadata, body: body,
+            storedAt: Samples.now.milliseconds))
+      }
+      // Not from the buffer.
+      store.flush()
+      return { numbers in
+        withExtendedLifetime(directory) {
+          for number in numbers { take(store.lookup(keys[number & 1023]).first?.bodyCount) }
+        }
+      }
     },
     // What a hit comes to: the lookup, and the decision by the front of the stored bytes.
     Operation("decide") {

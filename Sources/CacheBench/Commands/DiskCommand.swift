@@ -14,6 +14,11 @@ struct DiskOptions: ParsableArguments {
   )
   var givenSizes: [Int] = []
 
+  @Option(
+    name: .customLong("beside"),
+    help: "A yardstick of 'put', 'get' and 'mixed'; may be given more than once; all there are unless given.")
+  var givenYardsticks: [DiskYardstick] = []
+
   @Option(help: "The bytes that 'churn' may occupy.")
   var capacity = 128 << 20
 
@@ -38,6 +43,8 @@ struct DiskOptions: ParsableArguments {
     if !givenSizes.isEmpty { return givenSizes }
     return targets ? [16 << 10] : [1 << 10, 16 << 10, 64 << 10, 1 << 20]
   }
+
+  var yardsticks: [DiskYardstick] { givenYardsticks.isEmpty ? DiskYardstick.allCases : givenYardsticks }
 
   func keys(ofSize size: Int) -> Int { keys ?? max(64, min(1 << 14, (64 << 20) / size)) }
 

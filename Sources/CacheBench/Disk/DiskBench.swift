@@ -84,23 +84,17 @@ struct DiskBench {
     let data = try DiskData(count: count, valueSize: valueSize, seed: options.seed)
     // Nothing is to be evicted, however often it is overwritten: the raw file and the files keep everything too.
     let capacity = max(256 << 20, 4 * count * (data.entryBytes + 4096))
-    var entrants = [
-      Contest.Entrant(name: .ours, filling: .diskStore, actions: actions) {
-        try DiskStoreCache(data, directory: $0 + "/store", capacity: capacity)
-      },
-      Contest.Entrant(name: .rawFile, filling: .diskStore, actions: actions) {
-        try RawFileCache(data, directory: $0)
-      },
-      Contest.Entrant(name: .files, filling: .diskStore, actions: actions) {
-        FilePerEntryCache(data, directory: $0)
-      },
-    ]
-    if let library = SQLiteLibrary.shared {
-      entrants.append(
-        Contest.Entrant(name: .sqlite, filling: .diskStore, actions: actions) {
-          try SQLiteCache(data, library, directory: $0)
-        })
-    }
+    let entrants =
+      [
+        Contest.Entrant(name: .ours, filling: .diskStore, actions: actions) {
+          try DiskStoreCache(data, directory: $0 + "/store", capacity: capacity)
+        }
+      ]
+      + options.yardsticks.compactMap { yardstick in
+        yardstick.make(data).map { (name, make) in
+          Contest.Entrant(name: name, filling: .diskStore, actions: actions, make: make)
+        }
+      }
     return try Contest(
       entrants: entrants, entries: count, valueSize: valueSize, threads: 1, rounds: options.rounds,
       seconds: options.seconds, measuring: .throughput, batch: 10,

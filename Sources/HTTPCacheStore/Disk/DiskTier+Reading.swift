@@ -21,13 +21,24 @@ extension DiskTier {
     let fingerprint: UInt32
     let id: UInt64
     let source: Source
-    let update: Source?
+    /// Its body is in a file of its own.
+    let hasBodyFile: Bool
+    /// Where its metadata is, if that was updated.
+    let update: Update?
+
+    /// Rare, and apart: it would make every candidate half as large again.
+    final class Update: Sendable {
+      let source: Source
+
+      init(_ source: Source) {
+        self.source = source
+      }
+    }
   }
 
   /// What reading a candidate came to.
   enum Found: Sendable {
-    /// The entry; what memory may keep of it, unless its body stays in a file.
-    case entry(StoredEntry, forMemory: PackedEntry?)
+    case entry(PackedEntry)
     /// Another key has the same hash.
     case otherKey
     /// It was lost: removed meanwhile, or it could not be read and has been dropped.
@@ -40,24 +51,33 @@ extension DiskTier {
   }
 
   /// The entries on disk under a hash; each counts as hit. There is one, as a rule, and it costs no array.
+  @inline(__always)
   func candidates(for hash: UInt64) -> (first: Candidate?, others: [Candidate]) {
+    var first: Candidate?
+    var others: [Candidate] = []
+    // Not as what the closure gives, which would be copied on its way.
     catalog.withLock { catalog in
-      var first: UInt32?
-      var others: [UInt32] = []
-      catalog.index.forEach(under: hash) { slot in
-        if first == nil { first = slot } else { others.append(slot) }
+      var slot: UInt32?
+      var otherSlots: [UInt32] = []
+      catalog.index.forEach(under: hash) { found in
+        if slot == nil { slot = found } else { otherSlots.append(found) }
       }
-      guard let first else { return (nil, []) }
-      let found = catalog.hit(first, hash: hash)
-      if others.isEmpty { return (found, []) }
-      let all = ([found] + others.map { catalog.hit($0, hash: hash) }).compactMap { $0 }
-      return (all.first, Array(all.dropFirst()))
+      guard let slot else { return }
+      first = catalog.hit(slot, hash: hash)
+      for slot in otherSlots {
+        guard let other = catalog.hit(slot, hash: hash) else { continue }
+        if first == nil { first = other } else { others.append(other) }
+      }
     }
+    return (first, others)
   }
 
   /// Reads a candidate and verifies all of it: one read, or two when its metadata was updated.
   func read(_ candidate: Candidate, key: StoreKey) -> Found {
     do throws(FileFailure) {
+      if candidate.update == nil, candidate.source.buffered == nil, !candidate.hasBodyFile {
+        return try readInPlace(candidate, key: key)
+      }
       guard let record = try candidate.source.read(),
         let header = Record.verifiedHeader(record, hasher: hasher),
         header.id == candidate.id
@@ -69,7 +89,7 @@ extension DiskTier {
 
       var newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
       if let update = candidate.update {
-        guard let record = try update.read(),
+        guard let record = try update.source.read(),
           let header = Record.verifiedHeader(record, hasher: hasher),
           header.kind == .metadata, header.id == candidate.id
         else { return corrupt(candidate) }
@@ -83,20 +103,45 @@ extension DiskTier {
     }
   }
 
+  /// Reads a record that has all of its entry to where it is handed out from.
+  ///
+  /// What is made of it is one allocation, and not a byte is copied: half of a read's instructions, but for those of the
+  /// checksum, went into a block, an object for the body beside it, and their references.
+  private func readInPlace(_ candidate: Candidate, key: StoreKey) throws(FileFailure) -> Found {
+    let location = candidate.source.location
+    var isOtherKey = false
+    let block = try EntryBlock(capacity: Int(location.count)) { record throws(FileFailure) in
+      guard try candidate.source.file.read(into: record, at: Int(location.offset)) == record.count,
+        let header = Record.verifiedHeader(UnsafeRawBufferPointer(record), hasher: hasher),
+        header.kind == .entry, header.id == candidate.id
+      else { return nil }
+      isOtherKey = !header.hasKey(key.bytes, in: UnsafeRawBufferPointer(record))
+      guard !isOtherKey,
+        hasher.checksum(UnsafeRawBufferPointer(rebasing: record[header.bodyRange])) == header.bodyChecksum
+      else { return nil }
+      return EntryBlock.Fields(
+        id: header.id, revision: header.revision, variant: header.variant, storedAt: header.storedAt,
+        keyStart: RecordHeader.size, keyCount: header.keyCount, metadataCount: header.metadataCount,
+        bodyCount: header.bodyCount)
+    }
+    if let block { return .entry(.whole(block)) }
+    return isOtherKey ? .otherKey : corrupt(candidate)
+  }
+
+  /// Makes an entry of what was read.
   private func assemble(
     _ candidate: Candidate, header: RecordHeader, record: [UInt8],
     newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
   ) throws(FileFailure) -> Found {
     let storedAt = newer?.header.storedAt ?? header.storedAt
-    let isWhole = header.kind != .entryWithBodyFile
     let metadata = newer?.metadata ?? record[header.metadataRange]
     let revision = newer?.header.revision ?? header.revision
     let keyBytes = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
-    if isWhole {
-      let packed = PackedEntry(
-        id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
-        metadata: metadata, body: record[header.bodyRange], ownerCount: record.count)
-      return .entry(StoredEntry(packed, tier: .disk), forMemory: packed)
+    if header.kind != .entryWithBodyFile {
+      return .entry(
+        PackedEntry(
+          id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
+          metadata: metadata, body: record[header.bodyRange], ownerCount: record.count))
     }
     let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
@@ -107,8 +152,7 @@ extension DiskTier {
       let block = EntryBlock(
         id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
         metadata: metadata, body: [])
-      let packed = PackedEntry.split(SplitEntry(block, body: StoredBody(body), ownerCount: 0))
-      return .entry(StoredEntry(packed, tier: .disk), forMemory: nil)
+      return .entry(.split(SplitEntry(block, body: StoredBody(body), ownerCount: 0)))
     } catch {
       // Gone because the entry was removed after the index was asked: no failure.
       if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }
@@ -136,6 +180,7 @@ extension Catalog {
 
 extension Catalog {
   /// What is known of an entry, which counts as hit; `nil` if its file is gone.
+  @inline(__always)
   fileprivate mutating func hit(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
     let entry = index[slot]
     guard let source = source(of: entry.location) else { return nil }
@@ -143,6 +188,7 @@ extension Catalog {
     let update = entry.hasUpdate ? index.updates[entry.id] : nil
     return DiskTier.Candidate(
       hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
-      update: update.flatMap { self.source(of: $0.location) })
+      hasBodyFile: entry.hasBodyFile,
+      update: update.flatMap { self.source(of: $0.location) }.map(DiskTier.Candidate.Update.init))
   }
 }

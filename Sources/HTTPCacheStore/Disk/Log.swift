@@ -62,7 +62,7 @@ struct Log: Sendable {
 /// The log as its readers see it; everything here happens under its lock, which is never held for I/O.
 struct Catalog: Sendable {
   var index = DiskIndex()
-  var files: [UInt32: any File] = [:]
+  var files = SegmentFiles()
   /// Records that are not yet in their files, by position.
   private var buffered: [UInt64: [UInt8]] = [:]
 

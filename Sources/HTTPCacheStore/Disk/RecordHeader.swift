@@ -51,6 +51,14 @@ struct RecordHeader: Equatable {
     return start..<start + inlineBodyCount
   }
 
+  /// Whether the record has this key.
+  func hasKey(_ key: [UInt8], in record: UnsafeRawBufferPointer) -> Bool {
+    guard key.count == keyCount else { return false }
+    return key.withUnsafeBytes { key in
+      UnsafeRawBufferPointer(rebasing: record[Self.size..<Self.size + keyCount]).matches(key)
+    }
+  }
+
   /// The fingerprint under which the index knows the entry.
   var fingerprint: UInt32 {
     switch kind {
@@ -148,11 +156,14 @@ enum Record {
 
   /// The header of a whole record whose header and head are as they were written; `nil` otherwise.
   static func verifiedHeader(_ record: [UInt8], hasher: KeyHasher) -> RecordHeader? {
-    record.withUnsafeBytes { bytes -> RecordHeader? in
-      guard let header = RecordHeader(bytes, hasher: hasher), header.recordCount == bytes.count,
-        hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[header.headRange])) == header.headChecksum
-      else { return nil }
-      return header
-    }
+    record.withUnsafeBytes { verifiedHeader($0, hasher: hasher) }
+  }
+
+  @inline(__always)
+  static func verifiedHeader(_ record: UnsafeRawBufferPointer, hasher: KeyHasher) -> RecordHeader? {
+    guard let header = RecordHeader(record, hasher: hasher), header.recordCount == record.count,
+      hasher.checksum(UnsafeRawBufferPointer(rebasing: record[header.headRange])) == header.headChecksum
+    else { return nil }
+    return header
   }
 }

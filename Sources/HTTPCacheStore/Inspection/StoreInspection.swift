@@ -219,7 +219,7 @@ public struct StoreInspection: Sendable {
   /// What every segment says of the numbers given after it was begun.
   private var floors: [UInt32: UInt64] {
     var floors: [UInt32: UInt64] = [:]
-    for (number, file) in catalog.files {
+    for (number, file) in catalog.files.all {
       guard let bytes = try? file.read(DiskFormat.segmentHeaderSize, at: 0) else { continue }
       floors[number] = DiskFormat.floor(inHeader: bytes, of: number, hasher: hasher)
     }

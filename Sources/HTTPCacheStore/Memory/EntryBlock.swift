@@ -20,6 +20,9 @@
 /// | 2 | 20: length of the metadata | | 44: storedAt, signed |
 /// | 3 to 6 | id; revision; storedAt; length of key below length of metadata, 32 each | | |
 ///
+/// Where four more follow, the rest of word 0 is how many bytes are skipped before the key: a block that was read from disk
+/// begins where its record did (``init(capacity:reading:)``).
+///
 /// An entry whose metadata was updated has a revision of its own; any other's is its id.
 struct EntryBlock: Sendable {
   fileprivate static let narrowSize = 24
@@ -80,6 +83,42 @@ struct EntryBlock: Sendable {
     self.bytes = bytes
   }
 
+  /// What the header of a block says.
+  struct Fields {
+    var id: UInt64
+    var revision: UInt64
+    var variant: UInt64
+    var storedAt: Int64
+    /// The bytes before the key, which the block's header takes the place of: at least ``EntryBlock/wideSize``.
+    var keyStart: Int
+    var keyCount: Int
+    var metadataCount: Int
+    var bodyCount: Int
+  }
+
+  /// A block that is read where it stays: something to be verified, and behind it key, metadata and body.
+  ///
+  /// - Parameters:
+  ///   - capacity: the bytes that are read.
+  ///   - read: reads them, and says what they are; `nil` when they are not to be a block.
+  init?<Failure: Error>(
+    capacity: Int, reading read: (UnsafeMutableRawBufferPointer) throws(Failure) -> Fields?
+  ) throws(Failure) {
+    bytes = try [UInt8](capacity: capacity) { buffer throws(Failure) in
+      guard let fields = try read(buffer) else { return 0 }
+      precondition(fields.keyStart >= Self.wideSize, "no room for the header of a block")
+      buffer.storeBytes(
+        of: (1 | UInt64(fields.keyStart - Self.wideSize) << 1, fields.variant, 0),
+        as: (UInt64, UInt64, UInt64).self)
+      let lengths = UInt64(fields.metadataCount) << 32 | UInt64(fields.keyCount)
+      buffer.storeBytes(
+        of: (fields.id, fields.revision, UInt64(bitPattern: fields.storedAt), lengths),
+        toByteOffset: Self.narrowSize, as: (UInt64, UInt64, UInt64, UInt64).self)
+      return fields.keyStart + fields.keyCount + fields.metadataCount + fields.bodyCount
+    }
+    if bytes.isEmpty { return nil }
+  }
+
   @inline(__always)
   func withHead<Result>(_ read: (EntryHead) -> Result) -> Result {
     bytes.withUnsafeBytes { read(EntryHead($0)) }
@@ -134,7 +173,9 @@ struct EntryHead {
   var revision: UInt64 { isWide ? word(4) : word(0) >> 16 }
   var storedAt: Int64 { Int64(bitPattern: isWide ? word(5) : word(2)) >> (isWide ? 0 : 20) }
 
-  fileprivate var keyStart: Int { isWide ? EntryBlock.wideSize : EntryBlock.narrowSize }
+  fileprivate var keyStart: Int {
+    isWide ? EntryBlock.wideSize + Int(truncatingIfNeeded: word(0) >> 1) : EntryBlock.narrowSize
+  }
 
   private var keyCount: Int {
     Int(truncatingIfNeeded: isWide ? word(6) & 0xFFFF_FFFF : word(0) >> 1 & 0x7FFF)

@@ -69,6 +69,14 @@ enum PackedEntry: Sendable {
     }
   }
 
+  /// Whether the body is in memory.
+  var isResident: Bool {
+    switch self {
+    case .whole: true
+    case .split(let entry): entry.body.residentBytes != nil
+    }
+  }
+
   var bodyCount: Int {
     switch self {
     case .whole(let block): block.bodyCount
@@ -78,6 +86,12 @@ enum PackedEntry: Sendable {
 
   /// The same key and body under other metadata.
   func replacingMetadata(_ metadata: [UInt8], storedAt: Int64, revision: UInt64) -> PackedEntry {
+    // A large body that was read from disk, and is in one block with its head, is not copied for another head.
+    if case .whole(let block) = self, block.bodyCount > Self.packedBodyLimit {
+      return PackedEntry(
+        id: block.id, revision: revision, variant: block.variant, storedAt: storedAt, key: block.key,
+        metadata: metadata, body: block.body, ownerCount: block.bytes.count)
+    }
     let block = block
     var bytes: ArraySlice<UInt8> = []
     if case .whole = self { bytes = block.body }
@@ -88,6 +102,15 @@ enum PackedEntry: Sendable {
     case .whole: return .whole(new)
     case .split(let entry): return .split(SplitEntry(new, body: entry.body, ownerCount: entry.ownerCount))
     }
+  }
+
+  /// The entry as memory keeps it: a small one that was read from disk without what its record has before the key.
+  var forKeeping: PackedEntry {
+    guard case .whole(let block) = self, block.bodyCount <= Self.packedBodyLimit else { return self }
+    return .whole(
+      EntryBlock(
+        id: block.id, revision: block.revision, variant: block.variant, storedAt: block.storedAt,
+        key: block.key, metadata: block.metadata, body: block.body))
   }
 
   // MARK: Size

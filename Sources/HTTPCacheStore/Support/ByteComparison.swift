@@ -22,3 +22,13 @@ extension [UInt8] {
     }
   }
 }
+
+extension UnsafeRawBufferPointer {
+  /// Whether the bytes are the other's, all of them.
+  @inline(__always)
+  func matches(_ other: UnsafeRawBufferPointer) -> Bool {
+    guard count == other.count else { return false }
+    guard let mine = baseAddress, let theirs = other.baseAddress else { return true }
+    return memcmp(mine, theirs, count) == 0
+  }
+}

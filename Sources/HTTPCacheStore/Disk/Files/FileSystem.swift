@@ -43,15 +43,10 @@ struct FileFailure: Error, Hashable {
 extension File {
   /// Reads exactly `count` bytes into a new array; `nil` when the file ends before.
   func read(_ count: Int, at offset: Int) throws(FileFailure) -> [UInt8]? {
-    var failure: FileFailure?
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      do throws(FileFailure) {
-        initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-      } catch {
-        failure = error
-      }
+    guard count > 0 else { return [] }
+    let bytes = try [UInt8](capacity: count) { buffer throws(FileFailure) in
+      try read(into: buffer, at: offset)
     }
-    if let failure { throw failure }
     return bytes.count == count ? bytes : nil
   }
 
