@@ -17,19 +17,12 @@ extension Operation {
     Operation("lookup-hit") {
       let store = try filled()
       let keys = (0..<1024).map(Samples.key)
-      return { numbers in
-        // A span lends its keys; an array's subscript would count a reference to each, which is none of the lookup.
-        let keys = keys.span
-        for number in numbers { take(store.lookup(keys[number & 1023]).first?.bodyCount) }
-      }
+      return { for number in $0 { take(store.lookup(keys[number & 1023]).first?.bodyCount) } }
     },
     Operation("lookup-miss") {
       let store = try filled()
       let keys = (0..<1024).map { Samples.key(1_000_000 + $0) }
-      return { numbers in
-        let keys = keys.span
-        for number in numbers { take(store.lookup(keys[number & 1023]).isEmpty) }
-      }
+      return { for number in $0 { take(store.lookup(keys[number & 1023]).isEmpty) } }
     },
     Operation("insert") {
       let store = try CacheStore(.init(memoryCapacity: 2 * Operation.mostRuns * 2048))
