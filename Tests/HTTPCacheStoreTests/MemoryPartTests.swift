@@ -136,6 +136,48 @@ struct MemoryPartTests {
   }
 
   @Test(
+    "what was chosen to be evicted next is, wherever an insert moved it, unless it was used since",
+    arguments: EvictionPolicy.allCases)
+  func chosen(policy: EvictionPolicy) throws {
+    var random = SeededGenerator(seed: 7)
+    var table = EntryTable()
+    var order = EvictionOrder(policy)
+    func add(_ number: Int32, tag: UInt32) {
+      let standing = order.add(tag: tag, cost: 100, in: &table)
+      table.insert(reference(number), tag: tag, standing: standing)
+    }
+    func victim(of order: EvictionOrder) throws -> Int {
+      var copy = order
+      return try #require(copy.victim(except: nil, in: &table))
+    }
+    for number in 0..<1000 as Range<Int32> {
+      add(number, tag: .random(in: 1000 ... .max, using: &random))
+      // Some have been used: what was is not old.
+      if number % 3 == 0,
+        let used = (0..<table.length).first(where: { table[$0]?.head.id == UInt64(number / 2) })
+      {
+        order.use(used, in: &table)
+      }
+    }
+    for round in 0..<200 as Range<Int32> {
+      let last = table.standing(try victim(of: order))
+      order.prepareNext(after: last, in: table)
+      let chosen = try victim(of: order)
+      let id = try #require(table[chosen]?.head.id)
+      let length = table.length
+      // Before all others: they change places.
+      add(1000 + round, tag: UInt32(round))
+      let moved = try victim(of: order)
+      // In a table that has grown they lie elsewhere.
+      #expect(table[moved]?.head.id == id || table.length > length)
+      guard policy == .lru else { continue }
+      order.use(moved, in: &table)
+      let other = try #require(order.victim(except: nil, in: &table))
+      #expect(other != moved)
+    }
+  }
+
+  @Test(
     "an entry in one block costs at most 93 bytes beside key, metadata and body, one with its body apart 237",
     arguments: [(1024, 93), (8192, 237)])
   func overhead(bodyCount: Int, limit: Int) throws {

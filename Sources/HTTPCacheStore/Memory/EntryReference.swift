@@ -84,6 +84,13 @@ struct EntryReference: @unchecked Sendable {
     store_prefetch(bits + 64)
   }
 
+  /// Asks for what is needed to drop the entry.
+  @inline(__always)
+  func prefetchHeader() {
+    store_prefetch(bits)
+    store_prefetch(bits + Self.countOffset)
+  }
+
   /// The head of the entry, good while the table holds it.
   @inline(__always)
   var head: EntryHead {

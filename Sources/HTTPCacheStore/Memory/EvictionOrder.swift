@@ -25,6 +25,8 @@ struct EvictionOrder {
   private var hand = 0
   /// LRU: what has not been used for so long is old enough to go.
   private var oldAge: UInt32 = 0
+  /// LRU: when the entry was used last that was chosen to go next, and was then at the hand.
+  private var chosenTime = Standing.timeMask
   private var main = Queue()
   private var probation = Queue()
   private var ghosts = GhostTable()
@@ -148,6 +150,42 @@ struct EvictionOrder {
   }
 
   private mutating func oldVictim(except kept: Int?, in table: borrowing EntryTable) -> Int? {
+    defer { chosenTime = Standing.timeMask }
+    // An insert or a removal before it has moved it by one; a use has changed its time.
+    for position in max(0, hand - 1)...hand + 1
+    where position < table.length && position != kept && chosenTime != Standing.timeMask
+      && table.standing(position).time == chosenTime
+    {
+      hand = position
+      return position
+    }
+    return searchOld(except: kept, in: table)
+  }
+
+  /// Chooses what goes next, so that its memory is at hand by then.
+  ///
+  /// An eviction asks the entry what it occupies, and then drops it. It waited for that memory, which nobody used for so
+  /// long, for a third of the time of an insert.
+  ///
+  /// - Parameter evicted: the standing of what has just gone. S3-FIFO nearly always takes the next from the same queue.
+  mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) {
+    switch policy {
+    case .lru:
+      guard table.length > Self.mostPlaces, table.count > 0,
+        let position = searchOld(except: nil, in: table)
+      else { return }
+      chosenTime = table.standing(position).time
+      table[position]?.prefetchHeader()
+    case .s3fifo:
+      let next =
+        evicted.isOnProbation
+        ? front(of: probation.tags, isOnProbation: true, table)
+        : front(of: main.tags, isOnProbation: false, table)
+      if let next { table[next]?.prefetchHeader() }
+    }
+  }
+
+  private mutating func searchOld(except kept: Int?, in table: borrowing EntryTable) -> Int? {
     guard table.length > Self.mostPlaces else {
       return table.old(from: 0, count: table.length, usedBy: 0, except: kept).position
     }

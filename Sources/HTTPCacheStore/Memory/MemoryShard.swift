@@ -142,6 +142,8 @@ struct MemoryShardState: ~Copyable, Sendable {
   /// Takes out the entry that goes first but for one, whose place may change; `nil` when there is none but that.
   mutating func evictNext(keeping kept: inout Int?) -> Detached? {
     guard let position = order.victim(except: kept, in: &table) else { return nil }
+    let standing = table.standing(position)
+    defer { order.prepareNext(after: standing, in: table) }
     return evict(position, keeping: &kept)
   }
 
