@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -133,6 +134,73 @@ struct MemoryPartTests {
     try check(entry, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
     let newer = entry.replacingMetadata([1, 2], storedAt: 77, revision: given.id &+ 1)
     try check(newer, revision: given.id &+ 1, storedAt: 77, metadata: [1, 2])
+  }
+
+  /// A body that tells how many of its kind there are.
+  private final class Reader: BodyReading {
+    static let live = Atomic(0)
+    let count = 10_000
+
+    init() { Self.live.add(1, ordering: .relaxed) }
+    deinit { Self.live.subtract(1, ordering: .relaxed) }
+
+    func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> { [] }
+  }
+
+  @Test(
+    "an entry is dropped when it is refused, replaced, evicted or removed, and with the tier", .serialized,
+    arguments: EvictionPolicy.allCases)
+  func dropping(policy: EvictionPolicy) throws {
+    func live(_ expected: Int, _ location: SourceLocation = #_sourceLocation) {
+      #expect(Reader.live.load(ordering: .relaxed) == expected, sourceLocation: location)
+    }
+    func entry(_ key: StoreKey, id: UInt64, variant: UInt64 = 1, ownerCount: Int = 100) -> EntryReference {
+      let block = EntryBlock(
+        id: id, revision: id, variant: variant, storedAt: 0, key: key.bytes, metadata: [UInt8](), body: [])
+      return EntryReference(
+        .split(SplitEntry(block, body: StoredBody(Reader()), ownerCount: ownerCount)))
+    }
+    do {
+      let tier = MemoryTier(
+        capacity: 100_000, shardCount: 1, policy: policy, maximumVariants: 2, hasDisk: false)
+      let (one, two) = (StoreKey("one"), StoreKey("two"))
+      live(0)
+      #expect(tier.place(entry(one, id: 1, ownerCount: 200_000), key: one, hash: 1) == .tooLarge)
+      live(0)
+      #expect(tier.place(entry(one, id: 5), key: one, hash: 1) == nil)
+      live(1)
+      #expect(tier.place(entry(one, id: 4), key: one, hash: 1) == .superseded)
+      #expect(
+        tier.place(entry(one, id: 6), key: one, hash: 1, objection: { .removedSince }) == .removedSince)
+      live(1)
+      #expect(tier.place(entry(one, id: 7), key: one, hash: 1) == nil)
+      live(1)
+      // More variants than there may be.
+      for variant in 2...4 as ClosedRange<UInt64> {
+        #expect(tier.place(entry(one, id: 6 + variant, variant: variant), key: one, hash: 1) == nil)
+      }
+      live(2)
+      #expect(tier.place(entry(two, id: 20, ownerCount: 99_650), key: two, hash: 2) == nil)
+      // All else was evicted.
+      live(1)
+      let found = one.bytes.withUnsafeBytes { tier.entries(for: $0, hash: 1).entries }
+      #expect(found.isEmpty)
+      var kept = two.bytes.withUnsafeBytes { Array(tier.entries(for: $0, hash: 2).entries) }
+      tier.remove(two, hash: 2)
+      #expect(kept.count == 1)
+      live(1)
+      kept = []
+      live(0)
+      for number in 0..<20 as Range<UInt64> {
+        let key = StoreKey("\(number)")
+        #expect(tier.place(entry(key, id: 30 + number), key: key, hash: number << 20) == nil)
+      }
+      live(20)
+      tier.removeAll(since: 0)
+      live(0)
+      #expect(tier.place(entry(one, id: 60), key: one, hash: 1) == nil)
+    }
+    live(0)
   }
 
   @Test(
