@@ -32,7 +32,7 @@ struct EntryBlock: Sendable {
 
   init(
     id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
-    body: ArraySlice<UInt8>
+    body: some Bytes
   ) {
     // By pointers: slices of slices cost counted references, a tenth of an insert.
     bytes = key.withUnsafeBufferPointer { key in

@@ -15,8 +15,15 @@ enum PackedEntry: Sendable {
     id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
     body: [UInt8]
   ) {
+    if body.count <= Self.packedBodyLimit {
+      self = .whole(
+        EntryBlock(
+          id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
+          body: body))
+      return
+    }
     var body = body
-    if body.count > Self.packedBodyLimit, body.capacity - body.count > 64 {
+    if body.capacity - body.count > 64 {
       // An array that grew by appending may own up to twice what it shows.
       body = [UInt8](unsafeUninitializedCapacity: body.count) { buffer, count in
         count = buffer[...].initialize(fromContentsOf: body)

@@ -1,6 +1,7 @@
 /// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
 struct Room: ~Copyable {
-  let budget: ByteBudget
+  // Not counted: the tier that makes room owns the budget.
+  private unowned(unsafe) let budget: ByteBudget
   private(set) var held = 0
   /// Nearly always one at the most, which then needs no array.
   private var garbage: EntryReference?
@@ -13,7 +14,7 @@ struct Room: ~Copyable {
   deinit {
     // What an operation holds when it ends is nobody's.
     garbage?.release()
-    for entry in moreGarbage ?? [] { entry.release() }
+    if let moreGarbage { for entry in moreGarbage { entry.release() } }
   }
 
   /// Takes over an entry that was taken out, with its reference and the bytes it occupied.
