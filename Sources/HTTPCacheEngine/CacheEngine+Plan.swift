@@ -13,7 +13,7 @@ extension CacheEngine {
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
-    let fields = RequestFields(request, now: now)
+    let fields = RequestFields.of(request, now: now)
     let planner = Planner(
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now)
     return planner.plan()
@@ -142,7 +142,7 @@ private struct Planner {
       [.ifRange, .ifNoneMatch, .ifModifiedSince] + (candidates[selected].parts == nil ? [.range] : [])
     for name in names { question.headerFields[fields: name] = [] }
     let planner = Planner(
-      engine: engine, request: question, fields: RequestFields(question, now: now), policy: policy,
+      engine: engine, request: question, fields: .of(question, now: now), policy: policy,
       candidates: candidates, now: now)
     return planner.forwarding(reason: reason, selected: selected, others: [])
   }

@@ -31,6 +31,8 @@ struct ListMembers {
       var quoted = false
       var firstEquals: Int?
       scan: while position < end {
+        if !quoted { position = skippingPlain(in: bytes) }
+        guard position < end else { break }
         let byte = bytes[position]
         // What stands for something is below all letters but for the backslash, which counts in quotes only.
         if quoted {
@@ -39,7 +41,7 @@ struct ListMembers {
           } else if byte == UInt8(ascii: "\"") {
             quoted = false
           }
-        } else if byte <= UInt8(ascii: "=") {
+        } else {
           switch byte {
           case UInt8(ascii: "\""): quoted = true
           case UInt8(ascii: ","): break scan
@@ -56,5 +58,23 @@ struct ListMembers {
       if !member.isEmpty { return member }
     }
     return nil
+  }
+
+  /// The next position of a character that stands for something, or not far before the end.
+  ///
+  /// Eight bytes at a time: names and numbers are long, and what stands between them is not.
+  @inline(__always)
+  private func skippingPlain(in bytes: Span<UInt8>) -> Int {
+    var position = position
+    while end - position >= 8 {
+      let word = bytes.word(at: position)
+      let found =
+        word.bytes(equalTo: UInt8(ascii: ",")) | word.bytes(equalTo: UInt8(ascii: "="))
+        | word.bytes(equalTo: UInt8(ascii: "\""))
+      // The lowest of them is no mistake.
+      if found != 0 { return position + found.trailingZeroBitCount / 8 }
+      position += 8
+    }
+    return position
   }
 }

@@ -5,7 +5,7 @@ extension StoredResponse {
   /// The bytes to store.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter()
-    writer.bytes.reserveCapacity(128 + fields.count * 48)
+    writer.bytes.reserveCapacity(128 + kept.count * 48)
     var special: StoredForm.Special = []
     if parts != nil { special.insert(.inParts) }
     if selecting.isUnmatchable { special.insert(.unmatchable) }
@@ -23,8 +23,8 @@ extension StoredResponse {
     writer.write(UInt32(selecting.fields.count))
     for field in selecting.fields { Self.write(field, to: &writer) }
     writer.write(status.reasonPhrase)
-    writer.write(UInt32(fields.count))
-    for field in fields {
+    writer.write(UInt32(kept.count))
+    kept.forEach { field in
       let number = FieldNameTable.number(of: field.name)
       writer.write(number)
       if number == 0 { writer.write(field.name.rawName) }
@@ -96,7 +96,7 @@ extension StoredResponse {
     }
     guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
     self.init(
-      status: head.status, fields: head.headerFields,
+      status: head.status, kept: KeptFields(head.headerFields),
       selecting: SelectingFields(
         fields: selecting, isUnmatchable: front.special.contains(.unmatchable)), facts: front.facts)
     parts = layout.parts
