@@ -108,7 +108,7 @@ private struct Planner {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
     // Where something is stored, there was a key to find it by.
-    if candidates.isEmpty, CacheKey(request) == nil { return .targetNotCacheable }
+    if candidates.isEmpty, !CacheKey.exists(for: request) { return .targetNotCacheable }
     if fields.hasOriginPrecondition { return .originPrecondition }
     return nil
   }

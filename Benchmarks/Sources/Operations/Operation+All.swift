@@ -76,6 +76,27 @@ extension Operation {
       let (engine, exchange) = (Samples.engine, try Samples.exchange(head))
       return { for _ in $0 { take(isStored(engine.outcome(of: exchange))) } }
     },
+    // What is stored of a response, as bytes, and what tells it from other variants.
+    Operation("encode") {
+      let stored = try Samples.stored()
+      return { for _ in $0 { take(stored.encoded()) } }
+    },
+    Operation("variant-key") {
+      let stored = try Samples.stored()
+      return { for _ in $0 { take(stored.selecting.variantKey) } }
+    },
+    // The first door, where nothing is stored.
+    Operation("plan-miss") {
+      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
+      return { numbers in
+        for number in numbers {
+          take(
+            engine.plan(
+              for: requests[number & 1023], policy: .useProtocolCachePolicy, candidates: [], now: Samples.now)
+          )
+        }
+      }
+    },
     // The part of judging that reads the fields.
     Operation("parse-fields") {
       let (fields, now) = (Samples.head.headerFields, Samples.now)

@@ -3,9 +3,21 @@
 /// Their members are ranges with a weight, in no order, and what they mean has many spellings. A response stored for one
 /// answers all (RFC 9111 §4.1).
 enum PreferenceField {
-  /// In lowercase. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
+  /// Whether a field is one of them. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
   /// on that.
-  static let names = FieldNameSet(["accept", "accept-language", "accept-encoding", "accept-charset"])
+  ///
+  /// - Parameter name: in lowercase.
+  static func has(name: String) -> Bool {
+    name.withFieldBytes { name in
+      switch name.count {
+      case 6: name.matches("accept", in: name.whole)
+      case 14: name.matches("accept-charset", in: name.whole)
+      case 15:
+        name.matches("accept-encoding", in: name.whole) || name.matches("accept-language", in: name.whole)
+      default: false
+      }
+    }
+  }
 
   /// One spelling for all values that are known to mean the same: members in order of their text, ranges and the names
   /// of parameters in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets: §8.3.2; media types:

@@ -18,6 +18,8 @@ public enum VaryField: Hashable, Sendable {
   struct Names {
     private var names: [String] = []
     private var isAny = false
+    /// Of all values the most frequent, which so needs no memory of its own.
+    private static let acceptEncoding = ["accept-encoding"]
 
     mutating func add(_ line: String) {
       if !isAny { isAny = !line.withFieldBytes { add($0) } }
@@ -27,7 +29,7 @@ public enum VaryField: Hashable, Sendable {
     private mutating func add(_ bytes: Span<UInt8>) -> Bool {
       // One name, as a rule, and that as a rule this one.
       if bytes.matches("accept-encoding", in: bytes.whole) {
-        append("accept-encoding")
+        if names.isEmpty { names = Self.acceptEncoding } else { names.append("accept-encoding") }
         return true
       }
       if bytes.count > 1, bytes.isToken(bytes.whole) {
@@ -154,17 +156,17 @@ public struct SelectingFields: Hashable, Sendable {
 
   /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
   public var variantKey: [UInt8] {
-    var key: [UInt8] = []
-    if isUnmatchable { key.append(UInt8(ascii: "*")) }
-    for field in fields {
-      key += field.name.utf8
-      if let value = field.value {
-        key.append(UInt8(ascii: field.isDigest ? "#" : ":"))
-        key += value.utf8
+    ByteWriter.bytes { key in
+      if isUnmatchable { key.write(UInt8(ascii: "*")) }
+      for field in fields {
+        key.append(field.name)
+        if let value = field.value {
+          key.write(UInt8(ascii: field.isDigest ? "#" : ":"))
+          key.append(value)
+        }
+        key.write(0 as UInt8)  // No field value contains NUL (RFC 9110 §5.5).
       }
-      key.append(0)  // No field value contains NUL (RFC 9110 §5.5).
     }
-    return key
   }
 
   /// The SHA-256 digest of a field's normalised value; `nil` where a request does not have it.
@@ -181,7 +183,7 @@ public struct SelectingFields: Hashable, Sendable {
   private static func normalizedValue(
     of name: String, in fields: HTTPFields, onlyLine line: String?
   ) -> String? {
-    let isPreference = PreferenceField.names.contains(name)
+    let isPreference = PreferenceField.has(name: name)
     if isPreference, let line, let value = PreferenceField.simple(line) { return value }
     let value = combinedValue(of: name, in: fields)
     return isPreference ? value.map(PreferenceField.normalized) : value

@@ -47,10 +47,9 @@ public struct CacheKey: Hashable, Sendable {
     guard let scheme = request.scheme, let authority = request.authority, let path = request.path else {
       return false
     }
-    let isNormal: Bool = authority.withFieldBytes { host in
-      path.withFieldBytes { Self.isNormal(scheme: scheme, host, $0) }
-    }
-    return isNormal || TargetURI(request) != nil
+    // What is behind the first character of the path is a matter of the key's form.
+    return isNormal(scheme) && path.utf8.first == UInt8(ascii: "/")
+      && authority.withFieldBytes { isNormalAuthority($0) } || TargetURI(request) != nil
   }
 
   /// - Parameter suffix: sets the key apart from that of the URI, of which no byte is NUL.
@@ -82,10 +81,12 @@ public struct CacheKey: Hashable, Sendable {
   /// Whether ``TargetURI`` would leave these parts as they are. It may say no of some that it would.
   @inline(__always)
   private static func isNormal(scheme: String, _ authority: Span<UInt8>, _ path: Span<UInt8>) -> Bool {
-    guard scheme == "https" || scheme == "http" else { return false }
-    return isNormalAuthority(authority) && path.count > 0 && path[0] == UInt8(ascii: "/")
+    isNormal(scheme) && isNormalAuthority(authority) && path.count > 0 && path[0] == UInt8(ascii: "/")
       && !path.contains(UInt8(ascii: "#"))
   }
+
+  @inline(__always)
+  private static func isNormal(_ scheme: String) -> Bool { scheme == "https" || scheme == "http" }
 
   private static func isNormalAuthority(_ bytes: Span<UInt8>) -> Bool {
     var colon = 0

@@ -48,7 +48,14 @@ struct KeptFields: Sendable {
 
   /// Calls `body` with each field that is kept.
   func forEach(_ body: (HTTPField) -> Void) {
-    for position in received.indices where !omitted.contains(position) { body(received[position]) }
+    forEachPosition { body($0[$1]) }
+  }
+
+  /// Calls `body` with the position of each field that is kept, and the fields among which it has it: of a field that is
+  /// handed on, all parts are copied, needed or not.
+  @inline(__always)
+  func forEachPosition(_ body: (HTTPFields, Int) -> Void) {
+    for position in received.indices where !omitted.contains(position) { body(received, position) }
   }
 
   /// The values of the lines of one name.

@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// Access to the bytes of a field value without copying them.
 ///
-/// This file and `SelectingBytes` are the only ones of the engine that meet an unsafe pointer; everybody else gets a
-/// bounds-checked `Span`.
+/// This file, `ByteWriter` and `SelectingBytes` are the only ones of the engine that meet an unsafe pointer; everybody else
+/// gets a bounds-checked `Span`.
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
   func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
@@ -64,6 +64,50 @@ extension Span where Element == UInt8 {
       position += 1
     }
     return false
+  }
+
+  var isASCII: Bool {
+    var position = 0
+    var all: UInt64 = 0
+    if count >= 8 {
+      while position < count {
+        // The last word may overlap the one before it.
+        all |= word(at: Swift.min(position, count - 8))
+        position += 8
+      }
+    } else {
+      while position < count {
+        all |= UInt64(self[position])
+        position += 1
+      }
+    }
+    return all & UInt64.upperBits == 0
+  }
+
+  /// Whether these are the bytes of a text.
+  @inline(__always)
+  func equals(_ text: StaticString) -> Bool {
+    guard text.utf8CodeUnitCount == count else { return false }
+    let expected = UnsafeRawPointer(text.utf8Start)
+    var position = 0
+    if count >= 8 {
+      while position < count {
+        // The last word may overlap the one before it.
+        position = Swift.min(position, count - 8)
+        if bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
+          != expected.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+        {
+          return false
+        }
+        position += 8
+      }
+      return true
+    }
+    while position < count {
+      if self[position] != expected.load(fromByteOffset: position, as: UInt8.self) { return false }
+      position += 1
+    }
+    return true
   }
 
   /// Eight bytes, the first of them the lowest. There must be as many.
