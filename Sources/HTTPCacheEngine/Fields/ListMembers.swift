@@ -6,8 +6,8 @@ struct ListMembers {
   private var position: Int
   private let end: Int
   private let escape: UInt8?
-  /// Whether the member read last has a quote that nothing closes.
-  private(set) var isUnclosed = false
+  /// Where the quote is that nothing closes, if the member read last has one.
+  private(set) var openQuote: Int?
   /// Where the first equals sign of the member read last is; `nil` without one outside quotes.
   private(set) var equals: Int?
 
@@ -29,12 +29,12 @@ struct ListMembers {
       }
       let start = position
       var quoted = false
+      var quote = position
       var firstEquals: Int?
       scan: while position < end {
         if !quoted { position = skippingPlain(in: bytes) }
         guard position < end else { break }
         let byte = bytes[position]
-        // What stands for something is below all letters but for the backslash, which counts in quotes only.
         if quoted {
           if byte == escape {
             position += 1
@@ -43,7 +43,9 @@ struct ListMembers {
           }
         } else {
           switch byte {
-          case UInt8(ascii: "\""): quoted = true
+          case UInt8(ascii: "\""):
+            quoted = true
+            quote = position
           case UInt8(ascii: ","): break scan
           case UInt8(ascii: "="): if firstEquals == nil { firstEquals = position }
           default: break
@@ -51,7 +53,7 @@ struct ListMembers {
         }
         position += 1
       }
-      isUnclosed = quoted
+      openQuote = quoted ? quote : nil
       equals = firstEquals
       let member = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
       position += 1  // Past the comma.

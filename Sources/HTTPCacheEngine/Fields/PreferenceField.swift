@@ -36,7 +36,7 @@ enum PreferenceField {
         // A lone semicolon is a member, and says no more than an empty one.
         if !member.isEmpty { members.append(member) }
       }
-      isUnclosed = list.isUnclosed
+      isUnclosed = list.openQuote != nil
     }
     if members.count == 1 { return members[0] }
     // A quote that nothing closes would take in what comes to stand behind it.
