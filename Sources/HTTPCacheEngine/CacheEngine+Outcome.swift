@@ -166,7 +166,7 @@ extension CacheEngine {
   private func storedAnswer(
     _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
   ) -> Outcome.StoredAnswer? {
-    guard let content = ContentSelection(stored, for: client) else { return nil }
+    guard let content = ContentSelection.of(stored, for: client) else { return nil }
     let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
       candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,

@@ -115,7 +115,7 @@ private struct Planner {
 
   /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
   private func content(of selected: Int) -> ContentSelection? {
-    ContentSelection(candidates[selected], for: fields)
+    .of(candidates[selected], for: fields)
   }
 
   private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {

@@ -85,6 +85,12 @@ extension Operation {
       let stored = try Samples.stored()
       return { for _ in $0 { take(stored.selecting.variantKey) } }
     },
+    // What of the store the response goes with.
+    Operation("scopes") {
+      let stored = try Samples.stored()
+      let keys = (0..<1024).compactMap { CacheKey(Samples.request($0)) }
+      return { for number in $0 { take(stored.scopes(under: keys[number & 1023])) } }
+    },
     // The first door, where nothing is stored.
     Operation("plan-miss") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
