@@ -6,7 +6,7 @@ extension CacheEngine {
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
     guard case .response(let head) = exchange.result else {
-      return afterFailure(exchange, RequestFields(exchange), isDisconnected: exchange.result == .failure)
+      return afterFailure(exchange, .of(exchange), isDisconnected: exchange.result == .failure)
         ?? Outcome(.failure, reason: .originUnreachable)
     }
     let response = parsed(head.headerFields, exchange)
@@ -30,7 +30,7 @@ extension CacheEngine {
   ) -> Outcome {
     // HTTPTypes keeps them as fields: read once, and not by every rule.
     let (status, method) = (head.status, exchange.forwarding.original.method)
-    let fields = RequestFields(exchange)
+    let fields = RequestFields.of(exchange)
     if !Invalidation.isSafe(method) {
       return Outcome(
         .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head, response),
@@ -65,7 +65,9 @@ extension CacheEngine {
   }
 
   func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
-    ResponseFields(fields, now: exchange.responseTime, targets: configuration.targets)
+    ResponseFields.of(
+      fields, now: exchange.responseTime, targets: configuration.targetNames,
+      withheld: configuration.withheldNames)
   }
 
   // MARK: - 304
@@ -164,7 +166,7 @@ extension CacheEngine {
   private func storedAnswer(
     _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
   ) -> Outcome.StoredAnswer? {
-    guard let content = ContentSelection(stored, for: client) else { return nil }
+    guard let content = ContentSelection.of(stored, for: client) else { return nil }
     let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
       candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
@@ -223,7 +225,7 @@ extension CacheEngine {
       status: status ?? head.status, fields: head.headerFields, response,
       selecting: SelectingFields(
         response.vary, of: exchange.forwarding.original.headerFields,
-        withholding: configuration.withheldFields),
+        withholding: configuration.withheldNames),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
 
@@ -250,9 +252,8 @@ extension CacheEngine {
       case .heuristic: .storedWithHeuristic
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
       }
-    return Outcome(
-      .network, reason: reason, storage: .store(stored, storedReason),
-      assembly: assemblyIfBroken(stored, response, exchange))
+    let assembly = assemblyIfBroken(stored, response, exchange)
+    return Outcome(.network, reason: reason, storage: .store(stored, storedReason), assembly: assembly)
   }
 
   /// The stored responses that are known to be out of date, though what replaces them may not be stored.
@@ -299,7 +300,7 @@ extension CacheEngine {
 }
 
 extension RequestFields {
-  fileprivate init(_ exchange: Exchange) {
-    self.init(exchange.forwarding.original, now: exchange.responseTime)
+  fileprivate static func of(_ exchange: Exchange) -> RequestFields {
+    of(exchange.forwarding.original, now: exchange.responseTime)
   }
 }

@@ -32,7 +32,7 @@ extension CacheEngine {
     guard let parts = existing.parts,
       let part = PartialContent.part(of: head, length: exchange.contentLength),
       let length = PartialContent.completes(completion, parts, part),
-      let new = stored(from: head, part, response, exchange),
+      let new = stored(from: head, part, exchange),
       PartialContent.relation(of: new, to: existing) == .same,
       // §3.4: the stored fields are updated from the new response, and not replaced by its.
       let whole = updated(candidate, by: head, exchange)
@@ -101,7 +101,7 @@ extension CacheEngine {
     {
       return refuse(obstacle)
     }
-    guard let new = stored(from: head, part, response, exchange) else { return refuse(.partNotPlaced) }
+    guard let new = stored(from: head, part, exchange) else { return refuse(.partNotPlaced) }
     var alone = Outcome(
       .network, reason: reason, storage: .store(new, .storedAsPart),
       assembly: ContentAssembly(
@@ -147,12 +147,12 @@ extension CacheEngine {
 
   /// A 206 response as the 200 that it is a part of (§3.3).
   private func stored(
-    from head: HTTPResponse, _ part: PartialContent.Part, _ response: ResponseFields, _ exchange: Exchange
+    from head: HTTPResponse, _ part: PartialContent.Part, _ exchange: Exchange
   ) -> StoredResponse? {
     var whole = head
     whole.status = .ok
     whole.headerFields[.contentRange] = nil
-    let stored = stored(from: whole, response, exchange)
+    let stored = stored(from: whole, parsed(whole.headerFields, exchange), exchange)
     return stored.with(
       [part.range], completeLength: part.completeLength, isCombinable: stored.hasStrongValidator)
   }
@@ -170,10 +170,10 @@ extension CacheEngine {
     guard stored.status == .ok, exchange.forwarding.original.method.isRetrieval,
       let length = response.onlyLength,
       length > 0, length < .max,
-      !response.hasContentCoding || !PartialContent.hasContentCoding(stored.fields),
+      !response.hasContentCoding || !PartialContent.hasContentCoding(stored.values(of: .contentEncoding)),
       response.isStoredAsIs
         ? response.hasStrongValidator(date: stored.facts.date) : stored.hasStrongValidator,
-      response.isStoredAsIs || stored.fields[values: .contentLength].count == 1
+      response.isStoredAsIs || stored.values(of: .contentLength).count == 1
     else { return nil }
     var assembly = ContentAssembly(
       received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)

@@ -13,7 +13,7 @@ extension CacheEngine {
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
-    let fields = RequestFields(request, now: now)
+    let fields = RequestFields.of(request, now: now)
     let planner = Planner(
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now)
     return planner.plan()
@@ -108,14 +108,14 @@ private struct Planner {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
     // Where something is stored, there was a key to find it by.
-    if candidates.isEmpty, CacheKey(request) == nil { return .targetNotCacheable }
+    if candidates.isEmpty, !CacheKey.exists(for: request) { return .targetNotCacheable }
     if fields.hasOriginPrecondition { return .originPrecondition }
     return nil
   }
 
   /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
   private func content(of selected: Int) -> ContentSelection? {
-    ContentSelection(candidates[selected], for: fields)
+    .of(candidates[selected], for: fields)
   }
 
   private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {
@@ -142,7 +142,7 @@ private struct Planner {
       [.ifRange, .ifNoneMatch, .ifModifiedSince] + (candidates[selected].parts == nil ? [.range] : [])
     for name in names { question.headerFields[fields: name] = [] }
     let planner = Planner(
-      engine: engine, request: question, fields: RequestFields(question, now: now), policy: policy,
+      engine: engine, request: question, fields: .of(question, now: now), policy: policy,
       candidates: candidates, now: now)
     return planner.forwarding(reason: reason, selected: selected, others: [])
   }

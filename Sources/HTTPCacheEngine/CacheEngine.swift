@@ -47,7 +47,13 @@ public struct CacheEngine: Sendable {
     public var clearsSiteData: Bool?
     /// The target list (RFC 9213 §2.2): names of fields that take the place of `Cache-Control` and `Expires` in
     /// responses, the most applicable first. Empty, unless set otherwise; a CDN's cache has `["CDN-Cache-Control"]`.
-    public var targets: [String] { didSet { targets = targets.map { $0.lowercased() } } }
+    public var targets: [String] {
+      didSet {
+        targets = targets.map { $0.lowercased() }
+        targetNames = FieldNameSet(targets)
+      }
+    }
+    private(set) var targetNames: FieldNameSet
     /// Whether responses may answer for other query strings where their `No-Vary-Search` says so. The field is not a
     /// standard yet.
     public var usesNoVarySearch: Bool
@@ -65,15 +71,12 @@ public struct CacheEngine: Sendable {
     ///
     /// `Cache-Control`, `Vary` and the fields of ``targets`` are stored all the same: they decide on reuse.
     public var withheldFields = ["authorization", "cookie", "proxy-authorization"] {
-      didSet { withheldFields = withheldFields.map { $0.lowercased() } }
+      didSet {
+        withheldFields = withheldFields.map { $0.lowercased() }
+        withheldNames = FieldNameSet(withheldFields)
+      }
     }
-
-    /// Those names, if a response has a field of one of them; none otherwise.
-    func withheldFields(of fields: HTTPFields) -> [String] {
-      let withheld = withheldFields
-      guard fields.contains(where: { withheld.contains($0.name.canonicalName) }) else { return [] }
-      return withheld
-    }
+    private(set) var withheldNames: FieldNameSet
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
@@ -88,6 +91,8 @@ public struct CacheEngine: Sendable {
       self.negotiatesLanguage = negotiatesLanguage
       self.clearsSiteData = clearsSiteData
       self.targets = targets.map { $0.lowercased() }
+      targetNames = FieldNameSet(self.targets)
+      withheldNames = FieldNameSet(withheldFields)
     }
   }
 

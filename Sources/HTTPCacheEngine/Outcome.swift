@@ -39,7 +39,9 @@ public struct Exchange: Hashable, Sendable {
 /// What becomes of an exchange, and of what is stored.
 public struct Outcome: Hashable, Sendable {
   /// What the client gets.
-  public enum Answer: Hashable, Sendable {
+  ///
+  /// Indirect, for most outcomes carry none of these cases, and a value of 500 bytes takes its time to be handed on.
+  public indirect enum Answer: Hashable, Sendable {
     /// The origin's response, as it came.
     case network
     /// A stored response, as updated.
@@ -97,30 +99,27 @@ public struct Outcome: Hashable, Sendable {
   }
 
   public var answer: Answer
-  public var storage: Storage
+  public var storage: Storage = .none
   /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
   public var assembly: ContentAssembly?
-  public var updates: [Update]
+  public var updates: [Update] = []
   /// Positions of stored responses that the origin's answer has replaced with one that may not be stored.
-  public var removals: [Int]
+  public var removals: [Int] = []
   /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.
-  public var invalidations: [TargetURI]
+  public var invalidations: [TargetURI] = []
   /// What else stored is invalid, wherever it is stored (RFC 9875, Clear-Site-Data).
   public var invalidatedScopes: [InvalidatedScope] = []
   /// Why the client gets what it gets.
   public var reason: Reason
+}
 
+extension Outcome {
   init(
     _ answer: Answer, reason: Reason, storage: Storage = .none, assembly: ContentAssembly? = nil,
-    updates: [Update] = [],
-    removals: [Int] = [], invalidations: [TargetURI] = []
+    updates: [Update] = [], removals: [Int] = [], invalidations: [TargetURI] = []
   ) {
-    self.answer = answer
-    self.reason = reason
-    self.storage = storage
-    self.assembly = assembly
-    self.updates = updates
-    self.removals = removals
-    self.invalidations = invalidations
+    self.init(
+      answer: answer, storage: storage, assembly: assembly, updates: updates, removals: removals,
+      invalidations: invalidations, reason: reason)
   }
 }

@@ -98,41 +98,11 @@ private struct SendableConfiguration: @unchecked Sendable {
 }
 
 /// All bindings, by the class that was made for each.
-final class CacheBindings: Sendable {
-  static let shared = CacheBindings()
+enum CacheBindings: ClassMaker {
+  static let shared = ClassTable<CacheBindings, CacheBinding>()
 
-  private struct State {
-    var bindings: [ObjectIdentifier: CacheBinding] = [:]
-    var count = 0
-  }
-
-  private let state = Mutex(State())
-
-  /// Makes a class for a binding. It stays for the life of the process, as every class does.
-  func bind(_ binding: CacheBinding) -> CachingURLProtocol.Type {
-    state.withLock { state in
-      let made = Self.makeClass(number: state.count, Zero.self)
-      state.count += 1
-      state.bindings[ObjectIdentifier(made)] = binding
-      return made
-    }
-  }
-
-  func binding(of type: CachingURLProtocol.Type) -> CacheBinding? {
-    state.withLock { $0.bindings[ObjectIdentifier(type)] }
-  }
-
-  // A generic class is another class for every argument, and arguments can be nested at run time: one class for every
-  // number, spelt in binary, without a limit and without the Objective-C runtime.
-  private enum Zero {}
-  private enum EvenBit<Rest> {}
-  private enum OddBit<Rest> {}
-
-  private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> CachingURLProtocol.Type {
-    guard number > 0 else { return BoundURLProtocol<Digits>.self }
-    return number.isMultiple(of: 2)
-      ? makeClass(number: number / 2, EvenBit<Digits>.self)
-      : makeClass(number: number / 2, OddBit<Digits>.self)
+  static func makeClass<Digits>(_ digits: Digits.Type) -> CachingURLProtocol.Type {
+    BoundURLProtocol<Digits>.self
   }
 }
 

@@ -26,7 +26,7 @@ public class CachingURLProtocol: URLProtocol {
   // MARK: - URLProtocol
 
   override public class func canInit(with request: URLRequest) -> Bool {
-    guard let binding = CacheBindings.shared.binding(of: self) else { return false }
+    guard let binding = CacheBindings.shared.value(of: self) else { return false }
     return switch request.url?.scheme?.lowercased() {
     case "http", "https": request.url?.host?.isEmpty == false && binding.options.intercepts(request)
     default: false
@@ -37,7 +37,7 @@ public class CachingURLProtocol: URLProtocol {
 
   override public func startLoading() {
     let own = LoadingProtocol(value: self)
-    guard let binding = CacheBindings.shared.binding(of: Self.self) else {
+    guard let binding = CacheBindings.shared.value(of: Self.self) else {
       return SessionQueue.wait { own.value.fail(URLError(.unknown), $0) }
     }
     let load: CachedLoad

@@ -32,8 +32,8 @@ extension URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
     configuration.urlCache = nil
     let others = configuration.protocolClasses ?? []
-    let own = CacheBindings.shared.bind(
-      CacheBinding(cache: cache, options: options, configuration: configuration))
+    let own = CacheBindings.shared.makeClass(
+      for: CacheBinding(cache: cache, options: options, configuration: configuration))
     configuration.protocolClasses = [own] + others.filter { !($0 is CachingURLProtocol.Type) }
     return configuration
   }

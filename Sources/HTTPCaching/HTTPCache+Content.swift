@@ -38,7 +38,7 @@ private struct Arrival {
   var expected: Int? {
     if let assembly = outcome.assembly { return assembly.received.count }
     guard case .store(let stored, _) = outcome.storage else { return nil }
-    return stored.fields[.contentLength].flatMap { Int($0) }
+    return stored.value(of: .contentLength).flatMap { Int($0) }
   }
 
   private func stored(_ range: Range<Int64>?) -> MessageBody.Piece {

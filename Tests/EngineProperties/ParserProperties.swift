@@ -123,12 +123,7 @@ enum ParserProperties {
 
   /// Lines of any fields, read as those of a response and of a request.
   static func heads(_ bytes: [UInt8]) throws {
-    var fields = HTTPFields()
-    for line in text(bytes).split(separator: "\n") {
-      let colon = line.firstIndex(of: ":") ?? line.endIndex
-      guard colon < line.endIndex, let name = HTTPField.Name(String(line[..<colon])) else { continue }
-      fields.append(HTTPField(name: name, value: String(line[line.index(after: colon)...])))
-    }
+    let fields = HTTPFields(headIn: bytes)
     let parsed = ResponseFields(fields, now: now, targets: [])
     try require(
       parsed.hasValidator == (parsed.entityTag != nil || parsed.lastModifiedText != nil), "validators")

@@ -38,6 +38,7 @@ public struct Property: Sendable {
     Property(name: "derivedKeys", input: .text, check: FieldProperties.derivedKeys),
     Property(name: "hits", input: .numbers, check: HitProperties.hits),
     Property(name: "front", input: .stored, check: HitProperties.front),
+    Property(name: "reading", input: .text, check: ReadingProperty.reading),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

@@ -98,10 +98,51 @@ extension Operation {
       let (engine, exchange) = (Samples.engine, try Samples.exchange(head))
       return { for _ in $0 { take(isStored(engine.outcome(of: exchange))) } }
     },
+    // What is stored of a response, as bytes, and what tells it from other variants.
+    Operation("encode") {
+      let stored = try Samples.stored()
+      return { for _ in $0 { take(stored.encoded()) } }
+    },
+    Operation("variant-key") {
+      let stored = try Samples.stored()
+      return { for _ in $0 { take(stored.selecting.variantKey) } }
+    },
+    // What of the store the response goes with.
+    Operation("scopes") {
+      let stored = try Samples.stored()
+      let keys = (0..<1024).compactMap { CacheKey(Samples.request($0)) }
+      return { for number in $0 { take(stored.scopes(under: keys[number & 1023])) } }
+    },
+    // The first door, where nothing is stored.
+    Operation("plan-miss") {
+      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
+      return { numbers in
+        for number in numbers {
+          take(
+            engine.plan(
+              for: requests[number & 1023], policy: .useProtocolCachePolicy, candidates: [], now: Samples.now)
+          )
+        }
+      }
+    },
     // The part of judging that reads the fields.
     Operation("parse-fields") {
       let (fields, now) = (Samples.head.headerFields, Samples.now)
       return { for _ in $0 { take(ResponseFields(fields, now: now, targets: []).hasValidator) } }
+    },
+    // What HTTPTypes asks for showing ten fields, names and values: no reading of them costs less.
+    Operation("walk-fields") {
+      let fields = Samples.head.headerFields
+      return { numbers in
+        for _ in numbers {
+          var count = 0
+          for position in fields.indices {
+            count &+= fields[position].name.canonicalName.utf8.count
+            fields[position].value.utf8.withContiguousStorageIfAvailable { count &+= Int($0.first ?? 0) }
+          }
+          take(count)
+        }
+      }
     },
     Operation("parse-cache-control") {
       let value = Samples.cacheControl

@@ -17,7 +17,7 @@ struct MemoryCommand: ParsableCommand {
 
   func validate() throws {
     try Limits.require(keys, "keys", in: 1...StoreOptions.mostKeys)
-    try Limits.require(valueSize, "value-size", in: 1...StoreOptions.mostBytes)
+    try Limits.require(valueSize, "value-size", in: 1...RunOptions.mostBytes)
     try Limits.requireMemory(
       Double(keys) * (Double(valueSize) + 500), "--keys \(keys) with --value-size \(valueSize)")
   }

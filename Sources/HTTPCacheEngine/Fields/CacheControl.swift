@@ -33,6 +33,11 @@ public struct CacheControl: Hashable, Sendable {
     public static let anyStaleness = Flags(rawValue: 1 << 10)
     /// A `max-age` or `s-maxage` was no number of seconds, and counts as 0 (§4.2.1).
     public static let invalidTime = Flags(rawValue: 1 << 11)
+
+    /// Those with which less may be done than without.
+    static let forbidding: Flags = [
+      .noCache, .noStore, .noTransform, .mustRevalidate, .isPrivate, .proxyRevalidate,
+    ]
   }
 
   public var flags: Flags = []
@@ -87,7 +92,25 @@ extension CacheControl {
         }
         add(bytes, name: trimmed, argument: argument)
       }
+      if let quote = members.openQuote { addForbidding(bytes, behind: quote) }
     }
+  }
+
+  /// Adds what forbids something in the text behind a quote that nothing closes. It is no valid syntax; but what its sender
+  /// wrote there may well have been directives, and of what conflicts the most restrictive is honoured (§4.2.1).
+  private mutating func addForbidding(_ bytes: Span<UInt8>, behind quote: Int) {
+    var hidden = CacheControl()
+    var start = quote + 1
+    // By commas alone, for quotes have lost their meaning.
+    while start < bytes.count {
+      let rest = ByteRange(start: start, end: bytes.count)
+      let end = bytes.firstIndex(of: UInt8(ascii: ","), in: rest) ?? bytes.count
+      let member = bytes.trimmed(ByteRange(start: start, end: end))
+      let equals = bytes.firstIndex(of: UInt8(ascii: "="), in: member) ?? member.end
+      hidden.add(bytes, name: ByteRange(start: member.start, end: equals), argument: nil)
+      start = end + 1
+    }
+    flags.formUnion(hidden.flags.intersection(.forbidding))
   }
 
   private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: ByteRange?) {

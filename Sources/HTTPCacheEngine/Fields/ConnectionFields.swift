@@ -53,6 +53,7 @@ enum ConnectionFields {
   /// A field named `close` would be: who sees one must not go by this.
   static func namesNoOthers(_ value: String) -> Bool {
     value.withFieldBytes { bytes in
+      if bytes.matches("keep-alive", in: bytes.whole) { return true }
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
         let isKnown =

@@ -52,13 +52,22 @@ public struct EntityTag: Hashable, Sendable {
     let quote = UInt8(ascii: "\"")
     let isQuoted = range.count >= 2 && bytes[range.start] == quote && bytes[range.end - 1] == quote
     let inside = isQuoted ? ByteRange(start: range.start + 1, end: range.end - 1) : range
-    for index in inside.start..<inside.end {
-      let byte = bytes[index]
-      // Servers put spaces into quoted tags; there they do no harm.
-      if byte == quote || byte < 0x20 || byte == 0x7F { return false }
-      if !isQuoted, byte == 0x20 || byte == UInt8(ascii: ",") { return false }
+    var index = inside.start
+    while inside.end - index >= 8 {
+      let word = bytes.word(at: index)
+      let found = word.bytes(below: 0x20) | word.bytes(equalTo: quote) | word.bytes(equalTo: 0x7F)
+      if found != 0 { return false }
+      index += 8
     }
+    while index < inside.end {
+      if bytes[index] == quote || bytes[index] < 0x20 || bytes[index] == 0x7F { return false }
+      index += 1
+    }
+    // Servers put spaces into quoted tags; there they do no harm.
     if isQuoted { return true }
+    for index in inside.start..<inside.end where bytes[index] == 0x20 || bytes[index] == UInt8(ascii: ",") {
+      return false
+    }
     return !inside.isEmpty && !(inside.count == 1 && bytes[inside.start] == UInt8(ascii: "*"))
   }
 

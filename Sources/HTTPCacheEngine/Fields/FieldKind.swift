@@ -19,32 +19,44 @@ enum FieldKind {
   /// A field of the name of the connection option that says the connection ends: no such field is known.
   case close
 
-  init(_ name: HTTPField.Name) {
-    let name = name.canonicalName
+  init(_ name: HTTPField.Name) { self.init(name.canonicalName) }
+
+  /// - Parameter name: in lowercase.
+  @inline(__always)
+  init(_ name: String) {
+    let count = name.utf8.count
+    guard count <= 25, Self.lengths >> UInt64(truncatingIfNeeded: count) & 1 != 0 else {
+      self = .other
+      return
+    }
+    self = name.withFieldBytes { FieldKind($0) }
+  }
+
+  /// Of the length of each name below, a bit.
+  private static var lengths: UInt64 {
+    1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 0xFF << 12 | 1 << 25
+  }
+
+  private init(_ name: Span<UInt8>) {
+    @inline(__always)
+    func has(_ text: StaticString) -> Bool { name.matches(text, in: name.whole) }
     self =
-      switch name.utf8.count {
-      case 2: name == "te" ? .hopByHop : .other
-      case 3: name == "age" ? .age : .other
-      case 4:
-        switch name {
-        case "date": .date
-        case "etag": .entityTag
-        case "vary": .vary
-        default: .other
-        }
-      case 5: name == "close" ? .close : .other
-      case 7: name == "expires" ? .expires : name == "upgrade" ? .hopByHop : .other
-      case 10: name == "connection" ? .connection : name == "keep-alive" ? .hopByHop : .other
-      case 12: name == "cache-groups" ? .cacheGroups : .other
-      case 13:
-        name == "cache-control" ? .cacheControl : name == "last-modified" ? .lastModified : .other
-      case 14: name == "content-length" ? .contentLength : .other
-      case 15: name == "clear-site-data" ? .clearSiteData : .other
-      case 16: name == "content-encoding" ? .contentEncoding : name == "proxy-connection" ? .hopByHop : .other
-      case 17: name == "transfer-encoding" ? .transferEncoding : .other
-      case 18: name == "proxy-authenticate" ? .hopByHop : .other
-      case 19: name == "proxy-authorization" ? .hopByHop : .other
-      case 25: name == "proxy-authentication-info" ? .hopByHop : .other
+      switch name.count {
+      case 2: has("te") ? .hopByHop : .other
+      case 3: has("age") ? .age : .other
+      case 4: has("date") ? .date : has("etag") ? .entityTag : has("vary") ? .vary : .other
+      case 5: has("close") ? .close : .other
+      case 7: has("expires") ? .expires : has("upgrade") ? .hopByHop : .other
+      case 10: has("connection") ? .connection : has("keep-alive") ? .hopByHop : .other
+      case 12: has("cache-groups") ? .cacheGroups : .other
+      case 13: has("cache-control") ? .cacheControl : has("last-modified") ? .lastModified : .other
+      case 14: has("content-length") ? .contentLength : .other
+      case 15: has("clear-site-data") ? .clearSiteData : .other
+      case 16: has("content-encoding") ? .contentEncoding : has("proxy-connection") ? .hopByHop : .other
+      case 17: has("transfer-encoding") ? .transferEncoding : .other
+      case 18: has("proxy-authenticate") ? .hopByHop : .other
+      case 19: has("proxy-authorization") ? .hopByHop : .other
+      case 25: has("proxy-authentication-info") ? .hopByHop : .other
       default: .other
       }
   }

@@ -6,8 +6,8 @@ struct ListMembers {
   private var position: Int
   private let end: Int
   private let escape: UInt8?
-  /// Whether the member read last has a quote that nothing closes.
-  private(set) var isUnclosed = false
+  /// Where the quote is that nothing closes, if the member read last has one.
+  private(set) var openQuote: Int?
   /// Where the first equals sign of the member read last is; `nil` without one outside quotes.
   private(set) var equals: Int?
 
@@ -29,19 +29,23 @@ struct ListMembers {
       }
       let start = position
       var quoted = false
+      var quote = position
       var firstEquals: Int?
       scan: while position < end {
+        if !quoted { position = skippingPlain(in: bytes) }
+        guard position < end else { break }
         let byte = bytes[position]
-        // What stands for something is below all letters but for the backslash, which counts in quotes only.
         if quoted {
           if byte == escape {
             position += 1
           } else if byte == UInt8(ascii: "\"") {
             quoted = false
           }
-        } else if byte <= UInt8(ascii: "=") {
+        } else {
           switch byte {
-          case UInt8(ascii: "\""): quoted = true
+          case UInt8(ascii: "\""):
+            quoted = true
+            quote = position
           case UInt8(ascii: ","): break scan
           case UInt8(ascii: "="): if firstEquals == nil { firstEquals = position }
           default: break
@@ -49,12 +53,30 @@ struct ListMembers {
         }
         position += 1
       }
-      isUnclosed = quoted
+      openQuote = quoted ? quote : nil
       equals = firstEquals
       let member = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
       position += 1  // Past the comma.
       if !member.isEmpty { return member }
     }
     return nil
+  }
+
+  /// The next position of a character that stands for something, or not far before the end.
+  ///
+  /// Eight bytes at a time: names and numbers are long, and what stands between them is not.
+  @inline(__always)
+  private func skippingPlain(in bytes: Span<UInt8>) -> Int {
+    var position = position
+    while end - position >= 8 {
+      let word = bytes.word(at: position)
+      let found =
+        word.bytes(equalTo: UInt8(ascii: ",")) | word.bytes(equalTo: UInt8(ascii: "="))
+        | word.bytes(equalTo: UInt8(ascii: "\""))
+      // The lowest of them is no mistake.
+      if found != 0 { return position + found.trailingZeroBitCount / 8 }
+      position += 8
+    }
+    return position
   }
 }

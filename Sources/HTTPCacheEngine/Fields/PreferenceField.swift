@@ -3,10 +3,21 @@
 /// Their members are ranges with a weight, in no order, and what they mean has many spellings. A response stored for one
 /// answers all (RFC 9111 §4.1).
 enum PreferenceField {
-  /// In lowercase. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
+  /// Whether a field is one of them. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
   /// on that.
-  // No set: to hash a name takes longer than to compare it with four.
-  static let names = ["accept", "accept-language", "accept-encoding", "accept-charset"]
+  ///
+  /// - Parameter name: in lowercase.
+  static func has(name: String) -> Bool {
+    name.withFieldBytes { name in
+      switch name.count {
+      case 6: name.matches("accept", in: name.whole)
+      case 14: name.matches("accept-charset", in: name.whole)
+      case 15:
+        name.matches("accept-encoding", in: name.whole) || name.matches("accept-language", in: name.whole)
+      default: false
+      }
+    }
+  }
 
   /// One spelling for all values that are known to mean the same: members in order of their text, ranges and the names
   /// of parameters in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets: §8.3.2; media types:
@@ -25,7 +36,7 @@ enum PreferenceField {
         // A lone semicolon is a member, and says no more than an empty one.
         if !member.isEmpty { members.append(member) }
       }
-      isUnclosed = list.isUnclosed
+      isUnclosed = list.openQuote != nil
     }
     if members.count == 1 { return members[0] }
     // A quote that nothing closes would take in what comes to stand behind it.
@@ -35,17 +46,31 @@ enum PreferenceField {
 
   /// The same for a value of tokens and commas only, as nearly every Accept-Encoding is; `nil` for any other.
   ///
-  /// With it, a response that varies on Accept-Encoding takes 3,200 instructions for its selecting fields, and 7,900
+  /// With it, a response that varies on Accept-Encoding takes 1,300 instructions for its selecting fields, and 7,900
   /// without.
   static func simple(_ value: String) -> String? {
     value.withFieldBytes { bytes in
-      var members: [ByteRange] = []
-      members.reserveCapacity(4)
-      var position = 0
+      if let known = known(bytes) { return known }
+      // Positions fit in sixteen bits each, so that the members need no memory of their own; and few of them need no
+      // better way of sorting.
+      guard bytes.count <= UInt16.max else { return nil }
+      var members = SIMD16<UInt32>()
+      var (count, position, length) = (0, 0, 0)
       while position < bytes.count {
         let start = position
         while position < bytes.count, bytes[position].isTokenCharacter { position += 1 }
-        if position > start { members.append(ByteRange(start: start, end: position)) }
+        if position > start {
+          guard count < members.scalarCount else { return nil }
+          let member = UInt32(start) << 16 | UInt32(position)
+          length += position - start + 1
+          var place = count
+          while place > 0, bytes.precedes(range(member), range(members[place - 1])) {
+            members[place] = members[place - 1]
+            place -= 1
+          }
+          members[place] = member
+          count += 1
+        }
         while position < bytes.count, bytes[position].isOptionalWhitespace { position += 1 }
         if position < bytes.count {
           guard bytes[position] == UInt8(ascii: ",") else { return nil }
@@ -53,17 +78,28 @@ enum PreferenceField {
         }
         while position < bytes.count, bytes[position].isOptionalWhitespace { position += 1 }
       }
-      // Few members, or the order would take its time.
-      guard !members.isEmpty, members.count <= 16 else { return nil }
-      for end in members.indices {
-        var index = end
-        while index > 0, bytes.precedes(members[index], members[index - 1]) {
-          members.swapAt(index, index - 1)
-          index -= 1
-        }
+      guard count > 0 else { return nil }
+      return bytes.lowercasedString(length: length - 1, of: count, separator: UInt8(ascii: ",")) {
+        range(members[$0])
       }
-      return bytes.lowercasedString(members, separator: UInt8(ascii: ","))
     }
+  }
+
+  /// The Accept-Encoding of what most requests come from: browsers and curl, and URLSession.
+  private static func known(_ bytes: Span<UInt8>) -> String? {
+    switch bytes.count {
+    case 4: bytes.matches("gzip", in: bytes.whole) ? "gzip" : nil
+    case 13: bytes.matches("gzip, deflate", in: bytes.whole) ? "deflate,gzip" : nil
+    case 17: bytes.matches("gzip, deflate, br", in: bytes.whole) ? "br,deflate,gzip" : nil
+    case 23:
+      bytes.matches("gzip, deflate, br, zstd", in: bytes.whole)
+        || bytes.matches("deflate, gzip, br, zstd", in: bytes.whole) ? "br,deflate,gzip,zstd" : nil
+    default: nil
+    }
+  }
+
+  private static func range(_ member: UInt32) -> ByteRange {
+    ByteRange(start: Int(member >> 16), end: Int(member & 0xFFFF))
   }
 
   /// The ranges of a line, in lowercase, with their weights in thousandths; those without parameters other than that.

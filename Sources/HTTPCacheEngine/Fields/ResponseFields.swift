@@ -49,9 +49,12 @@ public struct ResponseFields: Hashable, Sendable {
   var hasContentCoding = false
   /// Whether there is a `Clear-Site-Data`.
   var clearsSiteData = false
-  /// Whether there are fields that concern one connection only (RFC 9111 §3.1).
-  var isOfConnection = false
-  /// Whether other fields may have to go with them: `Connection` names some.
+  /// The fields that are not stored whatever the message says: those that concern one connection only (RFC 9111 §3.1),
+  /// and those that are withheld.
+  var omitted = FieldPositions()
+  /// Whether any are withheld.
+  var hasWithheld = false
+  /// Whether other fields may have to go with those of the connection: `Connection` names some.
   var namesOthers = false
   /// Whether the validators are not to be read off these fields: there is a line that says otherwise than another.
   private var hasOddValidator = false
@@ -60,15 +63,44 @@ public struct ResponseFields: Hashable, Sendable {
   ///   - now: needed for two-digit years only.
   ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
   public init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
+    read(fields, now: now, targets: FieldNameSet(targets), withheld: .none)
+  }
+
+  /// Of no field.
+  private init() {}
+
+  /// - Parameter withheld: the names of fields that are not stored.
+  static func of(
+    _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
+  ) -> ResponseFields {
+    // No initializer, which would make a copy at its end.
+    var response = ResponseFields()
+    response.read(fields, now: now, targets: targets, withheld: withheld)
+    return response
+  }
+
+  private mutating func read(
+    _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
+  ) {
     var varyNames = VaryField.Names()
     var groupLines: [String] = []
     var targeted: [String: [String]] = [:]
     var ageSeen = false
     // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
     for position in fields.indices {
-      let kind = FieldKind(fields[position].name)
-      if kind == .other, targets.isEmpty { continue }
+      let name = fields[position].name.canonicalName
+      let kind = FieldKind(name)
+      let isTarget = targets.contains(name)
+      if kind.isOfConnection {
+        omitted.insert(position)
+      } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !isTarget {
+        // These decide on reuse, and are stored all the same.
+        omitted.insert(position)
+        hasWithheld = true
+      }
+      if isTarget, !kind.governs { targeted[name, default: []].append(fields[position].value) }
       switch kind {
+      case .other: continue
       case .cacheControl: cacheControl.merge(fields[position].value)
       case .expires: Self.add(fields[position].value, to: &expires, now: now)
       case .date: Self.add(fields[position].value, to: &date, now: now)
@@ -99,19 +131,13 @@ public struct ResponseFields: Hashable, Sendable {
       case .clearSiteData: clearsSiteData = true
       case .transferEncoding:
         isDelimited = true
-        isOfConnection = true
       case .connection:
-        isOfConnection = true
         if !ConnectionFields.namesNoOthers(fields[position].value) { namesOthers = true }
-      case .hopByHop: isOfConnection = true
       case .close: namesOthers = true
       default: break
       }
-      if !targets.isEmpty, !kind.governs, targets.contains(fields[position].name.canonicalName) {
-        targeted[fields[position].name.canonicalName, default: []].append(fields[position].value)
-      }
     }
-    if !targeted.isEmpty { choose(from: targeted, targets) }
+    if !targeted.isEmpty { choose(from: targeted, targets.names) }
     if !varyNames.isEmpty { vary = varyNames.field }
     if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
     if lastModified.date == nil { lastModifiedText = nil }
@@ -125,7 +151,7 @@ public struct ResponseFields: Hashable, Sendable {
 
   /// Whether what is stored of the fields has the validators, the length and the coding that these have.
   var isStoredAsIs: Bool {
-    !namesOthers && !hasOddValidator && cacheControl.noCacheFields.isEmpty
+    !namesOthers && !hasWithheld && !hasOddValidator && cacheControl.noCacheFields.isEmpty
       && cacheControl.privateFields.isEmpty
   }
 

@@ -18,6 +18,8 @@ public enum VaryField: Hashable, Sendable {
   struct Names {
     private var names: [String] = []
     private var isAny = false
+    /// Of all values the most frequent, which so needs no memory of its own.
+    private static let acceptEncoding = ["accept-encoding"]
 
     mutating func add(_ line: String) {
       if !isAny { isAny = !line.withFieldBytes { add($0) } }
@@ -25,14 +27,28 @@ public enum VaryField: Hashable, Sendable {
 
     /// `false` for what no request matches.
     private mutating func add(_ bytes: Span<UInt8>) -> Bool {
+      // One name, as a rule, and that as a rule this one.
+      if bytes.matches("accept-encoding", in: bytes.whole) {
+        if names.isEmpty { names = Self.acceptEncoding } else { names.append("accept-encoding") }
+        return true
+      }
+      if bytes.count > 1, bytes.isToken(bytes.whole) {
+        append(bytes.lowercasedString(bytes.whole))
+        return true
+      }
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
         // `*` is a character of tokens.
         if member.count == 1, bytes[member.start] == UInt8(ascii: "*") { return false }
-        for index in member.start..<member.end where !bytes[index].isTokenCharacter { return false }
-        names.append(bytes.lowercasedString(member))
+        if !bytes.isToken(member) { return false }
+        append(bytes.lowercasedString(member))
       }
       return true
+    }
+
+    private mutating func append(_ name: String) {
+      // Room for one, and not for as many as an array grows by.
+      if names.isEmpty { names = [name] } else { names.append(name) }
     }
 
     var isEmpty: Bool { names.isEmpty && !isAny }
@@ -75,9 +91,9 @@ public struct SelectingFields: Hashable, Sendable {
         self.init(name: name, value: digest, isDigest: true)
         return
       }
+      let line = SelectingFields.onlyLine(of: name, in: request)
       self.init(
-        name: name, value: SelectingFields.normalizedValue(of: name, in: request),
-        line: SelectingFields.onlyLine(of: name, in: request))
+        name: name, value: SelectingFields.normalizedValue(of: name, in: request, onlyLine: line), line: line)
     }
 
     public static func == (left: Field, right: Field) -> Bool {
@@ -90,9 +106,10 @@ public struct SelectingFields: Hashable, Sendable {
     }
 
     func match(_ request: HTTPFields) -> Bool {
-      if let line, SelectingFields.onlyLine(of: name, in: request) == line { return true }
       if isDigest { return SelectingFields.digest(of: name, in: request) == value }
-      return SelectingFields.normalizedValue(of: name, in: request) == value
+      let other = SelectingFields.onlyLine(of: name, in: request)
+      if let line, line == other { return true }
+      return SelectingFields.normalizedValue(of: name, in: request, onlyLine: other) == value
     }
   }
 
@@ -112,12 +129,19 @@ public struct SelectingFields: Hashable, Sendable {
   ///
   /// - Parameter withheld: the names, in lowercase, of fields of whose values a digest is kept only.
   public init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
+    self.init(vary, of: request, withholding: FieldNameSet(withheld))
+  }
+
+  init(_ vary: VaryField, of request: HTTPFields, withholding withheld: FieldNameSet) {
     switch vary {
     case .any:
       self.init(fields: [], isUnmatchable: true)
     case .names(let names):
       self.init(
-        fields: names.map { Field($0, of: request, isWithheld: withheld.contains($0)) },
+        // One, as a rule: `map` takes 200 instructions to find the type of its result's storage.
+        fields: names.count == 1
+          ? [Field(names[0], of: request, isWithheld: withheld.contains(names[0]))]
+          : names.map { Field($0, of: request, isWithheld: withheld.contains($0)) },
         isUnmatchable: false)
     }
   }
@@ -132,43 +156,47 @@ public struct SelectingFields: Hashable, Sendable {
 
   /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
   public var variantKey: [UInt8] {
-    var key: [UInt8] = []
-    if isUnmatchable { key.append(UInt8(ascii: "*")) }
-    for field in fields {
-      key += field.name.utf8
-      if let value = field.value {
-        key.append(UInt8(ascii: field.isDigest ? "#" : ":"))
-        key += value.utf8
+    ByteWriter.bytes { key in
+      if isUnmatchable { key.write(UInt8(ascii: "*")) }
+      for field in fields {
+        key.append(field.name)
+        if let value = field.value {
+          key.write(UInt8(ascii: field.isDigest ? "#" : ":"))
+          key.append(value)
+        }
+        key.write(0 as UInt8)  // No field value contains NUL (RFC 9110 §5.5).
       }
-      key.append(0)  // No field value contains NUL (RFC 9110 §5.5).
     }
-    return key
   }
 
   /// The SHA-256 digest of a field's normalised value; `nil` where a request does not have it.
   fileprivate static func digest(of name: String, in fields: HTTPFields) -> String? {
-    normalizedValue(of: name, in: fields).map { SHA256.hexDigest(of: $0.utf8) }
+    normalizedValue(of: name, in: fields, onlyLine: onlyLine(of: name, in: fields)).map {
+      SHA256.hexDigest(of: $0.utf8)
+    }
   }
 
   /// The field's lines combined and whitespace around commas removed, and for fields whose meaning is known, one spelling
   /// for all that mean the same: such values are allowed to differ (§4.1).
-  static func normalizedValue(of name: String, in fields: HTTPFields) -> String? {
-    let isPreference = PreferenceField.names.contains(name)
-    if isPreference, let line = onlyLine(of: name, in: fields), let value = PreferenceField.simple(line) {
-      return value
-    }
+  ///
+  /// - Parameter line: the only line that it has, if so.
+  private static func normalizedValue(
+    of name: String, in fields: HTTPFields, onlyLine line: String?
+  ) -> String? {
+    let isPreference = PreferenceField.has(name: name)
+    if isPreference, let line, let value = PreferenceField.simple(line) { return value }
     let value = combinedValue(of: name, in: fields)
     return isPreference ? value.map(PreferenceField.normalized) : value
   }
 
   /// The value of the one line that a field has in a request; `nil` where there are none, or several.
   fileprivate static func onlyLine(of name: String, in fields: HTTPFields) -> String? {
-    var line: String?
+    var only: Int?
     for position in fields.indices where fields[position].name.canonicalName == name {
-      if line != nil { return nil }
-      line = fields[position].value
+      if only != nil { return nil }
+      only = position
     }
-    return line
+    return only.map { fields[$0].value }
   }
 
   private static func combinedValue(of name: String, in fields: HTTPFields) -> String? {

@@ -41,8 +41,9 @@ extension CacheKey {
       }
       index += 1
     }
-    var scope = Array(bytes[..<authority])
-    scope += bytes[user..<index]
+    // In one piece, as a rule.
+    var scope = Array(bytes[..<(user == authority ? index : authority)])
+    if user != authority { scope += bytes[user..<index] }
     if let group {
       // No origin begins with NUL, so no group of one partition is the origin of another.
       scope += [0, 0]

@@ -6,9 +6,13 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
   case reloadIgnoringLocalCacheData
   /// The same, and caches on the way are told to do so too, by `Cache-Control: no-cache` and `Pragma: no-cache`.
   case reloadIgnoringLocalAndRemoteCacheData
-  /// Any stored response, whatever its age; the network where there is none.
+  /// Any stored response, whatever its age and whatever its directives say of reuse; the network where there is none.
+  ///
+  /// That is the caller's own word, as Foundation has it ("regardless of its age or expiration date"), and goes against
+  /// RFC 9111 §4.2.4, which lets a cache serve nothing stale against `must-revalidate` or `no-cache`. A response that may
+  /// not be stored is not there to be served.
   case returnCacheDataElseLoad
-  /// Any stored response, whatever its age; an error where there is none, and never the network.
+  /// The same, but an error where there is none, and never the network.
   case returnCacheDataDontLoad
   /// A stored response only after its origin has validated it; without a validator it is fetched anew. One that is
   /// fresh and `immutable` was validated beforehand (RFC 8246 §2).

@@ -16,15 +16,13 @@ public enum ContentSelection: Hashable, Sendable {
   ///
   /// `nil` where only parts are stored, and the request asks for more than lies wholly within them: they may not be
   /// used then, not even to answer a precondition (RFC 9111 §3.3).
-  init?(_ stored: StoredResponse, for request: RequestFields) {
+  static func of(_ stored: StoredResponse, for request: RequestFields) -> ContentSelection? {
+    // No initializer, which would take copies of both.
     guard let parts = stored.parts else {
-      self =
-        Preconditions.isNotModified(stored, for: request)
-        ? .notModified : Self.cut(stored, request) ?? .whole
-      return
+      return Preconditions.isNotModified(stored, for: request) ? .notModified : cut(stored, request) ?? .whole
     }
-    guard let selection = Self.cut(stored, parts, request) else { return nil }
-    self = Preconditions.isNotModified(stored, for: request) ? .notModified : selection
+    guard let selection = cut(stored, parts, request) else { return nil }
+    return Preconditions.isNotModified(stored, for: request) ? .notModified : selection
   }
 
   /// Only a stored 200 whose length is known is cut.

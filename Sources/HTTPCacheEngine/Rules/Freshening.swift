@@ -60,8 +60,8 @@ enum Freshening {
     let update = withDate(Self.update(from: head, configuration), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
-    fields.reserveCapacity(stored.fields.count + update.count)
-    for field in stored.fields {
+    fields.reserveCapacity(stored.kept.count + update.count)
+    stored.kept.forEach { field in
       let name = field.name.canonicalName
       // An Age that came with the stored response says nothing of the validated one.
       if name != "age", !updatedNames.contains(name) { fields.append(field) }
@@ -70,10 +70,12 @@ enum Freshening {
     let vary = VaryField(parsing: fields[values: .vary])
     let selecting =
       stored.selecting.vary == vary
-      ? stored.selecting : SelectingFields(vary, of: request, withholding: configuration.withheldFields)
+      ? stored.selecting : SelectingFields(vary, of: request, withholding: configuration.withheldNames)
     var updated = make(
       status: stored.status, fields: fields,
-      ResponseFields(fields, now: responseTime, targets: configuration.targets), selecting: selecting,
+      ResponseFields.of(
+        fields, now: responseTime, targets: configuration.targetNames, withheld: configuration.withheldNames),
+      selecting: selecting,
       isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength
@@ -83,32 +85,45 @@ enum Freshening {
 
   /// A stored response from the fields of a response just received.
   ///
-  /// - Parameter parsed: of these fields, and perhaps of some beside them that say nothing of caching.
+  /// - Parameters:
+  ///   - parsed: of these very fields.
+  ///   - isDelimited: what is known of the content beside them.
   static func make(
     status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
     isDelimited: Bool = false, requestTime: Timestamp, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    // §3.1: the named fields are kept out of the store; the rest may be reused without them.
-    var withheld = parsed.cacheControl.noCacheFields
-    if configuration.kind == .shared { withheld += parsed.cacheControl.privateFields }
-    withheld += configuration.withheldFields(of: fields)
-    var kept = fields
-    if parsed.isOfConnection || parsed.namesOthers || !withheld.isEmpty {
-      kept = ConnectionFields.removed(
-        from: fields, excluding: withheld, namesOthers: parsed.namesOthers, targets: configuration.targets)
-    }
-    if parsed.namesOthers || !withheld.isEmpty || parsed.date == .absent {
-      kept = withDate(kept, at: responseTime)
-    }
+    let kept = kept(of: fields, parsed, responseTime: responseTime, configuration)
     var stored = StoredResponse(
-      status: status, fields: kept, selecting: selecting,
-      facts: ReuseFacts(
+      status: status, kept: kept, selecting: selecting,
+      facts: .of(
         status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
         responseTime: responseTime,
         configuration: configuration))
     if !parsed.groups.isEmpty { stored.groups = parsed.groups }
     return stored
+  }
+
+  /// What is stored of these fields (§3.1).
+  private static func kept(
+    of fields: HTTPFields, _ parsed: ResponseFields, responseTime: Timestamp,
+    _ configuration: CacheEngine.Configuration
+  ) -> KeptFields {
+    // The named fields are kept out of the store; the rest may be reused without them.
+    let isShared = configuration.kind == .shared
+    if !parsed.namesOthers, parsed.omitted.isExact, parsed.cacheControl.noCacheFields.isEmpty,
+      !isShared || parsed.cacheControl.privateFields.isEmpty
+    {
+      let kept = KeptFields(fields, without: parsed.omitted)
+      if parsed.date != .absent, !parsed.hasWithheld { return kept }
+      return KeptFields(withDate(kept.fields, at: responseTime))
+    }
+    let withheld =
+      parsed.cacheControl.noCacheFields + (isShared ? parsed.cacheControl.privateFields : [])
+      + configuration.withheldFields
+    let kept = ConnectionFields.removed(
+      from: fields, excluding: withheld, namesOthers: parsed.namesOthers, targets: configuration.targets)
+    return KeptFields(withDate(kept, at: responseTime))
   }
 
   /// A recipient with a clock adds the time of receipt where Date is missing (RFC 9110 §6.6.1).
@@ -124,7 +139,7 @@ enum Freshening {
     if let tag = head.entityTag, stored.entityTag != tag { return false }
     if let modified = head.lastModified.date, stored.lastModified?.date != modified { return false }
     guard let length = head.contentLength,
-      let storedLength = stored.fields[.contentLength].flatMap({ Int64($0) }) ?? stored.completeLength
+      let storedLength = stored.value(of: .contentLength).flatMap({ Int64($0) }) ?? stored.completeLength
     else { return true }
     return length == storedLength
   }

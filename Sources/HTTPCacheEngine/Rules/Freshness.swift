@@ -20,26 +20,25 @@ public struct FreshnessLifetime: Hashable, Sendable {
   /// - Parameters:
   ///   - status: for the heuristic, which only some status codes allow.
   ///   - responseTime: stands for `Date` where the response has none.
-  init(
+  static func of(
     status: Int, response: ResponseFields, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
-  ) {
-    let directives = response.cacheControl
-    if configuration.kind == .shared, let sharedMaxAge = directives.sharedMaxAge {
-      self.init(milliseconds: sharedMaxAge.milliseconds, source: .sharedMaxAge)
-    } else if let maxAge = directives.maxAge {
-      self.init(milliseconds: maxAge.milliseconds, source: .maxAge)
+  ) -> FreshnessLifetime {
+    if configuration.kind == .shared, let sharedMaxAge = response.cacheControl.sharedMaxAge {
+      return .init(milliseconds: sharedMaxAge.milliseconds, source: .sharedMaxAge)
+    } else if let maxAge = response.cacheControl.maxAge {
+      return .init(milliseconds: maxAge.milliseconds, source: .maxAge)
     } else if response.expires != .absent {
       // §5.3: an invalid date is in the past. Both dates are the origin's, so its clock may be wrong.
       let date = response.date.date?.timestamp ?? responseTime
       let lifetime = response.expires.date.map { $0.timestamp.millisecondsSince(date) } ?? 0
-      self.init(milliseconds: Swift.max(0, lifetime), source: .expires)
-    } else if let heuristic = Self.heuristic(
+      return .init(milliseconds: Swift.max(0, lifetime), source: .expires)
+    } else if let heuristic = heuristic(
       status: status, response: response, responseTime: responseTime, configuration: configuration)
     {
-      self.init(milliseconds: heuristic, source: .heuristic)
+      return .init(milliseconds: heuristic, source: .heuristic)
     } else {
-      self.init(milliseconds: 0, source: .none)
+      return .init(milliseconds: 0, source: .none)
     }
   }
 

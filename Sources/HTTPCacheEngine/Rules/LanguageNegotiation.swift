@@ -20,7 +20,7 @@ enum LanguageNegotiation {
 
   /// The one language of the content, in lowercase; `nil` where there are several, or it is not said (RFC 9110 §8.5).
   private static func language(of stored: StoredResponse) -> String? {
-    let lines = stored.fields[values: .contentLanguage]
+    let lines = stored.values(of: .contentLanguage)
     guard lines.count == 1, !lines[0].contains(",") else { return nil }
     return lines[0].lowercased()
   }

@@ -31,7 +31,11 @@ enum PartialContent {
 
   /// Whether a content coding has been applied, so that its bytes are not those that others may get.
   static func hasContentCoding(_ fields: HTTPFields) -> Bool {
-    fields[values: .contentEncoding].contains { $0.lowercased() != "identity" }
+    hasContentCoding(fields[values: .contentEncoding])
+  }
+
+  static func hasContentCoding(_ lines: [String]) -> Bool {
+    lines.contains { $0.lowercased() != "identity" }
   }
 
   /// Without what is of the content of this one message, and of no other part, nor of the whole (RFC 9530 §2).
@@ -108,7 +112,7 @@ extension StoredResponse {
   /// is not weak, or, where there is no tag at all, a date that is strong (RFC 9110 §8.8.1, §13.1.5).
   var strongValidator: String? {
     if let tag = entityTag { return tag.isWeak ? nil : tag.fieldValue }
-    guard fields[.eTag] == nil, let modified = lastModified,
+    guard kept.values(of: .eTag).isEmpty, let modified = lastModified,
       facts.date.seconds > modified.date.secondsSince1970
     else { return nil }
     return modified.text

@@ -15,14 +15,28 @@ struct RequestFields {
   /// If-Match or If-Unmodified-Since: not for a cache to evaluate (RFC 9111 §4.3.2).
   var hasOriginPrecondition = false
 
-  init(_ request: HTTPRequest, now: Timestamp) {
+  /// Of no field.
+  private init() {}
+
+  static func of(_ request: HTTPRequest, now: Timestamp) -> RequestFields {
+    // No initializer, which would make a copy at its end.
+    var fields = RequestFields()
+    fields.read(request, now: now)
+    return fields
+  }
+
+  private mutating func read(_ request: HTTPRequest, now: Timestamp) {
     var noneMatch: [String] = []
     var pragmaNoCache = false
     var hasCacheControl = false
     var modifiedSinceLines = 0
     var rangeLines = 0
-    for field in request.headerFields {
-      switch Name(field.name) {
+    let fields = request.headerFields
+    // By position: a loop over fields takes a copy of each, and most are not looked at.
+    for position in fields.indices {
+      guard let name = Name(fields[position].name) else { continue }
+      let field = fields[position]
+      switch name {
       case .cacheControl:
         hasCacheControl = true
         cacheControl.merge(field.value)
@@ -42,7 +56,7 @@ struct RequestFields {
         hasRangeField = true
       case .ifRange: ifRange = field.value
       case .ifMatch, .ifUnmodifiedSince: hasOriginPrecondition = true
-      case .range, nil: break
+      case .range: break
       }
     }
     if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }

@@ -35,7 +35,7 @@ enum Storability {
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
     kind: CacheEngine.Configuration.Kind
   ) -> Reason? {
-    let directives = response.cacheControl
+    let directives = response.cacheControl.flags
     guard method.isRetrieval else { return .methodNotStored }
     guard (200...999).contains(status) else { return .statusNotFinal }
     if isAboutTheRequest(status) { return .statusNotUnderstood }
@@ -48,14 +48,14 @@ enum Storability {
     if request.cacheControl.contains(.noStore) { return .requestNoStore }
     if kind == .shared {
       if directives.contains(.isPrivate) { return .privateInSharedCache }
-      if request.hasAuthorization, !allowsSharedReuseOfAuthorized(directives) {
+      if request.hasAuthorization, !allowsSharedReuseOfAuthorized(response.cacheControl) {
         return .authorizedInSharedCache
       }
     }
     let declared =
-      directives.contains(.isPublic) || directives.maxAge != nil || response.expires != .absent
+      directives.contains(.isPublic) || response.cacheControl.maxAge != nil || response.expires != .absent
       || (kind == .private && directives.contains(.isPrivate))
-      || (kind == .shared && directives.sharedMaxAge != nil)
+      || (kind == .shared && response.cacheControl.sharedMaxAge != nil)
     return declared || isHeuristicallyCacheable(status) ? nil : .notDeclaredCacheable
   }
 

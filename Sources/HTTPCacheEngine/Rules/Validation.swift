@@ -2,11 +2,16 @@ import HTTPTypes
 
 /// Conditional requests of the cache's own (RFC 9111 §4.3.1).
 enum Validation {
+  /// The most bytes of entity tags that name responses of ours in one request. A resource may have any number of variants,
+  /// and servers refuse requests with fields of some KB.
+  static let mostBytesOfTags = 2048
+
   /// The client's request with preconditions that name stored responses.
   ///
   /// - Parameters:
   ///   - selected: the one response that would answer if it could; `nil` if none matches the request.
-  ///   - others: further responses of the resource, whose entity tags the origin may choose from.
+  ///   - others: further responses of the resource, whose entity tags the origin may choose from: the most recent, as far
+  ///     as there is room for them.
   /// - Returns: the request, and the positions of the responses that its preconditions name; the request unchanged
   ///   and no position where nothing has a validator.
   static func request(
@@ -15,10 +20,17 @@ enum Validation {
   ) -> (request: HTTPRequest, nominated: [Int]) {
     var nominated: [Int] = []
     var tags: [EntityTag] = []
-    for index in (selected.map { [$0] } ?? []) + others {
+    var room = mostBytesOfTags
+    for index in (selected.map { [$0] } ?? []) + VariantSelection.mostRecentFirst(others, of: candidates) {
       guard let tag = candidates[index].entityTag else { continue }
+      if !tags.contains(tag) {
+        // With what separates it from the next. What would answer if it could is asked about however long its tag is.
+        let size = tag.fieldValue.utf8.count + 2
+        guard size <= room || index == selected else { continue }
+        room -= size
+        tags.append(tag)
+      }
       nominated.append(index)
-      if !tags.contains(tag) { tags.append(tag) }
     }
     var lastModified: String?
     if let selected, let text = candidates[selected].lastModified?.text, others.isEmpty || tags.isEmpty {

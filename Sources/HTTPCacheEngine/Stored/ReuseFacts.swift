@@ -41,16 +41,18 @@ public struct ReuseFacts: Hashable, Sendable {
   public var staleIfError: DeltaSeconds
 
   /// - Parameter isDelimited: what is known of the content beside these fields, where they are an update of it.
-  init(
+  static func of(
     status: Int, response: ResponseFields, isDelimited: Bool, requestTime: Timestamp, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
-  ) {
-    let directives = response.cacheControl
+  ) -> ReuseFacts {
+    // No initializer, which would take copies of the fields and of the configuration: 500 instructions.
+    let directives = response.cacheControl.flags
+    let isShared = configuration.kind == .shared
     var flags: Flags = []
     if directives.contains(.noCache) { flags.insert(.noCache) }
     if directives.contains(.mustRevalidate)
-      || (configuration.kind == .shared
-        && (directives.contains(.proxyRevalidate) || directives.sharedMaxAge != nil))
+      || (isShared
+        && (directives.contains(.proxyRevalidate) || response.cacheControl.sharedMaxAge != nil))
     {
       flags.insert(.mustRevalidate)
     }
@@ -60,15 +62,15 @@ public struct ReuseFacts: Hashable, Sendable {
     }
     if response.hasValidator { flags.insert(.hasValidator) }
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
-    self.flags = flags
-    lifetime = FreshnessLifetime(
-      status: status, response: response, responseTime: responseTime, configuration: configuration)
-    initialAge = InitialAge.milliseconds(
-      response: response, requestTime: requestTime, responseTime: responseTime)
-    self.responseTime = responseTime
-    date = response.date.date?.timestamp ?? responseTime
-    staleWhileRevalidate = directives.staleWhileRevalidate ?? 0
-    staleIfError = directives.staleIfError ?? 0
+    return ReuseFacts(
+      flags: flags,
+      lifetime: .of(
+        status: status, response: response, responseTime: responseTime, configuration: configuration),
+      initialAge: InitialAge.milliseconds(
+        response: response, requestTime: requestTime, responseTime: responseTime),
+      responseTime: responseTime, date: response.date.date?.timestamp ?? responseTime,
+      staleWhileRevalidate: response.cacheControl.staleWhileRevalidate ?? 0,
+      staleIfError: response.cacheControl.staleIfError ?? 0)
   }
 
   init(

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// The selecting fields of a stored form, compared with a request's where they lie.
 ///
-/// One of the two files of the engine that meet unsafe pointers (the other is `FieldBytes`): with spans, one nominated field
+/// One of the three files of the engine that meet unsafe pointers (see `FieldBytes` and `ByteWriter`): with spans, one nominated field
 /// took 290 instructions, and not 230, of the 630 that a decision takes.
 enum SelectingBytes {
   /// The most nominated fields that are compared here.

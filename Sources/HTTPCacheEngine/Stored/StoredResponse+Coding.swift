@@ -3,9 +3,11 @@ import HTTPTypes
 /// To the stored form and back: see ``StoredForm``.
 extension StoredResponse {
   /// The bytes to store.
-  public func encoded() -> [UInt8] {
-    var writer = ByteWriter()
-    writer.bytes.reserveCapacity(128 + fields.count * 48)
+  ///
+  /// - Complexity: O(*n*) in their number, with one allocation for nearly all.
+  public func encoded() -> [UInt8] { ByteWriter.bytes { write(to: &$0) } }
+
+  private func write(to writer: inout ByteWriter) {
     var special: StoredForm.Special = []
     if parts != nil { special.insert(.inParts) }
     if selecting.isUnmatchable { special.insert(.unmatchable) }
@@ -23,20 +25,19 @@ extension StoredResponse {
     writer.write(UInt32(selecting.fields.count))
     for field in selecting.fields { Self.write(field, to: &writer) }
     writer.write(status.reasonPhrase)
-    writer.write(UInt32(fields.count))
-    for field in fields {
-      let number = FieldNameTable.number(of: field.name)
+    writer.write(UInt32(kept.count))
+    kept.forEachPosition { fields, position in
+      let number = FieldNameTable.number(of: fields[position].name)
       writer.write(number)
-      if number == 0 { writer.write(field.name.rawName) }
-      // The bytes, not the text: a value need not be UTF-8 (RFC 9110 §5.5), and is kept as it came.
-      field.withUnsafeBytesOfValue { writer.write(bytes: $0) }
+      if number == 0 { writer.write(fields[position].name.rawName) }
+      // Its text is at hand, as a rule. What is not UTF-8 is not ASCII as a text either, and is kept as it came.
+      if !writer.write(ascii: fields[position].value) { writer.writeValue(of: fields[position]) }
     }
     if let parts { Self.write(parts, to: &writer) }
     if facts.flags.contains(.hasGroups) {
       writer.write(UInt32(groups.count))
       for group in groups { writer.write(group) }
     }
-    return writer.bytes
   }
 
   private static func write(_ field: SelectingFields.Field, to writer: inout ByteWriter) {
@@ -45,8 +46,8 @@ extension StoredResponse {
       let name = field.name.utf8.count <= StoredForm.longestSelectingName ? field.name : ""
       writer.write(UInt32(name.utf8.count) | UInt32(kind.rawValue) << 24)
       writer.write(UInt32(truncatingIfNeeded: kept.utf8.count))
-      writer.bytes += name.utf8
-      writer.bytes += kept.utf8
+      writer.append(name)
+      writer.append(kept)
     }
     if field.isDigest { return write(.digest, field.value ?? "") }
     switch (field.line, field.value) {
@@ -96,7 +97,7 @@ extension StoredResponse {
     }
     guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
     self.init(
-      status: head.status, fields: head.headerFields,
+      status: head.status, kept: KeptFields(head.headerFields),
       selecting: SelectingFields(
         fields: selecting, isUnmatchable: front.special.contains(.unmatchable)), facts: front.facts)
     parts = layout.parts
@@ -190,24 +191,5 @@ private struct StoredLayout {
     guard let length = reader.number(bytes), let isCombinable = reader.byte(bytes) else { return nil }
     return StoredParts(
       ranges: ranges, completeLength: length < 0 ? nil : length, isCombinable: isCombinable != 0)
-  }
-}
-
-private struct ByteWriter {
-  var bytes: [UInt8] = []
-
-  mutating func write(_ integer: some FixedWidthInteger) {
-    for shift in stride(from: 0, to: integer.bitWidth, by: 8) {
-      bytes.append(UInt8(truncatingIfNeeded: integer >> shift))
-    }
-  }
-
-  mutating func write(_ text: String) {
-    write(bytes: text.utf8)
-  }
-
-  mutating func write(bytes: some Collection<UInt8>) {
-    write(UInt32(truncatingIfNeeded: bytes.count))
-    self.bytes += bytes
   }
 }

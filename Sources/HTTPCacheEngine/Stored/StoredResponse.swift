@@ -4,7 +4,13 @@ import HTTPTypes
 public struct StoredResponse: Hashable, Sendable {
   public var status: HTTPResponse.Status
   /// The fields that may be stored: those of a connection are gone (RFC 9111 §3.1).
-  public var fields: HTTPFields
+  ///
+  /// - Complexity: O(*n*) where some of those received are not stored, for they are taken out here.
+  public var fields: HTTPFields {
+    get { kept.fields }
+    set { kept = KeptFields(newValue) }
+  }
+  var kept: KeptFields
   /// What the request said in the fields that `Vary` nominates.
   public var selecting: SelectingFields
   public var facts: ReuseFacts
@@ -20,9 +26,9 @@ public struct StoredResponse: Hashable, Sendable {
     didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
   }
 
-  init(status: HTTPResponse.Status, fields: HTTPFields, selecting: SelectingFields, facts: ReuseFacts) {
+  init(status: HTTPResponse.Status, kept: KeptFields, selecting: SelectingFields, facts: ReuseFacts) {
     self.status = status
-    self.fields = fields
+    self.kept = kept
     self.selecting = selecting
     self.facts = facts
     groups = []
@@ -42,7 +48,7 @@ public struct StoredResponse: Hashable, Sendable {
   /// It carries the fields that the RFC asks for, and the validators; never content or what describes it.
   public func notModifiedResponse(age: Int64?) -> HTTPResponse {
     var response = HTTPResponse(status: .notModified)
-    for field in fields {
+    kept.forEach { field in
       switch field.name.canonicalName {
       case "cache-control", "content-location", "date", "etag", "expires", "vary", "last-modified",
         "set-cookie", "cache-status", "link", "server":
@@ -52,6 +58,17 @@ public struct StoredResponse: Hashable, Sendable {
     }
     response.headerFields[.age] = age.map { String($0) }
     return response
+  }
+
+  // As ``fields`` has them, which these do not put together.
+
+  /// The values of the lines of one name.
+  package func values(of name: HTTPField.Name) -> [String] { kept.values(of: name) }
+
+  /// The lines of one name as one value; `nil` without any.
+  package func value(of name: HTTPField.Name) -> String? {
+    let lines = kept.values(of: name)
+    return lines.isEmpty ? nil : lines.count == 1 ? lines[0] : lines.joined(separator: ", ")
   }
 
   /// Says that other content is stored than came: its length is another, and digests of what came do not hold
@@ -67,11 +84,11 @@ public struct StoredResponse: Hashable, Sendable {
   // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
   // commas they would be another value.
 
-  var entityTag: EntityTag? { fields[values: .eTag].first.flatMap { EntityTag(parsing: $0) } }
+  var entityTag: EntityTag? { kept.values(of: .eTag).first.flatMap { EntityTag(parsing: $0) } }
 
   /// `Last-Modified`, where it is a date, with the text to send back to the letter (RFC 9110 §13.1.3).
   var lastModified: (date: HTTPDate, text: String)? {
-    let lines = fields[values: .lastModified]
+    let lines = kept.values(of: .lastModified)
     guard let text = lines.first, lines.allSatisfy({ $0 == text }),
       let date = HTTPDate(parsing: text, now: facts.responseTime)
     else { return nil }

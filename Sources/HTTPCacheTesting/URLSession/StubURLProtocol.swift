@@ -19,7 +19,7 @@ public class StubURLProtocol: URLProtocol {
   private let loading = Mutex(Loading())
 
   override public class func canInit(with request: URLRequest) -> Bool {
-    guard StubClasses.shared.stubs(of: self) != nil else { return false }
+    guard StubClasses.shared.value(of: self) != nil else { return false }
     return ["http", "https"].contains(request.url?.scheme?.lowercased())
   }
 
@@ -29,7 +29,7 @@ public class StubURLProtocol: URLProtocol {
     let own = LoadingStub(value: self)
     let request = request
     do {
-      guard let stubs = StubClasses.shared.stubs(of: Self.self), let url = request.url else {
+      guard let stubs = StubClasses.shared.value(of: Self.self), let url = request.url else {
         throw URLError(.badURL)
       }
       let whole = try TaskBody.inMemory(TaskBody.request(request, of: self.task))
@@ -93,34 +93,12 @@ private struct LoadingStub: @unchecked Sendable {
   let value: StubURLProtocol
 }
 
-/// The stubs of every class that was made. On Linux nothing leads from a protocol object back to its session, so every
-/// configuration gets a class of its own, as in `CacheBindings`.
-final class StubClasses: Sendable {
-  static let shared = StubClasses()
+/// The stubs of every class that was made.
+enum StubClasses: ClassMaker {
+  static let shared = ClassTable<StubClasses, HTTPStubs>()
 
-  private let stubs = Mutex<[ObjectIdentifier: HTTPStubs]>([:])
-
-  func makeClass(_ answering: HTTPStubs) -> StubURLProtocol.Type {
-    stubs.withLock { stubs in
-      let made = Self.makeClass(number: stubs.count, Zero.self)
-      stubs[ObjectIdentifier(made)] = answering
-      return made
-    }
-  }
-
-  func stubs(of type: StubURLProtocol.Type) -> HTTPStubs? {
-    stubs.withLock { $0[ObjectIdentifier(type)] }
-  }
-
-  private enum Zero {}
-  private enum EvenBit<Rest> {}
-  private enum OddBit<Rest> {}
-
-  private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> StubURLProtocol.Type {
-    guard number > 0 else { return BoundStubProtocol<Digits>.self }
-    return number.isMultiple(of: 2)
-      ? makeClass(number: number / 2, EvenBit<Digits>.self)
-      : makeClass(number: number / 2, OddBit<Digits>.self)
+  static func makeClass<Digits>(_ digits: Digits.Type) -> StubURLProtocol.Type {
+    BoundStubProtocol<Digits>.self
   }
 }
 

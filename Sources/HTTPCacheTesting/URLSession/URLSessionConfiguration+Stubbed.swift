@@ -20,7 +20,7 @@ extension URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
     configuration.urlCache = nil
     configuration.protocolClasses =
-      [StubClasses.shared.makeClass(stubs)] + (configuration.protocolClasses ?? [])
+      [StubClasses.shared.makeClass(for: stubs)] + (configuration.protocolClasses ?? [])
     return configuration
   }
 }

@@ -8,7 +8,7 @@ import Synchronization
 /// ``SharedTransfer/keeps`` gets the rest from what the store has of it, as that grows. So a slow reader holds up nobody,
 /// and no more than that is held in memory for it. Who comes when the beginning is no longer at hand reads that, too, if the
 /// length is known: where it is not, the content may turn out too large to be stored, and who has read a part of it would
-/// be left with that. Only in that case do the readers depend on each other: the slowest is waited for.
+/// be left with that. Where it does turn out too large to be stored, the readers depend on each other: the slowest is waited for.
 final class SharedTransfer: Sendable {
   /// What is being stored.
   let response: StoredResponse

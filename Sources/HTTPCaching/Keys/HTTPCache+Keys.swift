@@ -216,6 +216,6 @@ extension NoVarySearch {
   }
 
   static func lines(of stored: StoredResponse) -> [String] {
-    HTTPField.Name("No-Vary-Search").map { stored.fields[values: $0] } ?? []
+    HTTPField.Name("No-Vary-Search").map { stored.values(of: $0) } ?? []
   }
 }

@@ -55,7 +55,7 @@ extension HTTPCache {
       case .refuse(let reason): return .failure(Refused(reason))
       case .store(let stored, let reason):
         if stored.parts != nil || outcome.assembly != nil { return .failure(Refused(.partNotCombined)) }
-        if let length = stored.fields[.contentLength], Int(length) != content.count {
+        if let length = stored.value(of: .contentLength), Int(length) != content.count {
           return .failure(Refused(.incompleteContent))
         }
         guard let place = place(for: stored, lookup, tokens: tokens) else {

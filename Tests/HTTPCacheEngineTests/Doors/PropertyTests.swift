@@ -19,6 +19,9 @@ struct PropertyTests {
     "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT\nCache-Control: public\nRange: bytes=0-1",
     "max-age=60;a=1, no-store=?0\nprivate=\"a\"", "\"a\", \"b\";x\n\"\\\"\"", "bytes 0-3/10", "bytes */10",
     "params=(\"a\" \"%62\"), key-order\n/r?a=1&c=2\n/s?c=2", "params, except=(\"a b\")\n/r?a+b=1&z",
+    "Connection: close, X\nX: 1\nKeep-Alive: 5\ndate: 0\nDATE: 0\nEtag: a b\nETag: \"c\"\nte: x",
+    "Age: , 5, 6\nX: a\nX: b\nCache-Control: no-cache=\"x, etag\", max-age=5\nVary: Accept-Encoding, X\nServer: s",
+    "CONNECTION: x,vary, cache-control\nCookie: a\nExpires: 0\nExpires: 0\nContent-Length: 10\nVary: *\nX: 1",
     "de;q=0.50, EN\nfr;q=0.001", "/r?q\ntext/plain\nselect *", "/r\n\np\nselect",
   ]
   private static let alphabet = Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8)

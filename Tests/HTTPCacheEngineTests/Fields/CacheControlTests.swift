@@ -88,6 +88,20 @@ struct CacheControlTests {
     #expect(CacheControl(parsing: "stale-while-revalidate=abc").staleWhileRevalidate == 0)
   }
 
+  @Test(
+    "What forbids something counts behind a quote that nothing closes, too (§4.2.1)",
+    arguments: [
+      ("ext=\"a, no-store", .noStore), ("max-age=60, a=\"b, no-cache , private=x", [.noCache, .isPrivate]),
+      ("\"MUST-REVALIDATE", .mustRevalidate), ("a=\"\\\", proxy-revalidate", .proxyRevalidate),
+      ("no-cache=\"a, no-store", [.noCache, .noStore]), ("a=\"no-store\"", []), ("a=\"b, no-storex", []),
+      ("a=\"b, public, immutable, max-age=9", []), ("a=\"\\\"\\\"\\\", no-store", .noStore),
+    ] as [(String, CacheControl.Flags)])
+  func unclosed(value: String, flags: CacheControl.Flags) {
+    let parsed = CacheControl(parsing: value)
+    #expect(parsed.flags == flags)
+    #expect(parsed.maxAge == (value.hasPrefix("max-age=60") ? 60 : nil))
+  }
+
   @Test("Commas within quotes separate nothing, and unknown directives are ignored (§5.2.3)")
   func extensions() {
     let value = #"ext="no-store, max-age=1", other="a\", no-cache", max-age=9, community=UCI"#

@@ -51,6 +51,32 @@ struct ValidationTests {
     #expect(forwarding.original == request("Accept: a"))
   }
 
+  @Test("Of many variants the most recent are named, as far as a request has room for their tags (§4.3.1)")
+  func manyVariants() throws {
+    let filler = String(repeating: "x", count: 50)
+    let candidates = try (0..<200).map { number in
+      try #require(
+        engine.stored(
+          response(
+            200, "ETag: \"\(filler)\(number)\"", "Vary: Accept", "Date: \(date(Int64(-number)))",
+            "Cache-Control: max-age=60"), for: request("Accept: \(number)")))
+    }
+    let asked = request("Accept: other", "If-None-Match: \"own\"")
+    let forwarding = try #require(engine.plan(asked, candidates, after: 1).forwarding)
+    let sent = try #require(forwarding.request.headerFields[.ifNoneMatch])
+    #expect(sent.utf8.count <= Validation.mostBytesOfTags + 10)
+    #expect(sent.hasSuffix("\"own\""), "the client's own")
+    #expect(forwarding.nominated == Array(0..<forwarding.nominated.count))
+    #expect((30..<45).contains(forwarding.nominated.count))
+    for number in forwarding.nominated { #expect(sent.contains("x\(number)\"")) }
+    // What would answer if it could is asked about, however long its tag is; others that have that tag are named with it.
+    let long = String(repeating: "y", count: 3000)
+    let selected = try #require(engine.stored(response(200, "ETag: \"\(long)\"", "Cache-Control: no-cache")))
+    let validation = try #require(engine.plan(request(), [selected]).forwarding)
+    #expect(validation.request.headerFields[.ifNoneMatch] == "\"\(long)\"")
+    #expect(validation.nominated == [0])
+  }
+
   @Test("The client's entity tags are sent along with ours (§4.3.2)")
   func union() throws {
     let stored = try stored("ETag: \"a\"")

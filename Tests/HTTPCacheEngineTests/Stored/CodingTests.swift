@@ -161,7 +161,14 @@ struct CodingTests {
     let numbers = (1...UInt8.max).compactMap { FieldNameTable.name(numbered: $0) }
     #expect(numbers.count == Set(numbers.map(\.rawName)).count)
     #expect(FieldNameTable.name(numbered: 0) == nil)
-    #expect(FieldNameTable.number(of: .eTag) > 0)
+    for number in 1...FieldNameTable.count {
+      let name = try #require(FieldNameTable.name(numbered: number))
+      #expect(FieldNameTable.number(of: name) == number, "\(name)")
+      for other in [name.rawName.uppercased(), name.canonicalName, name.rawName + "s"] {
+        let other = try #require(HTTPField.Name(other))
+        #expect(FieldNameTable.number(of: other) == (other.rawName == name.rawName ? number : 0), "\(other)")
+      }
+    }
     #expect(FieldNameTable.name(numbered: FieldNameTable.count) != nil)
     #expect(FieldNameTable.name(numbered: FieldNameTable.count + 1) == nil)
   }

@@ -1,0 +1,87 @@
+import HTTPTypes
+
+/// Writes integers and texts one behind the other, into memory of a fixed size.
+///
+/// One of the three files of the engine that meet unsafe pointers. Appending to an array takes ninety instructions a piece,
+/// and byte by byte, a head of ten fields took 10,000. What does not fit is not written, but counted.
+struct ByteWriter {
+  private let memory: UnsafeMutableRawBufferPointer
+  private var count = 0
+
+  /// What is written as bytes of their own.
+  ///
+  /// - Parameter write: called a second time where the bytes turn out to be more than those of nearly all heads.
+  static func bytes(_ write: (inout ByteWriter) -> Void) -> [UInt8] {
+    // As much as is taken from the stack.
+    var capacity = 1024
+    while true {
+      let bytes: [UInt8]? = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
+        var writer = ByteWriter(memory: memory)
+        write(&writer)
+        guard writer.count <= memory.count else {
+          capacity = writer.count
+          return nil
+        }
+        return [UInt8](UnsafeRawBufferPointer(rebasing: memory[..<writer.count]))
+      }
+      if let bytes { return bytes }
+    }
+  }
+
+  private init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
+
+  /// Little-endian.
+  @inline(__always)
+  mutating func write(_ integer: some FixedWidthInteger & BitwiseCopyable) {
+    let end = count &+ integer.bitWidth / 8
+    if end <= memory.count {
+      memory.storeBytes(of: integer.littleEndian, toByteOffset: count, as: type(of: integer))
+    }
+    count = end
+  }
+
+  /// The length in bytes (4), and the UTF-8.
+  @inline(__always)
+  mutating func write(_ text: String) {
+    text.withFieldBytes {
+      write(UInt32(truncatingIfNeeded: $0.count))
+      append($0)
+    }
+  }
+
+  /// The length in bytes (4), and the text, if it is ASCII; `false` if not.
+  @inline(__always)
+  mutating func write(ascii text: String) -> Bool {
+    text.withFieldBytes {
+      guard $0.isASCII else { return false }
+      write(UInt32(truncatingIfNeeded: $0.count))
+      append($0)
+      return true
+    }
+  }
+
+  /// The length in bytes (4), and the bytes as they came: a value need not be UTF-8 (RFC 9110 §5.5).
+  mutating func writeValue(of field: HTTPField) {
+    field.withUnsafeBytesOfValue { bytes in
+      write(UInt32(truncatingIfNeeded: bytes.count))
+      append(bytes.span)
+    }
+  }
+
+  /// The UTF-8 alone.
+  @inline(__always)
+  mutating func append(_ text: String) {
+    text.withFieldBytes { append($0) }
+  }
+
+  @inline(__always)
+  private mutating func append(_ bytes: Span<UInt8>) {
+    let end = count &+ bytes.count
+    if end <= memory.count {
+      bytes.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: memory[count..<end]).copyMemory(from: $0)
+      }
+    }
+    count = end
+  }
+}

@@ -1,0 +1,51 @@
+import Synchronization
+
+/// Gives a class for each of any number of types.
+package protocol ClassMaker {
+  associatedtype Base: AnyObject
+
+  /// A class of its own for each argument: a generic one.
+  static func makeClass<Digits>(_ digits: Digits.Type) -> Base.Type
+}
+
+/// Values, each with a class made for it.
+///
+/// A session makes its protocol objects from their class alone, and on Linux nothing in them leads back to the session: the
+/// class is what a value can be found by. It stays for the life of the process, as every class does, and so does the value.
+package final class ClassTable<Maker: ClassMaker, Value: Sendable>: Sendable {
+  private struct State {
+    var values: [ObjectIdentifier: Value] = [:]
+    var count = 0
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// Makes a class for a value.
+  package func makeClass(for value: Value) -> Maker.Base.Type {
+    state.withLock { state in
+      let made = Self.makeClass(number: state.count, Zero.self)
+      state.count += 1
+      state.values[ObjectIdentifier(made)] = value
+      return made
+    }
+  }
+
+  package func value(of type: Maker.Base.Type) -> Value? {
+    state.withLock { $0.values[ObjectIdentifier(type)] }
+  }
+
+  // A generic class is another class for every argument, and arguments can be nested at run time: one class for every
+  // number, spelt in binary, without a limit and without the Objective-C runtime.
+  private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> Maker.Base.Type {
+    guard number > 0 else { return Maker.makeClass(digits) }
+    return number.isMultiple(of: 2)
+      ? makeClass(number: number / 2, EvenBit<Digits>.self)
+      : makeClass(number: number / 2, OddBit<Digits>.self)
+  }
+}
+
+private enum Zero {}
+private enum EvenBit<Rest> {}
+private enum OddBit<Rest> {}

@@ -1,0 +1,86 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+/// What is not stored of a response is marked where it stands, and left out wherever the stored fields are looked at.
+struct KeptFieldsTests {
+  private func lines(_ count: Int) -> [String] { (0..<count).map { "X-\($0): \($0)" } }
+
+  @Test(
+    "A field of the connection is left out wherever it stands among many",
+    arguments: [0, 1, 62, 63, 64, 65, 99])
+  func positions(position: Int) throws {
+    var lines = lines(100)
+    lines.insert("Keep-Alive: timeout=5", at: position)
+    lines.append("Date: \(arrivalDate)")
+    let head = HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))
+    let stored = try #require(CacheEngine.privately.stored(head))
+    lines.remove(at: position)
+    #expect(Array(stored.fields) == Array(HTTPFields(lines: lines)))
+    let decoded = try #require(StoredResponse(decoding: stored.encoded()[...]))
+    #expect(Array(decoded.fields) == Array(stored.fields))
+    #expect(decoded == stored)
+    #expect(decoded.hashValue == stored.hashValue)
+  }
+
+  @Test("Lookups do not see what is left out, and changes do not bring it back")
+  func lookups() throws {
+    var configuration = CacheEngine.Configuration(kind: .private)
+    configuration.withheldFields += ["ETag", "Set-Cookie"]
+    let head = response(
+      200, "ETag: \"a\"", "X: 1", "Set-Cookie: a", "Content-Length: 5", "x: 2", "Date: \(arrivalDate)")
+    var stored = try #require(CacheEngine(configuration).stored(head))
+    #expect(stored.entityTag == nil)
+    #expect(!stored.hasStrongValidator)
+    #expect(stored.values(of: .setCookie).isEmpty)
+    #expect(stored.value(of: .setCookie) == nil)
+    let name = try #require(HTTPField.Name("X"))
+    #expect(stored.values(of: name) == ["1", "2"])
+    #expect(stored.value(of: name) == "1, 2")
+    #expect(stored.value(of: name) == stored.fields[name])
+    #expect(stored.notModifiedResponse(age: 1).headerFields[.setCookie] == nil)
+    stored.fields[.contentLength] = "7"
+    #expect(stored.fields.map(\.value) == ["1", "7", "2", arrivalDate])
+  }
+
+  @Test("Date is added where it is not stored")
+  func dates() throws {
+    var configuration = CacheEngine.Configuration(kind: .private)
+    configuration.withheldFields += ["Date"]
+    let stored = try #require(CacheEngine(configuration).stored(response(200, "Date: \(date(-5))", "X: 1")))
+    #expect(stored.fields[values: .date] == [arrivalDate])
+  }
+
+  @Test("What a validator would complete is not promised of a response whose validator is withheld")
+  func withheldValidator() {
+    let head = response(200, "ETag: \"a\"", "Content-Length: 10", "Cache-Control: max-age=60")
+    #expect(CacheEngine.privately.firstOutcome(request(), head).assembly != nil)
+    for name in ["ETag", "Content-Length"] {
+      var configuration = CacheEngine.Configuration(kind: .private)
+      configuration.withheldFields = [name]
+      #expect(CacheEngine(configuration).firstOutcome(request(), head).assembly == nil, "\(name)")
+    }
+  }
+
+  @Test("A head longer than nearly all is encoded all the same", arguments: [900, 1000, 1024, 5000])
+  func lengths(length: Int) throws {
+    let value = String(repeating: "é", count: length / 2)
+    let stored = try #require(CacheEngine.privately.stored(response(200, "X: \(value)", "Vary: X")))
+    let decoded = try #require(StoredResponse(decoding: stored.encoded()[...]))
+    #expect(decoded == stored)
+  }
+
+  @Test(
+    "Names are found among a few as they are written in lowercase, and no others",
+    arguments: [
+      ("authorization", true), ("authorizatiom", false), ("zuthorization", false), ("cookie", true),
+      ("cooki", false), ("", false), (String(repeating: "x", count: 70), true),
+      (String(repeating: "x", count: 71), false), ("y", false),
+    ])
+  func names(name: String, isIn: Bool) {
+    let names = FieldNameSet(["authorization", "cookie", String(repeating: "x", count: 70)])
+    #expect(names.contains(name) == isIn)
+    #expect(!FieldNameSet.none.contains(name))
+  }
+}
