@@ -116,7 +116,7 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     var position = first < length ? first : 0
     var seen = 0
     while seen < count || oldest < 0 {
-      // A stretch without a turn: 6 instructions a place, of which an eviction looks at 32.
+      // A stretch without a turn: nine instructions a place, of which an eviction looks at 32 and more.
       let start = position
       let end = min(length, start &+ max(1, count &- seen))
       while position < end {
