@@ -36,6 +36,21 @@ import Testing
     #expect(table.bodyCount(of: StoreKey(long + [7])) == nil)
   }
 
+  @Test func `the floor with its entries apart finds what was put in last, and nothing else`() throws {
+    let table = try ApartFloorCache(keys: 1000)
+    for number in 0..<1000 { #expect(table.put(key(number), [1])) }
+    for number in 0..<1000 { #expect(table.put(key(number), [UInt8](repeating: 2, count: number))) }
+    for number in 0..<1000 {
+      #expect(table.bodyCount(of: key(number)) == number)
+      if number > 0 { #expect(table.bodyByte(of: key(number)) == 2) }
+    }
+    for number in 1000..<2000 { #expect(table.bodyCount(of: key(number)) == nil) }
+    let small = try ApartFloorCache(keys: 1)
+    #expect(small.put(StoreKey([]), []))
+    #expect(small.bodyCount(of: StoreKey([])) == 0)
+    #expect(!small.put(key(1), []))
+  }
+
   @Test func `a hit takes a reference, and drops it`() throws {
     let table = try #require(floor_create(4, 1))
     defer { floor_destroy(table) }

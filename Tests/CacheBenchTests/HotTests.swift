@@ -17,7 +17,9 @@ import Testing
 
   @Test func `get finds everything in every cache, with one thread and with two`() throws {
     let measurements = try bench().run(.get)
-    let all: Set<CacheName> = [.ours, .oursS3FIFO, .floor, .dictionary, .nodes, .nsCache]
+    let all: Set<CacheName> = [
+      .ours, .oursS3FIFO, .floor, .floorApart, .dictionary, .nodes, .nsCache,
+    ]
     for threads in [1, 2] {
       let some = measurements.filter { $0.threads == threads && $0.measuring == .throughput }
       #expect(Set(some.map(\.cache)) == all)

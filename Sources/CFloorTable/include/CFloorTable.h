@@ -37,3 +37,28 @@ uint32_t floor_references(const floor_slot *_Nonnull slot);
 
 /// Bytes that the table occupies.
 size_t floor_bytes(const floor_table *_Nonnull table);
+
+// The floor of a table whose entries lie apart, each in one allocation with its key and value: what a lookup costs at the
+// least where entries are of any size, and live on with whoever found them while the table changes. Otherwise as above.
+typedef struct apart_table apart_table;
+typedef struct apart_entry apart_entry;
+
+/// Makes a table with room for so many keys, at most half full; NULL if there is no memory for it.
+apart_table *_Nullable apart_create(size_t keys, uint64_t seed);
+void apart_destroy(apart_table *_Nonnull table);
+
+/// Puts a copy of a key and its value, in place of what was there. One thread at a time, and none that looks up
+/// meanwhile, or has taken what is replaced.
+///
+/// Returns whether it was put: not if the table has no room, or there is no memory.
+bool apart_put(apart_table *_Nonnull table, const void *_Nullable key, size_t key_length,
+               const void *_Nullable value, size_t value_length);
+
+/// Finds a key and takes a reference; NULL if it is not there. From any thread.
+const apart_entry *_Nullable apart_take(const apart_table *_Nonnull table, const void *_Nullable key,
+                                        size_t key_length);
+/// Drops the reference.
+void apart_drop(const apart_entry *_Nonnull entry);
+
+const void *_Nonnull apart_value(const apart_entry *_Nonnull entry);
+size_t apart_value_length(const apart_entry *_Nonnull entry);

@@ -43,7 +43,7 @@ struct ReportPlots {
       guard !own.isEmpty else { return nil }
       return Plot.Line(
         name: cache.title, color: cache.color,
-        points: own.map { (Double($0.threads), $0.operationsPerSecond) }, isDashed: cache == .floor)
+        points: own.map { (Double($0.threads), $0.operationsPerSecond) }, isDashed: cache.isFloor)
     }
     return Plot(
       title: title, xTitle: "threads", yTitle: "operations per second",
@@ -61,7 +61,7 @@ struct ReportPlots {
         return Plot.Line(
           name: one.cache.title, color: one.cache.color,
           // Nothing is faster than the clock can tell.
-          points: curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }, isDashed: one.cache == .floor)
+          points: curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }, isDashed: one.cache.isFloor)
       }
       if lines.count == 1 {
         lines[0].name = title

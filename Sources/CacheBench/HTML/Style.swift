@@ -35,7 +35,7 @@ enum Style {
     .line { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; }
     .line.dashed { stroke-dasharray: 5 4; }
     .dot { fill: currentColor; stroke: var(--card); stroke-width: 1.5; } .spot { fill: transparent; }
-    .ours { color: var(--ours); } .s3fifo { color: var(--s3fifo); } .floor { color: var(--floor); }
+    .ours { color: var(--ours); } .s3fifo { color: var(--s3fifo); } .floor, .apart { color: var(--floor); }
     .dictionary { color: var(--dictionary); } .nodes { color: var(--nodes); } .nscache { color: var(--nscache); }
     .urlcache { color: var(--urlcache); }
     .legend { display: flex; flex-wrap: wrap; gap: .15rem 1rem; margin: .5rem 0 0; padding: 0; list-style: none;
@@ -77,6 +77,7 @@ extension CacheName {
     case .ours: "ours"
     case .oursS3FIFO: "s3fifo"
     case .floor: "floor"
+    case .floorApart: "apart"
     case .dictionary: "dictionary"
     case .nodes: "nodes"
     case .nsCache: "nscache"

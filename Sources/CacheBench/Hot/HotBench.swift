@@ -53,14 +53,17 @@ struct HotBench {
     // The greatest there is; the compiler does not know.
     let most = UInt8(clamping: 255 + size)
     let (ours, floor) = (try engine(entries: ample, .lru), try FloorCache(keys: options.keys))
+    let apart = try ApartFloorCache(keys: options.keys)
     let lanes = [
       HotLane.get(.ours, ours, filling, valueSize: size),
       HotLane.get(.oursS3FIFO, try engine(entries: ample, .s3fifo), filling, valueSize: size),
       HotLane.get(.floor, floor, filling, valueSize: size),
+      HotLane.get(.floorApart, apart, filling, valueSize: size),
       HotLane.get(.dictionary, DictionaryCache(), filling, valueSize: size),
       HotLane.get(.nodes, NodeCache(capacity: options.keys), filling, valueSize: size),
       HotLane.get(.nsCache, ObjectCache(capacity: options.keys), filling, valueSize: size),
       HotLane.read(.ours, ours, most: most), HotLane.read(.floor, floor, most: most),
+      HotLane.read(.floorApart, apart, most: most),
     ]
     return try measure(lanes, threads: options.threadCounts, capacity: nil) {
       data.draws(options, threads: $0, run: $1)

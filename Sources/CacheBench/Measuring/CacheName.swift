@@ -5,6 +5,8 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
   case oursS3FIFO
   /// A table in C that only finds.
   case floor
+  /// The same with its entries apart from it.
+  case floorApart
   case dictionary
   /// LRU of class nodes.
   case nodes
@@ -20,6 +22,7 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
     case .ours: "HTTPCacheEngine"
     case .oursS3FIFO: "HTTPCacheEngine, S3-FIFO"
     case .floor: "floor, in C"
+    case .floorApart: "floor, entries apart"
     case .dictionary: "Dictionary, locked"
     case .nodes: "LRU of nodes, locked"
     case .nsCache: "NSCache"
@@ -29,6 +32,9 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
     case .sqlite: "SQLite"
     }
   }
+
+  /// Whether it only finds, to show what that costs at the least.
+  var isFloor: Bool { self == .floor || self == .floorApart }
 
   var isOurs: Bool { self == .ours || self == .oursS3FIFO }
 }

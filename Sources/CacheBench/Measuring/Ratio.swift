@@ -84,7 +84,7 @@ extension Action {
   func yardsticks(of cache: CacheName) -> [CacheName] {
     guard cache == .ours else { return [.ours] }
     return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite]
-      + (onlyStores ? [] : [.floor])
+      + (onlyStores ? [] : [.floor, .floorApart])
   }
 
   /// What a yardstick does instead.
