@@ -10,11 +10,16 @@ extension CacheEngine {
         ?? Outcome(.failure, reason: .originUnreachable)
     }
     let response = parsed(head.headerFields, exchange)
+    // HTTPTypes keeps it as a field: read once, and not by every rule.
+    let method = exchange.forwarding.original.method
+    // Nothing else makes a whole scope invalid.
+    if !response.clearsSiteData, Invalidation.isSafe(method) {
+      return outcome(of: exchange, method, head, response)
+    }
     let scopes = ScopeInvalidation.scopes(
       after: exchange, response: head, response, configuration: configuration)
-    if scopes.isEmpty { return outcome(of: exchange, head, response) }
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
-    var outcome = outcome(of: exchange, head, response, mayServeStale: !isCleared)
+    var outcome = outcome(of: exchange, method, head, response, mayServeStale: !isCleared)
     outcome.invalidatedScopes = scopes
     if isCleared {
       // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
@@ -26,11 +31,13 @@ extension CacheEngine {
 
   /// What becomes of the answer and of what is stored under its key.
   private func outcome(
-    of exchange: Exchange, _ head: HTTPResponse, _ response: ResponseFields, mayServeStale: Bool = true
+    of exchange: Exchange, _ method: HTTPRequest.Method, _ head: HTTPResponse, _ response: ResponseFields,
+    mayServeStale: Bool = true
   ) -> Outcome {
-    // HTTPTypes keeps them as fields: read once, and not by every rule.
-    let (status, method) = (head.status, exchange.forwarding.original.method)
+    // As with the method.
+    let status = head.status
     let fields = RequestFields.of(exchange)
+    let completion = exchange.forwarding.completion
     if !Invalidation.isSafe(method) {
       return Outcome(
         .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head, response),
@@ -38,7 +45,9 @@ extension CacheEngine {
     }
     if status == .notModified, method.isRetrieval || method == .head {
       if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
-      if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+      if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
+        return completed
+      }
       // A 304 that nobody asked for says nothing.
       if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
         return afterOthers304(exchange, fields, head, response)
@@ -49,12 +58,14 @@ extension CacheEngine {
     {
       return stale
     }
-    if let completed = afterCompletion(exchange, fields, head, response) { return completed }
+    if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
+      return completed
+    }
     if status == .partialContent, method.isRetrieval {
       return afterPart(exchange, fields, head, response)
     }
     if method == .head { return afterHead(exchange, fields, head, response) }
-    return afterFullResponse(exchange, fields, head, status, response)
+    return afterFullResponse(exchange, method, fields, head, status, response)
   }
 
   /// The positions of the stored responses that the request could have been answered with.
@@ -230,16 +241,16 @@ extension CacheEngine {
   }
 
   private func afterFullResponse(
-    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ status: HTTPResponse.Status,
-    _ response: ResponseFields
+    _ exchange: Exchange, _ method: HTTPRequest.Method, _ client: RequestFields, _ head: HTTPResponse,
+    _ status: HTTPResponse.Status, _ response: ResponseFields
   ) -> Outcome {
     let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
-    if !CacheKey.exists(for: exchange.forwarding.original) {
+    // The first door has seen that there is no key.
+    if exchange.forwarding.reason == .targetNotCacheable {
       return Outcome(.network, reason: reason, storage: .refuse(.targetNotCacheable))
     }
     if let obstacle = Storability.obstacle(
-      method: exchange.forwarding.original.method, request: client, status: status.code, response: response,
-      kind: configuration.kind)
+      method: method, request: client, status: status.code, response: response, kind: configuration.kind)
     {
       return Outcome(
         .network, reason: reason, storage: .refuse(obstacle),

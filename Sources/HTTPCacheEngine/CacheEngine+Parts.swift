@@ -6,9 +6,9 @@ extension CacheEngine {
 
   /// What becomes of the answer to a request for the rest of a stored response; `nil` where it is one like any other.
   func afterCompletion(
-    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
+    _ completion: Completion, _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse,
+    _ response: ResponseFields
   ) -> Outcome? {
-    guard let completion = exchange.forwarding.completion else { return nil }
     switch head.status {
     case .partialContent:
       var part = head
@@ -90,7 +90,7 @@ extension CacheEngine {
     func refuse(_ obstacle: Reason) -> Outcome {
       Outcome(.network, reason: reason, storage: .refuse(obstacle))
     }
-    if !CacheKey.exists(for: exchange.forwarding.original) { return refuse(.targetNotCacheable) }
+    if exchange.forwarding.reason == .targetNotCacheable { return refuse(.targetNotCacheable) }
     var head = head
     head.headerFields = PartialContent.withoutDigests(head.headerFields)
     guard client.range != nil, let part = PartialContent.part(of: head, length: exchange.contentLength) else {
@@ -167,25 +167,21 @@ extension CacheEngine {
     _ stored: StoredResponse, _ response: ResponseFields, _ exchange: Exchange
   ) -> ContentAssembly? {
     // What was received tells most cases apart; what is stored may lack fields that were.
-    guard stored.status == .ok, exchange.forwarding.original.method.isRetrieval,
-      let length = response.onlyLength,
+    guard stored.status == .ok, let length = response.onlyLength,
       length > 0, length < .max,
       !response.hasContentCoding || !PartialContent.hasContentCoding(stored.values(of: .contentEncoding)),
       response.isStoredAsIs
         ? response.hasStrongValidator(date: stored.facts.date) : stored.hasStrongValidator,
       response.isStoredAsIs || stored.values(of: .contentLength).count == 1
     else { return nil }
-    var assembly = ContentAssembly(
+    let alone = ContentAssembly(
       received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)
-    if let candidate = rival(of: stored, exchange) {
-      guard let parts = exchange.candidates[candidate].parts else { return nil }
-      if PartialContent.relation(of: stored, to: exchange.candidates[candidate]) == .same,
-        parts.completeLength ?? length == length
-      {
-        assembly.candidate = candidate
-        assembly.parts = parts
-      }
-    }
-    return assembly
+    guard let candidate = rival(of: stored, exchange) else { return alone }
+    guard let parts = exchange.candidates[candidate].parts else { return nil }
+    guard PartialContent.relation(of: stored, to: exchange.candidates[candidate]) == .same,
+      parts.completeLength ?? length == length
+    else { return alone }
+    return ContentAssembly(
+      received: 0..<length, candidate: candidate, completeLength: length, parts: parts, isCombinable: true)
   }
 }

@@ -83,14 +83,14 @@ extension CacheControl {
     value.withFieldBytes { bytes in
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
-        let equals = members.equals
-        let name = ByteRange(start: member.start, end: equals ?? member.end)
-        let trimmed = bytes.trimmed(name)
-        // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
-        let argument = equals.map {
-          ByteRange(start: trimmed.end == name.end ? $0 + 1 : member.end, end: member.end)
+        guard let equals = members.equals else {
+          add(bytes, name: member, argument: nil)
+          continue
         }
-        add(bytes, name: trimmed, argument: argument)
+        let name = bytes.trimmed(ByteRange(start: member.start, end: equals))
+        // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
+        let start = name.end == equals ? equals + 1 : member.end
+        add(bytes, name: name, argument: ByteRange(start: start, end: member.end))
       }
       if let quote = members.openQuote { addForbidding(bytes, behind: quote) }
     }

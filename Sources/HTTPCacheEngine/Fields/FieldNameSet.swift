@@ -7,7 +7,7 @@ import HTTPTypes
 struct FieldNameSet: Hashable, Sendable {
   let names: [String]
   /// Of the length of each name, a bit; the last stands for all that are longer, too.
-  private let lengths: UInt64
+  let lengths: UInt64
   /// Of the last letter of each, a bit.
   private let letters: UInt32
 
@@ -19,8 +19,6 @@ struct FieldNameSet: Hashable, Sendable {
 
   static let none = FieldNameSet([])
 
-  var isEmpty: Bool { lengths == 0 }
-
   /// - Parameter name: in lowercase.
   @inline(__always)
   func contains(_ name: String) -> Bool {
@@ -28,7 +26,7 @@ struct FieldNameSet: Hashable, Sendable {
   }
 
   @inline(__always)
-  private static func length(of name: String) -> UInt64 {
+  static func length(of name: String) -> UInt64 {
     1 << UInt64(truncatingIfNeeded: Swift.min(name.utf8.count, 63))
   }
 

@@ -56,29 +56,47 @@ extension HTTPDate {
   }
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT` with nothing around it: every character has its place, so that none is looked for.
-  /// `nil` means no more than that it takes a closer look. A third of the instructions of the general way.
+  /// `nil` means no more than that it takes a closer look. A fifth of the instructions of the general way.
   private static func parseFixdate(_ bytes: Span<UInt8>) -> Int64? {
-    guard bytes.count == 29, isShortWeekday(letters(bytes, 0)), let month = month(letters(bytes, 8)),
-      letters(bytes, 26) == 0x67_6D74  // gmt
+    guard bytes.count == 29 else { return nil }
+    // `Sun, 06 `, `Nov 1994`, `08:49:37` and ` GMT`, the first character of each in the lowest byte.
+    let (date, year, time) = (bytes.word(at: 0), bytes.word(at: 8), bytes.word(at: 17))
+    let zone = bytes.word(at: 21) >> 32
+    guard date & 0xFF00_00FF_FF00_0000 == 0x2000_0020_2C00_0000, year & 0xFF00_0000 == 0x2000_0000,
+      bytes[16] == 0x20, zone & 0xFF == 0x20,
+      isShortWeekday(letters(date)), let month = month(letters(year)),
+      letters(zone >> 8) == 0x67_6D74  // gmt
     else { return nil }
-    // One comparison for all: any difference leaves a bit.
-    let separators =
-      (bytes[3] ^ UInt8(ascii: ",")) | (bytes[4] ^ 0x20) | (bytes[7] ^ 0x20) | (bytes[11] ^ 0x20)
-      | (bytes[16] ^ 0x20) | (bytes[19] ^ UInt8(ascii: ":")) | (bytes[22] ^ UInt8(ascii: ":"))
-      | (bytes[25] ^ 0x20)
-    guard separators == 0, let day = twoDigits(bytes, 5), let century = twoDigits(bytes, 12),
-      let year = twoDigits(bytes, 14), let hour = twoDigits(bytes, 17), let minute = twoDigits(bytes, 20),
-      let second = twoDigits(bytes, 23)
-    else { return nil }
+    // The day and the year, and then the time: what is left of a digit's character is its number, and of a colon nothing.
+    let dateDigits = ((date >> 40) & 0xFFFF | (year >> 32) << 16) ^ 0x3030_3030_3030
+    let timeDigits = time ^ 0x3030_3A30_303A_3030
+    guard isDigits(dateDigits), isDigits(timeDigits), timeDigits & 0x0000_FF00_00FF_0000 == 0 else {
+      return nil
+    }
     return Components(
-      year: century &* 100 &+ year, month: month, day: day, hour: hour, minute: minute, second: second
+      year: pair(of: dateDigits, 2) &* 100 &+ pair(of: dateDigits, 4), month: month,
+      day: pair(of: dateDigits, 0),
+      hour: pair(of: timeDigits, 0), minute: pair(of: timeDigits, 3), second: pair(of: timeDigits, 6)
     ).secondsSince1970
   }
 
+  /// Whether each byte is 9 at most.
   @inline(__always)
-  private static func twoDigits(_ bytes: Span<UInt8>, _ position: Int) -> Int64? {
-    let (tens, ones) = (bytes[position] &- 0x30, bytes[position + 1] &- 0x30)
-    return tens <= 9 && ones <= 9 ? Int64(tens) &* 10 &+ Int64(ones) : nil
+  private static func isDigits(_ word: UInt64) -> Bool {
+    // Ten and more reach the upper bit.
+    (word | (word & ~UInt64.upperBits) &+ 0x7676_7676_7676_7676) & UInt64.upperBits == 0
+  }
+
+  /// The number of two digits that are bytes of a word, the first of them the one at a position.
+  @inline(__always)
+  private static func pair(of digits: UInt64, _ position: UInt64) -> Int64 {
+    Int64((digits >> (position * 8)) & 0xF) &* 10 &+ Int64((digits >> (position * 8 + 8)) & 0xF)
+  }
+
+  /// The same of the lowest bytes of a word as of a position.
+  @inline(__always)
+  private static func letters(_ word: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: word.byteSwapped >> 40) | 0x20_2020
   }
 
   /// Three characters, letters among them in lowercase. No other character turns into a letter by it.

@@ -55,9 +55,10 @@ struct ListMembers {
       }
       openQuote = quoted ? quote : nil
       equals = firstEquals
-      let member = bytes.trimmed(ByteRange(start: start, end: Swift.min(position, end)))
+      var member = ByteRange(start: start, end: Swift.min(position, end))
+      while member.end > start, bytes[member.end - 1].isOptionalWhitespace { member.end -= 1 }
       position += 1  // Past the comma.
-      if !member.isEmpty { return member }
+      if member.end > start { return member }
     }
     return nil
   }

@@ -86,19 +86,21 @@ public struct ResponseFields: Hashable, Sendable {
     var groupLines: [String] = []
     var targeted: [String: [String]] = [:]
     var ageSeen = false
+    let lengths = targets.lengths | withheld.lengths
     // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
     for position in fields.indices {
       let name = fields[position].name.canonicalName
       let kind = FieldKind(name)
-      let isTarget = targets.contains(name)
-      if kind.isOfConnection {
-        omitted.insert(position)
-      } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !isTarget {
-        // These decide on reuse, and are stored all the same.
-        omitted.insert(position)
-        hasWithheld = true
+      if kind.isOfConnection { omitted.insert(position) }
+      if lengths & FieldNameSet.length(of: name) != 0 {
+        if targets.contains(name) {
+          if !kind.governs { targeted[name, default: []].append(fields[position].value) }
+        } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
+          // What decides on reuse is stored all the same.
+          omitted.insert(position)
+          hasWithheld = true
+        }
       }
-      if isTarget, !kind.governs { targeted[name, default: []].append(fields[position].value) }
       switch kind {
       case .other: continue
       case .cacheControl: cacheControl.merge(fields[position].value)
@@ -106,8 +108,9 @@ public struct ResponseFields: Hashable, Sendable {
       case .date: Self.add(fields[position].value, to: &date, now: now)
       case .lastModified:
         if lastModified != .absent { hasOddValidator = true }
-        Self.add(fields[position].value, to: &lastModified, now: now)
-        lastModifiedText = fields[position].value
+        let value = fields[position].value
+        Self.add(value, to: &lastModified, now: now)
+        lastModifiedText = value
       case .age where !ageSeen:
         // §5.1: the first member of a list counts, and one that is invalid is ignored.
         ageSeen = true
