@@ -76,6 +76,23 @@ struct CacheStoreTests {
     #expect(store.lookup(key(1)).map(\.variant.rawValue) == [5, 4, 3])
   }
 
+  @Test("lends metadata and bodies where they lie", arguments: Place.allCases)
+  func lending(place: Place) throws {
+    let store = try place.store(scratch)
+    // Empty, beside the head, and apart from it.
+    for (number, size) in [0, 100, 10_000].enumerated() {
+      store.insert(
+        NewEntry(
+          key: key(number), variant: one, metadata: [7, UInt8(number)], body: pattern(number, size),
+          storedAt: 1))
+      let found = try #require(store.lookup(key(number)).first)
+      var (metadata, body): ([UInt8], [UInt8]) = ([], [1])
+      found.withMetadata { bytes in metadata = bytes.withUnsafeBytes { Array($0) } }
+      #expect(found.withResidentBody { bytes in body = bytes.withUnsafeBytes { Array($0) } })
+      #expect(metadata == [7, UInt8(number)] && body == pattern(number, size))
+    }
+  }
+
   @Test("updates metadata and keeps body and id", arguments: Place.allCases)
   func updateMetadata(place: Place) throws {
     let store = try place.store(scratch)

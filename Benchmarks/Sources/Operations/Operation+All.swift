@@ -19,6 +19,16 @@ extension Operation {
       let keys = (0..<1024).map(Samples.key)
       return { for number in $0 { take(store.lookup(keys[number & 1023]).first?.bodyCount) } }
     },
+    // What a hit costs whose body is looked at.
+    Operation("lookup-read") {
+      let store = try filled()
+      let keys = (0..<1024).map(Samples.key)
+      return {
+        for number in $0 {
+          store.lookup(keys[number & 1023]).first?.withResidentBody { take($0.byteCount) }
+        }
+      }
+    },
     Operation("lookup-miss") {
       let store = try filled()
       let keys = (0..<1024).map { Samples.key(1_000_000 + $0) }

@@ -16,7 +16,11 @@ final class EngineCache: ReadableCache {
   func bodyCount(of key: StoreKey) -> Int? { store.lookup(key).first?.bodyCount }
 
   func bodyByte(of key: StoreKey) -> UInt8? {
-    store.lookup(key).first?.body.residentBytes.map { $0[$0.startIndex + $0.count / 2] }
+    var byte: UInt8?
+    store.lookup(key).first?.withResidentBody {
+      byte = $0.unsafeLoad(fromByteOffset: $0.byteCount / 2, as: UInt8.self)
+    }
+    return byte
   }
 
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {

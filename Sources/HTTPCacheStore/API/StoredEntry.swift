@@ -47,6 +47,25 @@ public struct StoredEntry: Sendable {
   /// The body, or the means to read it.
   public var body: StoredBody { packed.body }
 
+  /// Calls `work` with the body where it lies, if it is in memory.
+  ///
+  /// For who only looks at the body: ``body`` hands it out, to be kept, with references of its own.
+  ///
+  /// - Returns: whether `work` was called; not where the body has to be read from disk.
+  /// - Complexity: O(1), and no reference is counted.
+  @discardableResult
+  public func withResidentBody(_ work: (RawSpan) -> Void) -> Bool {
+    switch packed {
+    case .whole(let block):
+      withExtendedLifetime(block) { work(block.unsafeBody.bytes) }
+      return true
+    case .split(let entry):
+      guard case .resident(let bytes) = entry.body.storage else { return false }
+      bytes.withUnsafeBytes { work($0.bytes) }
+      return true
+    }
+  }
+
   /// The length of the body in bytes.
   public var bodyCount: Int { packed.bodyCount }
 }

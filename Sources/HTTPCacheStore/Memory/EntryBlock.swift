@@ -139,6 +139,14 @@ struct EntryBlock: Sendable {
   @inline(__always)
   var unsafeMetadata: UnsafeRawBufferPointer { withHead { $0.metadata } }
 
+  /// The body where it lies, as ``unsafeMetadata``.
+  @inline(__always)
+  var unsafeBody: UnsafeRawBufferPointer {
+    bytes.withUnsafeBytes { bytes in
+      UnsafeRawBufferPointer(rebasing: bytes[EntryHead(bytes).bodyStart...])
+    }
+  }
+
   var body: ArraySlice<UInt8> { bytes[withHead { $0.bodyStart }...] }
   var bodyCount: Int { bytes.count - withHead { $0.bodyStart } }
 
