@@ -87,7 +87,8 @@ extension DiskTier {
     withLog { log in writeSummary(&log) }
     sync(withBodies: true)
     // Nothing is being written when the lock goes: the directory may be another's then.
-    flushing.withLock { _ in
+    flushing.withLock { writing in
+      writing.finish()
       withLog { log in
         log.isClosed = true
         log.buffer.drop()

@@ -64,10 +64,10 @@ struct Catalog: Sendable {
   var index = DiskIndex()
   var files = SegmentFiles()
   /// Records that are not yet in their files, by position.
-  private var buffered: [UInt64: [UInt8]] = [:]
+  private var buffered: [UInt64: RecordBytes] = [:]
 
   /// The bytes of a record, as long as it is not yet in its file.
-  func buffered(at location: RecordLocation) -> [UInt8]? {
+  func buffered(at location: RecordLocation) -> RecordBytes? {
     buffered.isEmpty ? nil : buffered[location.position]
   }
 

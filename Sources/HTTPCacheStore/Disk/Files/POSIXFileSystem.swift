@@ -1,3 +1,4 @@
+import CXXHash
 import Synchronization
 import SystemPackage
 
@@ -173,6 +174,18 @@ private final class POSIXFile: File {
   func truncate(to size: Int) throws(FileFailure) {
     guard ftruncate(descriptor.rawValue, off_t(size)) != 0 else { return }
     throw FileFailure(operation: "truncate", path: path, errno: errno)
+  }
+
+  func allocate(_ range: Range<Int>) {
+    #if os(Linux)
+      // Not every file system can.
+      _ = store_allocate(descriptor.rawValue, off_t(range.lowerBound), off_t(range.count))
+    #endif
+  }
+
+  func releaseUnused() {
+    guard let size = try? size() else { return }
+    try? truncate(to: size)
   }
 
   func sync() throws(FileFailure) {
