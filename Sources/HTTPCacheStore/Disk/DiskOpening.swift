@@ -45,6 +45,21 @@ struct DiskOpening {
       counters: counters)
   }
 
+  /// Makes the directory anew, with nothing in it, and gives its lock.
+  func remake(seed: UInt64) throws(StoreError) -> any File {
+    try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
+    let lockFile = try lock()
+    let names = try reporting { () throws(FileFailure) in try files.list(directory) }
+    let isOurs =
+      try existingSeed(names).map { $0 == seed } ?? true
+    guard isOurs, lockFile.isInPlace else {
+      throw StoreError(.directoryInUse(path: directory, byProcess: nil))
+    }
+    try reporting { () throws(FileFailure) in try discard(names) }
+    try write(seed: seed)
+    return lockFile
+  }
+
   private func reporting<Value>(_ body: () throws(FileFailure) -> Value) throws(StoreError) -> Value {
     do throws(FileFailure) {
       return try body()
@@ -105,6 +120,11 @@ struct DiskOpening {
 
   private func newSeed() throws(StoreError) -> UInt64 {
     let seed = UInt64.random(in: .min ... .max)
+    try write(seed: seed)
+    return seed
+  }
+
+  private func write(seed: UInt64) throws(StoreError) {
     try reporting { () throws(FileFailure) in
       let file = try files.open(directory.appending(DiskFormat.formatName), creating: true)
       try file.truncate(to: 0)
@@ -112,6 +132,5 @@ struct DiskOpening {
       try file.sync()
       try files.syncDirectory(directory)
     }
-    return seed
   }
 }

@@ -97,6 +97,7 @@ extension DiskTier {
 
   /// Begins a segment with a header, and all marks there are. Those made later follow as records of their own.
   func beginSegment(_ log: inout Log) throws(AppendFailure) {
+    guard isInPlace(&log) else { throw .inputOutput }
     let number = log.nextNumber
     let path = directory.appending(DiskFormat.segmentName(number))
     let floor = sequence.upcoming

@@ -66,12 +66,16 @@ extension DiskTier {
 
   /// Writes the first of what is in the buffer. `nil` when nothing is, `false` when some was lost.
   private func writeTaken(_ writing: inout Writing) -> Bool? {
-    let (pieces, orphans) = withLog { log in
+    let (pieces, orphans, abandoned) = withLog { log in
+      _ = isInPlace(&log)
+      defer { log.abandoned = [] }
       // Not too much, for others may wait to write.
       let taken = log.buffer.take(upTo: max(Self.leastWritten, options.writeBuffer / 4))
       isWriting.store(!taken.pieces.isEmpty, ordering: .relaxed)
-      return taken
+      return (taken.pieces, taken.orphans, log.abandoned)
     }
+    // Oldest first, as in `wipe`.
+    for file in abandoned { try? file.truncate(to: 0) }
     let isWhole = pieces.isEmpty || write(pieces, &writing)
     withLog { log in
       for orphan in orphans { removeBodyFile(orphan, log: &log) }
@@ -83,7 +87,7 @@ extension DiskTier {
 
   /// A flush is on its way, as soon as the processor has time for it, unless nothing is to be written.
   func scheduleFlush(_ log: inout Log) {
-    guard !log.buffer.pieces.isEmpty, !log.isFlushScheduled else { return }
+    guard !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty, !log.isFlushScheduled else { return }
     log.isFlushScheduled = true
     flusher.async { self.flushBehind() }
   }

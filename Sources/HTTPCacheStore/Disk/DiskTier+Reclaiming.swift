@@ -60,7 +60,7 @@ extension DiskTier {
 
   /// Unlinks the oldest segment's file. Its entries must be out of the index.
   private func removeOldestFile(log: inout Log) -> Bool {
-    let oldest = log.segments[0]
+    guard isInPlace(&log), let oldest = log.segments.first else { return false }
     catalog.withLock { $0.files[oldest.number] = nil }
     anchorNames(&log)
     do throws(FileFailure) {

@@ -20,6 +20,8 @@ extension DiskTier {
   @discardableResult
   func sync(onlyRemovals: Bool = false, withBodies: Bool = false) -> Bool {
     syncing.withLock { _ in
+      // With its directory, everything is gone.
+      guard withLog({ isInPlace(&$0) }) else { return onlyRemovals }
       let needed = withLog { log -> (anything: Bool, names: Bool, bodies: Set<UInt64>) in
         defer {
           // What is logged from here on sets them again.

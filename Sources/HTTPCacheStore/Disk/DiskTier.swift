@@ -126,6 +126,9 @@ final class DiskTier: Sendable {
         changes.advance(for: header.hash)
         return .refused(.inputOutput)
       }
+      guard hasDirectory(&log), header.kind != .entryWithBodyFile || header.bodyFile >= log.oldestBody else {
+        return .refused(.inputOutput)
+      }
       let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
       if let old {
         guard old < header.id else { return .refused(.superseded) }

@@ -34,8 +34,12 @@ struct Log: Sendable {
   /// What of that body files in the making have reserved; no reclaiming frees it.
   var reserved = 0
   var capacity: Int
-  /// Held open, and with it locked, until the store closes.
+  /// Held open, and with it locked, until the store closes; `nil` while there is no directory, too.
   var lockFile: (any File)?
+  /// Files of a directory that was lost, which are to be emptied.
+  var abandoned: [any File] = []
+  /// Body files with lower numbers are not in the directory.
+  var oldestBody: UInt64 = 0
   var isClosed = false
   /// Key hashes whose entries were dropped without a trace in the log, because they could not be read: they may come
   /// back at the next opening, so their removal must be logged even though the index does not know them.

@@ -31,6 +31,8 @@ protocol File: AnyObject, Sendable {
   func releaseUnused()
   /// Brings the file's bytes to the disk itself.
   func sync() throws(FileFailure)
+  /// Whether the file's path still leads to it.
+  var isInPlace: Bool { get }
   /// Takes the file's lock, which lasts as long as the file is open. `false` when somebody has it.
   func tryLock() throws(FileFailure) -> Bool
 }
@@ -45,6 +47,7 @@ struct FileFailure: Error, Hashable {
 }
 
 extension File {
+  var isInPlace: Bool { true }
   func allocate(_ range: Range<Int>) {}
   func releaseUnused() {}
 

@@ -198,6 +198,16 @@ private final class POSIXFile: File {
     if failed { throw FileFailure(operation: "sync", path: path, errno: errno) }
   }
 
+  var isInPlace: Bool {
+    var (mine, found) = (stat(), stat())
+    guard fstat(descriptor.rawValue, &mine) == 0 else { return true }
+    guard path.withPlatformString({ lstat($0, &found) }) == 0 else {
+      // Not being allowed to look, for one, does not mean that it is gone.
+      return errno != ENOENT && errno != ENOTDIR
+    }
+    return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino
+  }
+
   func tryLock() throws(FileFailure) -> Bool {
     while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
       if errno == EINTR { continue }
