@@ -46,6 +46,11 @@ extension DiskTier {
     }
     if case .stored = outcome { file?.keep() } else { file?.discard() }
     file = nil
+    // Its body is known as the entry's by now, so that it is synced too, and goes once if it cannot be.
+    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
+      _ = self.yield(hash: hash, fingerprint: header.fingerprint)
+      return .refused(.inputOutput)
+    }
     return outcome
   }
 

@@ -111,14 +111,14 @@ final class DiskTier: Sendable {
     case refused(RefusalReason)
   }
 
-  /// Appends an entry and makes it visible.
+  /// Appends an entry and makes it visible; nothing is synced.
   ///
   /// - Parameters:
   ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
   ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
   func insert(_ header: RecordHeader, record: RecordBytes, objection: () -> RefusalReason?) -> Outcome {
     prepareRoom(for: record.count)
-    let outcome = withLog { log -> Outcome in
+    return withLog { log -> Outcome in
       guard !log.isClosed else { return .refused(.closed) }
       if let reason = objection() { return .refused(reason) }
       guard log.health.mayTry() else {
@@ -152,11 +152,6 @@ final class DiskTier: Sendable {
       changes.advance(for: header.hash)
       return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
     }
-    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
-      _ = self.yield(hash: header.hash, fingerprint: header.fingerprint)
-      return .refused(.inputOutput)
-    }
-    return outcome
   }
 
   private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {
