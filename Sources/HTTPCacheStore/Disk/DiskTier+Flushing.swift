@@ -2,32 +2,14 @@ import Dispatch
 import Synchronization
 import SystemPackage
 
-/// The file that is being written, and up to where it has blocks.
+/// The segment that is being written, and up to where its file has blocks.
 ///
 /// They are asked for in steps, ahead of what is written: a write takes 3.5 µs of the processor for 17 KB then and not 4.8,
 /// and never waits for the file system to find some. A step is less than the room that is kept free for what is carried
 /// forward, so that they do not exceed the capacity.
 struct Writing: Sendable {
-  private var file: (any File)?
-  private var allocated = 0
-
-  mutating func prepare(_ file: any File, _ range: Range<Int>, step: Int) {
-    if file !== self.file {
-      // Nothing follows in the one before.
-      finish()
-      self.file = file
-      allocated = range.lowerBound
-    }
-    guard range.upperBound > allocated else { return }
-    let end = max(range.upperBound, allocated + step)
-    file.allocate(allocated..<end)
-    allocated = end
-  }
-
-  mutating func finish() {
-    file?.releaseUnused()
-    file = nil
-  }
+  var segment: UInt32 = 0
+  var allocated = 0
 }
 
 extension DiskTier {
@@ -45,19 +27,31 @@ extension DiskTier {
 
   /// Keeps the buffer from growing above its size. To be called without any lock.
   ///
-  /// When it is half full, and nobody is writing, the thread at hand does: where the processors have other things to do, the
-  /// queue's thread may come late, and waiting for it takes milliseconds. When it is full, it waits for who is writing.
+  /// When it is half full, and nobody is writing, the thread at hand does. When it is full, it waits for who is writing; and
+  /// where that takes long, because the processors have other things to do, it rather writes by itself for a while. Each
+  /// wait for a thread that waits for a processor is one of milliseconds, in which the other could write megabytes.
   func awaitBuffer() {
     guard options.writeBuffer > 0, bufferedBytes.load(ordering: .relaxed) >= options.writeBuffer / 2 else {
       return
     }
     // Asking the lock itself whether it is held takes a call of the system when it is.
     guard !isWriting.load(ordering: .relaxed) || isBufferFull else { return }
+    let start = ContinuousClock.now
     flushing.withLock { writing in
+      let waited = start.duration(to: .now)
+      withLog { log in
+        log.ownWrites = waited > Self.patience ? Self.mostOwnWrites : max(0, log.ownWrites - 1)
+      }
       // Who had the lock may have made room.
       if bufferedBytes.load(ordering: .relaxed) >= options.writeBuffer / 2 { _ = writeTaken(&writing) }
     }
   }
+
+  private static let patience = Duration.milliseconds(1)
+  /// After so many, it is tried again whether the queue's thread is in time.
+  private static let mostOwnWrites = 256
+  /// When the queue's thread writes what is left, where those who store write by themselves.
+  private static let lateFlush = DispatchTimeInterval.milliseconds(20)
 
   /// The bytes that are written, where there are as many, before the lock goes to another.
   private static let leastWritten = 256 << 10
@@ -89,7 +83,11 @@ extension DiskTier {
   func scheduleFlush(_ log: inout Log) {
     guard !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty, !log.isFlushScheduled else { return }
     log.isFlushScheduled = true
-    flusher.async { self.flushBehind() }
+    if log.ownWrites > 0 {
+      flusher.asyncAfter(deadline: .now() + Self.lateFlush) { self.flushBehind() }
+    } else {
+      flusher.async { self.flushBehind() }
+    }
   }
 
   /// Never waits for who else is writing: the lock would be kept for this thread until the processor has time for it.
@@ -113,7 +111,7 @@ extension DiskTier {
       let run = Array(pieces[start..<end])
       do throws(FileFailure) {
         let end = pieces[end - 1].offset + pieces[end - 1].bytes.count
-        writing.prepare(run[0].file, run[0].offset..<end, step: options.segmentSize(for: capacity) / 8)
+        prepare(run[0], end: end, &writing)
         var arrays: [[UInt8]] = []
         for piece in run { piece.bytes.append(to: &arrays) }
         try run[0].file.write(arrays, at: run[0].offset)
@@ -126,6 +124,23 @@ extension DiskTier {
       start = end
     }
     return true
+  }
+
+  private func prepare(_ first: WriteBuffer.Piece, end: Int, _ writing: inout Writing) {
+    if first.segment != writing.segment {
+      finish(&writing)
+      writing = Writing(segment: first.segment, allocated: first.offset)
+    }
+    guard end > writing.allocated else { return }
+    let next = max(end, writing.allocated + options.segmentSize(for: capacity) / 8)
+    first.file.allocate(writing.allocated..<next)
+    writing.allocated = next
+  }
+
+  /// Nothing follows in the segment that was written last.
+  func finish(_ writing: inout Writing) {
+    catalog.withLock { $0.files[writing.segment] }?.releaseUnused()
+    writing = Writing()
   }
 
   private func finish(_ run: [WriteBuffer.Piece], log: inout Log) {

@@ -90,7 +90,7 @@ extension DiskTier {
     sync(withBodies: true)
     // Nothing is being written when the lock goes: the directory may be another's then.
     flushing.withLock { writing in
-      writing.finish()
+      finish(&writing)
       withLog { log in
         log.isClosed = true
         log.buffer.drop()

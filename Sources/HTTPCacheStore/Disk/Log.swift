@@ -27,6 +27,8 @@ struct Log: Sendable {
   /// What is not yet written of the segments; nothing where every record is written at once.
   var buffer = WriteBuffer()
   var isFlushScheduled = false
+  /// So many more times, those who store do not expect that another writes.
+  var ownWrites = 0
   var health = DiskHealth()
   /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
   /// making have reserved.
