@@ -19,8 +19,8 @@ struct DiskOpening {
   var progress: (@Sendable (OpeningProgress) -> Void)?
   let counters = DiskCounters()
 
-  /// What the lock and format files are counted as.
-  static let fixedBytes = DiskFormat.formatFileSize + 32
+  /// What the files are counted as that are no part of the log.
+  static let fixedBytes = DiskFormat.formatFileSize + AcknowledgedRemovals.fileSize + 32
 
   func open(startEmpty: Bool) throws(StoreError) -> Result {
     try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
@@ -92,8 +92,8 @@ struct DiskOpening {
   private func discard(_ names: [String]) throws(FileFailure) {
     let segments = names.filter { DiskFormat.segmentNumber($0) != nil }.sorted()
     let bodies = names.filter { DiskFormat.bodyNumber($0) != nil }
-    let format = names.filter { $0 == DiskFormat.formatName }
-    for name in segments + bodies + format {
+    let others = [DiskFormat.removalsName, DiskFormat.formatName].filter { names.contains($0) }
+    for name in segments + bodies + others {
       try files.unlink(directory.appending(name))
     }
     try files.syncDirectory(directory)

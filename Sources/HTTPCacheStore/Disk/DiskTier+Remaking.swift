@@ -48,6 +48,7 @@ extension DiskTier {
     log.needsSync = false
     log.hasUnsyncedRemoval = false
     log.unsyncedBodies = []
+    acknowledged.forgetFile()
     changes.advanceAll()
     scheduleFlush(&log)
   }

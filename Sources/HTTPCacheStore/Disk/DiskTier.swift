@@ -51,6 +51,7 @@ final class DiskTier: Sendable {
   let changes: StripedCounters
   let marks: ScopeMarks
   let counters: DiskCounters
+  let acknowledged = AcknowledgedRemovals()
   let log: Mutex<Log>
   let catalog: Mutex<Catalog>
   let syncing = Mutex(())
