@@ -31,6 +31,22 @@ import Testing
     #expect(try JSONDecoder().decode(Report.self, from: Data(report.json().utf8)).ratios == report.ratios)
   }
 
+  @Test func `put, get and mixed are measured beside LMDB and RocksDB where they are asked for and there`()
+    throws
+  {
+    var (flags, expected) = ("--value-size 5000 --beside raw", [CacheName.rawFile])
+    if LMDBLibrary.shared != nil { (flags, expected) = (flags + " --beside lmdb", expected + [.lmdb]) }
+    if RocksDBLibrary.shared != nil {
+      (flags, expected) = (flags + " --beside rocksdb", expected + [.rocksDB])
+    }
+    let report = try Self.report([.put, .get, .mixed], flags)
+    #expect(Set(report.measurements.map(\.cache)).isSuperset(of: [.ours] + expected))
+    #expect(!report.measurements.contains { $0.cache == .files || $0.cache == .sqlite })
+    for action in [Action.diskStore, .diskGet, .diskMixed] {
+      #expect(report.measurements.filter { $0.action == action }.count == 1 + expected.count)
+    }
+  }
+
   @Test func `churn never uses more than the capacity, and says what is written for what is stored`() throws {
     let report = try Self.report([.churn], "--value-size 2000 --capacity 2000000")
     let figure = try #require(report.disk?.churn.first)

@@ -15,8 +15,10 @@ struct DamageTests {
   let scratch = ScratchDirectory()
 
   /// A small log with everything in it: replaced, updated, and removed entries. Key 1 was removed, key 2 replaced.
-  func fill() throws {
-    let store = try CacheStore(scratch.configuration())
+  func fill(sync: DiskSync = .never) throws {
+    var configuration = scratch.configuration()
+    configuration.sync = sync
+    let store = try CacheStore(configuration)
     store.insert(entry(key(1), number: 1, size: 20))
     store.insert(entry(key(2), number: 2, size: 20))
     store.insert(entry(key(3), number: 3, size: 20))
@@ -57,26 +59,57 @@ struct DamageTests {
     }
   }
 
-  @Test("cut at any length gives what was there at some moment")
-  func everyLength() throws {
-    try fill()
+  @Test(
+    "cut at any length gives what was there at some moment, and brings nothing back where removals are noted",
+    arguments: [DiskSync.never, .removals])
+  func everyLength(sync: DiskSync) throws {
+    try fill(sync: sync)
     let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
     let bytes = try scratch.bytes(of: name)
     for count in bytes.indices {
-      try scratch.write(Array(bytes[..<count]), to: name)
-      try check("length \(count)", mayBringBack: true)
+      try replace(name, Array(bytes[..<count]))
+      try check("length \(count)", mayBringBack: sync == .never)
+      // And not at the opening after that, which finds what was stored since.
+      if sync != .never { try check("length \(count), again") }
     }
   }
 
-  @Test("with zeros from any record on gives what was there at some moment")
-  func zeros() throws {
-    try fill()
+  @Test(
+    "with zeros from any record on gives what was there at some moment, and brings nothing back where removals are noted",
+    arguments: [DiskSync.never, .removals])
+  func zeros(sync: DiskSync) throws {
+    try fill(sync: sync)
     let name = try #require(try scratch.names.first { $0.hasPrefix("segment-") })
     let bytes = try scratch.bytes(of: name)
     for count in stride(from: 0, to: bytes.count, by: 8) {
-      try scratch.write(bytes[..<count] + Array(repeating: 0, count: bytes.count - count), to: name)
-      try check("zeros from \(count)", mayBringBack: true)
+      try replace(name, bytes[..<count] + Array(repeating: 0, count: bytes.count - count))
+      try check("zeros from \(count)", mayBringBack: sync == .never)
     }
+  }
+
+  /// Makes the log this one segment.
+  private func replace(_ name: String, _ bytes: [UInt8]) throws {
+    for other in try scratch.names where other.hasPrefix("segment-") {
+      try POSIXFileSystem().unlink(scratch.path.appending(other))
+    }
+    try scratch.write(bytes, to: name)
+  }
+
+  @Test("without the note of its removals, or with one that is damaged, is read as it is")
+  func notes() throws {
+    try fill(sync: .removals)
+    let note = try scratch.bytes(of: DiskFormat.removalsName)
+    #expect(note.count == 16)
+    for index in 0..<16 {
+      var damaged = note
+      damaged[index] ^= 1
+      try scratch.write(damaged, to: DiskFormat.removalsName)
+      #expect(try CacheStore(scratch.configuration()).usage.diskEntries == 3)
+    }
+    try scratch.write(Array(note[..<15]), to: DiskFormat.removalsName)
+    #expect(try CacheStore(scratch.configuration()).usage.diskEntries == 3)
+    try POSIXFileSystem().unlink(scratch.path.appending(DiskFormat.removalsName))
+    #expect(try CacheStore(scratch.configuration()).usage.diskEntries == 3)
   }
 
   @Test("that loses a segment forgets what came before it")

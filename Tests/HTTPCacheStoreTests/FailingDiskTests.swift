@@ -74,25 +74,4 @@ struct FailingDiskTests {
     #expect(holds(try #require(again.lookup(key(501)).first), number: 2, size: 3000))
     for number in removed { #expect(again.lookup(key(number)).isEmpty) }
   }
-
-  @Test(
-    "because its directory was removed, leaves what is open and memory at work", arguments: [0, 64 << 10])
-  func directoryRemoved(writeBuffer: Int) throws {
-    let events = Mutex<[DiskEvent]>([])
-    var configuration = configuration(writeBuffer: writeBuffer)
-    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
-    let store = try CacheStore(configuration)
-    for number in 0..<20 { store.insert(entry(key(number), number: number, tiers: .disk)) }
-    store.flush()
-    for name in try scratch.names { try POSIXFileSystem().unlink(scratch.path.appending(name)) }
-    #expect(rmdir(scratch.path.string) == 0)
-    #expect(holds(try #require(store.lookup(key(3)).first), number: 3))
-    // Until a new segment is needed, nobody notices.
-    for number in 100..<400 { store.insert(entry(key(number), number: number, size: 3000)) }
-    #expect(holds(try #require(store.lookup(key(399)).first), number: 399, size: 3000))
-    #expect(store.statistics.diskFailures == 1 && !events.withLock { $0.isEmpty })
-    store.remove(key(399))
-    #expect(store.lookup(key(399)).isEmpty)
-    store.close()
-  }
 }

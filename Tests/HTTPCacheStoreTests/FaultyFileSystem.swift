@@ -3,10 +3,18 @@ import SystemPackage
 
 @testable import HTTPCacheStore
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// The machine's file system, failing when it is told to.
 final class FaultyFileSystem: FileSystem {
   enum Operation: Hashable, Sendable {
     case create, write, read, sync, unlink, truncate
+    /// Making the directory.
+    case directory
   }
 
   struct Plan: Sendable {
@@ -16,6 +24,8 @@ final class FaultyFileSystem: FileSystem {
     var writesHalf = false
     /// Every read gives one bit flipped in this byte, when it reads as far.
     var flippedByte: Int?
+    /// As if the directory had been removed.
+    var isDirectoryGone = false
     var syncs = 0
     var reads = 0
     var writes = 0
@@ -34,10 +44,16 @@ final class FaultyFileSystem: FileSystem {
     }
   }
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) { try base.createDirectory(path) }
+  func createDirectory(_ path: FilePath) throws(FileFailure) {
+    try check(.directory, path)
+    try base.createDirectory(path)
+  }
 
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
     if creating { try check(.create, path) }
+    if creating, plan.withLock({ $0.isDirectoryGone }) {
+      throw FileFailure(operation: "create", path: path, errno: ENOENT)
+    }
     return FaultyFile(base: try base.open(path, creating: creating), system: self)
   }
 
@@ -64,6 +80,7 @@ private final class FaultyFile: File {
   }
 
   var path: FilePath { base.path }
+  var isInPlace: Bool { base.isInPlace && !system.plan.withLock { $0.isDirectoryGone } }
   func size() throws(FileFailure) -> Int { try base.size() }
   func tryLock() throws(FileFailure) -> Bool { try base.tryLock() }
 

@@ -97,6 +97,30 @@ final class SimulatedFileSystem: FileSystem {
     }
   }
 
+  /// What the disk has for certain, while this goes on.
+  var synced: SimulatedFileSystem {
+    state.withLock { state in
+      SimulatedFileSystem(state.durableNames.mapValues { state.inodes[$0].durable })
+    }
+  }
+
+  /// The names that were added or removed since the last sync of the directory.
+  var pendingNames: [(name: String, isRemoved: Bool)] {
+    state.withLock { state in state.pendingNames.map { ($0.name, $0.inode == nil) } }
+  }
+
+  /// What the disk has when the power comes back, with all bytes that were written and just these of the ``pendingNames``.
+  func afterPowerLoss(keepingNames isKept: (Int) -> Bool) -> SimulatedFileSystem {
+    state.withLock { state in
+      state.isDead = true
+      var names = state.durableNames
+      for (index, change) in state.pendingNames.enumerated() where isKept(index) {
+        names[change.name] = change.inode
+      }
+      return SimulatedFileSystem(names.mapValues { state.inodes[$0].current })
+    }
+  }
+
   private static func survivor(of inode: Inode, _ loss: Loss, _ random: inout CrashGenerator) -> [UInt8] {
     var bytes = inode.durable
     let kept = Int.random(in: 0...inode.pending.count, using: &random)

@@ -16,7 +16,9 @@ struct DiskOptions: ParsableArguments {
 
   @Option(
     name: .customLong("beside"),
-    help: "A yardstick of 'put', 'get' and 'mixed'; may be given more than once; all there are unless given.")
+    help:
+      "A yardstick of 'put', 'get' and 'mixed'; may be given more than once; raw, files and sqlite unless given. lmdb and rocksdb where the system has their library."
+  )
   var givenYardsticks: [DiskYardstick] = []
 
   @Option(help: "The bytes that 'churn' may occupy.")
@@ -44,11 +46,18 @@ struct DiskOptions: ParsableArguments {
     return targets ? [16 << 10] : [1 << 10, 16 << 10, 64 << 10, 1 << 20]
   }
 
-  var yardsticks: [DiskYardstick] { givenYardsticks.isEmpty ? DiskYardstick.allCases : givenYardsticks }
+  var yardsticks: [DiskYardstick] { givenYardsticks.isEmpty ? DiskYardstick.usual : givenYardsticks }
 
   func keys(ofSize size: Int) -> Int { keys ?? max(64, min(1 << 14, (64 << 20) / size)) }
 
   func validate() throws {
+    for (yardstick, isThere) in [
+      (DiskYardstick.lmdb, LMDBLibrary.shared != nil), (.rocksdb, RocksDBLibrary.shared != nil),
+      (.sqlite, SQLiteLibrary.shared != nil),
+    ] where givenYardsticks.contains(yardstick) && !isThere {
+      throw ValidationError(
+        "--beside \(yardstick.rawValue): the system does not have its library; install it, or leave it out")
+    }
     if let keys { try Limits.require(keys, "keys", in: 1...(1 << 24 - 2)) }
     // Of the targets, one is for ten times as many.
     if targets { try Limits.require(keys ?? 1, "keys", in: 1...1_000_000) }

@@ -91,7 +91,7 @@ struct DiskBench {
         }
       ]
       + options.yardsticks.compactMap { yardstick in
-        yardstick.make(data).map { (name, make) in
+        yardstick.make(data, capacity: capacity).map { (name, make) in
           Contest.Entrant(name: name, filling: .diskStore, actions: actions, make: make)
         }
       }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The system's SQLite, loaded when it is needed: neither its header nor its library has to be there to build.
+/// The system's SQLite.
 ///
 /// Its C interface has been the same since version 3.3.9, and the few functions are declared here.
 struct SQLiteLibrary: Sendable {
@@ -32,11 +32,8 @@ struct SQLiteLibrary: Sendable {
     #else
       let names = ["libsqlite3.so.0", "libsqlite3.so"]
     #endif
-    guard let handle = names.lazy.compactMap({ dlopen($0, RTLD_NOW | RTLD_LOCAL) }).first else { return nil }
-    /// The function of a name, as what its caller says that it is.
-    func function<Function>(_ name: String, _: Function.Type = Function.self) -> Function? {
-      dlsym(handle, "sqlite3_" + name).map { unsafeBitCast($0, to: Function.self) }
-    }
+    guard let library = SystemLibrary(names) else { return nil }
+    func function<Function>(_ name: String) -> Function? { library.function("sqlite3_" + name) }
     guard let open: @convention(c) (Text, UnsafeMutablePointer<OpaquePointer?>) -> Int32 = function("open"),
       let close: @convention(c) (OpaquePointer?) -> Int32 = function("close"),
       let exec: @convention(c) (OpaquePointer?, Text, Bytes?, Bytes?, Bytes?) -> Int32 = function("exec"),

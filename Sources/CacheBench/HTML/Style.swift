@@ -86,6 +86,8 @@ extension CacheName {
     case .rawFile: "floor"
     case .files: "nodes"
     case .sqlite: "dictionary"
+    case .lmdb: "s3fifo"
+    case .rocksDB: "nscache"
     }
   }
 }

@@ -16,6 +16,8 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
   case rawFile
   case files
   case sqlite
+  case lmdb
+  case rocksDB
 
   var title: String {
     switch self {
@@ -30,6 +32,8 @@ enum CacheName: String, CaseIterable, Codable, Sendable {
     case .rawFile: "raw file"
     case .files: "a file per entry"
     case .sqlite: "SQLite"
+    case .lmdb: "LMDB"
+    case .rocksDB: "RocksDB"
     }
   }
 

@@ -83,7 +83,7 @@ extension Action {
   /// What one of ours is compared with. The floor only finds.
   func yardsticks(of cache: CacheName) -> [CacheName] {
     guard cache == .ours else { return [.ours] }
-    return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite]
+    return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite, .lmdb, .rocksDB]
       + (onlyStores ? [] : [.floor, .floorApart])
   }
 

@@ -24,6 +24,11 @@ public struct StoreError: Error, Sendable, Hashable {
   init(_ kind: Kind) {
     self.kind = kind
   }
+
+  /// The system's number of the failure, where it is one of the file system.
+  var errno: Int32? {
+    if case .io(_, _, let errno) = kind { errno } else { nil }
+  }
 }
 
 extension StoreError: CustomStringConvertible {

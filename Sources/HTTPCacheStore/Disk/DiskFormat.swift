@@ -15,6 +15,7 @@ enum DiskFormat {
 
   static let lockName = "lock"
   static let formatName = "format"
+  static let removalsName = "removals"
 
   static func segmentName(_ number: UInt32) -> String { "segment-" + hexadecimal(UInt64(number)) }
   static func bodyName(_ number: UInt64) -> String { "body-" + hexadecimal(number) }

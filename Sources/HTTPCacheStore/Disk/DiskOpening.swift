@@ -19,8 +19,8 @@ struct DiskOpening {
   var progress: (@Sendable (OpeningProgress) -> Void)?
   let counters = DiskCounters()
 
-  /// What the lock and format files are counted as.
-  static let fixedBytes = DiskFormat.formatFileSize + 32
+  /// What the files are counted as that are no part of the log.
+  static let fixedBytes = DiskFormat.formatFileSize + AcknowledgedRemovals.fileSize + 32
 
   func open(startEmpty: Bool) throws(StoreError) -> Result {
     try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
@@ -43,6 +43,21 @@ struct DiskOpening {
       hasher: hasher, log: recovered.log, catalog: recovered.catalog,
       marks: ScopeMarks(recovered.marks, limit: markLimit), lastSequence: recovered.lastSequence,
       counters: counters)
+  }
+
+  /// Makes the directory anew, with nothing in it, and gives its lock.
+  func remake(seed: UInt64) throws(StoreError) -> any File {
+    try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
+    let lockFile = try lock()
+    let names = try reporting { () throws(FileFailure) in try files.list(directory) }
+    let isOurs =
+      try existingSeed(names).map { $0 == seed } ?? true
+    guard isOurs, lockFile.isInPlace else {
+      throw StoreError(.directoryInUse(path: directory, byProcess: nil))
+    }
+    try reporting { () throws(FileFailure) in try discard(names) }
+    try write(seed: seed)
+    return lockFile
   }
 
   private func reporting<Value>(_ body: () throws(FileFailure) -> Value) throws(StoreError) -> Value {
@@ -77,8 +92,8 @@ struct DiskOpening {
   private func discard(_ names: [String]) throws(FileFailure) {
     let segments = names.filter { DiskFormat.segmentNumber($0) != nil }.sorted()
     let bodies = names.filter { DiskFormat.bodyNumber($0) != nil }
-    let format = names.filter { $0 == DiskFormat.formatName }
-    for name in segments + bodies + format {
+    let others = [DiskFormat.removalsName, DiskFormat.formatName].filter { names.contains($0) }
+    for name in segments + bodies + others {
       try files.unlink(directory.appending(name))
     }
     try files.syncDirectory(directory)
@@ -105,6 +120,11 @@ struct DiskOpening {
 
   private func newSeed() throws(StoreError) -> UInt64 {
     let seed = UInt64.random(in: .min ... .max)
+    try write(seed: seed)
+    return seed
+  }
+
+  private func write(seed: UInt64) throws(StoreError) {
     try reporting { () throws(FileFailure) in
       let file = try files.open(directory.appending(DiskFormat.formatName), creating: true)
       try file.truncate(to: 0)
@@ -112,6 +132,5 @@ struct DiskOpening {
       try file.sync()
       try files.syncDirectory(directory)
     }
-    return seed
   }
 }

@@ -12,12 +12,18 @@ extension DiskTier {
   func append(_ record: [UInt8], _ header: RecordHeader, log: inout Log) throws(AppendFailure)
     -> RecordLocation
   {
+    try append(RecordBytes(record), header, log: &log)
+  }
+
+  func append(_ record: RecordBytes, _ header: RecordHeader, log: inout Log) throws(AppendFailure)
+    -> RecordLocation
+  {
     guard makeRoom(room(for: record.count), log: &log) else { throw .noRoom }
     return try write(record, header, log: &log)
   }
 
   /// Writes a record for which there is room at the end of the log.
-  func write(_ record: [UInt8], _ header: RecordHeader, log: inout Log) throws(AppendFailure)
+  func write(_ record: RecordBytes, _ header: RecordHeader, log: inout Log) throws(AppendFailure)
     -> RecordLocation
   {
     guard room(for: record.count) <= segmentSize(log) else { throw .noRoom }
@@ -31,7 +37,7 @@ extension DiskTier {
     return location
   }
 
-  private func writeToLast(_ record: [UInt8], log: inout Log) throws(AppendFailure) -> RecordLocation {
+  private func writeToLast(_ record: RecordBytes, log: inout Log) throws(AppendFailure) -> RecordLocation {
     let last = log.segments.count - 1
     let offset = log.segments[last].count
     let location = RecordLocation(
@@ -42,7 +48,7 @@ extension DiskTier {
     }
     log.used += record.count
     do throws(FileFailure) {
-      try log.segments[last].file.write(record, at: offset)
+      try log.segments[last].file.write(record.joined, at: offset)
     } catch {
       counters.ioErrors.increment()
       log.health.fail(error)
@@ -62,7 +68,7 @@ extension DiskTier {
   }
 
   /// Adds bytes to the last segment that will be written to its file later.
-  private func buffer(_ bytes: [UInt8], log: inout Log) {
+  private func buffer(_ bytes: RecordBytes, log: inout Log) {
     let last = log.segments.count - 1
     let piece = WriteBuffer.Piece(
       segment: log.segments[last].number, file: log.segments[last].file, offset: log.segments[last].count,
@@ -91,6 +97,7 @@ extension DiskTier {
 
   /// Begins a segment with a header, and all marks there are. Those made later follow as records of their own.
   func beginSegment(_ log: inout Log) throws(AppendFailure) {
+    guard isInPlace(&log) else { throw .inputOutput }
     let number = log.nextNumber
     let path = directory.appending(DiskFormat.segmentName(number))
     let floor = sequence.upcoming
@@ -117,7 +124,7 @@ extension DiskTier {
       log.segments.append(Log.Segment(number: number, file: file, count: 0, isDirty: true, isNew: true))
       catalog.withLock { $0.files[number] = file }
       if isBuffered {
-        buffer(start, log: &log)
+        buffer(RecordBytes(start), log: &log)
       } else {
         log.used += start.count
         log.segments[log.segments.count - 1].count = start.count
@@ -152,7 +159,7 @@ extension DiskTier {
     log.used -= record.count
     let highest = log.summary.highest
     log.summary = SegmentSummary()
-    guard (try? writeToLast(record, log: &log)) != nil else {
+    guard (try? writeToLast(RecordBytes(record), log: &log)) != nil else {
       // Opening looks at the records instead, and those that follow would not be told from these.
       if log.segments.last?.isSealed == false { sealWithoutSummary(&log) }
       return

@@ -26,7 +26,8 @@ extension DiskTier {
   /// the same names.
   func createBodyFile() throws(AppendFailure) -> (number: UInt64, file: any File) {
     let created = withLog { log -> (UInt64, any File)? in
-      guard !log.isClosed else { return nil }
+      guard !log.isClosed, log.lockFile != nil || log.health.mayTry(), hasDirectory(&log), isInPlace(&log)
+      else { return nil }
       let number = sequence.take()
       do throws(FileFailure) {
         return (number, try files.open(directory.appending(DiskFormat.bodyName(number)), creating: true))
@@ -51,6 +52,12 @@ extension DiskTier {
   /// Unlinks a body file that no entry names any more.
   func removeBodyFile(_ file: (number: UInt64, size: Int), log: inout Log) {
     log.unsyncedBodies.remove(file.number)
+    guard file.number >= log.oldestBody else {
+      // It went with its directory.
+      log.used -= file.size
+      return
+    }
+    guard log.lockFile?.isInPlace ?? false else { return }
     do throws(FileFailure) {
       try files.unlink(directory.appending(DiskFormat.bodyName(file.number)))
       log.used -= file.size

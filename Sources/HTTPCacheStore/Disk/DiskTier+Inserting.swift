@@ -37,9 +37,7 @@ extension DiskTier {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)
       return .refused(error.reason)
     }
-    let record = Record.encode(
-      &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
-      inlineBody: header.kind == .entry ? entry.body[...] : nil, hasher: hasher)
+    let record = record(of: entry, &header)
     var outcome = Outcome.refused(.tooLarge)
     if room(for: record.count) <= options.segmentSize(for: capacity) {
       outcome = insert(header, record: record, objection: objection)
@@ -48,6 +46,23 @@ extension DiskTier {
     }
     if case .stored = outcome { file?.keep() } else { file?.discard() }
     file = nil
+    // Its body is known as the entry's by now, so that it is synced too, and goes once if it cannot be.
+    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
+      _ = self.yield(hash: hash, fingerprint: header.fingerprint)
+      return .refused(.inputOutput)
+    }
     return outcome
+  }
+
+  private func record(of entry: NewEntry, _ header: inout RecordHeader) -> RecordBytes {
+    let isInline = header.kind == .entry
+    if isInline, options.writeBuffer > 0, entry.body.count >= RecordBytes.leastBody {
+      return Record.encodeApart(
+        &header, key: entry.key.bytes, metadata: entry.metadata, body: entry.body, hasher: hasher)
+    }
+    return RecordBytes(
+      Record.encode(
+        &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
+        inlineBody: isInline ? entry.body[...] : nil, hasher: hasher))
   }
 }

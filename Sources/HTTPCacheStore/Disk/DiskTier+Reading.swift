@@ -8,11 +8,11 @@ extension DiskTier {
     struct Source: Sendable {
       let location: RecordLocation
       let file: any File
-      let buffered: [UInt8]?
+      let buffered: RecordBytes?
 
       /// The bytes of the record; `nil` when the file ends before.
       func read() throws(FileFailure) -> [UInt8]? {
-        if let buffered { return buffered }
+        if let buffered { return buffered.joined }
         return try file.read(Int(location.count), at: Int(location.offset))
       }
     }

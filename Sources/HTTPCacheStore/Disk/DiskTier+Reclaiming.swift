@@ -60,7 +60,7 @@ extension DiskTier {
 
   /// Unlinks the oldest segment's file. Its entries must be out of the index.
   private func removeOldestFile(log: inout Log) -> Bool {
-    let oldest = log.segments[0]
+    guard isInPlace(&log), let oldest = log.segments.first else { return false }
     catalog.withLock { $0.files[oldest.number] = nil }
     anchorNames(&log)
     do throws(FileFailure) {
@@ -107,7 +107,7 @@ extension DiskTier {
       guard count <= budget, log.used + room(for: count) <= log.capacity else { continue }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else { continue }
       guard record.count <= budget, log.used + room(for: record.count) <= log.capacity,
-        let location = try? write(record, header, log: &log)
+        let location = try? write(RecordBytes(record), header, log: &log)
       else { return true }
       budget -= record.count
       log.carried.bytes += record.count
@@ -149,7 +149,7 @@ extension DiskTier {
   }
 
   private func bytes(at location: RecordLocation, in file: any File) -> [UInt8]? {
-    catalog.withLock { $0.buffered(at: location) }
+    catalog.withLock { $0.buffered(at: location) }?.joined
       ?? (try? file.read(Int(location.count), at: Int(location.offset)))
   }
 

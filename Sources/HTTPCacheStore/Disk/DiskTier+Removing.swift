@@ -1,4 +1,5 @@
 import Synchronization
+import SystemPackage
 
 extension DiskTier {
   /// Removes one variant of a key, or all, and returns when that would survive a crash.
@@ -9,12 +10,11 @@ extension DiskTier {
       let isPresent = isPresent(hash: hash, fingerprint: fingerprint)
       // A key that is neither known nor suspect has no record left that an opening could find.
       guard isPresent || log.isSuspect(hash) else { return .unneeded }
-      guard appendSurely(removalRecord(hash: hash, fingerprint: fingerprint), log: &log) else {
-        return .failed
-      }
+      let record = removalRecord(hash: hash, fingerprint: fingerprint)
+      guard appendSurely(record, log: &log) else { return .failed }
       dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
-      return .logged(lostBefore: log.buffer.lostRemovals)
+      return .logged(record.0.id, lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -29,7 +29,7 @@ extension DiskTier {
       guard appendSurely((header, record), log: &log) else { return .failed }
       let orphans = catalog.withLock { $0.index.clear(since: DiskIndexEntry.seconds(time)) }
       for orphan in orphans { removeBodyFile(orphan, log: &log) }
-      return .logged(lostBefore: log.buffer.lostRemovals)
+      return .logged(sequence, lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -41,7 +41,7 @@ extension DiskTier {
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
       guard appendSurely(Record.encode(mark, hasher: hasher), log: &log) else { return .failed }
-      return .logged(lostBefore: log.buffer.lostRemovals)
+      return .logged(number, lostBefore: log.buffer.lostRemovals)
     }
     finish(removal)
   }
@@ -136,7 +136,7 @@ extension DiskTier {
     /// There was nothing on disk to remove.
     case unneeded
     /// It is in the buffer or in the file, if no more removals were lost than before.
-    case logged(lostBefore: Int)
+    case logged(UInt64, lostBefore: Int)
     case failed
   }
 
@@ -153,10 +153,23 @@ extension DiskTier {
       return false
     case .unneeded:
       return options.sync == .never ? flushRemovals() : sync(onlyRemovals: true)
-    case .logged(let lostBefore):
+    case .logged(let number, let lostBefore):
       guard options.sync == .never ? flushBuffer() : sync() else { return false }
       // Who flushed, and failed, may have been another.
-      return withLog { $0.buffer.lostRemovals } == lostBefore
+      guard withLog({ $0.buffer.lostRemovals }) == lostBefore else { return false }
+      if options.sync != .never { acknowledge(number) }
+      return true
+    }
+  }
+
+  /// Notes that the log has this removal. Without the note it is as sure, as long as nobody cuts the log.
+  private func acknowledge(_ number: UInt64) {
+    do throws(FileFailure) {
+      try acknowledged.raise(to: number, hasher: hasher) { () throws(FileFailure) in
+        try files.open(directory.appending(DiskFormat.removalsName), creating: true)
+      }
+    } catch {
+      counters.ioErrors.increment()
     }
   }
 

@@ -20,6 +20,8 @@ extension DiskTier {
   @discardableResult
   func sync(onlyRemovals: Bool = false, withBodies: Bool = false) -> Bool {
     syncing.withLock { _ in
+      // With its directory, everything is gone.
+      guard withLog({ isInPlace(&$0) }) else { return onlyRemovals }
       let needed = withLog { log -> (anything: Bool, names: Bool, bodies: Set<UInt64>) in
         defer {
           // What is logged from here on sets them again.
@@ -87,7 +89,8 @@ extension DiskTier {
     withLog { log in writeSummary(&log) }
     sync(withBodies: true)
     // Nothing is being written when the lock goes: the directory may be another's then.
-    flushing.withLock { _ in
+    flushing.withLock { writing in
+      finish(&writing)
       withLog { log in
         log.isClosed = true
         log.buffer.drop()

@@ -9,7 +9,7 @@ import SystemPackage
 /// reads it, reclaimed or not.
 ///
 /// What is appended goes to a buffer (`WriteBuffer`), where it is found like what is on disk. A queue writes it as soon as
-/// it gets to it, under a lock of its own, `flushing`, so that storing waits for no write. When the buffer is full, or
+/// it gets to it, under a lock of its own, `flushing`, so that storing waits for no write. When the buffer fills up, or
 /// a removal must be written before it returns, the thread at hand does the same. What must reach the disk itself is
 /// synced under a fourth lock, `syncing`. They are taken in the order `syncing`, `flushing`, `log`, `catalog`.
 final class DiskTier: Sendable {
@@ -51,13 +51,16 @@ final class DiskTier: Sendable {
   let changes: StripedCounters
   let marks: ScopeMarks
   let counters: DiskCounters
+  let acknowledged = AcknowledgedRemovals()
   let log: Mutex<Log>
   let catalog: Mutex<Catalog>
   let syncing = Mutex(())
-  let flushing = Mutex(())
+  let flushing = Mutex(Writing())
   let flusher = DispatchQueue(label: "HTTPCacheStore.flush", qos: .utility)
+  /// Whether somebody writes what is in the buffer.
+  let isWriting = Atomic<Bool>(false)
   /// `WriteBuffer.count`, to be read without waiting.
-  private let bufferedBytes = Atomic<Int>(0)
+  let bufferedBytes = Atomic<Int>(0)
   /// `Log.used` and `Log.capacity`, to be read without waiting for a write.
   private let shownBytes: Atomic<Int>
   private let shownCapacity: Atomic<Int>
@@ -101,13 +104,6 @@ final class DiskTier: Sendable {
     return result
   }
 
-  /// Waits while the buffer is full: by writing it, or for who does. To be called without any lock.
-  func awaitBuffer() {
-    if options.writeBuffer > 0, bufferedBytes.load(ordering: .relaxed) >= options.writeBuffer {
-      flushBuffer()
-    }
-  }
-
   // MARK: Adding
 
   enum Outcome: Sendable {
@@ -116,19 +112,22 @@ final class DiskTier: Sendable {
     case refused(RefusalReason)
   }
 
-  /// Appends an entry and makes it visible.
+  /// Appends an entry and makes it visible; nothing is synced.
   ///
   /// - Parameters:
   ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
   ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
-  func insert(_ header: RecordHeader, record: [UInt8], objection: () -> RefusalReason?) -> Outcome {
+  func insert(_ header: RecordHeader, record: RecordBytes, objection: () -> RefusalReason?) -> Outcome {
     prepareRoom(for: record.count)
-    let outcome = withLog { log -> Outcome in
+    return withLog { log -> Outcome in
       guard !log.isClosed else { return .refused(.closed) }
       if let reason = objection() { return .refused(reason) }
       guard log.health.mayTry() else {
         forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
         changes.advance(for: header.hash)
+        return .refused(.inputOutput)
+      }
+      guard hasDirectory(&log), header.kind != .entryWithBodyFile || header.bodyFile >= log.oldestBody else {
         return .refused(.inputOutput)
       }
       let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
@@ -154,11 +153,6 @@ final class DiskTier: Sendable {
       changes.advance(for: header.hash)
       return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
     }
-    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
-      _ = self.yield(hash: header.hash, fingerprint: header.fingerprint)
-      return .refused(.inputOutput)
-    }
-    return outcome
   }
 
   private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {

@@ -27,6 +27,8 @@ struct Log: Sendable {
   /// What is not yet written of the segments; nothing where every record is written at once.
   var buffer = WriteBuffer()
   var isFlushScheduled = false
+  /// So many more times, those who store do not expect that another writes.
+  var ownWrites = 0
   var health = DiskHealth()
   /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
   /// making have reserved.
@@ -34,8 +36,12 @@ struct Log: Sendable {
   /// What of that body files in the making have reserved; no reclaiming frees it.
   var reserved = 0
   var capacity: Int
-  /// Held open, and with it locked, until the store closes.
+  /// Held open, and with it locked, until the store closes; `nil` while there is no directory, too.
   var lockFile: (any File)?
+  /// Files of a directory that was lost, which are to be emptied.
+  var abandoned: [any File] = []
+  /// Body files with lower numbers are not in the directory.
+  var oldestBody: UInt64 = 0
   var isClosed = false
   /// Key hashes whose entries were dropped without a trace in the log, because they could not be read: they may come
   /// back at the next opening, so their removal must be logged even though the index does not know them.
@@ -64,10 +70,10 @@ struct Catalog: Sendable {
   var index = DiskIndex()
   var files = SegmentFiles()
   /// Records that are not yet in their files, by position.
-  private var buffered: [UInt64: [UInt8]] = [:]
+  private var buffered: [UInt64: RecordBytes] = [:]
 
   /// The bytes of a record, as long as it is not yet in its file.
-  func buffered(at location: RecordLocation) -> [UInt8]? {
+  func buffered(at location: RecordLocation) -> RecordBytes? {
     buffered.isEmpty ? nil : buffered[location.position]
   }
 

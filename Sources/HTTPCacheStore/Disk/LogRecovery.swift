@@ -37,6 +37,7 @@ struct LogRecovery {
       progress?(OpeningProgress(segmentsRead: index + 1, segments: numbers.count))
     }
     for index in result.log.segments.indices.dropLast() { result.log.segments[index].isSealed = true }
+    try checkEnd(names, &result)
     if result.log.segments.last?.isSealed ?? true { result.log.summary = SegmentSummary() }
     // Room for the summary that is still to be written.
     result.log.used += result.log.summary.recordCount
@@ -47,6 +48,24 @@ struct LogRecovery {
       result.marks.drop(upTo: result.catalog.index.lowestID ?? .max)
     }
     return result
+  }
+
+  /// Sees whether the log has the latest removal that was acknowledged.
+  ///
+  /// If not, nobody knows what was removed. Everything is dropped, and what follows is behind a gap in the numbers, so that it is
+  /// dropped at the next opening as well.
+  private func checkEnd(_ names: [String], _ result: inout Result) throws(FileFailure) {
+    guard names.contains(DiskFormat.removalsName), let last = result.log.segments.indices.last else { return }
+    let file = try files.open(directory.appending(DiskFormat.removalsName), creating: false)
+    guard let bytes = try file.read(AcknowledgedRemovals.fileSize, at: 0),
+      let number = AcknowledgedRemovals.number(in: bytes, hasher: hasher), number > result.lastSequence
+    else { return }
+    counters.corruptRecords.increment()
+    result.catalog.index = DiskIndex()
+    result.lastSequence = number
+    result.log.segments[last].isSealed = true
+    result.log.nextNumber += 1
+    result.log.suspectsAll = true
   }
 
   private func recover(_ number: UInt32, remaining: Int, _ result: inout Result) throws(FileFailure) {

@@ -141,16 +141,38 @@ enum Record {
       header.bodyCount = inlineBody.count
       header.bodyChecksum = hasher.checksum(inlineBody)
     }
-    let count = header.recordCount
-    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      var index = buffer[RecordHeader.size...].initialize(fromContentsOf: key)
-      index = buffer[index...].initialize(fromContentsOf: metadata)
-      index = buffer[index...].initialize(fromContentsOf: inlineBody ?? [])
-      buffer[index..<count].initialize(repeating: 0)
-      let bytes = UnsafeMutableRawBufferPointer(buffer)
+    return encode(
+      header, count: header.recordCount, key: key, metadata: metadata, body: inlineBody ?? [], hasher)
+  }
+
+  /// The same with the body where it is.
+  static func encodeApart(
+    _ header: inout RecordHeader, key: [UInt8], metadata: [UInt8], body: [UInt8], hasher: KeyHasher
+  ) -> RecordBytes {
+    header.keyCount = key.count
+    header.metadataCount = metadata.count
+    header.bodyCount = body.count
+    header.bodyChecksum = hasher.checksum(body)
+    let head = encode(
+      header, count: header.headRange.upperBound, key: key[...], metadata: metadata[...], body: [], hasher)
+    return RecordBytes(head: head, body: body)
+  }
+
+  private static func encode(
+    _ header: RecordHeader, count: Int, key: ArraySlice<UInt8>, metadata: ArraySlice<UInt8>,
+    body: ArraySlice<UInt8>, _ hasher: KeyHasher
+  ) -> [UInt8] {
+    [UInt8](capacity: count) { bytes in
+      var header = header
+      var index = RecordHeader.size
+      for part in [key, metadata, body] {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[index...]).copyBytes(from: part)
+        index += part.count
+      }
+      UnsafeMutableRawBufferPointer(rebasing: bytes[index...]).initializeMemory(as: UInt8.self, repeating: 0)
       header.headChecksum = hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[header.headRange]))
       header.encode(into: bytes, hasher: hasher)
-      initialized = count
+      return count
     }
   }
 

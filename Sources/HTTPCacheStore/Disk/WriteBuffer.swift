@@ -5,7 +5,7 @@ struct WriteBuffer: Sendable {
     let segment: UInt32
     let file: any File
     let offset: Int
-    let bytes: [UInt8]
+    let bytes: RecordBytes
 
     var position: UInt64 { RecordLocation(segment: segment, offset: UInt32(offset), count: 0).position }
   }
@@ -35,6 +35,18 @@ struct WriteBuffer: Sendable {
   mutating func take() -> [Piece] {
     defer { pieces = [] }
     return pieces
+  }
+
+  /// Takes the first pieces, one at least, until they have so many bytes; all body files, if that is all pieces.
+  mutating func take(upTo bytes: Int) -> (pieces: [Piece], orphans: [DiskIndex.BodyFile]) {
+    var (end, size) = (0, 0)
+    while end < pieces.count, size < bytes {
+      size += pieces[end].bytes.count
+      end += 1
+    }
+    if end == pieces.count { return (take(), takeOrphans()) }
+    defer { pieces.removeFirst(end) }
+    return (Array(pieces[..<end]), [])
   }
 
   mutating func finished(_ written: [Piece]) {

@@ -25,8 +25,14 @@ protocol File: AnyObject, Sendable {
   /// Writes arrays one behind the other, as ``write(_:at:)`` does.
   func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure)
   func truncate(to size: Int) throws(FileFailure)
+  /// Has the device's blocks for a range at hand that will be written soon. The file's size stays. A hint: it cannot fail.
+  func allocate(_ range: Range<Int>)
+  /// Gives back the blocks that were allocated beyond the file's end.
+  func releaseUnused()
   /// Brings the file's bytes to the disk itself.
   func sync() throws(FileFailure)
+  /// Whether the file's path still leads to it.
+  var isInPlace: Bool { get }
   /// Takes the file's lock, which lasts as long as the file is open. `false` when somebody has it.
   func tryLock() throws(FileFailure) -> Bool
 }
@@ -41,6 +47,10 @@ struct FileFailure: Error, Hashable {
 }
 
 extension File {
+  var isInPlace: Bool { true }
+  func allocate(_ range: Range<Int>) {}
+  func releaseUnused() {}
+
   /// Reads exactly `count` bytes into a new array; `nil` when the file ends before.
   func read(_ count: Int, at offset: Int) throws(FileFailure) -> [UInt8]? {
     guard count > 0 else { return [] }

@@ -1,3 +1,4 @@
+import CXXHash
 import Synchronization
 import SystemPackage
 
@@ -175,6 +176,18 @@ private final class POSIXFile: File {
     throw FileFailure(operation: "truncate", path: path, errno: errno)
   }
 
+  func allocate(_ range: Range<Int>) {
+    #if os(Linux)
+      // Not every file system can.
+      _ = store_allocate(descriptor.rawValue, off_t(range.lowerBound), off_t(range.count))
+    #endif
+  }
+
+  func releaseUnused() {
+    guard let size = try? size() else { return }
+    try? truncate(to: size)
+  }
+
   func sync() throws(FileFailure) {
     #if canImport(Darwin)
       // On Darwin fsync stops at the drive's cache.
@@ -183,6 +196,16 @@ private final class POSIXFile: File {
       let failed = fdatasync(descriptor.rawValue) != 0
     #endif
     if failed { throw FileFailure(operation: "sync", path: path, errno: errno) }
+  }
+
+  var isInPlace: Bool {
+    var (mine, found) = (stat(), stat())
+    guard fstat(descriptor.rawValue, &mine) == 0 else { return true }
+    guard path.withPlatformString({ lstat($0, &found) }) == 0 else {
+      // Not being allowed to look, for one, does not mean that it is gone.
+      return errno != ENOENT && errno != ENOTDIR
+    }
+    return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino
   }
 
   func tryLock() throws(FileFailure) -> Bool {

@@ -1,0 +1,186 @@
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+@Suite("A directory that is lost under an open store")
+struct LostDirectoryTests {
+  let scratch = ScratchDirectory()
+  let other = ScratchDirectory()
+  private let events = EventLog()
+
+  private final class EventLog: Sendable {
+    let all = Mutex<[DiskEvent]>([])
+
+    /// What happened, without what it happened to.
+    var kinds: [String] {
+      all.withLock { $0.map { if case .failing = $0 { "failing" } else { "recovered" } } }
+    }
+  }
+
+  private func configuration(writeBuffer: Int) -> CacheStore.Configuration {
+    var configuration = scratch.configuration(memory: 1 << 20, disk: 1 << 20)
+    configuration.writeBuffer = writeBuffer
+    configuration.sync = .removals
+    configuration.largeBodyThreshold = 20_000
+    configuration.diskObserver = { [events] event in events.all.withLock { $0.append(event) } }
+    return configuration
+  }
+
+  /// A store with entries on disk alone.
+  private func filled(writeBuffer: Int, files: any FileSystem = POSIXFileSystem()) throws -> CacheStore {
+    let store = try CacheStore(configuration(writeBuffer: writeBuffer), files: files)
+    for number in 0..<20 { store.insert(entry(key(number), number: number, tiers: .disk)) }
+    store.insert(entry(key(20), number: 20, size: 50_000, tiers: .disk))
+    store.flush()
+    #expect(store.usage.diskEntries == 21)
+    return store
+  }
+
+  private func remove(_ directory: FilePath) throws {
+    for name in try POSIXFileSystem().list(directory) {
+      try POSIXFileSystem().unlink(directory.appending(name))
+    }
+    #expect(rmdir(directory.string) == 0)
+  }
+
+  /// Whether a store counts what its directory has, and beside it little more than the summary that is still to come.
+  private func isCounted(_ store: CacheStore) throws -> Bool {
+    (0...1000).contains(store.usage.diskBytes - (try scratch.totalBytes))
+  }
+
+  @Test(
+    "leaves memory at work while it cannot be made again, and then is made again, empty",
+    arguments: [0, 64 << 10])
+  func faulty(writeBuffer: Int) throws {
+    let files = FaultyFileSystem()
+    let store = try filled(writeBuffer: writeBuffer, files: files)
+    files.set {
+      $0.isDirectoryGone = true
+      $0.failing = [.directory: EACCES]
+    }
+    store.flush()
+    #expect(store.usage.diskEntries == 0 && store.usage.diskBytes == 0)
+    #expect(store.lookup(key(3)).isEmpty)
+    for number in 100..<130 {
+      #expect(store.insert(entry(key(number), number: number)).id != nil)
+      #expect(holds(try #require(store.lookup(key(number)).first), number: number))
+    }
+    #expect(store.insert(entry(key(130), number: 130, tiers: .disk)) == .refused(.inputOutput))
+    store.remove(key(100))
+    #expect(store.lookup(key(100)).isEmpty)
+    #expect(store.statistics.diskFailures == 1 && events.kinds == ["failing"])
+
+    files.set {
+      $0.isDirectoryGone = false
+      $0.failing = [:]
+    }
+    var tries = 0
+    while store.insert(entry(key(200), number: 200, tiers: .disk)).id == nil, tries < 5000 { tries += 1 }
+    #expect(events.kinds == ["failing", "recovered"])
+    store.remove(key(101))
+    store.close()
+    let again = try CacheStore(configuration(writeBuffer: writeBuffer))
+    #expect(again.usage.diskEntries == 1)
+    #expect(holds(try #require(again.lookup(key(200)).first), number: 200))
+  }
+
+  @Test("is made anew with what is stored next, private, and keeps that", arguments: [0, 64 << 10])
+  func removed(writeBuffer: Int) throws {
+    let store = try filled(writeBuffer: writeBuffer)
+    // Once it is noticed; until then what is open can be read.
+    try remove(scratch.path)
+    #expect(holds(try #require(store.lookup(key(3)).first), number: 3))
+    store.flush()
+    #expect(store.lookup(key(4)).isEmpty)
+    store.insert(entry(key(100), number: 100, tiers: .disk))
+    store.insert(entry(key(101), number: 101, size: 50_000, tiers: .disk))
+    store.mark([StoreScope("scope")])
+    store.flush()
+    #expect(events.kinds == ["failing", "recovered"])
+    #expect(try isCounted(store))
+    var status = stat()
+    #expect(stat(scratch.path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
+    #expect(throws: StoreError.self) { try CacheStore(configuration(writeBuffer: writeBuffer)) }
+    store.close()
+    let again = try CacheStore(configuration(writeBuffer: writeBuffer))
+    #expect(again.usage.diskEntries == 2)
+    #expect(holds(try #require(again.lookup(key(101)).first), number: 101, size: 50_000))
+    for number in 0...20 { #expect(again.lookup(key(number)).isEmpty) }
+  }
+
+  @Test("is noticed by who stores, and not only when the disk is asked for")
+  func noticed() throws {
+    let store = try filled(writeBuffer: 64 << 10)
+    try remove(scratch.path)
+    for number in 100..<400 { store.insert(entry(key(number), number: number, size: 3000)) }
+    store.flush()
+    #expect(events.kinds == ["failing", "recovered"])
+    #expect(store.usage.diskEntries > 50)
+  }
+
+  @Test("because it was moved brings nothing back where it is now", arguments: [0, 64 << 10])
+  func moved(writeBuffer: Int) throws {
+    let store = try filled(writeBuffer: writeBuffer)
+    #expect(rename(scratch.path.string, other.path.string) == 0)
+    store.remove(key(3))
+    store.insert(entry(key(100), number: 100, tiers: .disk))
+    store.flush()
+    var configuration = configuration(writeBuffer: 0)
+    configuration.directory = other.path
+    let elsewhere = try CacheStore(configuration)
+    for number in 0...20 { #expect(elsewhere.lookup(key(number)).isEmpty) }
+    #expect(holds(try #require(store.lookup(key(100)).first), number: 100))
+  }
+
+  @Test("and has another store in its place by now, is left alone", arguments: [0, 64 << 10])
+  func replaced(writeBuffer: Int) throws {
+    let store = try filled(writeBuffer: writeBuffer)
+    #expect(rename(scratch.path.string, other.path.string) == 0)
+    var configuration = configuration(writeBuffer: writeBuffer)
+    configuration.diskObserver = nil
+    for isOpen in [true, false] {
+      let theirs = try CacheStore(configuration)
+      theirs.insert(entry(key(500), number: 500, size: 50_000, tiers: .disk))
+      theirs.insert(entry(key(501), number: 501, tiers: .disk))
+      theirs.flush()
+      if !isOpen { theirs.close() }
+      store.flush()
+      for number in 100..<200 { store.insert(entry(key(number), number: number, size: 3000)) }
+      store.insert(entry(key(200), number: 200, size: 50_000))
+      store.removeAll()
+      #expect(store.usage.diskEntries == 0)
+      if isOpen { theirs.close() }
+    }
+    let again = try CacheStore(configuration)
+    #expect(holds(try #require(again.lookup(key(500)).first), number: 500, size: 50_000))
+    #expect(holds(try #require(again.lookup(key(501)).first), number: 501))
+    #expect(events.kinds == ["failing"])
+  }
+
+  @Test("takes a body in the making with it")
+  func bodyInTheMaking() throws {
+    let store = try filled(writeBuffer: 64 << 10)
+    let writers = (0..<2).map { number in
+      store.makeWriter(key: key(100 + number), variant: one, metadata: [], storedAt: 0, tiers: .disk)
+    }
+    for writer in writers { #expect(writer.append(pattern(1, 100_000))) }
+    try remove(scratch.path)
+    store.flush()
+    store.insert(entry(key(200), number: 200, tiers: .disk))
+    #expect(writers[0].commit() == .refused(.inputOutput))
+    writers[1].cancel()
+    #expect(store.lookup(key(100)).isEmpty)
+    store.insert(entry(key(201), number: 201, size: 50_000, tiers: .disk))
+    store.flush()
+    #expect(try isCounted(store))
+    #expect(store.usage.diskEntries == 2)
+  }
+}
