@@ -9,7 +9,11 @@ extension CacheEngine {
       return afterFailure(exchange, .of(exchange), isDisconnected: exchange.result == .failure)
         ?? Outcome(.failure, reason: .originUnreachable)
     }
-    let response = parsed(head.headerFields, exchange)
+    // Where they are to be, for what is returned is copied there.
+    var response = ResponseFields()
+    response.read(
+      head.headerFields, now: exchange.responseTime, targets: configuration.targetNames,
+      withheld: configuration.withheldNames)
     // HTTPTypes keeps it as a field: read once, and not by every rule.
     let method = exchange.forwarding.original.method
     // Nothing else makes a whole scope invalid.
@@ -36,7 +40,8 @@ extension CacheEngine {
   ) -> Outcome {
     // As with the method.
     let status = head.status
-    let fields = RequestFields.of(exchange)
+    var fields = RequestFields()
+    fields.read(exchange.forwarding.original, now: exchange.responseTime)
     let completion = exchange.forwarding.completion
     if !Invalidation.isSafe(method) {
       return Outcome(
@@ -234,8 +239,8 @@ extension CacheEngine {
   ) -> StoredResponse {
     Freshening.make(
       status: status ?? head.status, fields: head.headerFields, response,
-      selecting: SelectingFields(
-        response.vary, of: exchange.forwarding.original.headerFields,
+      selecting: .nominated(
+        by: response.vary, in: exchange.forwarding.original.headerFields,
         withholding: configuration.withheldNames),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }

@@ -126,7 +126,7 @@ enum ParserProperties {
     let fields = HTTPFields(headIn: bytes)
     let parsed = ResponseFields(fields, now: now, targets: [])
     try require(
-      parsed.hasValidator == (parsed.entityTag != nil || parsed.lastModifiedText != nil), "validators")
+      parsed.hasValidator == (parsed.entityTag != nil || parsed.lastModified.date != nil), "validators")
     var model = ModelCache(kind: bytes.count % 2 == 0 ? .private : .shared)
     try model.exchange(
       HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/r"),

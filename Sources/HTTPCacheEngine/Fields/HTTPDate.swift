@@ -31,8 +31,12 @@ extension HTTPDate {
   /// - Parameter now: decides the century of the two-digit years of RFC 850: a date that appears to be more than 50
   ///   years ahead is in the past (RFC 9110 §5.6.7).
   public init?(parsing text: String, now: Timestamp) {
-    guard let date = text.withFieldBytes({ HTTPDate(parsing: $0, now: now) }) else { return nil }
+    guard let date = HTTPDate.parsed(text, now: now) else { return nil }
     self = date
+  }
+
+  static func parsed(_ text: String, now: Timestamp) -> HTTPDate? {
+    text.withFieldBytes { HTTPDate(parsing: $0, now: now) }
   }
 
   init?(parsing bytes: Span<UInt8>, now: Timestamp) {

@@ -27,8 +27,6 @@ public struct ResponseFields: Hashable, Sendable {
   public var date: DateField = .absent
   /// `Last-Modified` (RFC 9110 §8.8.2).
   public var lastModified: DateField = .absent
-  /// The `Last-Modified` value as received: it is sent back to the letter (RFC 9110 §13.1.3).
-  public var lastModifiedText: String?
   /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` where that is no number.
   public var age: DeltaSeconds?
   /// `ETag` (RFC 9110 §8.8.3).
@@ -67,7 +65,7 @@ public struct ResponseFields: Hashable, Sendable {
   }
 
   /// Of no field.
-  private init() {}
+  init() {}
 
   /// - Parameter withheld: the names of fields that are not stored.
   static func of(
@@ -79,7 +77,7 @@ public struct ResponseFields: Hashable, Sendable {
     return response
   }
 
-  private mutating func read(
+  mutating func read(
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
   ) {
     var varyNames = VaryField.Names()
@@ -89,10 +87,11 @@ public struct ResponseFields: Hashable, Sendable {
     let lengths = targets.lengths | withheld.lengths
     // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
     for position in fields.indices {
-      let name = fields[position].name.canonicalName
-      let kind = FieldKind(name)
+      // The name is not held on to: to count references to it and back took 350 instructions of ten fields.
+      let kind = FieldKind(fields[position].name.canonicalName)
       if kind.isOfConnection { omitted.insert(position) }
-      if lengths & FieldNameSet.length(of: name) != 0 {
+      if lengths & FieldNameSet.length(of: fields[position].name.canonicalName) != 0 {
+        let name = fields[position].name.canonicalName
         if targets.contains(name) {
           if !kind.governs { targeted[name, default: []].append(fields[position].value) }
         } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
@@ -108,9 +107,7 @@ public struct ResponseFields: Hashable, Sendable {
       case .date: Self.add(fields[position].value, to: &date, now: now)
       case .lastModified:
         if lastModified != .absent { hasOddValidator = true }
-        let value = fields[position].value
-        Self.add(value, to: &lastModified, now: now)
-        lastModifiedText = value
+        Self.add(fields[position].value, to: &lastModified, now: now)
       case .age where !ageSeen:
         // §5.1: the first member of a list counts, and one that is invalid is ignored.
         ageSeen = true
@@ -143,7 +140,6 @@ public struct ResponseFields: Hashable, Sendable {
     if !targeted.isEmpty { choose(from: targeted, targets.names) }
     if !varyNames.isEmpty { vary = varyNames.field }
     if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
-    if lastModified.date == nil { lastModifiedText = nil }
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
@@ -190,7 +186,7 @@ public struct ResponseFields: Hashable, Sendable {
   }
 
   private static func add(_ value: String, to field: inout DateField, now: Timestamp) {
-    let parsed = HTTPDate(parsing: value, now: now).map(DateField.date) ?? .invalid
+    let parsed = HTTPDate.parsed(value, now: now).map(DateField.date) ?? .invalid
     field = field == .absent || field == parsed ? parsed : .invalid
   }
 }

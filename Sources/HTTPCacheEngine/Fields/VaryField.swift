@@ -86,13 +86,12 @@ public struct SelectingFields: Hashable, Sendable {
     /// Takes the field out of a request.
     ///
     /// - Parameter isWithheld: whether its value is not to be stored.
-    init(_ name: String, of request: HTTPFields, isWithheld: Bool = false) {
+    static func named(_ name: String, in request: HTTPFields, isWithheld: Bool) -> Field {
       if isWithheld, let digest = SelectingFields.digest(of: name, in: request) {
-        self.init(name: name, value: digest, isDigest: true)
-        return
+        return Field(name: name, value: digest, isDigest: true)
       }
       let line = SelectingFields.onlyLine(of: name, in: request)
-      self.init(
+      return Field(
         name: name, value: SelectingFields.normalizedValue(of: name, in: request, onlyLine: line), line: line)
     }
 
@@ -129,19 +128,21 @@ public struct SelectingFields: Hashable, Sendable {
   ///
   /// - Parameter withheld: the names, in lowercase, of fields of whose values a digest is kept only.
   public init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
-    self.init(vary, of: request, withholding: FieldNameSet(withheld))
+    self = .nominated(by: vary, in: request, withholding: FieldNameSet(withheld))
   }
 
-  init(_ vary: VaryField, of request: HTTPFields, withholding withheld: FieldNameSet) {
+  static func nominated(
+    by vary: VaryField, in request: HTTPFields, withholding withheld: FieldNameSet
+  ) -> SelectingFields {
+    // No initializer, which would take copies of what it is given.
     switch vary {
-    case .any:
-      self.init(fields: [], isUnmatchable: true)
+    case .any: return SelectingFields(fields: [], isUnmatchable: true)
     case .names(let names):
-      self.init(
+      return SelectingFields(
         // One, as a rule: `map` takes 200 instructions to find the type of its result's storage.
         fields: names.count == 1
-          ? [Field(names[0], of: request, isWithheld: withheld.contains(names[0]))]
-          : names.map { Field($0, of: request, isWithheld: withheld.contains($0)) },
+          ? [.named(names[0], in: request, isWithheld: withheld.contains(names[0]))]
+          : names.map { .named($0, in: request, isWithheld: withheld.contains($0)) },
         isUnmatchable: false)
     }
   }

@@ -70,7 +70,7 @@ enum Freshening {
     let vary = VaryField(parsing: fields[values: .vary])
     let selecting =
       stored.selecting.vary == vary
-      ? stored.selecting : SelectingFields(vary, of: request, withholding: configuration.withheldNames)
+      ? stored.selecting : .nominated(by: vary, in: request, withholding: configuration.withheldNames)
     var updated = make(
       status: stored.status, fields: fields,
       ResponseFields.of(

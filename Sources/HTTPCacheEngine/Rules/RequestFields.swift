@@ -16,7 +16,7 @@ struct RequestFields {
   var hasOriginPrecondition = false
 
   /// Of no field.
-  private init() {}
+  init() {}
 
   static func of(_ request: HTTPRequest, now: Timestamp) -> RequestFields {
     // No initializer, which would make a copy at its end.
@@ -25,7 +25,7 @@ struct RequestFields {
     return fields
   }
 
-  private mutating func read(_ request: HTTPRequest, now: Timestamp) {
+  mutating func read(_ request: HTTPRequest, now: Timestamp) {
     var noneMatch: [String] = []
     var pragmaNoCache = false
     var hasCacheControl = false
