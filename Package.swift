@@ -141,7 +141,7 @@ let package = Package(
     .target(
       name: "Conformance",
       dependencies: [
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin", httpTypes,
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -222,7 +222,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
-        "HTTPCacheProxy", "HTTPCaching",
+        "HTTPCacheProxy", "HTTPCaching", "LoopbackOrigin",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),

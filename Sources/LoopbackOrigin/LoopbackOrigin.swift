@@ -66,10 +66,7 @@ public final class LoopbackOrigin: Sendable {
     }
   }
 
-  private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
-
-  public let port: Int
-  private let serving: Task<Void, any Error>
+  private let server: LoopbackServer
   private let log: Log
 
   private final class Log: Sendable {
@@ -87,41 +84,24 @@ public final class LoopbackOrigin: Sendable {
 
   /// Starts a server that answers with what `handler` returns.
   public static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
-    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .serverChannelOption(.backlog, value: 1024)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
-      .bind(host: "127.0.0.1", port: 0) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          return try Connection(wrappingChannelSynchronously: channel)
-        }
-      }
-    guard let port = server.channel.localAddress?.port else { throw IOError(errnoCode: 0, reason: "no port") }
     let log = Log()
-    let serving = Task {
-      try await server.executeThenClose { connections in
-        try await withThrowingDiscardingTaskGroup { group in
-          for try await connection in connections {
-            group.addTask { await serve(connection, handler, log) }
-          }
-        }
-      }
+    let server = try await LoopbackServer.start { channel in
+      try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+    } serve: { inbound, outbound, _ in
+      try await serve(inbound, outbound, handler, log)
     }
-    return LoopbackOrigin(port: port, serving: serving, log: log)
+    return LoopbackOrigin(server, log)
   }
 
-  private init(port: Int, serving: Task<Void, any Error>, log: Log) {
-    self.port = port
-    self.serving = serving
+  private init(_ server: LoopbackServer, _ log: Log) {
+    self.server = server
     self.log = log
   }
 
+  public var port: Int { server.port }
+
   /// Closes the port and all connections.
-  public func stop() async {
-    serving.cancel()
-    _ = try? await serving.value
-  }
+  public func stop() async { await server.stop() }
 
   /// `http://127.0.0.1:<port>` and a path.
   public func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -134,23 +114,23 @@ public final class LoopbackOrigin: Sendable {
 
   // MARK: - One connection
 
-  private static func serve(_ connection: Connection, _ handler: @escaping Handler, _ log: Log) async {
-    // What breaks off is the client's affair, or the test's purpose.
-    try? await connection.executeThenClose { inbound, outbound in
-      var head: HTTPRequestHead?
-      var body: [UInt8] = []
-      for try await part in inbound {
-        switch part {
-        case .head(let received):
-          head = received
-          body = []
-        case .body(let buffer): body += buffer.readableBytesView
-        case .end:
-          guard let head else { return }
-          let request = log.add(Request(head: head, body: body))
-          let response = await handler(request)
-          if try await !send(response, to: head, outbound) || !head.isKeepAlive { return }
-        }
+  private static func serve(
+    _ inbound: NIOAsyncChannelInboundStream<HTTPServerRequestPart>,
+    _ outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>, _ handler: Handler, _ log: Log
+  ) async throws {
+    var head: HTTPRequestHead?
+    var body: [UInt8] = []
+    for try await part in inbound {
+      switch part {
+      case .head(let received):
+        head = received
+        body = []
+      case .body(let buffer): body += buffer.readableBytesView
+      case .end:
+        guard let head else { return }
+        let request = log.add(Request(head: head, body: body))
+        let response = await handler(request)
+        if try await !send(response, to: head, outbound) || !head.isKeepAlive { return }
       }
     }
   }

@@ -1,3 +1,4 @@
+import LoopbackOrigin
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -93,8 +94,7 @@ final class RawOrigin: Sendable {
   /// Answers a request; `false` closes the connection.
   typealias Answering = @Sendable (_ request: String, _ connection: inout Conversation) async throws -> Bool
 
-  let port: Int
-  private let serving: Task<Void, any Error>
+  private let server: LoopbackServer
   private let log: Log
 
   private final class Log: Sendable {
@@ -103,53 +103,39 @@ final class RawOrigin: Sendable {
   }
 
   static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
-    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .bind(host: "127.0.0.1", port: 0) { channel in
-        channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
-      }
     let log = Log()
-    let serving = Task {
-      try await server.executeThenClose { connections in
-        try await withThrowingDiscardingTaskGroup { group in
-          for try await connection in connections {
-            log.connections.wrappingAdd(1, ordering: .relaxed)
-            group.addTask { await serve(connection, log, answering) }
-          }
-        }
-      }
+    let server = try await LoopbackServer.start { _ in
+    } serve: { inbound, outbound, channel in
+      log.connections.wrappingAdd(1, ordering: .relaxed)
+      let conversation = Conversation(channel: channel, input: inbound.makeAsyncIterator(), output: outbound)
+      try await serve(conversation, log, answering)
     }
-    return RawOrigin(port: server.channel.localAddress?.port ?? 0, serving: serving, log: log)
+    return RawOrigin(server, log)
   }
 
-  private init(port: Int, serving: Task<Void, any Error>, log: Log) {
-    self.port = port
-    self.serving = serving
+  private init(_ server: LoopbackServer, _ log: Log) {
+    self.server = server
     self.log = log
   }
 
-  private static func serve(_ connection: RawChannel, _ log: Log, _ answering: Answering) async {
-    try? await connection.executeThenClose { inbound, outbound in
-      var conversation = Conversation(
-        channel: connection.channel, input: inbound.makeAsyncIterator(), output: outbound)
-      var seen = 0
-      while true {
-        let text = await conversation.read(until: "\r\n\r\n", times: seen + 1)
-        let heads = text.split(separator: "\r\n\r\n", omittingEmptySubsequences: false)
-        guard heads.count > seen + 1 else { return }
-        let request = String(heads[seen]) + "\r\n\r\n"
-        seen += 1
-        log.requests.withLock { $0.append(request) }
-        guard try await answering(request, &conversation) else { return }
-      }
+  private static func serve(
+    _ conversation: consuming Conversation, _ log: Log, _ answering: Answering
+  ) async throws {
+    var seen = 0
+    while true {
+      let text = await conversation.read(until: "\r\n\r\n", times: seen + 1)
+      let heads = text.split(separator: "\r\n\r\n", omittingEmptySubsequences: false)
+      guard heads.count > seen + 1 else { return }
+      let request = String(heads[seen]) + "\r\n\r\n"
+      seen += 1
+      log.requests.withLock { $0.append(request) }
+      guard try await answering(request, &conversation) else { return }
     }
   }
 
+  var port: Int { server.port }
   var requests: [String] { log.requests.withLock { $0 } }
   var connectionCount: Int { log.connections.load(ordering: .relaxed) }
 
-  func stop() async {
-    serving.cancel()
-    _ = try? await serving.value
-  }
+  func stop() async { await server.stop() }
 }

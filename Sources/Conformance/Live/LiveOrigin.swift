@@ -1,16 +1,13 @@
 import HTTPCaching
 import HTTPTypes
+import LoopbackOrigin
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import Synchronization
 
 /// The origins of all scenarios behind one socket: told apart by `Test-ID`.
 final class LiveOrigin: Sendable {
-  private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
-
-  let port: Int
-  private let serving: Task<Void, any Error>
+  private let server: LoopbackServer
   private let origins: Origins
 
   private final class Origins: Sendable {
@@ -21,64 +18,50 @@ final class LiveOrigin: Sendable {
 
   /// - Parameter port: 0 for any.
   static func start(port: Int) async throws -> LiveOrigin {
-    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .serverChannelOption(.backlog, value: 4096)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
-      .bind(host: "127.0.0.1", port: port) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
-          return try Connection(wrappingChannelSynchronously: channel)
-        }
-      }
     let origins = Origins()
-    let serving = Task {
-      try await server.executeThenClose { connections in
-        try await withThrowingDiscardingTaskGroup { group in
-          for try await connection in connections { group.addTask { await serve(connection, origins) } }
-        }
-      }
+    let server = try await LoopbackServer.start(port: port) { channel in
+      try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+    } serve: { inbound, outbound, _ in
+      try await serve(inbound, outbound, origins)
     }
-    return LiveOrigin(port: server.channel.localAddress?.port ?? 0, serving: serving, origins: origins)
+    return LiveOrigin(server, origins)
   }
 
-  private init(port: Int, serving: Task<Void, any Error>, origins: Origins) {
-    self.port = port
-    self.serving = serving
+  private init(_ server: LoopbackServer, _ origins: Origins) {
+    self.server = server
     self.origins = origins
   }
 
+  var port: Int { server.port }
+
   func add(_ origin: ScenarioOrigin, for id: String) { origins.add(origin, for: id) }
 
-  func stop() async {
-    serving.cancel()
-    _ = try? await serving.value
-  }
+  func stop() async { await server.stop() }
 
   // MARK: - One connection
 
-  private static func serve(_ connection: Connection, _ origins: Origins) async {
-    // What breaks off is the scenario's purpose.
-    try? await connection.executeThenClose { inbound, outbound in
-      var head: HTTPRequestHead?
-      var content = ""
-      for try await part in inbound {
-        switch part {
-        case .head(let received):
-          head = received
-          content = ""
-        case .body(let buffer): content += String(buffer: buffer)
-        case .end:
-          guard let head, let request = HTTPRequest(head), let id = request.headerFields[named: "Test-ID"],
-            let origin = origins[id]
-          else { return }
-          var response = try await origin.answer(request, content: content)
-          while response.head.status.kind == .informational, let next = response.next {
-            try await outbound.write(ByteBuffer(string: text(of: response.head, length: nil) + "\r\n"))
-            response = try await next()
-          }
-          if try await !send(response, to: request.method, outbound) { return }
+  private static func serve(
+    _ inbound: NIOAsyncChannelInboundStream<HTTPServerRequestPart>,
+    _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>, _ origins: Origins
+  ) async throws {
+    var head: HTTPRequestHead?
+    var content = ""
+    for try await part in inbound {
+      switch part {
+      case .head(let received):
+        head = received
+        content = ""
+      case .body(let buffer): content += String(buffer: buffer)
+      case .end:
+        guard let head, let request = HTTPRequest(head), let id = request.headerFields[named: "Test-ID"],
+          let origin = origins[id]
+        else { return }
+        var response = try await origin.answer(request, content: content)
+        while response.head.status.kind == .informational, let next = response.next {
+          try await outbound.write(ByteBuffer(string: text(of: response.head, length: nil) + "\r\n"))
+          response = try await next()
         }
+        if try await !send(response, to: request.method, outbound) { return }
       }
     }
   }

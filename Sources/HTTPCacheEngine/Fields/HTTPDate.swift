@@ -88,7 +88,7 @@ extension HTTPDate {
   @inline(__always)
   private static func isDigits(_ word: UInt64) -> Bool {
     // Ten and more reach the upper bit.
-    (word | (word & ~UInt64.upperBits) &+ 0x7676_7676_7676_7676) & UInt64.upperBits == 0
+    (word | ((word & ~UInt64.upperBits) &+ 0x7676_7676_7676_7676)) & UInt64.upperBits == 0
   }
 
   /// The number of two digits that are bytes of a word, the first of them the one at a position.

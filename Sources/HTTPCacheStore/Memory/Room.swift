@@ -25,7 +25,8 @@ struct Room: ~Copyable {
     if garbage == nil {
       garbage = detached.entry
     } else {
-      moreGarbage = (moreGarbage ?? []) + [detached.entry]
+      if moreGarbage == nil { moreGarbage = [] }
+      moreGarbage?.append(detached.entry)
     }
   }
 

@@ -71,6 +71,38 @@ struct HTTPDateTests {
     #expect(date.calendarDate.year == meant)
   }
 
+  @Test(
+    "Nothing but digits is a number, whatever bytes it has",
+    arguments: [
+      ("Sun, 06 Nov 1994 08:49:37 GMT", [5, 12, 14, 17, 20, 23]),
+      ("Sunday, 06-Nov-94 08:49:37 GMT", [8, 15, 18, 21, 24]),
+      ("Sun Nov 06 08:49:37 1994", [8, 11, 14, 17, 20, 22]),
+    ])
+  func numbers(text: String, places: [Int]) throws {
+    let bytes = Array(text.utf8)
+    var read: [String] = []
+    for place in places {
+      // Two bytes of one character, and one of each: of them as of all others, none is a digit.
+      for first in 0xC2...0xDF as ClosedRange<UInt8> {
+        for second in 0x80...0xBF as ClosedRange<UInt8> {
+          var bytes = bytes
+          bytes.replaceSubrange(place..<place + 2, with: [first, second])
+          let text = String(decoding: bytes, as: UTF8.self)
+          if parse(text) != nil { read.append(text) }
+        }
+      }
+      for byte in 0x21..<0x7F as Range<UInt8> where !(0x30...0x39).contains(byte) {
+        for offset in 0...1 {
+          var bytes = bytes
+          bytes[place + offset] = byte
+          let text = String(decoding: bytes, as: UTF8.self)
+          if parse(text) != nil { read.append(text) }
+        }
+      }
+    }
+    #expect(read == [])
+  }
+
   @Test("The 50 years are counted to the day")
   func centuryEdge() throws {
     let now = try #require(HTTPDate(parsing: "Mon, 15 Jun 2026 00:00:00 GMT", now: arrival)).timestamp
