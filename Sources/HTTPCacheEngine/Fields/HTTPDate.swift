@@ -60,7 +60,7 @@ extension HTTPDate {
   }
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT` with nothing around it: every character has its place, so that none is looked for.
-  /// `nil` means no more than that it takes a closer look. A fifth of the instructions of the general way.
+  /// `nil` means no more than that it takes a closer look. Less than a third of the instructions of the general way.
   private static func parseFixdate(_ bytes: Span<UInt8>) -> Int64? {
     guard bytes.count == 29 else { return nil }
     // `Sun, 06 `, `Nov 1994`, `08:49:37` and ` GMT`, the first character of each in the lowest byte.
