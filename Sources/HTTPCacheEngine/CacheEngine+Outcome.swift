@@ -250,8 +250,7 @@ extension CacheEngine {
     _ status: HTTPResponse.Status, _ response: ResponseFields
   ) -> Outcome {
     let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
-    // The first door has seen that there is no key.
-    if exchange.forwarding.reason == .targetNotCacheable {
+    if !exchange.forwarding.isTargetCacheable {
       return Outcome(.network, reason: reason, storage: .refuse(.targetNotCacheable))
     }
     if let obstacle = Storability.obstacle(

@@ -90,7 +90,7 @@ extension CacheEngine {
     func refuse(_ obstacle: Reason) -> Outcome {
       Outcome(.network, reason: reason, storage: .refuse(obstacle))
     }
-    if exchange.forwarding.reason == .targetNotCacheable { return refuse(.targetNotCacheable) }
+    if !exchange.forwarding.isTargetCacheable { return refuse(.targetNotCacheable) }
     var head = head
     head.headerFields = PartialContent.withoutDigests(head.headerFields)
     guard client.range != nil, let part = PartialContent.part(of: head, length: exchange.contentLength) else {

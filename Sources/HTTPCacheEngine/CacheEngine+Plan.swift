@@ -15,7 +15,9 @@ extension CacheEngine {
   ) -> Plan {
     let fields = RequestFields.of(request, now: now)
     let planner = Planner(
-      engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now)
+      engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now,
+      // Where something is stored, there was a key to find it by.
+      isTargetCacheable: !candidates.isEmpty || CacheKey.exists(for: request))
     return planner.plan()
   }
 }
@@ -28,6 +30,7 @@ private struct Planner {
   let policy: RequestCachePolicy
   let candidates: [StoredResponse]
   let now: Timestamp
+  let isTargetCacheable: Bool
 
   func plan() -> Plan {
     if let obstacle { return forward(reason: obstacle) }
@@ -107,8 +110,7 @@ private struct Planner {
   private var obstacle: Reason? {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
-    // Where something is stored, there was a key to find it by.
-    if candidates.isEmpty, !CacheKey.exists(for: request) { return .targetNotCacheable }
+    if !isTargetCacheable { return .targetNotCacheable }
     if fields.hasOriginPrecondition { return .originPrecondition }
     return nil
   }
@@ -143,7 +145,7 @@ private struct Planner {
     for name in names { question.headerFields[fields: name] = [] }
     let planner = Planner(
       engine: engine, request: question, fields: .of(question, now: now), policy: policy,
-      candidates: candidates, now: now)
+      candidates: candidates, now: now, isTargetCacheable: isTargetCacheable)
     return planner.forwarding(reason: reason, selected: selected, others: [])
   }
 
@@ -186,7 +188,7 @@ private struct Planner {
     }
     return Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
-      policy: policy, reason: reason)
+      policy: policy, reason: reason, isTargetCacheable: isTargetCacheable)
   }
 
   private func add(_ directive: String, to request: inout HTTPRequest) {

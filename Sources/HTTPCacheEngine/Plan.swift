@@ -49,6 +49,8 @@ public struct Forwarding: Hashable, Sendable {
   public var original: HTTPRequest
   public var policy: RequestCachePolicy
   public var reason: Reason
+  /// Whether there is a key to store a response under. The second door goes by it.
+  var isTargetCacheable = true
 
   /// Whether the request validates something stored.
   public var isValidation: Bool { !nominated.isEmpty }

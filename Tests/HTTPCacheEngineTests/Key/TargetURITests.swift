@@ -69,11 +69,18 @@ struct TargetURITests {
       ("http", "e", ".evil/"), ("http", "e", "x"), ("http", "e", "*"), ("http://x", "e", "/"),
       ("1", "e", "/"),
     ] as [(String?, String?, String?)])
-  func incomplete(scheme: String?, authority: String?, path: String?) {
+  func incomplete(scheme: String?, authority: String?, path: String?) throws {
     let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
     #expect(CacheKey(request) == nil)
     #expect(CacheEngine.privately.plan(request, []).reason == .targetNotCacheable)
     #expect(CacheEngine.privately.firstOutcome(request, response()).refusal == .targetNotCacheable)
+    // Whatever reason a caller gives.
+    var forwarding = try #require(CacheEngine.privately.plan(request, []).forwarding)
+    forwarding.reason = .queryNotKeyed
+    let exchange = Exchange(
+      forwarding: forwarding, candidates: [], result: .response(response()), requestTime: arrival,
+      responseTime: arrival)
+    #expect(CacheEngine.privately.outcome(of: exchange).refusal == .targetNotCacheable)
   }
 
   @Test(

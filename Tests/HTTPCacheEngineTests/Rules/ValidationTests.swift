@@ -69,7 +69,7 @@ struct ValidationTests {
     #expect(forwarding.nominated == Array(0..<forwarding.nominated.count))
     #expect((30..<45).contains(forwarding.nominated.count))
     for number in forwarding.nominated { #expect(sent.contains("x\(number)\"")) }
-    // What would answer if it could is asked about, however long its tag is; others that have that tag are named with it.
+    // What would answer if it could is asked about, however long its tag is.
     let long = String(repeating: "y", count: 3000)
     let selected = try #require(engine.stored(response(200, "ETag: \"\(long)\"", "Cache-Control: no-cache")))
     let validation = try #require(engine.plan(request(), [selected]).forwarding)
