@@ -51,10 +51,7 @@ struct DiskOptions: ParsableArguments {
   func keys(ofSize size: Int) -> Int { keys ?? max(64, min(1 << 14, (64 << 20) / size)) }
 
   func validate() throws {
-    for (yardstick, isThere) in [
-      (DiskYardstick.lmdb, LMDBLibrary.shared != nil), (.rocksdb, RocksDBLibrary.shared != nil),
-      (.sqlite, SQLiteLibrary.shared != nil),
-    ] where givenYardsticks.contains(yardstick) && !isThere {
+    for yardstick in givenYardsticks where !yardstick.isThere {
       throw ValidationError(
         "--beside \(yardstick.rawValue): the system does not have its library; install it, or leave it out")
     }

@@ -13,6 +13,16 @@ enum DiskYardstick: String, CaseIterable, Codable, Sendable, ExpressibleByArgume
 }
 
 extension DiskYardstick {
+  /// Whether the system has what it takes.
+  var isThere: Bool {
+    switch self {
+    case .raw, .files: true
+    case .sqlite: SQLiteLibrary.shared != nil
+    case .lmdb: LMDBLibrary.shared != nil
+    case .rocksdb: RocksDBLibrary.shared != nil
+    }
+  }
+
   /// Its name, and what makes an empty one in a directory; `nil` where the system does not have it.
   func make(_ data: DiskData, capacity: Int) -> (CacheName, (_ directory: String) throws -> any BenchCache)? {
     switch self {

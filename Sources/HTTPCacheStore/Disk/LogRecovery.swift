@@ -31,13 +31,15 @@ struct LogRecovery {
 
   func run(names: [String], log: Log) throws(FileFailure) -> Result {
     var result = Result(log: log)
+    // Before the log is: who only looks at a directory in use must not find the note of what came after that.
+    let acknowledged = try acknowledgedRemoval(names)
     let numbers = try survivors(names)
     for (index, number) in numbers.enumerated() {
       try recover(number, remaining: numbers.count - index, &result)
       progress?(OpeningProgress(segmentsRead: index + 1, segments: numbers.count))
     }
     for index in result.log.segments.indices.dropLast() { result.log.segments[index].isSealed = true }
-    try checkEnd(names, &result)
+    if let acknowledged, acknowledged > result.lastSequence { dropAll(before: acknowledged, &result) }
     if result.log.segments.last?.isSealed ?? true { result.log.summary = SegmentSummary() }
     // Room for the summary that is still to be written.
     result.log.used += result.log.summary.recordCount
@@ -50,19 +52,21 @@ struct LogRecovery {
     return result
   }
 
-  /// Sees whether the log has the latest removal that was acknowledged.
-  ///
-  /// If not, nobody knows what was removed. Everything is dropped, and what follows is behind a gap in the numbers, so that it is
-  /// dropped at the next opening as well.
-  private func checkEnd(_ names: [String], _ result: inout Result) throws(FileFailure) {
-    guard names.contains(DiskFormat.removalsName), let last = result.log.segments.indices.last else { return }
+  /// The number of the latest removal that the log must have; `nil` where nobody noted one.
+  private func acknowledgedRemoval(_ names: [String]) throws(FileFailure) -> UInt64? {
+    guard names.contains(DiskFormat.removalsName) else { return nil }
     let file = try files.open(directory.appending(DiskFormat.removalsName), creating: false)
-    guard let bytes = try file.read(AcknowledgedRemovals.fileSize, at: 0),
-      let number = AcknowledgedRemovals.number(in: bytes, hasher: hasher), number > result.lastSequence
-    else { return }
+    return try file.read(AcknowledgedRemovals.fileSize, at: 0)
+      .flatMap { AcknowledgedRemovals.number(in: $0, hasher: hasher) }
+  }
+
+  /// A removal is missing, and nobody knows of what. What follows is behind a gap in the numbers, so that the next opening
+  /// drops the same again.
+  private func dropAll(before removal: UInt64, _ result: inout Result) {
+    guard let last = result.log.segments.indices.last else { return }
     counters.corruptRecords.increment()
     result.catalog.index = DiskIndex()
-    result.lastSequence = number
+    result.lastSequence = removal
     result.log.segments[last].isSealed = true
     result.log.nextNumber += 1
     result.log.suspectsAll = true

@@ -129,46 +129,71 @@ private final class POSIXFile: File {
     }
   }
 
-  /// With one call of the system for a thousand pieces, and without a copy.
+  /// What is written with one call of the system: as much as ends at a multiple of this.
+  ///
+  /// It is the most that Linux takes from what each processor has at hand for the page cache. Larger pieces of memory are
+  /// filled a third faster, 3.6 µs and not 5.2 for 17 KB, where there are some; where there are not, as in a virtual machine
+  /// that has given its free memory back to the host, they take 20 to 40.
+  private static let mostAtOnce = 32 << 10
+
+  /// Without a copy.
   func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure) {
-    var (first, offset) = (0, offset)
-    while first < pieces.count {
-      let batch = pieces[first..<min(first + 1000, pieces.count)]
-      let count = batch.reduce(0) { $0 + $1.count }
-      let written = Self.withVectors(batch) {
-        pwritev(descriptor.rawValue, $0.baseAddress, Int32($0.count), off_t(offset))
+    var vectors: [iovec] = []
+    var (start, count) = (offset, 0)
+    var failure: FileFailure?
+    func flush() {
+      guard failure == nil, !vectors.isEmpty else { return }
+      do throws(FileFailure) {
+        try write(&vectors, at: start)
+      } catch {
+        failure = error
       }
-      if written < 0 {
-        if errno == EINTR { continue }
-        throw FileFailure(operation: "write", path: path, errno: errno)
-      }
-      if written < count {
-        // A rare case, and not worth more than the plain way.
-        var start = 0
-        for piece in batch {
-          let done = min(max(0, written - start), piece.count)
-          if done < piece.count { try write(Array(piece[done...]), at: offset + start + done) }
-          start += piece.count
+      (start, count) = (start + count, 0)
+    }
+    // The pointers outlive the closures: the arrays are held by `pieces`, and nobody changes them.
+    withExtendedLifetime(pieces) {
+      for piece in pieces {
+        piece.withUnsafeBytes { bytes in
+          var done = 0
+          while done < bytes.count {
+            let room = Self.mostAtOnce - (start + count) % Self.mostAtOnce
+            let part = min(room, bytes.count - done)
+            let base = bytes.baseAddress.map { UnsafeMutableRawPointer(mutating: $0 + done) }
+            vectors.append(iovec(iov_base: base, iov_len: part))
+            (done, count) = (done + part, count + part)
+            // No call takes more than 1,024.
+            if part == room || vectors.count == 1000 { flush() }
+          }
         }
       }
-      offset += count
-      first = batch.endIndex
+      flush()
     }
+    if let failure { throw failure }
   }
 
-  /// Shows where the arrays lie, which stay there as long as it takes.
-  private static func withVectors(
-    _ pieces: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<iovec>) -> Int
-  ) -> Int {
-    var vectors: [iovec] = []
-    vectors.reserveCapacity(pieces.count)
-    for piece in pieces {
-      // The pointer outlives the closure: the array is held by `pieces`, and nobody changes it.
-      piece.withUnsafeBytes {
-        vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count))
+  /// Writes what the vectors lead to, all of it, and leaves none.
+  private func write(_ vectors: inout [iovec], at offset: Int) throws(FileFailure) {
+    var (first, offset) = (0, offset)
+    defer { vectors.removeAll(keepingCapacity: true) }
+    while first < vectors.count {
+      let written = vectors[first...].withUnsafeBufferPointer {
+        pwritev(descriptor.rawValue, $0.baseAddress, Int32($0.count), off_t(offset))
+      }
+      guard written > 0 else {
+        if written < 0, errno == EINTR { continue }
+        throw FileFailure(operation: "write", path: path, errno: written < 0 ? errno : EIO)
+      }
+      offset += written
+      var rest = written
+      while first < vectors.count, rest >= vectors[first].iov_len {
+        rest -= vectors[first].iov_len
+        first += 1
+      }
+      if rest > 0 {
+        vectors[first].iov_base = vectors[first].iov_base.map { $0 + rest }
+        vectors[first].iov_len -= rest
       }
     }
-    return withExtendedLifetime(pieces) { vectors.withUnsafeBufferPointer(body) }
   }
 
   func truncate(to size: Int) throws(FileFailure) {
