@@ -95,6 +95,21 @@ struct DamageTests {
     try scratch.write(bytes, to: name)
   }
 
+  @Test("that has no segment left goes on behind the removals that were noted", arguments: [true, false])
+  func noSegment(isLeft: Bool) throws {
+    try fill(sync: .removals)
+    for name in try scratch.names where name.hasPrefix("segment-") {
+      try POSIXFileSystem().unlink(scratch.path.appending(name))
+    }
+    // An opening that writes nothing, before one that does.
+    if isLeft { try CacheStore(scratch.configuration()).close() }
+    let store = try CacheStore(scratch.configuration())
+    for number in 0..<5 { store.insert(entry(key(number), number: number, tiers: .disk)) }
+    store.close()
+    let again = try CacheStore(scratch.configuration())
+    #expect(again.usage.diskEntries == 5 && again.statistics.corruptRecords == 0)
+  }
+
   @Test("without the note of its removals, or with one that is damaged, is read as it is")
   func notes() throws {
     try fill(sync: .removals)

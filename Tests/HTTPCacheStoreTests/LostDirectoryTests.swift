@@ -116,6 +116,33 @@ struct LostDirectoryTests {
     for number in 0...20 { #expect(again.lookup(key(number)).isEmpty) }
   }
 
+  @Test(
+    "takes what it held out of the count once, whoever notices", arguments: [0, 64 << 10], [true, false])
+  func counted(writeBuffer: Int, removesAll: Bool) throws {
+    let store = try filled(writeBuffer: writeBuffer)
+    for number in 21..<26 { store.insert(entry(key(number), number: number, size: 50_000, tiers: .disk)) }
+    store.flush()
+    let writer = store.makeWriter(
+      key: key(50), variant: VariantID(rawValue: 1), metadata: [], storedAt: 1, tiers: .disk)
+    #expect(writer.append(pattern(50, 60_000)))
+    try remove(scratch.path)
+    if removesAll {
+      store.removeAll()
+      #expect(store.usage.diskBytes >= 0)
+    }
+    store.insert(entry(key(50), number: 51, tiers: .disk))
+    // It was begun in a directory that is no more: what is older than it is gone all the same, unless it was removed first.
+    #expect(writer.commit() == .refused(removesAll ? .removedSince : .inputOutput))
+    #expect(store.lookup(key(50)).isEmpty == !removesAll)
+    for number in 100..<140 {
+      store.insert(entry(key(number), number: number, size: 50_000, tiers: .disk))
+      #expect((0...1 << 20).contains(store.usage.diskBytes))
+    }
+    store.flush()
+    #expect(try scratch.totalBytes <= 1 << 20)
+    #expect(try isCounted(store))
+  }
+
   @Test("is noticed by who stores, and not only when the disk is asked for")
   func noticed() throws {
     let store = try filled(writeBuffer: 64 << 10)

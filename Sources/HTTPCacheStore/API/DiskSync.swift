@@ -1,7 +1,7 @@
 /// When what is written is brought to the disk itself (`fdatasync`), so that it survives a loss of power.
 ///
 /// Whatever is chosen, no byte is served that was not stored, and nothing that was removed comes back because the *process*
-/// ended. What was stored is written in the background at once, so that a killed process loses the last moment of it.
+/// ended. What was stored is written in the background within a moment, so that a killed process loses the last moment of it.
 public enum DiskSync: String, Sendable, Hashable, CaseIterable {
   /// Never, but for ``CacheStore/flush()`` and ``CacheStore/close()``. After a loss of power, what was removed in the last
   /// seconds may be back.

@@ -32,7 +32,7 @@ extension CacheStore {
     /// When what is written to disk is to survive a loss of power.
     public var sync = DiskSync.removals
     /// The most bytes that may await being written to disk, in memory and beside ``memoryCapacity``; at least 64 KiB, or 0
-    /// to write every entry before its store returns. When it is full, who stores waits for the disk.
+    /// to write every entry before its store returns. From half full on, who stores writes as well.
     public var writeBuffer = 1 << 20
     /// Is told when the disk fails, and when it works again. Called on whatever thread finds out; it must not block,
     /// nor use the store.

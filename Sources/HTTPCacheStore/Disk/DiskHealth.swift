@@ -1,6 +1,6 @@
 /// Whether the disk takes what is written, and when to try again if it does not.
 ///
-/// It counts what would have been written instead of time: the store has no clock.
+/// It counts what would have been written instead of time, which depends on nothing but what is asked of the store.
 struct DiskHealth: Sendable {
   /// What failed, and did not succeed since: "create", "write", "sync".
   private var failing: Set<String> = []

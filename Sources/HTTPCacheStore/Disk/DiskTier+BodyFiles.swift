@@ -16,6 +16,11 @@ extension DiskTier {
   func keepBodyFile(_ number: UInt64, reserved: Int) {
     withLog { log in
       log.reserved -= reserved
+      guard number >= log.oldestBody else {
+        // It was an entry's when its directory was lost, and counted still as one in the making.
+        log.used -= reserved
+        return
+      }
       log.unsyncedBodies.insert(number)
     }
   }
@@ -44,6 +49,11 @@ extension DiskTier {
   func discardBodyFile(_ number: UInt64, reserved: Int) {
     withLog { log in
       log.reserved -= reserved
+      guard number >= log.oldestBody else {
+        // It went with its directory, where it was counted on.
+        log.used -= reserved
+        return
+      }
       guard !log.isClosed else { return }
       removeBodyFile((number, reserved), log: &log)
     }
@@ -52,12 +62,8 @@ extension DiskTier {
   /// Unlinks a body file that no entry names any more.
   func removeBodyFile(_ file: (number: UInt64, size: Int), log: inout Log) {
     log.unsyncedBodies.remove(file.number)
-    guard file.number >= log.oldestBody else {
-      // It went with its directory.
-      log.used -= file.size
-      return
-    }
-    guard log.lockFile?.isInPlace ?? false else { return }
+    // It went with its directory, and is not counted since, or its directory is lost.
+    guard file.number >= log.oldestBody, log.lockFile?.isInPlace ?? false else { return }
     do throws(FileFailure) {
       try files.unlink(directory.appending(DiskFormat.bodyName(file.number)))
       log.used -= file.size

@@ -164,7 +164,9 @@ extension DiskTier {
     let lost = pieces + log.buffer.take()
     log.buffer.finished(lost)
     for piece in lost { lose(piece, log: &log) }
-    cut(to: pieces[0], log: &log)
+    // The first may be of a directory that was lost meanwhile.
+    let numbers = Set(log.segments.map(\.number))
+    if let first = lost.first(where: { numbers.contains($0.segment) }) { cut(to: first, log: &log) }
   }
 
   private func lose(_ piece: WriteBuffer.Piece, log: inout Log) {

@@ -164,12 +164,16 @@ extension DiskTier {
 
   /// Notes that the log has this removal. Without the note it is as sure, as long as nobody cuts the log.
   private func acknowledge(_ number: UInt64) {
-    do throws(FileFailure) {
-      try acknowledged.raise(to: number, hasher: hasher) { () throws(FileFailure) in
-        try files.open(directory.appending(DiskFormat.removalsName), creating: true)
+    withLog { log in
+      // Under the log's lock: after the store was closed the directory may be another's, with a note of its own.
+      guard !log.isClosed, isInPlace(&log) else { return }
+      do throws(FileFailure) {
+        try acknowledged.raise(to: number, hasher: hasher) { () throws(FileFailure) in
+          try files.open(directory.appending(DiskFormat.removalsName), creating: true)
+        }
+      } catch {
+        counters.ioErrors.increment()
       }
-    } catch {
-      counters.ioErrors.increment()
     }
   }
 

@@ -128,6 +128,8 @@ final class DiskTier: Sendable {
         return .refused(.inputOutput)
       }
       guard hasDirectory(&log), header.kind != .entryWithBodyFile || header.bodyFile >= log.oldestBody else {
+        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
+        changes.advance(for: header.hash)
         return .refused(.inputOutput)
       }
       let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }

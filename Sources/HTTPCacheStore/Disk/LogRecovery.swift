@@ -63,10 +63,11 @@ struct LogRecovery {
   /// A removal is missing, and nobody knows of what. What follows is behind a gap in the numbers, so that the next opening
   /// drops the same again.
   private func dropAll(before removal: UInt64, _ result: inout Result) {
+    // Without it, numbers would begin again below the note, and the next opening take that for the same.
+    result.lastSequence = removal
     guard let last = result.log.segments.indices.last else { return }
     counters.corruptRecords.increment()
     result.catalog.index = DiskIndex()
-    result.lastSequence = removal
     result.log.segments[last].isSealed = true
     result.log.nextNumber += 1
     result.log.suspectsAll = true

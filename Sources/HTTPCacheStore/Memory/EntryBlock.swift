@@ -6,7 +6,8 @@
   import Darwin
 #endif
 
-/// The one allocation of an entry: a header of three words, then key, metadata and, where it is small, the body.
+/// The one allocation of an entry: a header of three words, then key, metadata and, where it is small or was read with
+/// them, the body.
 ///
 /// It is an array of bytes, whole and never changed, so that a hit takes a single reference, and metadata and body are
 /// handed out as slices of it, without a copy. That takes 16 bytes more than an object of our own would, whose bytes could

@@ -1,4 +1,5 @@
-/// An entry in memory: one reference to one allocation, or to two where the body is large or in a file.
+/// An entry in memory: one reference to one allocation, or to two where the body is large or in a file. A large body that
+/// was read from disk is in one allocation with its head, as it lay there.
 enum PackedEntry: Sendable {
   /// The block with the body behind the metadata.
   case whole(EntryBlock)

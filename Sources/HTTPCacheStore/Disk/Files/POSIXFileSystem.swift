@@ -132,8 +132,7 @@ private final class POSIXFile: File {
   /// What is written with one call of the system: as much as ends at a multiple of this.
   ///
   /// It is the most that Linux takes from what each processor has at hand for the page cache. Larger pieces of memory are
-  /// filled a third faster, 3.6 µs and not 5.2 for 17 KB, where there are some; where there are not, as in a virtual machine
-  /// that has given its free memory back to the host, they take 20 to 40.
+  /// filled a third faster, 3.6 µs and not 5.2 for 17 KB, where there are some at hand; where there are not, they take 20 to 40.
   private static let mostAtOnce = 32 << 10
 
   /// Without a copy.
