@@ -160,7 +160,8 @@ import Testing
     let caches: [any KeyedCache] = [
       try EngineCache(capacity: 1 << 20, eviction: .lru),
       try EngineCache(capacity: 1 << 20, eviction: .s3fifo),
-      try FloorCache(keys: 9), DictionaryCache(), NodeCache(capacity: 9), ObjectCache(capacity: 9),
+      try FloorCache(KeysInTable.self, keys: 9), DictionaryCache(), NodeCache(capacity: 9),
+      ObjectCache(capacity: 9),
       RequestCache(),
     ]
     let (short, long) = ([UInt8](repeating: 1, count: 10), [UInt8](repeating: 2, count: 700))

@@ -52,8 +52,10 @@ struct HotBench {
     let size = options.valueSize
     // The greatest there is; the compiler does not know.
     let most = UInt8(clamping: 255 + size)
-    let (ours, floor) = (try engine(entries: ample, .lru), try FloorCache(keys: options.keys))
-    let apart = try ApartFloorCache(keys: options.keys)
+    let (ours, floor) = (
+      try engine(entries: ample, .lru), try FloorCache(KeysInTable.self, keys: options.keys)
+    )
+    let apart = try FloorCache(EntriesApart.self, keys: options.keys)
     let lanes = [
       HotLane.get(.ours, ours, filling, valueSize: size),
       HotLane.get(.oursS3FIFO, try engine(entries: ample, .s3fifo), filling, valueSize: size),

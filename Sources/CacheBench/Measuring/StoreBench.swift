@@ -49,7 +49,7 @@ struct StoreBench {
         KeyedBench(data, DictionaryCache())
       },
       Contest.Entrant(name: .floor, filling: .store, actions: [.get, .getByKey, .miss]) { _ in
-        KeyedBench(data, try FloorCache(keys: data.count))
+        KeyedBench(data, try FloorCache(KeysInTable.self, keys: data.count))
       },
     ]
     if options.includesURLCache {
