@@ -38,17 +38,11 @@ extension CacheStore {
     let id = takeID()
     let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
     let reason = memory.place(
-      EntryReference(pack(entry, id: id)), key: entry.key, hash: hash, isComplete: { true },
+      EntryReference(.of(entry, id: id)), key: entry.key, hash: hash, isComplete: { true },
       objection: { self.objection(since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     withdraw(entry, id: id, hash: hash)
     return .refused(reason)
-  }
-
-  private func pack(_ entry: NewEntry, id: UInt64) -> PackedEntry {
-    PackedEntry(
-      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
-      metadata: entry.metadata, body: entry.body)
   }
 
   /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
@@ -132,7 +126,7 @@ extension CacheStore {
     _ objection: () -> RefusalReason?
   ) -> RefusalReason? {
     memory.place(
-      EntryReference(pack(entry, id: id)), key: entry.key, hash: hash,
+      EntryReference(.of(entry, id: id)), key: entry.key, hash: hash,
       isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
       objection: {
         if let reason = objection() { return reason }

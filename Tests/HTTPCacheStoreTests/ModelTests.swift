@@ -35,10 +35,7 @@ private struct Model {
 
 /// What memory charges for an entry under LRU.
 private func cost(of new: NewEntry, _ id: EntryID) -> Int {
-  PackedEntry(
-    id: id.rawValue, revision: id.rawValue, variant: new.variant.rawValue, storedAt: new.storedAt,
-    key: new.key.bytes, metadata: new.metadata, body: new.body
-  ).cost
+  PackedEntry.of(new, id: id.rawValue).cost
 }
 
 @Suite("Compared with a simple model")

@@ -103,3 +103,14 @@ func holds(_ entry: StoredEntry, number: Int, size: Int = 100) -> Bool {
 }
 
 func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }
+
+extension PackedEntry {
+  init(
+    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
+    body: [UInt8]
+  ) {
+    self.init(
+      id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
+      body: body[...], ownerCount: body.count)
+  }
+}

@@ -12,27 +12,31 @@ enum PackedEntry: Sendable {
   /// keep the allocation they came in.
   static let packedBodyLimit = 4096
 
-  init(
-    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
-    body: [UInt8]
-  ) {
-    if body.count <= Self.packedBodyLimit {
-      self = .whole(
-        EntryBlock(
-          id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-          body: body))
-      return
+  /// What memory keeps of a new entry.
+  static func of(_ entry: NewEntry, id: UInt64) -> PackedEntry {
+    if entry.body.count <= packedBodyLimit {
+      // An initializer's arguments are owned by it: three more references to take and to drop.
+      return entry.key.bytes.withUnsafeBytes { key in
+        entry.metadata.withUnsafeBytes { metadata in
+          entry.body.withUnsafeBytes { body in
+            .whole(
+              EntryBlock(
+                id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: key,
+                metadata: metadata, body: body))
+          }
+        }
+      }
     }
-    var body = body
+    var body = entry.body
     if body.capacity - body.count > 64 {
       // An array that grew by appending may own up to twice what it shows.
       body = [UInt8](unsafeUninitializedCapacity: body.count) { buffer, count in
         count = buffer[...].initialize(fromContentsOf: body)
       }
     }
-    self.init(
-      id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-      body: body[...], ownerCount: body.count)
+    return PackedEntry(
+      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
+      metadata: entry.metadata, body: body[...], ownerCount: body.count)
   }
 
   /// - Parameter ownerCount: the length of the array that the body is a slice of.
@@ -98,7 +102,7 @@ enum PackedEntry: Sendable {
     if case .whole(let block) = self, block.bodyCount > Self.packedBodyLimit {
       return PackedEntry(
         id: block.id, revision: revision, variant: block.variant, storedAt: storedAt, key: block.key,
-        metadata: metadata, body: block.body, ownerCount: block.bytes.count)
+        metadata: metadata, body: block.body, ownerCount: block.count)
     }
     let block = block
     var bytes: ArraySlice<UInt8> = []
@@ -134,18 +138,24 @@ enum PackedEntry: Sendable {
   var cost: Int {
     switch self {
     case .whole(let block):
-      return Self.cost(ofWhole: block.bytes.count)
+      return Self.cost(ofWhole: block.count)
     case .split(let entry):
-      return Self.arraySize(entry.block.bytes.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
+      return Self.blockSize(entry.block.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
         + Self.indexOverhead
     }
   }
 
   /// What an entry in one block of so many bytes occupies.
   @inline(__always)
-  static func cost(ofWhole count: Int) -> Int { arraySize(count) + indexOverhead }
+  static func cost(ofWhole count: Int) -> Int { blockSize(count) + indexOverhead }
 
-  /// What `malloc` takes for an array: the array's header of 32 bytes, 8 of `malloc`'s own, in steps of 16.
+  /// What `malloc` takes for a block: the object's header of 16 bytes, 8 of `malloc`'s own, in steps of 16.
+  @inline(__always)
+  private static func blockSize(_ count: Int) -> Int {
+    (count + EntryBlock.Object.headerOffset + 8 + 15) & ~15
+  }
+
+  /// The same for an array, whose header has 32 bytes.
   private static func arraySize(_ count: Int) -> Int {
     (count + 32 + 8 + 15) & ~15
   }

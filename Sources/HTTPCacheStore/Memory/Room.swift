@@ -1,19 +1,20 @@
 /// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
 struct Room: ~Copyable {
-  // Not counted: the tier that makes room owns the budget.
-  private unowned(unsafe) let budget: ByteBudget
+  // Not counted, not even while it is asked, which would be four atomic operations in an insert that evicts: the tier that
+  // makes room owns the budget.
+  private let budget: Unmanaged<ByteBudget>
   private(set) var held = 0
   /// Nearly always one at the most, which then needs no array.
-  private var garbage: EntryReference?
+  private var garbage: Detached?
   private var moreGarbage: [EntryReference]?
 
   init(budget: ByteBudget) {
-    self.budget = budget
+    self.budget = .passUnretained(budget)
   }
 
   deinit {
     // What an operation holds when it ends is nobody's.
-    garbage?.release()
+    garbage?.entry.release()
     if let moreGarbage { for entry in moreGarbage { entry.release() } }
   }
 
@@ -23,7 +24,7 @@ struct Room: ~Copyable {
     guard let detached else { return }
     held += detached.cost
     if garbage == nil {
-      garbage = detached.entry
+      garbage = detached
     } else {
       if moreGarbage == nil { moreGarbage = [] }
       moreGarbage?.append(detached.entry)
@@ -34,13 +35,18 @@ struct Room: ~Copyable {
   @inline(__always)
   mutating func secure(_ bytes: Int) -> Bool {
     if held >= bytes { return true }
-    guard budget.reserve(bytes - held) else { return false }
+    let missing = bytes - held
+    guard budget._withUnsafeGuaranteedRef({ $0.reserve(missing) }) else { return false }
     held = bytes
     return true
   }
 
   mutating func dropGarbage() {
-    garbage?.release()
+    if let garbage {
+      // Where nobody else has it, what is stored next is most likely written to the memory that becomes free here.
+      garbage.entry.prefetch(count: garbage.cost)
+      garbage.entry.release()
+    }
     garbage = nil
     guard let more = moreGarbage else { return }
     for entry in more { entry.release() }
@@ -51,7 +57,8 @@ struct Room: ~Copyable {
   @inline(__always)
   mutating func close(keeping kept: Int = 0) {
     dropGarbage()
-    budget.release(held - kept)
+    let rest = held - kept
+    if rest > 0 { budget._withUnsafeGuaranteedRef { $0.release(rest) } }
     held = 0
   }
 }
