@@ -260,7 +260,7 @@ struct MemoryPartTests {
     }
     for round in 0..<200 as Range<Int32> {
       let last = table.standing(try victim(of: order))
-      order.prepareNext(after: last, in: table)
+      _ = order.prepareNext(after: last, in: table)
       let chosen = try victim(of: order)
       let id = try #require(table[chosen]?.head.id)
       let length = table.length
@@ -273,6 +273,27 @@ struct MemoryPartTests {
       order.use(moved, in: &table)
       let other = try #require(order.victim(except: nil, in: &table))
       #expect(other != moved)
+    }
+  }
+
+  @Test("what goes next is known once something has gone", arguments: EvictionPolicy.allCases)
+  func upcoming(policy: EvictionPolicy) throws {
+    var random = SeededGenerator(seed: 8)
+    var table = EntryTable()
+    var order = EvictionOrder(policy)
+    for number in 0..<1000 as Range<Int32> {
+      let tag = UInt32.random(in: .min ... .max, using: &random)
+      let standing = order.add(tag: tag, cost: 100, in: &table)
+      table.insert(reference(number), tag: tag, standing: standing)
+    }
+    var position = try #require(order.victim(except: nil, in: &table))
+    for _ in 0..<500 {
+      let standing = table.standing(position)
+      order.remove(position, cost: 100, isEvicted: true, in: &table)
+      table.remove(position).entry?.release()
+      let upcoming = try #require(order.prepareNext(after: standing, in: table)?.head.id)
+      position = try #require(order.victim(except: nil, in: &table))
+      #expect(table[position]?.head.id == upcoming)
     }
   }
 

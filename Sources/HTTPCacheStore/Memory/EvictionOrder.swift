@@ -162,27 +162,37 @@ struct EvictionOrder {
     return searchOld(except: kept, in: table)
   }
 
-  /// Chooses what goes next, so that its memory is at hand by then.
+  /// Chooses what goes next, so that its memory can be asked for by then.
   ///
   /// An eviction asks the entry what it occupies, and then drops it. It waited for that memory, which nobody used for so
   /// long, for a third of the time of an insert.
   ///
   /// - Parameter evicted: the standing of what has just gone. S3-FIFO nearly always takes the next from the same queue.
-  mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) {
+  mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
     switch policy {
     case .lru:
       guard table.length > Self.mostPlaces, table.count > 0,
         let position = searchOld(except: nil, in: table)
-      else { return }
+      else { return nil }
       chosenTime = table.standing(position).time
-      table[position]?.prefetchHeader()
+      return table[position]
     case .s3fifo:
       let next =
         evicted.isOnProbation
-        ? front(of: probation.tags, isOnProbation: true, table)
-        : front(of: main.tags, isOnProbation: false, table)
-      if let next { table[next]?.prefetchHeader() }
+        ? next(in: &probation.tags, isOnProbation: true, table)
+        : next(in: &main.tags, isOnProbation: false, table)
+      return next.flatMap { table[$0] }
     }
+  }
+
+  /// The entry at the front of a queue, behind one that has just gone.
+  private func next(
+    in queue: inout TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable
+  ) -> Int? {
+    if let position = front(of: queue, isOnProbation: isOnProbation, table) { return position }
+    guard queue.count > 0 else { return nil }
+    queue.removeFirst()
+    return front(of: queue, isOnProbation: isOnProbation, table)
   }
 
   private mutating func searchOld(except kept: Int?, in table: borrowing EntryTable) -> Int? {

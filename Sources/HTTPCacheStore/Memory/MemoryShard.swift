@@ -143,8 +143,9 @@ struct MemoryShardState: ~Copyable, Sendable {
   mutating func evictNext(keeping kept: inout Int?) -> Detached? {
     guard let position = order.victim(except: kept, in: &table) else { return nil }
     let standing = table.standing(position)
-    defer { order.prepareNext(after: standing, in: table) }
-    return evict(position, keeping: &kept)
+    var evicted = evict(position, keeping: &kept)
+    evicted?.next = order.prepareNext(after: standing, in: table)
+    return evicted
   }
 
   /// Takes out an entry to make room; what is left of its key is no longer complete.

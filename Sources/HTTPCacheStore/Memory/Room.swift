@@ -7,6 +7,7 @@ struct Room: ~Copyable {
   /// Nearly always one at the most, which then needs no array.
   private var garbage: Detached?
   private var moreGarbage: [EntryReference]?
+  private var next: EntryReference?
 
   init(budget: ByteBudget) {
     self.budget = .passUnretained(budget)
@@ -23,6 +24,7 @@ struct Room: ~Copyable {
   mutating func hold(_ detached: Detached?) {
     guard let detached else { return }
     held += detached.cost
+    next = detached.next
     if garbage == nil {
       garbage = detached
     } else {
@@ -60,6 +62,8 @@ struct Room: ~Copyable {
     let rest = held - kept
     if rest > 0 { budget._withUnsafeGuaranteedRef { $0.release(rest) } }
     held = 0
+    // At the very end: the next atomic operation waits until it is known where in memory this is.
+    next?.prefetchHeader()
   }
 }
 
@@ -67,4 +71,6 @@ struct Room: ~Copyable {
 struct Detached: Sendable {
   let entry: EntryReference
   let cost: Int
+  /// What goes next, as far as is known: nobody's, and good only for asking for its memory.
+  var next: EntryReference?
 }
