@@ -109,13 +109,15 @@ private final class PortHolder: Sendable {
   private let descriptor: Int32
 
   init?(_ port: Int) {
-    #if canImport(Darwin)
-      let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+    #if canImport(Glibc)
+      let kind = Int32(SOCK_STREAM.rawValue)
     #else
-      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+      let kind = SOCK_STREAM
     #endif
+    let descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { return nil }
     self.descriptor = descriptor
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     // Connections that the server has closed are about still.
     var yes: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
