@@ -5,11 +5,11 @@ set -uo pipefail
 swift=${SWIFT:-swift}
 
 # Who watches has the whole of it, in colours.
-[ -t 1 ] && exec "$swift" test "$@"
+[ -t 1 ] && exec $swift test "$@"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-"$swift" test "$@" 2>&1 | tee "$log"
+$swift test "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 [ "$status" -eq 0 ] && exit 0
 
