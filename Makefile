@@ -32,8 +32,8 @@ bench-instructions: prepare ## count instructions and allocations of single oper
 bench-limits: prepare ## write the limits anew, from what is counted
 	@sh scripts/bench-instructions.sh --write
 
-test: prepare ## run all tests
-	$(SWIFT) test
+test: prepare ## run all tests; when some fail, say at the end again which
+	@SWIFT="$(SWIFT)" bash scripts/test.sh
 
 test-session: prepare ## run ten thousand requests through a URLSession, a hundred at once
 	STRESS_REQUESTS=10000 $(SWIFT) test --filter StressTests

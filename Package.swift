@@ -222,7 +222,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
-        "HTTPCacheProxy", "HTTPCaching", "LoopbackOrigin",
+        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCaching", "LoopbackOrigin",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),

@@ -21,6 +21,7 @@ extension HTTPCache {
     interim: InterimReceiver? = nil, willStore: StorageHook? = nil, transport: @escaping Transport
   ) async throws -> CachedResponse {
     let partition = partition ?? configuration.partition
+    let endCount = flights.endCount
     let (body, lookup): (MessageBody, Lookup)
     switch resident(for: request, partition) {
     case .entries(let key, let entries):
@@ -47,8 +48,9 @@ extension HTTPCache {
         transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
       let (flight, isLeader) = flights.join(key)
-      if isLeader { return try await lead(pending, flight) }
-      return try await follow(flight, pending)
+      guard isLeader else { return try await follow(flight, pending) }
+      if flights.endCount != endCount { return try await leadAnew(pending, flight) }
+      return try await lead(pending, flight)
     }
   }
 
@@ -179,6 +181,31 @@ extension HTTPCache {
   private func lead(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
     flight.run { [self] flight in await fly(pending, flight) }
     return try await flight.response()
+  }
+
+  /// Asks the store again before the origin: another's request ended since it was asked, and may have brought the answer.
+  private func leadAnew(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
+    let request = pending.forwarding.original
+    let lookup = await lookUp(request, content: pending.body, pending.lookup.partition)
+    let plan = engine.plan(
+      for: request, policy: pending.forwarding.policy, candidates: lookup.candidates.responses,
+      now: clock.now)
+    var own = pending
+    own.lookup = lookup
+    if case .forward(let forwarding) = plan {
+      own.forwarding = forwarding
+      if forwarding.isCollapsible, lookup.key == pending.lookup.key { return try await lead(own, flight) }
+    }
+    // Those who have joined it since ask for themselves.
+    land(flight, pending.lookup.key, .notShared)
+    return switch plan {
+    case .serve(let service):
+      serve(
+        request, service, lookup, body: pending.body, transport: pending.transport,
+        willStore: pending.willStore)
+    case .fail(let refusal): try refuse(request, refusal, lookup.partition)
+    case .forward: try await lead(own, Flight())
+    }
   }
 
   /// Waits for another's request, and then asks the store again.

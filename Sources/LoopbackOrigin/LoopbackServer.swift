@@ -2,6 +2,14 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// A server on 127.0.0.1 with a task for each connection, from the moment it is accepted.
 ///
 /// An asynchronous channel has to be run, or the process ends: one that waited in a sequence of accepted connections while
@@ -10,6 +18,8 @@ public final class LoopbackServer: Sendable {
   public let port: Int
   private let channel: any Channel
   private let connections: Connections
+  /// Holds the port once the server has been stopped.
+  private let place = Mutex<PortHolder?>(nil)
 
   /// The tasks of the connections there are.
   private final class Connections: Sendable {
@@ -84,9 +94,38 @@ public final class LoopbackServer: Sendable {
     return LoopbackServer(channel, connections)
   }
 
-  /// Closes the port and all connections.
+  /// Closes the port and all connections. Nobody listens at the port again while this object is there.
   public func stop() async {
     try? await channel.close()
+    let port = port
+    place.withLock { if $0 == nil { $0 = PortHolder(port) } }
     await connections.stop()
   }
+}
+
+/// Keeps a port of 127.0.0.1 without listening, so that who connects is refused: the system would give it to the next server
+/// of another test, which would answer.
+private final class PortHolder: Sendable {
+  private let descriptor: Int32
+
+  init?(_ port: Int) {
+    #if canImport(Glibc)
+      let kind = Int32(SOCK_STREAM.rawValue)
+    #else
+      let kind = SOCK_STREAM
+    #endif
+    let descriptor = socket(AF_INET, kind, 0)
+    guard descriptor >= 0 else { return nil }
+    self.descriptor = descriptor
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    // Connections that the server has closed are about still.
+    var yes: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+    guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port) else { return nil }
+    let failed = address.withSockAddr { address, size in bind(descriptor, address, socklen_t(size)) } != 0
+    // Another was faster: who connects gets its answer, as before.
+    if failed { return nil }
+  }
+
+  deinit { close(descriptor) }
 }

@@ -1,6 +1,7 @@
 import HTTPCacheProxy
 import HTTPCaching
 import Logging
+import NIOCore
 import Testing
 
 /// A proxy in front of an origin, for one test.
@@ -19,7 +20,7 @@ struct ProxyFixture: Sendable {
     let origin = try await RawOrigin.start(answering)
     var configuration = ProxyConfiguration(
       listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: origin.port))
-    configuration.timeouts.drain = 5_000
+    configuration.timeouts = .patient
     configure(&configuration)
     var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
     settings.name = "test"
@@ -48,6 +49,20 @@ struct ProxyFixture: Sendable {
 
   func get(_ path: String, _ fields: String = "") async throws -> String {
     try await exchange("GET \(path) HTTP/1.1\r\nHost: a.example\r\n\(fields)Connection: close\r\n\r\n")
+  }
+}
+
+extension ProxyConfiguration.Timeouts {
+  /// The proxy waits as long as a test does, but for what the test is about: an idle connection, say, is there still when the
+  /// test gets its next turn.
+  static var patient: Self {
+    var timeouts = Self()
+    for path in [
+      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.originBusy, \.expect, \.drain,
+    ] {
+      timeouts[keyPath: path] = patience.nanoseconds / 1_000_000
+    }
+    return timeouts
   }
 }
 

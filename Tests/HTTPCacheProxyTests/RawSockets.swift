@@ -6,7 +6,9 @@ import Synchronization
 typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
 /// How long a test waits for what never comes; nothing depends on it where the code is right.
-let patience = TimeAmount.seconds(20)
+///
+/// All tests begin at once: between two steps of one, all others may take their turn, on a machine that has other work, too.
+let patience = TimeAmount.minutes(5)
 
 /// A client that sends these bytes and no others.
 struct RawClient {
@@ -39,7 +41,8 @@ struct RawClient {
   static func exchange(_ text: String, port: Int, closesHalf: Bool = false) async throws -> String {
     try await connect(to: port).talk { conversation in
       try await conversation.send(text)
-      if closesHalf { try await conversation.closeHalf() }
+      // The proxy may have answered, and closed, by now.
+      if closesHalf { try? await conversation.closeHalf() }
       return await conversation.readAll()
     }
   }

@@ -1,3 +1,4 @@
+import HTTPCacheObserving
 import HTTPCacheProxy
 import Testing
 
@@ -201,10 +202,14 @@ struct RequestTests {
       #expect(nothing.isEmpty)
     }
     try await ProxyFixture.run({ $0.timeouts.stall = 50 }, origin: silent) { proxy in
-      // Announced, and never sent.
-      let stalled = try await RawClient.exchange(
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab", port: proxy.port)
-      #expect(stalled.isEmpty)
+      // Announced, and never sent: at once, and after the connection has been idle for as long.
+      let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"
+      try await RawClient.connect(to: proxy.port).talk { late in
+        #expect(try await RawClient.exchange(request, port: proxy.port).isEmpty)
+        try await late.send(request)
+        #expect(await late.readAll().isEmpty)
+      }
+      #expect(proxy.proxy.statistics.aborted.value == 2)
     }
   }
 }

@@ -97,7 +97,7 @@ struct ImportTests {
       try await cache.store(HARFile(Array(har.utf8)).responses, freshFor: .seconds(60))
       cache.close()
       cache = try HTTPCache(.init(directory: directory))
-      let session = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+      let session = URLSession(configuration: .caching(with: cache, base: .patient))
       let request = URLRequest(
         url: try #require(URL(string: "https://a.test/")), cachePolicy: .returnCacheDataDontLoad)
       let (data, response) = try await session.data(for: request)
@@ -151,7 +151,7 @@ struct RecordingTests {
       let folder = ResponseFolder(directory + "/recorded")
       var options = CachingOptions()
       options.through = { folder.recording($0) }
-      let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
+      let session = URLSession(configuration: .caching(with: cache, options: options, base: .patient))
       try await body(origin, directory + "/recorded", session, cache)
       session.finishTasksAndInvalidate()
       await origin.stop()
@@ -176,7 +176,7 @@ struct RecordingTests {
       await origin.stop()
       let cache = try makeCache()
       try await cache.store(responses)
-      let offline = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+      let offline = URLSession(configuration: .caching(with: cache, base: .patient))
       #expect(try await load(offline, "/old", .returnCacheDataDontLoad) == "<feed/>")
       offline.finishTasksAndInvalidate()
     }

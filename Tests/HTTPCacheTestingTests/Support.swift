@@ -3,6 +3,10 @@ import HTTPCacheStore
 import HTTPCacheTesting
 import HTTPTypes
 
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
 /// A request to a URL of plain parts.
 func request(_ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:]) -> HTTPRequest? {
   let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
@@ -14,6 +18,15 @@ func request(_ url: String, method: HTTPRequest.Method = .get, fields: HTTPField
 
 func makeCache(clock: any CacheClock = TestClock()) throws -> HTTPCache {
   HTTPCache(store: try CacheStore(.init(memoryCapacity: 4 << 20)), configuration: .init(), clock: clock)
+}
+
+extension URLSessionConfiguration {
+  /// An ephemeral one, with a timeout that a busy machine does not reach.
+  static var patient: URLSessionConfiguration {
+    let configuration = ephemeral
+    configuration.timeoutIntervalForRequest = 600
+    return configuration
+  }
 }
 
 extension HTTPCache {

@@ -53,7 +53,7 @@ struct ConfigurationTests {
   @Test("What is set on it afterwards holds for the requests to the origin")
   func setAfterwards() async throws {
     let origin = try await LoopbackOrigin.start { request in .init(body: request.fields[.userAgent] ?? "") }
-    let configuration = URLSessionConfiguration.caching(with: try HTTPCache(), base: .ephemeral)
+    let configuration = URLSessionConfiguration.caching(with: try HTTPCache(), base: .ephemeral.patient)
     configuration.httpAdditionalHeaders = ["User-Agent": "reader/1"]
     let session = URLSession(configuration: configuration)
     let url = try #require(URL(string: origin.url()))

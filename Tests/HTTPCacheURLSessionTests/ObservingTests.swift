@@ -95,7 +95,7 @@ struct ObservingTests {
       await gate.arrived(1)
       gate.open()
       await setting.cache.settle()
-      let next = URLSession(configuration: .caching(with: setting.cache, base: .ephemeral))
+      let next = URLSession(configuration: .caching(with: setting.cache, base: .ephemeral.patient))
       defer { next.finishTasksAndInvalidate() }
       let (data, response) = try await next.data(for: setting.request())
       #expect(String(decoding: data, as: UTF8.self) == "answer 2")
@@ -118,7 +118,7 @@ struct SessionPartitionTests {
     }
     var options = CachingOptions()
     options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
-    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
     func load(_ account: String?, _ path: String = "/") async throws -> String {
       var request = URLRequest(url: try #require(URL(string: origin.url(path))))
       request.setValue(account, forHTTPHeaderField: "X-Account")
@@ -154,7 +154,7 @@ struct SessionPartitionTests {
         }
       }
       let session = URLSession(
-        configuration: .caching(with: setting.cache, options: options, base: .ephemeral))
+        configuration: .caching(with: setting.cache, options: options, base: .ephemeral.patient))
       defer { session.finishTasksAndInvalidate() }
       let madeUp = try await session.data(for: setting.request("/made-up")).0
       let origins = try await session.data(for: setting.request("/else")).0

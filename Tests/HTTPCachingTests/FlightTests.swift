@@ -2,6 +2,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 @testable import HTTPCaching
 import HTTPTypes
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,6 +28,29 @@ struct FlightTests {
       #expect(collapsed == 63)
     }
     #expect(origin.requests.count == 1)
+  }
+
+  @Test("What another's request stored after the store was asked, and before a request was made, is found")
+  func landedMeanwhile() async throws {
+    let clock = MeddlingClock()
+    let cache = HTTPCache(
+      store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: .init(), clock: clock)
+    let origin = MemoryOrigin { _, _ in .ok("origin's") }
+    let key = try #require(CacheKey(.get(), partition: ""))
+    // The time is asked for between the two.
+    clock.meddle { [weak cache] in
+      guard let cache else { return }
+      let (flight, _) = cache.flights.join(key)
+      cache.store(
+        HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        content: Array("another's".utf8), for: .get())
+      cache.flights.close(flight, for: key)
+    }
+    let response = try await cache.respond(to: .get(), transport: origin.transport)
+    #expect(try await response.body.collect(upTo: .max) == Array("another's".utf8)[...])
+    #expect(response.source == .hit)
+    #expect(origin.requests.isEmpty)
+    #expect(cache.flights.count == 0)
   }
 
   @Test("What may not be shared is asked for by each")
@@ -98,12 +122,13 @@ struct FlightTests {
     var leader: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
     #expect(leader?.source == .network)
     let followers = (0..<4).map { _ in Task { try await setting.get(from: origin) } }
-    // They wait for the whole: none may be answered, and none may ask the origin, before it is there.
-    for _ in 0..<50 { await Task.yield() }
+    // They read what comes, or wait for the whole: none may ask the origin.
+    while setting.cache.flights.followerCount < 4, setting.cache.flights.count > 0 { await Task.yield() }
     leader = nil
     feed.yield(Array("second".utf8)[...])
     feed.finish()
     for follower in followers { #expect(try await follower.value.text == "first second") }
+    #expect(origin.requests.count == 1)
   }
 
   @Test("A request that nobody waits for any more is cancelled, and the next one asks anew")
@@ -253,6 +278,22 @@ struct FlightTests {
       await Task.yield()
     }
     #expect(setting.cache.storedResponse(for: .get()) == nil)
+  }
+}
+
+/// A clock that stands, and lets something happen when it is looked at for the first time.
+private final class MeddlingClock: CacheClock {
+  private let meddling = Mutex<(@Sendable () -> Void)?>(nil)
+
+  func meddle(_ body: @escaping @Sendable () -> Void) { meddling.withLock { $0 = body } }
+
+  var now: Timestamp {
+    let body = meddling.withLock { body in
+      defer { body = nil }
+      return body
+    }
+    body?()
+    return Timestamp(seconds: 1_700_000_000)
   }
 }
 

@@ -118,7 +118,7 @@ struct StreamingTests {
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text.utf8.count }
-    for _ in 0..<50 { await Task.yield() }
+    while setting.cache.flights.followerCount == 0, setting.cache.flights.count > 0 { await Task.yield() }
     let piece = [UInt8](repeating: 65, count: 100_000)
     for _ in 0..<10 { feed.yield(piece[...]) }
     feed.finish()

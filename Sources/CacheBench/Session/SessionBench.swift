@@ -41,11 +41,16 @@ struct SessionBench {
 
   private func measure(_ origin: LoopbackOrigin) async throws -> [Scenario] {
     let cache = try HTTPCache(.init(memoryCapacity: (64 << 20) + 4 * requests * (valueSize + 1024)))
-    let plain = URLSession(configuration: .ephemeral)
-    let cached = URLSession(configuration: .caching(with: cache, base: .ephemeral))
+    let patient = URLSessionConfiguration.ephemeral
+    // The machine may have other work.
+    patient.timeoutIntervalForRequest = 600
+    let plain = URLSession(configuration: patient)
+    let cached = URLSession(configuration: .caching(with: cache, base: patient))
+    // Not invalidateAndCancel: on Linux it cancels tasks that have just called their completion handler, which is then
+    // called again.
     defer {
-      plain.invalidateAndCancel()
-      cached.invalidateAndCancel()
+      plain.finishTasksAndInvalidate()
+      cached.finishTasksAndInvalidate()
     }
     let fresh = try urlRequest(origin.url("/fresh"))
     let stale = try urlRequest(origin.url("/stale"))

@@ -22,7 +22,8 @@ final class AdminServer: Sendable {
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           try channel.pipeline.syncOperations.addHandlers(
-            IdleStateHandler(allTimeout: .seconds(30)), AdminConnection(context))
+            IdleStateHandler(allTimeout: .milliseconds(context.configuration.timeouts.stall)),
+            AdminConnection(context))
         }
       }
       .bind(host: address.host, port: address.port).get()

@@ -75,7 +75,8 @@ extension ClientConnection {
     }
     let deadline = progress + .milliseconds(context.channel.isWritable ? timeouts.idle : timeouts.stall)
     if deadline <= now { return context.close(promise: nil) }
-    armTimer(context, at: deadline)
+    // A request may come meanwhile, whose client has only so long.
+    armTimer(context, at: Swift.min(deadline, now + .milliseconds(timeouts.stall)))
   }
 
   /// Closes if nothing is under way, and else after it.

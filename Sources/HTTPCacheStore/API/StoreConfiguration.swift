@@ -34,8 +34,8 @@ extension CacheStore {
     /// The most bytes that may await being written to disk, in memory and beside ``memoryCapacity``; at least 64 KiB, or 0
     /// to write every entry before its store returns. From half full on, who stores writes as well.
     public var writeBuffer = 1 << 20
-    /// Is told when the disk fails, and when it works again. Called on whatever thread finds out; it must not block,
-    /// nor use the store.
+    /// Is told when the disk fails, and when it works again, in this order. Called on whatever thread finds out, by one at a
+    /// time; it must not block, nor use the store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard what the directory holds.
     public var startEmpty = false

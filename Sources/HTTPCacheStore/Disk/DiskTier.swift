@@ -61,6 +61,9 @@ final class DiskTier: Sendable {
   let isWriting = Atomic<Bool>(false)
   /// `WriteBuffer.count`, to be read without waiting.
   let bufferedBytes = Atomic<Int>(0)
+  /// What the observer is to be told, in its order, and who tells it.
+  private let untold = Mutex<[DiskEvent]>([])
+  private let telling = Mutex(())
   /// `Log.used` and `Log.capacity`, to be read without waiting for a write.
   private let shownBytes: Atomic<Int>
   private let shownCapacity: Atomic<Int>
@@ -87,21 +90,34 @@ final class DiskTier: Sendable {
 
   /// Runs under the log's lock, and then shows how much is used, of what.
   func withLog<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
-    let (result, events) = log.withLock { log -> (Result, [DiskEvent]) in
+    let (result, hasEvents) = log.withLock { log -> (Result, Bool) in
       let result = body(&log)
       shownBytes.store(log.used, ordering: .releasing)
       // A lower capacity is shown only once it is kept.
       if log.used <= log.capacity { shownCapacity.store(log.capacity, ordering: .releasing) }
       bufferedBytes.store(log.buffer.count, ordering: .relaxed)
-      guard !log.health.events.isEmpty else { return (result, []) }
-      defer { log.health.events = [] }
-      return (result, log.health.events)
+      guard !log.health.events.isEmpty else { return (result, false) }
+      // Under this lock, so that they are in the order in which they happened, whoever tells them.
+      untold.withLock { $0 += log.health.events }
+      log.health.events = []
+      return (result, true)
     }
-    for event in events {
-      if case .failing = event { counters.failures.increment() }
-      options.observer?(event)
-    }
+    if hasEvents { tell() }
     return result
+  }
+
+  /// Tells the observer what happened. When it returns, that has been told, by this thread or another.
+  private func tell() {
+    telling.withLock { _ in
+      let events = untold.withLock { untold in
+        defer { untold = [] }
+        return untold
+      }
+      for event in events {
+        if case .failing = event { counters.failures.increment() }
+        options.observer?(event)
+      }
+    }
   }
 
   // MARK: Adding

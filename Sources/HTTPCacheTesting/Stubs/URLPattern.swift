@@ -19,6 +19,8 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     case segment
     case anything
     case named(String)
+
+    var isLiteral: Bool { if case .literal = self { true } else { false } }
   }
 
   private struct Parameter: Hashable, Sendable {
@@ -126,44 +128,77 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
   // MARK: - Matching
 
+  /// Steps from token to token, as far as what is behind matches: nothing is tried twice.
   private static func match(_ tokens: [Token], _ text: [UInt8], _ found: inout [String: String]) -> Bool {
-    var matcher = Matcher(tokens: tokens, text: text)
-    guard matcher.match(0, 0) else { return false }
-    found.merge(matcher.found) { _, new in new }
+    // Most patterns are told from most URLs by their beginning, and many have no open part at all.
+    let open = tokens.firstIndex { !$0.isLiteral } ?? tokens.count
+    guard open <= text.count, text.indices.prefix(open).allSatisfy({ tokens[$0] == .literal(text[$0]) })
+    else {
+      return false
+    }
+    if open == tokens.count { return text.count == open }
+    let ends = Ends(tokens[open...], text)
+    guard ends.matches(open, at: open) else { return false }
+    var parts: [String: String] = [:]
+    var position = open
+    for token in tokens.indices[open...] {
+      let start = position
+      switch tokens[token] {
+      case .literal: position += 1
+      case .segment, .anything: while !ends.matches(token + 1, at: position) { position += 1 }
+      case .named(let name):
+        // The longest: a name takes all of its part.
+        position = text[start...].firstIndex(of: slash) ?? text.count
+        while !ends.matches(token + 1, at: position) { position -= 1 }
+        let part = String(decoding: text[start..<position], as: UTF8.self)
+        // Of two parts of one name the first counts.
+        parts[name] = parts[name] ?? part.removingPercentEncoding ?? part
+      }
+    }
+    found.merge(parts) { _, new in new }
     return true
   }
 
-  private struct Matcher {
-    let tokens: [Token]
-    let text: [UInt8]
-    var found: [String: String] = [:]
-    /// Where it is known that the rest does not match: each place is tried once.
-    var failed: Set<Int> = []
+  private static let slash = UInt8(ascii: "/")
 
-    mutating func match(_ token: Int, _ start: Int) -> Bool {
-      guard token < tokens.count else { return start == text.count }
-      let place = token * (text.count + 1) + start
-      if failed.contains(place) { return false }
-      let slash = UInt8(ascii: "/")
-      switch tokens[token] {
+  /// From which places of a text the rest of a pattern matches the rest of the text, for each of its tokens; found from the
+  /// last token to the first.
+  private struct Ends {
+    private let first: Int
+    /// For each token and what is behind the last one, a place more than the text has bytes.
+    private var rows: [[Bool]]
+
+    init(_ tokens: ArraySlice<Token>, _ text: [UInt8]) {
+      first = tokens.startIndex
+      var row = [Bool](repeating: false, count: text.count + 1)
+      row[text.count] = true
+      rows = [row]
+      for token in tokens.reversed() {
+        row = Self.row(of: token, before: row, text)
+        rows.append(row)
+      }
+      rows.reverse()
+    }
+
+    private static func row(of token: Token, before next: [Bool], _ text: [UInt8]) -> [Bool] {
+      var row = [Bool](repeating: false, count: next.count)
+      switch token {
       case .literal(let byte):
-        if start < text.count, text[start] == byte, match(token + 1, start + 1) { return true }
-      case .segment:
-        let end = text[start...].firstIndex(of: slash) ?? text.count
-        for position in start...end where match(token + 1, position) { return true }
-      case .anything:
-        for position in start...text.count where match(token + 1, position) { return true }
-      case .named(let name):
-        let end = text[start...].firstIndex(of: slash) ?? text.count
-        // The longest first: a name takes all of its part.
-        for position in (start...end).reversed() where position > start && match(token + 1, position) {
-          let part = String(decoding: text[start..<position], as: UTF8.self)
-          found[name] = part.removingPercentEncoding ?? part
-          return true
+        for position in text.indices where text[position] == byte { row[position] = next[position + 1] }
+      case .segment, .anything, .named:
+        let isNamed = if case .named = token { true } else { false }
+        // Whether the next token matches here or further on, within the part.
+        var isReached = false
+        for position in next.indices.reversed() {
+          if position < text.count, token != .anything, text[position] == slash { isReached = false }
+          // A name has one character or more.
+          row[position] = isNamed ? isReached : isReached || next[position]
+          isReached = isReached || next[position]
         }
       }
-      failed.insert(place)
-      return false
+      return row
     }
+
+    func matches(_ token: Int, at position: Int) -> Bool { rows[token - first][position] }
   }
 }

@@ -102,10 +102,13 @@ struct CodingTests {
   @Test("More fields than a message can have are no response, and do not crash")
   func tooManyFields() throws {
     var stored = try #require(CacheEngine.privately.stored(response(200, "ETag: \"a\"")))
-    stored.fields = HTTPFields()
-    for _ in 0..<65_001 { stored.fields.append(HTTPField(name: .age, value: "")) }
+    // Not in place, where each one would be a copy of all.
+    var fields = HTTPFields()
+    for _ in 0..<65_001 { fields.append(HTTPField(name: .age, value: "")) }
+    stored.fields = fields
     #expect(StoredResponse(decoding: stored.encoded()[...]) == nil)
-    stored.fields.removeLast()
+    fields.removeLast()
+    stored.fields = fields
     #expect(StoredResponse(decoding: stored.encoded()[...])?.response(age: 1).headerFields.count == 1)
   }
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# `swift test` with the arguments given. When it fails, says at the end again what failed: of a log of which somebody keeps
+# only the last lines, these are the ones to keep.
+set -uo pipefail
+swift=${SWIFT:-swift}
+
+# Who watches has the whole of it, in colours.
+[ -t 1 ] && exec $swift test "$@"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+$swift test "$@" 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+[ "$status" -eq 0 ] && exit 0
+
+# Tests run at the same time: a line may begin within another.
+sed $'s/\x1b\\[[0-9;]*m//g' "$log" | awk '
+  function tell(line) { print (length(line) > 400 ? substr(line, 1, 400) " …" : line) }
+  /✘ Test .* recorded an issue/ {
+    sub(/.*✘ Test /, "✘ Test ")
+    issues += 1
+    details = 5
+    if (issues <= 20) tell($0)
+    next
+  }
+  # What is said of an issue follows it, up to the next that is told of anything.
+  details > 0 && !/^(◇|✔|✘|➜|⚠)/ {
+    details -= 1
+    if (issues <= 20) tell("  " $0)
+    next
+  }
+  { details = 0 }
+  /(^| )error: |Fatal error|✘ Test run with/ { others[++count] = $0 }
+  BEGIN { print "\nWhat failed:" }
+  END {
+    if (issues > 20) print "… and " issues - 20 " more"
+    for (i = count > 4 ? count - 3 : 1; i <= count; i++) tell(others[i])
+  }'
+exit "$status"
