@@ -54,9 +54,28 @@ public struct CacheControl: Hashable, Sendable {
   /// `stale-if-error` (RFC 5861 §4).
   public var staleIfError: DeltaSeconds?
   /// The field names of `no-cache="…"`, in lowercase (§5.2.2.4).
-  public var noCacheFields: [String] = []
+  public var noCacheFields: [String] {
+    get { named?.noCache ?? [] }
+    set { named = Named(noCache: newValue, isPrivate: privateFields) }
+  }
   /// The field names of `private="…"`, in lowercase (§5.2.2.7).
-  public var privateFields: [String] = []
+  public var privateFields: [String] {
+    get { named?.isPrivate ?? [] }
+    set { named = Named(noCache: noCacheFields, isPrivate: newValue) }
+  }
+
+  /// There are none, as a rule, and nothing is made, copied and dropped in less time than two empty arrays.
+  private var named: Named?
+
+  private struct Named: Hashable {
+    var noCache: [String]
+    var isPrivate: [String]
+
+    init?(noCache: [String], isPrivate: [String]) {
+      if noCache.isEmpty, isPrivate.isEmpty { return nil }
+      (self.noCache, self.isPrivate) = (noCache, isPrivate)
+    }
+  }
 
   public init() {}
 
