@@ -112,7 +112,7 @@ public struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// There is one, as a rule: an array for it took a tenth of what it takes to judge a response, made and freed again.
+  /// There is one, as a rule: to make an array for it, and to free that, took 400 of 7,300 instructions of judging a response.
   private enum Fields: Hashable {
     case none
     case one(Field)
