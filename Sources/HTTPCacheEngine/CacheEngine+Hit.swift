@@ -61,16 +61,21 @@ extension CacheEngine {
 
   /// Whether there is a field that has a part in the decision.
   private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
-    for index in 0..<fields.count where RequestFields.decides(fields[index].name) { return true }
+    for index in 0..<fields.count {
+      let count = fields[index].name.canonicalName.utf8.count
+      if RequestFields.decides(fields[index].name, count: count) { return true }
+    }
     return false
   }
 }
 
 extension RequestFields {
   /// Whether a field has a part in the decision to reuse: any that is read, but for one.
+  ///
+  /// - Parameter count: the length of its name.
   @inline(__always)
-  static func decides(_ name: HTTPField.Name) -> Bool {
+  static func decides(_ name: HTTPField.Name, count: Int) -> Bool {
     // Who asks has a say in storing only (§3.5).
-    if let name = Name(name) { name != .authorization } else { false }
+    if let name = Name(name, count: count) { name != .authorization } else { false }
   }
 }

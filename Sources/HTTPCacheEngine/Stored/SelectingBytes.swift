@@ -40,8 +40,11 @@ enum SelectingBytes {
         default: return false
         }
         for index in 0..<fields.count {
-          if number == 0, RequestFields.decides(fields[index].name) { return false }
-          guard isEqual(fields[index].name.canonicalName, name, nameCount) else { continue }
+          let count = fields[index].name.canonicalName.utf8.count
+          if number == 0, RequestFields.decides(fields[index].name, count: count) { return false }
+          guard count == nameCount, isEqual(fields[index].name.canonicalName, name, nameCount) else {
+            continue
+          }
           // A second line is another value.
           if isMet || !isEqual(fields[index].value, name + nameCount, lineCount) { return false }
           isMet = true
