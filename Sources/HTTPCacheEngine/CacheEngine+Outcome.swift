@@ -26,14 +26,15 @@ extension CacheEngine {
       withheld: configuration.withheldNames)
     // HTTPTypes keeps it as a field: read once, and not by every rule.
     let method = exchange.forwarding.original.method
+    let isSafe = Invalidation.isSafe(method)
     // Nothing else makes a whole scope invalid.
-    if !response.clearsSiteData, Invalidation.isSafe(method) {
-      return judge(head, response, method, exchange, &outcome)
+    if !response.clearsSiteData, isSafe {
+      return judge(head, response, method, isSafe: true, exchange, &outcome)
     }
     let scopes = ScopeInvalidation.scopes(
       after: exchange, response: head, response, configuration: configuration)
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
-    judge(head, response, method, exchange, mayServeStale: !isCleared, &outcome)
+    judge(head, response, method, isSafe: isSafe, exchange, mayServeStale: !isCleared, &outcome)
     outcome.invalidatedScopes = scopes
     if isCleared {
       // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
@@ -44,15 +45,15 @@ extension CacheEngine {
 
   /// What becomes of the answer and of what is stored under its key.
   private func judge(
-    _ head: HTTPResponse, _ response: ResponseFields, _ method: HTTPRequest.Method, _ exchange: Exchange,
-    mayServeStale: Bool = true, _ outcome: inout Outcome
+    _ head: HTTPResponse, _ response: ResponseFields, _ method: HTTPRequest.Method, isSafe: Bool,
+    _ exchange: Exchange, mayServeStale: Bool = true, _ outcome: inout Outcome
   ) {
     // As with the method.
     let status = head.status
     var fields = RequestFields()
     fields.read(exchange.forwarding.original, now: exchange.responseTime)
     let completion = exchange.forwarding.completion
-    if !Invalidation.isSafe(method) {
+    if !isSafe {
       outcome = Outcome(
         .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head, response),
         invalidations: Invalidation.targets(of: exchange.forwarding.original, response: head))

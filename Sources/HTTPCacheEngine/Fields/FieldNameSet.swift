@@ -11,7 +11,7 @@ struct FieldNameSet: Hashable, Sendable {
   /// The same of each name that rules ask for (see ``FieldKind``): there are none of these, as a rule.
   let ruledLengths: UInt64
   /// Of the last letter of each, a bit.
-  private let letters: UInt32
+  let letters: UInt32
 
   init(_ names: [String]) {
     self.names = names
@@ -36,7 +36,8 @@ struct FieldNameSet: Hashable, Sendable {
     1 << UInt64(truncatingIfNeeded: Swift.min(name.utf8.count, 63))
   }
 
-  private static func letter(of name: String) -> UInt32 {
+  @inline(__always)
+  static func letter(of name: String) -> UInt32 {
     name.withFieldBytes { $0.isEmpty ? 0 : 1 << UInt32($0[$0.count - 1] & 31) }
   }
 }

@@ -91,10 +91,12 @@ public struct ResponseFields: Hashable, Sendable {
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
   ) {
     var varyNames = VaryField.Names()
-    var groupLines: [String] = []
-    var targeted: [String: [String]] = [:]
+    // There are none of these, as a rule.
+    var groupLines: [String]?
+    var targeted: [String: [String]]?
     var ageSeen = false
     let otherLengths = targets.otherLengths | withheld.otherLengths
+    let letters = targets.letters | withheld.letters
     let ruledLengths = targets.ruledLengths | withheld.ruledLengths
     // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
     for position in fields.indices {
@@ -102,10 +104,15 @@ public struct ResponseFields: Hashable, Sendable {
       let kind = FieldKind(fields[position].name.canonicalName)
       if kind.isOfConnection { omitted.insert(position) }
       let lengths = kind == .other ? otherLengths : ruledLengths
-      if lengths & FieldNameSet.length(of: fields[position].name.canonicalName) != 0 {
+      if lengths & FieldNameSet.length(of: fields[position].name.canonicalName) != 0,
+        letters & FieldNameSet.letter(of: fields[position].name.canonicalName) != 0
+      {
         let name = fields[position].name.canonicalName
         if targets.contains(name) {
-          if !kind.governs { targeted[name, default: []].append(fields[position].value) }
+          if !kind.governs {
+            if targeted == nil { targeted = [:] }
+            targeted?[name, default: []].append(fields[position].value)
+          }
         } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
           // What decides on reuse is stored all the same.
           omitted.insert(position)
@@ -135,7 +142,9 @@ public struct ResponseFields: Hashable, Sendable {
         entityTag = EntityTag(parsing: fields[position].value)
         if entityTag == nil { hasOddValidator = true }
       case .vary: varyNames.add(fields[position].value)
-      case .cacheGroups: groupLines.append(fields[position].value)
+      case .cacheGroups:
+        if groupLines == nil { groupLines = [] }
+        groupLines?.append(fields[position].value)
       case .contentLength:
         contentLength = Self.number(fields[position].value)
         contentLengthLines += 1
@@ -153,9 +162,9 @@ public struct ResponseFields: Hashable, Sendable {
       default: break
       }
     }
-    if !targeted.isEmpty { choose(from: targeted, targets.names) }
+    if let targeted { choose(from: targeted, targets.names) }
     if !varyNames.isEmpty { vary = varyNames.field }
-    if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
+    if let groupLines { groups = (try? StructuredField.strings(groupLines)) ?? [] }
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
