@@ -68,15 +68,14 @@ extension Operation {
     // What a hit comes to: the lookup, and the decision by the front of the stored bytes.
     Operation("decide") {
       let store = try filled()
-      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
-      let keys = (0..<1024).map(Samples.key)
+      let engine = Samples.engine
+      let askers = (0..<1024).map { (key: Samples.key($0), request: Samples.request($0)) }
       let now = Samples.now.advanced(bySeconds: 60)
       return { numbers in
-        for number in numbers {
+        ask(askers, numbers) { asker in
           var hit: Hit?
-          store.lookup(keys[number & 1023]).only?.withMetadata {
-            hit = engine.hit(
-              for: requests[number & 1023], policy: .useProtocolCachePolicy, stored: $0, now: now)
+          store.lookup(asker.key).only?.withMetadata {
+            hit = engine.hit(for: asker.request, policy: .useProtocolCachePolicy, stored: $0, now: now)
           }
           take(hit)
         }
@@ -162,10 +161,10 @@ extension Operation {
     },
   ]
 
-  /// Asks for keys in turn, and for each several times in a row: who asks holds a key, and counts no reference to it for
-  /// being allowed to ask. A hit does the same the second time as the first.
+  /// Asks with each of some keys in turn, and with each several times in a row: who asks holds a key, and counts no
+  /// reference to it for asking. A hit does the same the second time as the first.
   @inline(__always)
-  private static func ask(_ keys: [StoreKey], _ numbers: Range<Int>, _ body: (StoreKey) -> Void) {
+  private static func ask<Key>(_ keys: [Key], _ numbers: Range<Int>, _ body: (Key) -> Void) {
     let times = 16
     for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: times) {
       let key = keys[start / times % keys.count]
