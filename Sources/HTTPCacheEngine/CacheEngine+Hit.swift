@@ -50,19 +50,32 @@ extension CacheEngine {
     let remaining = facts.lifetime.milliseconds.saturatingSubtracted(age)
     guard !facts.forbidsFreshUse, !facts.isFromTheFuture(at: now), remaining > 0 else { return nil }
     let method = request.method
-    guard method == .get || method == .head, !Self.mayForbidReuse(request.headerFields),
+    guard method == .get || method == .head,
       front.selectingCount == 0
-        || SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
+        ? !Self.mayForbidReuse(request.headerFields)
+        // Both in one walk over the fields.
+        : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
     else { return nil }
     return Hit(age: age / 1000, remainingLifetime: remaining / 1000, reason: facts.freshReason)
   }
 
-  /// Whether there is a field that has a part in the decision: any that `RequestFields` reads, but for one.
+  /// Whether there is a field that has a part in the decision.
   private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
     for index in 0..<fields.count {
-      // Who asks has a say in storing only (§3.5).
-      if let name = RequestFields.Name(fields[index].name), name != .authorization { return true }
+      let count = fields[index].name.canonicalName.utf8.count
+      if RequestFields.decides(fields[index].name, count: count) { return true }
     }
     return false
+  }
+}
+
+extension RequestFields {
+  /// Whether a field has a part in the decision to reuse: any that is read, but for one.
+  ///
+  /// - Parameter count: the length of its name.
+  @inline(__always)
+  static func decides(_ name: HTTPField.Name, count: Int) -> Bool {
+    // Who asks has a say in storing only (§3.5).
+    if let name = Name(name, count: count) { name != .authorization } else { false }
   }
 }

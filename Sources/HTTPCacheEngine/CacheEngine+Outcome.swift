@@ -5,10 +5,20 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
-    guard case .response(let head) = exchange.result else {
-      return afterFailure(exchange, .of(exchange), isDisconnected: exchange.result == .failure)
-        ?? Outcome(.failure, reason: .originUnreachable)
+    var outcome = Outcome(.failure, reason: .originUnreachable)
+    switch exchange.result {
+    case .response(let head): judge(head, exchange, &outcome)
+    case .failure, .fault:
+      let isDisconnected = exchange.result == .failure
+      if let stale = afterFailure(exchange, .of(exchange), isDisconnected: isDisconnected) { outcome = stale }
     }
+    return outcome
+  }
+
+  // What comes of a response is written to an outcome that is there: one that is returned is copied by each function
+  // that hands it on, six times in all.
+
+  private func judge(_ head: HTTPResponse, _ exchange: Exchange, _ outcome: inout Outcome) {
     // Where they are to be, for what is returned is copied there.
     var response = ResponseFields()
     response.read(
@@ -16,61 +26,67 @@ extension CacheEngine {
       withheld: configuration.withheldNames)
     // HTTPTypes keeps it as a field: read once, and not by every rule.
     let method = exchange.forwarding.original.method
+    let isSafe = Invalidation.isSafe(method)
     // Nothing else makes a whole scope invalid.
-    if !response.clearsSiteData, Invalidation.isSafe(method) {
-      return outcome(of: exchange, method, head, response)
+    if !response.clearsSiteData, isSafe {
+      return judge(head, response, method, isSafe: true, exchange, &outcome)
     }
     let scopes = ScopeInvalidation.scopes(
       after: exchange, response: head, response, configuration: configuration)
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
-    var outcome = outcome(of: exchange, method, head, response, mayServeStale: !isCleared)
+    judge(head, response, method, isSafe: isSafe, exchange, mayServeStale: !isCleared, &outcome)
     outcome.invalidatedScopes = scopes
     if isCleared {
       // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
       if case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
       outcome.updates = []
     }
-    return outcome
   }
 
   /// What becomes of the answer and of what is stored under its key.
-  private func outcome(
-    of exchange: Exchange, _ method: HTTPRequest.Method, _ head: HTTPResponse, _ response: ResponseFields,
-    mayServeStale: Bool = true
-  ) -> Outcome {
+  private func judge(
+    _ head: HTTPResponse, _ response: ResponseFields, _ method: HTTPRequest.Method, isSafe: Bool,
+    _ exchange: Exchange, mayServeStale: Bool = true, _ outcome: inout Outcome
+  ) {
     // As with the method.
     let status = head.status
     var fields = RequestFields()
     fields.read(exchange.forwarding.original, now: exchange.responseTime)
     let completion = exchange.forwarding.completion
-    if !Invalidation.isSafe(method) {
-      return Outcome(
+    if !isSafe {
+      outcome = Outcome(
         .network, reason: .unsafeMethod, storage: storageOfPost(exchange, fields, head, response),
         invalidations: Invalidation.targets(of: exchange.forwarding.original, response: head))
+      return
     }
     if status == .notModified, method.isRetrieval || method == .head {
-      if exchange.forwarding.isValidation { return afterValidation(exchange, fields, head, response) }
+      if exchange.forwarding.isValidation {
+        outcome = afterValidation(exchange, fields, head, response)
+        return
+      }
       if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
-        return completed
+        outcome = completed
+        return
       }
       // A 304 that nobody asked for says nothing.
       if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
-        return afterOthers304(exchange, fields, head, response)
+        outcome = afterOthers304(exchange, fields, head, response)
+        return
       }
     }
     if mayServeStale, StaleUse.isError(status.code),
       let stale = afterFailure(exchange, fields, isDisconnected: false)
     {
-      return stale
+      outcome = stale
+    } else if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
+      outcome = completed
+    } else if status == .partialContent, method.isRetrieval {
+      outcome = afterPart(exchange, fields, head, response)
+    } else if method == .head {
+      outcome = afterHead(exchange, fields, head, response)
+    } else {
+      judgeFull(head, status, response, exchange, method, fields, &outcome)
     }
-    if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
-      return completed
-    }
-    if status == .partialContent, method.isRetrieval {
-      return afterPart(exchange, fields, head, response)
-    }
-    if method == .head { return afterHead(exchange, fields, head, response) }
-    return afterFullResponse(exchange, method, fields, head, status, response)
   }
 
   /// The positions of the stored responses that the request could have been answered with.
@@ -245,30 +261,32 @@ extension CacheEngine {
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
 
-  private func afterFullResponse(
-    _ exchange: Exchange, _ method: HTTPRequest.Method, _ client: RequestFields, _ head: HTTPResponse,
-    _ status: HTTPResponse.Status, _ response: ResponseFields
-  ) -> Outcome {
-    let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
+  private func judgeFull(
+    _ head: HTTPResponse, _ status: HTTPResponse.Status, _ response: ResponseFields, _ exchange: Exchange,
+    _ method: HTTPRequest.Method, _ client: RequestFields, _ outcome: inout Outcome
+  ) {
+    outcome.answer = .network
+    outcome.reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
     if !exchange.forwarding.isTargetCacheable {
-      return Outcome(.network, reason: reason, storage: .refuse(.targetNotCacheable))
+      outcome.storage = .refuse(.targetNotCacheable)
+      return
     }
     if let obstacle = Storability.obstacle(
       method: method, request: client, status: status.code, response: response, kind: configuration.kind)
     {
-      return Outcome(
-        .network, reason: reason, storage: .refuse(obstacle),
-        removals: superseded(by: obstacle, status: status, exchange))
+      outcome.storage = .refuse(obstacle)
+      outcome.removals = superseded(by: obstacle, status: status, exchange)
+      return
     }
     let stored = stored(from: head, status: status, response, exchange)
-    let storedReason: Reason =
+    let reason: Reason =
       switch stored.facts.lifetime.source {
       case .none: .storedWithoutLifetime
       case .heuristic: .storedWithHeuristic
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
       }
-    let assembly = assemblyIfBroken(stored, response, exchange)
-    return Outcome(.network, reason: reason, storage: .store(stored, storedReason), assembly: assembly)
+    outcome.assembly = assemblyIfBroken(stored, response, exchange)
+    outcome.storage = .store(stored, reason)
   }
 
   /// The stored responses that are known to be out of date, though what replaces them may not be stored.

@@ -54,9 +54,28 @@ public struct CacheControl: Hashable, Sendable {
   /// `stale-if-error` (RFC 5861 §4).
   public var staleIfError: DeltaSeconds?
   /// The field names of `no-cache="…"`, in lowercase (§5.2.2.4).
-  public var noCacheFields: [String] = []
+  public var noCacheFields: [String] {
+    get { named?.noCache ?? [] }
+    set { setNamed(Named(noCache: newValue, isPrivate: privateFields)) }
+  }
   /// The field names of `private="…"`, in lowercase (§5.2.2.7).
-  public var privateFields: [String] = []
+  public var privateFields: [String] {
+    get { named?.isPrivate ?? [] }
+    set { setNamed(Named(noCache: noCacheFields, isPrivate: newValue)) }
+  }
+
+  /// There are none, as a rule, and nothing is made, copied and dropped in less time than two empty arrays.
+  private var named: Named?
+
+  /// Of either there is one at least.
+  struct Named: Hashable {
+    var noCache: [String] = []
+    var isPrivate: [String] = []
+  }
+
+  private mutating func setNamed(_ new: Named) {
+    named = new.noCache.isEmpty && new.isPrivate.isEmpty ? nil : new
+  }
 
   public init() {}
 
@@ -122,11 +141,11 @@ extension CacheControl {
       if bytes.matches("max-age", in: name) {
         addTime(bytes, argument, isShared: false)
       } else if bytes.matches("private", in: name) {
-        addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.privateFields)
+        addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.isPrivate)
       }
     case 8:
       if bytes.matches("no-cache", in: name) {
-        addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCacheFields)
+        addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCache)
       } else if bytes.matches("no-store", in: name) {
         flags.insert(.noStore)
       } else if bytes.matches("s-maxage", in: name) {
@@ -190,7 +209,7 @@ extension CacheControl {
 
   mutating func addFields(
     _ bytes: Span<UInt8>, argument: ByteRange?, unqualified: Flags,
-    to directive: WritableKeyPath<Self, [String]>
+    to directive: WritableKeyPath<Named, [String]>
   ) {
     var names: [String] = []
     if let argument {
@@ -207,7 +226,9 @@ extension CacheControl {
     if names.isEmpty {
       flags.insert(unqualified)
     } else {
-      self[keyPath: directive] += names
+      // Where they are: there may be any number of such directives, each of which would copy the names of all before it.
+      if named == nil { named = Named() }
+      named?[keyPath: directive] += names
     }
   }
 

@@ -26,6 +26,16 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
   init?(parsing bytes: Span<UInt8>, in range: ByteRange) {
     guard !range.isEmpty else { return nil }
     var value: Int64 = 0
+    if range.count <= 9 {
+      // Too few digits for a number that is too large: less than half the instructions.
+      for index in range.start..<range.end {
+        let digit = bytes[index] &- 0x30
+        guard digit <= 9 else { return nil }
+        value = value &* 10 &+ Int64(digit)
+      }
+      self.init(value)
+      return
+    }
     for index in range.start..<range.end {
       let byte = bytes[index]
       guard byte.isDigit else { return nil }

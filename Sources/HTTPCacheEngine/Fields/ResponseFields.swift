@@ -11,6 +11,10 @@ public struct ResponseFields: Hashable, Sendable {
     case invalid
     case date(HTTPDate)
 
+    init(_ text: String, now: Timestamp) {
+      self = HTTPDate.parsed(text, now: now).map(DateField.date) ?? .invalid
+    }
+
     public var date: HTTPDate? {
       if case .date(let date) = self { date } else { nil }
     }
@@ -26,7 +30,12 @@ public struct ResponseFields: Hashable, Sendable {
   /// `Date` (RFC 9110 §6.6.1).
   public var date: DateField = .absent
   /// `Last-Modified` (RFC 9110 §8.8.2).
-  public var lastModified: DateField = .absent
+  ///
+  /// - Complexity: it is parsed where it is asked for. No rule asks where there are an entity tag and a lifetime.
+  public var lastModified: DateField {
+    get { modified.field }
+    set { modified = .parsed(newValue) }
+  }
   /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` where that is no number.
   public var age: DeltaSeconds?
   /// `ETag` (RFC 9110 §8.8.3).
@@ -54,6 +63,7 @@ public struct ResponseFields: Hashable, Sendable {
   var hasWithheld = false
   /// Whether other fields may have to go with those of the connection: `Connection` names some.
   var namesOthers = false
+  private var modified = Modified.parsed(.absent)
   /// Whether the validators are not to be read off these fields: there is a line that says otherwise than another.
   private var hasOddValidator = false
 
@@ -81,19 +91,28 @@ public struct ResponseFields: Hashable, Sendable {
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
   ) {
     var varyNames = VaryField.Names()
-    var groupLines: [String] = []
-    var targeted: [String: [String]] = [:]
+    // There are none of these, as a rule.
+    var groupLines: [String]?
+    var targeted: [String: [String]]?
     var ageSeen = false
-    let lengths = targets.lengths | withheld.lengths
+    let otherLengths = targets.otherLengths | withheld.otherLengths
+    let letters = targets.letters | withheld.letters
+    let ruledLengths = targets.ruledLengths | withheld.ruledLengths
     // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
     for position in fields.indices {
       // The name is not held on to: to count references to it and back took 350 instructions of ten fields.
       let kind = FieldKind(fields[position].name.canonicalName)
       if kind.isOfConnection { omitted.insert(position) }
-      if lengths & FieldNameSet.length(of: fields[position].name.canonicalName) != 0 {
+      let lengths = kind == .other ? otherLengths : ruledLengths
+      if lengths & FieldNameSet.length(of: fields[position].name.canonicalName) != 0,
+        letters & FieldNameSet.letter(of: fields[position].name.canonicalName) != 0
+      {
         let name = fields[position].name.canonicalName
         if targets.contains(name) {
-          if !kind.governs { targeted[name, default: []].append(fields[position].value) }
+          if !kind.governs {
+            if targeted == nil { targeted = [:] }
+            targeted?[name, default: []].append(fields[position].value)
+          }
         } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
           // What decides on reuse is stored all the same.
           omitted.insert(position)
@@ -106,8 +125,12 @@ public struct ResponseFields: Hashable, Sendable {
       case .expires: Self.add(fields[position].value, to: &expires, now: now)
       case .date: Self.add(fields[position].value, to: &date, now: now)
       case .lastModified:
-        if lastModified != .absent { hasOddValidator = true }
-        Self.add(fields[position].value, to: &lastModified, now: now)
+        if case .parsed(.absent) = modified {
+          modified = .text(fields[position].value, now: now)
+        } else {
+          hasOddValidator = true
+          Self.add(fields[position].value, to: &lastModified, now: now)
+        }
       case .age where !ageSeen:
         // §5.1: the first member of a list counts, and one that is invalid is ignored.
         ageSeen = true
@@ -119,7 +142,9 @@ public struct ResponseFields: Hashable, Sendable {
         entityTag = EntityTag(parsing: fields[position].value)
         if entityTag == nil { hasOddValidator = true }
       case .vary: varyNames.add(fields[position].value)
-      case .cacheGroups: groupLines.append(fields[position].value)
+      case .cacheGroups:
+        if groupLines == nil { groupLines = [] }
+        groupLines?.append(fields[position].value)
       case .contentLength:
         contentLength = Self.number(fields[position].value)
         contentLengthLines += 1
@@ -137,9 +162,9 @@ public struct ResponseFields: Hashable, Sendable {
       default: break
       }
     }
-    if !targeted.isEmpty { choose(from: targeted, targets.names) }
+    if let targeted { choose(from: targeted, targets.names) }
     if !varyNames.isEmpty { vary = varyNames.field }
-    if !groupLines.isEmpty { groups = (try? StructuredField.strings(groupLines)) ?? [] }
+    if let groupLines { groups = (try? StructuredField.strings(groupLines)) ?? [] }
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
@@ -186,7 +211,24 @@ public struct ResponseFields: Hashable, Sendable {
   }
 
   private static func add(_ value: String, to field: inout DateField, now: Timestamp) {
-    let parsed = HTTPDate.parsed(value, now: now).map(DateField.date) ?? .invalid
+    let parsed = DateField(value, now: now)
     field = field == .absent || field == parsed ? parsed : .invalid
+  }
+
+  /// A date field that is parsed when it is asked for.
+  private enum Modified: Hashable {
+    case parsed(DateField)
+    case text(String, now: Timestamp)
+
+    var field: DateField {
+      switch self {
+      case .parsed(let field): field
+      case .text(let text, let now): DateField(text, now: now)
+      }
+    }
+
+    static func == (left: Modified, right: Modified) -> Bool { left.field == right.field }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(field) }
   }
 }

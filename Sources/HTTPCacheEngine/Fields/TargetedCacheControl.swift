@@ -27,8 +27,8 @@ extension CacheControl {
     case "s-maxage": addTime(value, to: \.sharedMaxAge)
     case "stale-while-revalidate": staleWhileRevalidate = Self.time(value) ?? 0
     case "stale-if-error": staleIfError = Self.time(value) ?? 0
-    case "no-cache": addFields(value, unqualified: .noCache, to: \.noCacheFields)
-    case "private": addFields(value, unqualified: .isPrivate, to: \.privateFields)
+    case "no-cache": addFields(value, unqualified: .noCache, to: \.noCache)
+    case "private": addFields(value, unqualified: .isPrivate, to: \.isPrivate)
     // What forbids counts whatever its value is; what permits, only as it is meant.
     case "no-store": flags.insert(.noStore)
     case "no-transform": flags.insert(.noTransform)
@@ -56,7 +56,7 @@ extension CacheControl {
   }
 
   private mutating func addFields(
-    _ value: RFC9651BareItem?, unqualified: Flags, to directive: WritableKeyPath<Self, [String]>
+    _ value: RFC9651BareItem?, unqualified: Flags, to directive: WritableKeyPath<Named, [String]>
   ) {
     guard case .string(let names) = value else {
       flags.insert(unqualified)

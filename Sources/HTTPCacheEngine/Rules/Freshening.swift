@@ -94,14 +94,16 @@ enum Freshening {
     configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let kept = kept(of: fields, parsed, responseTime: responseTime, configuration)
-    var stored = StoredResponse(
+    // Made in one piece: to change it would take a copy of it.
+    return StoredResponse(
       status: status, kept: kept, selecting: selecting,
       facts: .of(
-        status: status.code, response: parsed, isDelimited: isDelimited, requestTime: requestTime,
-        responseTime: responseTime,
-        configuration: configuration))
-    if !parsed.groups.isEmpty { stored.groups = parsed.groups }
-    return stored
+        status: status.code, response: parsed,
+        // What is kept out of the store validates nothing.
+        hasValidator: parsed.isStoredAsIs ? parsed.hasValidator : kept.hasValidator(at: responseTime),
+        isDelimited: isDelimited, requestTime: requestTime, responseTime: responseTime,
+        configuration: configuration),
+      groups: parsed.groups)
   }
 
   /// What is stored of these fields (§3.1).

@@ -89,9 +89,12 @@ extension RequestFields {
 
     /// `nil` for the name of any other field.
     @inline(__always)
-    init?(_ name: HTTPField.Name) {
+    init?(_ name: HTTPField.Name) { self.init(name, count: name.canonicalName.utf8.count) }
+
+    /// - Parameter length: of the name.
+    @inline(__always)
+    init?(_ name: HTTPField.Name, count length: Int) {
       let text = name.canonicalName.utf8
-      let length = text.count
       guard length < 64, Self.lengths >> UInt64(truncatingIfNeeded: length) & 1 != 0 else { return nil }
       let letter =
         switch length {

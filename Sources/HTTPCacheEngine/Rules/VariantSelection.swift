@@ -21,10 +21,10 @@ enum VariantSelection {
   /// Some resources leave `Vary` out of the response to a request without preferences; while there is a fresh one that
   /// was chosen for requests like this, it is preferred (§4.1).
   static func chosen(_ matching: [Int], of candidates: [StoredResponse], at now: Timestamp) -> Int? {
-    guard matching.count > 1, candidates[matching[0]].selecting.fields.isEmpty else { return matching.first }
+    guard matching.count > 1, candidates[matching[0]].selecting.count == 0 else { return matching.first }
     return matching.first {
       let candidate = candidates[$0]
-      return !candidate.selecting.fields.isEmpty && !candidate.facts.forbidsFreshUse
+      return candidate.selecting.count > 0 && !candidate.facts.forbidsFreshUse
         && candidate.facts.staleness(at: now) == nil
     } ?? matching.first
   }

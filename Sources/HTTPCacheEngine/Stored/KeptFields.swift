@@ -67,6 +67,22 @@ struct KeptFields: Sendable {
     }
     return values
   }
+
+  // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
+  // commas they would be another value.
+
+  var entityTag: EntityTag? { values(of: .eTag).first.flatMap { EntityTag(parsing: $0) } }
+
+  /// - Parameter now: needed for two-digit years only.
+  func lastModified(at now: Timestamp) -> (date: HTTPDate, text: String)? {
+    let lines = values(of: .lastModified)
+    guard let text = lines.first, lines.allSatisfy({ $0 == text }),
+      let date = HTTPDate(parsing: text, now: now)
+    else { return nil }
+    return (date, text)
+  }
+
+  func hasValidator(at now: Timestamp) -> Bool { entityTag != nil || lastModified(at: now) != nil }
 }
 
 /// However they came to be.

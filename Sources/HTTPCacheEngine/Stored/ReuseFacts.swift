@@ -15,7 +15,7 @@ public struct ReuseFacts: Hashable, Sendable {
     /// `immutable`, of a response that is sure to be whole: not validated while fresh, even on a reload (RFC 8246 §2,
     /// §3).
     public static let immutable = Flags(rawValue: 1 << 2)
-    /// There is an entity tag or a modification date to validate with.
+    /// There is an entity tag or a modification date to validate with, in what is stored.
     public static let hasValidator = Flags(rawValue: 1 << 3)
     /// Marked invalid (RFC 9111 §4.4, §4.3.5): validated before the next use.
     public static let invalidated = Flags(rawValue: 1 << 4)
@@ -40,10 +40,12 @@ public struct ReuseFacts: Hashable, Sendable {
   /// `stale-if-error` (RFC 5861 §4).
   public var staleIfError: DeltaSeconds
 
-  /// - Parameter isDelimited: what is known of the content beside these fields, where they are an update of it.
+  /// - Parameters:
+  ///   - hasValidator: whether there is one in what is stored of these fields.
+  ///   - isDelimited: what is known of the content beside these fields, where they are an update of it.
   static func of(
-    status: Int, response: ResponseFields, isDelimited: Bool, requestTime: Timestamp, responseTime: Timestamp,
-    configuration: CacheEngine.Configuration
+    status: Int, response: ResponseFields, hasValidator: Bool, isDelimited: Bool, requestTime: Timestamp,
+    responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> ReuseFacts {
     // No initializer, which would take copies of the fields and of the configuration: 500 instructions.
     let directives = response.cacheControl.flags
@@ -60,7 +62,8 @@ public struct ReuseFacts: Hashable, Sendable {
       flags.insert(.isDelimited)
       if directives.contains(.immutable) { flags.insert(.immutable) }
     }
-    if response.hasValidator { flags.insert(.hasValidator) }
+    if hasValidator { flags.insert(.hasValidator) }
+    if !response.groups.isEmpty { flags.insert(.hasGroups) }
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
     return ReuseFacts(
       flags: flags,

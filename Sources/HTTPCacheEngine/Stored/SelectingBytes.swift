@@ -8,13 +8,16 @@ enum SelectingBytes {
   /// The most nominated fields that are compared here.
   static let most = 8
 
-  /// Whether the request has, of every nominated field, the very line that the response was stored for, or none of it
-  /// where that had none (RFC 9111 §4.1). Other spellings may mean the same: that is seen when they are normalised.
+  /// Whether the request has no field with a part in the decision, and has, of every nominated field, the very line that
+  /// the response was stored for, or none of it where that had none (RFC 9111 §4.1). Other spellings may mean the same:
+  /// that is seen when they are normalised.
+  ///
+  /// - Parameter count: of the nominated fields; 1 at least.
   static func match(_ stored: RawSpan, count: Int, _ fields: HTTPFields) -> Bool {
     stored.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return false }
       var position = StoredForm.frontCount
-      for _ in 0..<count {
+      for number in 0..<count {
         // As `StoredFormReader.selecting(_:)` reads it. A length has 32 bits at most: no sum of a few overflows.
         guard bytes.count &- position >= 8 else { return false }
         let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: position, as: UInt64.self))
@@ -36,7 +39,12 @@ enum SelectingBytes {
           guard position <= bytes.count else { return false }
         default: return false
         }
-        for index in 0..<fields.count where isEqual(fields[index].name.canonicalName, name, nameCount) {
+        for index in 0..<fields.count {
+          let count = fields[index].name.canonicalName.utf8.count
+          if number == 0, RequestFields.decides(fields[index].name, count: count) { return false }
+          guard count == nameCount, isEqual(fields[index].name.canonicalName, name, nameCount) else {
+            continue
+          }
           // A second line is another value.
           if isMet || !isEqual(fields[index].value, name + nameCount, lineCount) { return false }
           isMet = true

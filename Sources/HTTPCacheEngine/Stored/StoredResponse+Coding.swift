@@ -22,8 +22,8 @@ extension StoredResponse {
     writer.write(facts.date.milliseconds)
     writer.write(UInt32(facts.staleWhileRevalidate.seconds))
     writer.write(UInt32(facts.staleIfError.seconds))
-    writer.write(UInt32(selecting.fields.count))
-    for field in selecting.fields { Self.write(field, to: &writer) }
+    writer.write(UInt32(selecting.count))
+    selecting.forEach { Self.write($0, to: &writer) }
     writer.write(status.reasonPhrase)
     writer.write(UInt32(kept.count))
     kept.forEachPosition { fields, position in

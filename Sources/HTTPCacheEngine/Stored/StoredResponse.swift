@@ -26,12 +26,16 @@ public struct StoredResponse: Hashable, Sendable {
     didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
   }
 
-  init(status: HTTPResponse.Status, kept: KeptFields, selecting: SelectingFields, facts: ReuseFacts) {
+  /// - Parameter groups: as ``ReuseFacts/Flags/hasGroups`` has it.
+  init(
+    status: HTTPResponse.Status, kept: KeptFields, selecting: SelectingFields, facts: ReuseFacts,
+    groups: [String] = []
+  ) {
     self.status = status
     self.kept = kept
     self.selecting = selecting
     self.facts = facts
-    groups = []
+    self.groups = groups
   }
 
   /// The head to answer with, with `Age` if the response is used without validation (RFC 9111 §4, §5.1).
@@ -81,17 +85,8 @@ public struct StoredResponse: Hashable, Sendable {
     }
   }
 
-  // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
-  // commas they would be another value.
-
-  var entityTag: EntityTag? { kept.values(of: .eTag).first.flatMap { EntityTag(parsing: $0) } }
+  var entityTag: EntityTag? { kept.entityTag }
 
   /// `Last-Modified`, where it is a date, with the text to send back to the letter (RFC 9110 §13.1.3).
-  var lastModified: (date: HTTPDate, text: String)? {
-    let lines = kept.values(of: .lastModified)
-    guard let text = lines.first, lines.allSatisfy({ $0 == text }),
-      let date = HTTPDate(parsing: text, now: facts.responseTime)
-    else { return nil }
-    return (date, text)
-  }
+  var lastModified: (date: HTTPDate, text: String)? { kept.lastModified(at: facts.responseTime) }
 }

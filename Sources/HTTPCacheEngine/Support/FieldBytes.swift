@@ -85,28 +85,34 @@ extension Span where Element == UInt8 {
     return all & UInt64.upperBits == 0
   }
 
-  /// Whether these are the bytes of a text.
+  /// Whether these are the bytes of a text, or of its lowercase.
+  ///
+  /// - Parameter text: has, of the characters from `@` on, letters only.
   @inline(__always)
-  func equals(_ text: StaticString) -> Bool {
+  func equals(_ text: StaticString, inLowercase isLowercase: Bool) -> Bool {
     guard text.utf8CodeUnitCount == count else { return false }
     let expected = UnsafeRawPointer(text.utf8Start)
-    var position = 0
-    if count >= 8 {
-      while position < count {
-        // The last word may overlap the one before it.
-        position = Swift.min(position, count - 8)
-        if bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-          != expected.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-        {
-          return false
-        }
-        position += 8
+    return count >= 8
+      ? equals(expected, by: UInt64.self, inLowercase: isLowercase)
+      : equals(expected, by: UInt8.self, inLowercase: isLowercase)
+  }
+
+  /// The last word may overlap the one before it.
+  @inline(__always)
+  private func equals<Word: FixedWidthInteger & BitwiseCopyable>(
+    _ expected: UnsafeRawPointer, by _: Word.Type, inLowercase isLowercase: Bool
+  ) -> Bool {
+    let width = MemoryLayout<Word>.size
+    // The letters alone have bit 6 set; bit 5 is their case.
+    let bit6 = isLowercase ? Word.max / 0xFF * 0x40 : 0
+    var offset = 0
+    while offset < count {
+      offset = Swift.min(offset, count - width)
+      let word = expected.loadUnaligned(fromByteOffset: offset, as: Word.self)
+      if bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Word.self) != word | ((word & bit6) >> 1) {
+        return false
       }
-      return true
-    }
-    while position < count {
-      if self[position] != expected.load(fromByteOffset: position, as: UInt8.self) { return false }
-      position += 1
+      offset += width
     }
     return true
   }

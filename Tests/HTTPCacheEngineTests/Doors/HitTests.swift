@@ -29,6 +29,19 @@ struct HitTests {
     Case(stored: ["Cache-Control: max-age=60", "Vary: A"], first: ["A: 1"], isHit: false),
     Case(stored: ["Cache-Control: max-age=60", "Vary: A"], asked: ["A: 1"], isHit: false),
     Case(stored: ["Cache-Control: max-age=60", "Vary: A"], asked: ["B: 1"], isHit: true),
+    // What the request says of caching counts, wherever it stands and whatever the response varies on.
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: A"], first: ["A: 1"], asked: ["Range: bytes=0-1", "A: 1"],
+      isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: A"], first: ["A: 1"], asked: ["A: 1", "Pragma: no-cache"],
+      isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: A, B"], first: ["A: 1"],
+      asked: ["A: 1", "If-None-Match: \"x\""], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: A"], first: ["A: 1"], asked: ["A: 1", "Authorization: b"],
+      isHit: true),
     Case(
       stored: ["Cache-Control: max-age=60", "Vary: Accept-Language, X"],
       first: ["Accept-Language: de, en;q=0.5", "X: long enough for words"],

@@ -34,6 +34,19 @@ struct ResponseFieldsTests {
     #expect(fields("Date: \(arrivalDate)").date == .date(noon))
     #expect(fields("Last-Modified: \(arrivalDate)").hasValidator)
     #expect(!fields("Last-Modified: yesterday").hasValidator)
+    #expect(fields("Last-Modified: \(arrivalDate)").lastModified == .date(noon))
+    #expect(
+      fields("Last-Modified: \(arrivalDate)", "Last-Modified: \(arrivalDate)").lastModified == .date(noon))
+    #expect(fields("Last-Modified: \(arrivalDate)", "Last-Modified: \(date(60))").lastModified == .invalid)
+    #expect(fields("Last-Modified: x", "Last-Modified: \(arrivalDate)").lastModified == .invalid)
+    // Whatever was asked for already.
+    let asctime = fields("Last-Modified: Mon Jan  1 12:00:00 2024")
+    var other = fields("Last-Modified: Mon, 01 Jan 2024 12:00:00 GMT")
+    #expect(asctime == other && asctime.hashValue == other.hashValue)
+    other.lastModified = other.lastModified
+    #expect(asctime == other)
+    other.lastModified = .absent
+    #expect(asctime != other && !other.hasValidator)
   }
 
   @Test("Directives of several lines are one list, in whatever case the name is")

@@ -39,6 +39,35 @@ struct WithholdingTests {
     #expect(try self.stored(CacheEngine(configuration), answer).fields.count == 5)
   }
 
+  @Test(
+    "A validator that is kept out of the store is none of what is stored (§4.3.1)",
+    arguments: [
+      (["ETag: \"a\""], [], true), (["ETag: \"a\""], ["etag"], false),
+      (["ETag: \"a\"", "Last-Modified: \(date(-60))"], ["etag"], true),
+      (["ETag: \"a\"", "Last-Modified: \(date(-60))"], ["etag", "last-modified"], false),
+      (["Last-Modified: \(date(-60))"], ["last-modified"], false),
+      (["ETag: \"a\"", "Cache-Control: no-cache=\"etag\""], [], false),
+      (["ETag: \"a\"", "Cache-Control: private=\"etag\""], [], false),
+      (["ETag: \"a\"", "Connection: etag"], [], false), (["ETag: \"a\"", "Connection: close"], [], true),
+    ] as [([String], [String], Bool)])
+  func validators(lines: [String], withheld: [String], hasValidator: Bool) throws {
+    var configuration = CacheEngine.Configuration(kind: .shared)
+    configuration.withheldFields += withheld
+    let engine = CacheEngine(configuration)
+    let answer = HTTPResponse(
+      status: .ok, headerFields: HTTPFields(lines: ["Cache-Control: max-age=60"] + lines))
+    let stored = try stored(engine, answer)
+    #expect(stored.facts.flags.contains(.hasValidator) == hasValidator)
+    let decoded = try #require(StoredResponse(decoding: stored.encoded()[...]))
+    #expect(decoded.facts.flags.contains(.hasValidator) == hasValidator)
+    // Nor is there anything to ask the origin with.
+    guard case .forward(let forwarding) = engine.plan(request(), [stored], after: 100) else {
+      Issue.record("A stale response answered.")
+      return
+    }
+    #expect(forwarding.isValidation == hasValidator)
+  }
+
   @Test("A 304 does not bring credentials into the store, but the client gets them")
   func update() throws {
     var configuration = CacheEngine.Configuration(kind: .private)

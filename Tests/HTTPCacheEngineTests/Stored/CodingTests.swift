@@ -167,12 +167,62 @@ struct CodingTests {
     for number in 1...FieldNameTable.count {
       let name = try #require(FieldNameTable.name(numbered: number))
       #expect(FieldNameTable.number(of: name) == number, "\(name)")
-      for other in [name.rawName.uppercased(), name.canonicalName, name.rawName + "s"] {
+      let oddly = name.canonicalName.prefix(1) + name.rawName.dropFirst().uppercased()
+      for other in [name.rawName.uppercased(), String(oddly), name.rawName + "s"] {
         let other = try #require(HTTPField.Name(other))
         #expect(FieldNameTable.number(of: other) == (other.rawName == name.rawName ? number : 0), "\(other)")
       }
+      let lowercase = try #require(HTTPField.Name(name.canonicalName))
+      #expect(FieldNameTable.number(of: lowercase) != 0, "\(lowercase)")
     }
     #expect(FieldNameTable.name(numbered: FieldNameTable.count) != nil)
     #expect(FieldNameTable.name(numbered: FieldNameTable.count + 1) == nil)
+  }
+
+  @Test(
+    "The numbers of names are part of what is stored, and stay what they are",
+    arguments: [
+      (1, "Accept-Ranges"), (2, "Access-Control-Allow-Origin"), (3, "Age"), (4, "Allow"),
+      (5, "Cache-Control"),
+      (6, "Content-Disposition"), (7, "Content-Encoding"), (8, "Content-Language"), (9, "Content-Length"),
+      (10, "Content-Location"), (11, "Content-Range"), (12, "Content-Security-Policy"), (13, "Content-Type"),
+      (14, "Cross-Origin-Resource-Policy"), (15, "Date"), (16, "ETag"), (17, "Expires"),
+      (18, "Last-Modified"),
+      (19, "Location"), (20, "Retry-After"), (21, "Server"), (22, "Set-Cookie"),
+      (23, "Strict-Transport-Security"), (24, "Vary"), (25, "X-Content-Type-Options"),
+      (26, "Access-Control-Allow-Credentials"), (27, "Access-Control-Allow-Headers"),
+      (28, "Access-Control-Allow-Methods"), (29, "Access-Control-Expose-Headers"),
+      (30, "Access-Control-Max-Age"), (31, "Link"), (42, "Timing-Allow-Origin"), (43, "accept-ranges"),
+      (58, "etag"), (72, "access-control-max-age"), (84, "timing-allow-origin"),
+    ] as [(UInt8, String)])
+  func numbers(number: UInt8, name: String) {
+    #expect(FieldNameTable.name(numbered: number)?.rawName == name)
+  }
+
+  @Test("Of a head with the names that HTTP/2 has, no common one is spelt out")
+  func lowercaseNames() throws {
+    let lines = ["etag: \"a\"", "content-type: a/b", "x-cache: HIT", "strict-transport-security: max-age=1"]
+    let stored = try #require(
+      CacheEngine.privately.stored(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))))
+    let text = String(decoding: stored.encoded(), as: UTF8.self)
+    for field in stored.fields where field.name != .date {
+      #expect(field.name.rawName == field.name.canonicalName)
+      #expect(!text.contains(field.name.rawName))
+    }
+    #expect(StoredResponse(decoding: stored.encoded()[...]) == stored)
+  }
+
+  @Test("What was stored when lowercase names had no numbers, spelt out, is read the same")
+  func speltOut() throws {
+    let stored = try #require(
+      CacheEngine.privately.stored(
+        HTTPResponse(status: .ok, headerFields: HTTPFields(lines: ["etag: \"a\""]))))
+    let bytes = stored.encoded()
+    let name = try #require(HTTPField.Name("etag"))
+    let position = try #require(bytes[52...].firstIndex(of: FieldNameTable.number(of: name)))
+    let older = bytes[..<position] + [0, 4, 0, 0, 0] + Array("etag".utf8) + bytes[(position + 1)...]
+    let decoded = try #require(StoredResponse(decoding: Array(older)[...]))
+    #expect(decoded == stored)
+    #expect(decoded.fields.map(\.name.rawName) == stored.fields.map(\.name.rawName))
   }
 }
