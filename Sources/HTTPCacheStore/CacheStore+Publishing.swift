@@ -35,6 +35,7 @@ extension CacheStore {
   /// Makes an entry visible in memory, where there is no disk.
   func publishInMemory(_ entry: NewEntry, token: RemovalToken?) -> InsertOutcome {
     let hash = hasher.hash(entry.key)
+    memory.prepare(hash)
     let id = takeID()
     let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
     let reason = memory.place(

@@ -50,8 +50,20 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
   }
 
   @inline(__always)
-  private func home(of tag: UInt32) -> Int {
+  private func home(of tag: UInt32) -> Int { Self.home(of: tag, size: size) }
+
+  @inline(__always)
+  private static func home(of tag: UInt32, size: UInt64) -> Int {
     Int(truncatingIfNeeded: (UInt64(tag) &* size) &>> 32)
+  }
+
+  /// Where the places are, and what ``home(of:size:in:)`` needs beside a tag.
+  var layout: (places: UnsafeRawPointer, size: UInt64) { (UnsafeRawPointer(places), size) }
+
+  /// Where the first place of a tag would be in a table laid out so.
+  @inline(__always)
+  static func home(of tag: UInt32, size: UInt64, in places: UnsafeRawPointer) -> UnsafeRawPointer {
+    places + home(of: tag, size: size) &* MemoryLayout<Place>.stride
   }
 
   // MARK: Finding

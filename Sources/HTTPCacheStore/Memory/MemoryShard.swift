@@ -3,6 +3,7 @@ import Synchronization
 /// One part of memory: everything in it happens under its one lock.
 struct MemoryShard: ~Copyable {
   let state: Mutex<MemoryShardState>
+  let hint = TableHint()
 
   init(policy: EvictionPolicy) {
     state = Mutex(MemoryShardState(policy: policy))
@@ -99,6 +100,9 @@ struct MemoryShardState: ~Copyable, Sendable {
       table.setStanding(position, standing)
     }
   }
+
+  @inline(__always)
+  func note(in hint: borrowing TableHint) { hint.note(table) }
 
   // MARK: Adding and removing
 

@@ -53,6 +53,16 @@ final class MemoryShards: @unchecked Sendable {
     shard(number).pointee.state.withLock { work(&$0) }
   }
 
+  /// Notes, under its lock, where a shard's table is.
+  @inline(__always)
+  func note(_ hash: UInt64, _ state: borrowing MemoryShardState) {
+    state.note(in: shard(number(of: hash)).pointee.hint)
+  }
+
+  /// Asks for the place of a tag.
+  @inline(__always)
+  func prefetch(_ hash: UInt64, tag: UInt32) { shard(number(of: hash)).pointee.hint.prefetch(tag) }
+
   @inline(__always)
   func cost(of entry: EntryReference) -> Int { policy.cost(of: entry) }
 

@@ -111,6 +111,10 @@ final class MemoryTier: Sendable {
 
   // MARK: Adding
 
+  /// Asks for the memory where an entry of this hash will be placed; best before the entry is put together.
+  @inline(__always)
+  func prepare(_ hash: UInt64) { shards.prefetch(hash, tag: tag(hash)) }
+
   /// Adds or replaces an entry.
   ///
   /// - Parameters:
@@ -132,7 +136,10 @@ final class MemoryTier: Sendable {
     for _ in 0..<4 {
       let result = key.bytes.withUnsafeBytes { key in
         shards.withLock(hash) { state in
-          defer { state.compactIfSparse() }
+          defer {
+            state.compactIfSparse()
+            shards.note(hash, state)
+          }
           switch purpose {
           case .insert:
             return insert(
