@@ -49,7 +49,7 @@ extension HTTPCache {
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
       let (flight, isLeader) = flights.join(key)
       guard isLeader else { return try await follow(flight, pending) }
-      if flights.endCount != endCount { return try await leadAnew(pending, flight) }
+      if flights.mayHaveEnded(key, since: endCount) { return try await leadAnew(pending, flight) }
       return try await lead(pending, flight)
     }
   }

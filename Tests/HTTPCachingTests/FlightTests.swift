@@ -53,6 +53,30 @@ struct FlightTests {
     #expect(cache.flights.count == 0)
   }
 
+  @Test("The end of another key's request is none of this one's, but when too many ended to know")
+  func endings() throws {
+    func key(_ number: Int) -> CacheKey {
+      CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)"))
+    }
+    let flights = FlightTable()
+    func end(_ number: Int) {
+      let (flight, isLeader) = flights.join(key(number))
+      #expect(isLeader)
+      flights.close(flight, for: key(number))
+    }
+    let start = flights.endCount
+    #expect(!flights.mayHaveEnded(key(1), since: start))
+    for number in 1...40 { end(number) }
+    #expect(flights.mayHaveEnded(key(1), since: start) && flights.mayHaveEnded(key(40), since: start))
+    #expect(!flights.mayHaveEnded(key(41), since: start))
+    #expect(!flights.mayHaveEnded(key(1), since: start + 1))
+    for number in 1...40 { end(number) }
+    #expect(flights.mayHaveEnded(key(41), since: start))
+    #expect(flights.mayHaveEnded(key(1), since: start + 20))
+    #expect(!flights.mayHaveEnded(key(41), since: start + 20))
+    #expect(!flights.mayHaveEnded(key(1), since: flights.endCount))
+  }
+
   @Test("What may not be shared is asked for by each")
   func notShared() async throws {
     let setting = try Setting()

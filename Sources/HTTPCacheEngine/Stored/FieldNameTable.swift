@@ -3,7 +3,8 @@ import HTTPTypes
 /// Numbers for the names that most responses carry, so that a stored head spells none of them out.
 ///
 /// Making a name from its bytes means checking and lowercasing it, which was a third of the cost of a hit. The numbers
-/// are part of the stored form: names are added at the end only, and never change their places.
+/// are part of the stored form, and never change: another name gets a number behind all that there are, those of the names
+/// in lowercase among them, and not one at the end of the first list.
 enum FieldNameTable {
   /// In the spelling of HTTP/1.1, and then all once more as HTTP/2 has them (RFC 9113 §8.2).
   private static let names: [HTTPField.Name] = {

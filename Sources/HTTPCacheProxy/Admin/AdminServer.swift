@@ -22,7 +22,7 @@ final class AdminServer: Sendable {
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           try channel.pipeline.syncOperations.addHandlers(
-            IdleStateHandler(allTimeout: .milliseconds(context.configuration.timeouts.stall)),
+            IdleStateHandler(allTimeout: .milliseconds(max(1, context.configuration.timeouts.stall))),
             AdminConnection(context))
         }
       }

@@ -76,7 +76,7 @@ extension ClientConnection {
     let deadline = progress + .milliseconds(context.channel.isWritable ? timeouts.idle : timeouts.stall)
     if deadline <= now { return context.close(promise: nil) }
     // A request may come meanwhile, whose client has only so long.
-    armTimer(context, at: Swift.min(deadline, now + .milliseconds(timeouts.stall)))
+    armTimer(context, at: Swift.min(deadline, now + .milliseconds(Swift.max(1, timeouts.stall))))
   }
 
   /// Closes if nothing is under way, and else after it.

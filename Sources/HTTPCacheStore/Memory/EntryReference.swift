@@ -4,10 +4,15 @@ import CXXHash
 ///
 /// Counting is an atomic operation, and what comes after one waits for it: a hit that took its reference before it
 /// compared would wait for two lines of memory, one after the other, instead of for both at once.
-// Of an entry in one block it is the bits of the block's object; of any other those of the object that has block and body,
+// Of an entry in one block it is the bits of the array, which is a single reference; of any other the bits of the object,
 // plus one. Both are allocations of 16 bytes' alignment.
 // Unchecked because of the pointer: what it points to is counted atomically and never changes.
 struct EntryReference: @unchecked Sendable {
+  /// Where an array's elements begin.
+  private static let elementsOffset = 32
+  /// Where it has how many they are.
+  private static let countOffset = 16
+
   // A pointer, so that none at all takes no more room.
   private let bits: UnsafeRawPointer
 
@@ -15,7 +20,13 @@ struct EntryReference: @unchecked Sendable {
   init(_ entry: PackedEntry) {
     switch entry {
     case .whole(let block):
-      bits = UnsafeRawPointer(Unmanaged.passRetained(block.object).toOpaque())
+      let object = Unmanaged.passRetained(unsafeBitCast(block.bytes, to: AnyObject.self)).toOpaque()
+      let elements = block.bytes.withUnsafeBytes { $0.baseAddress }
+      precondition(
+        elements == UnsafeRawPointer(object + Self.elementsOffset)
+          && object.load(fromByteOffset: Self.countOffset, as: Int.self) == block.bytes.count,
+        "an array is laid out otherwise")
+      bits = UnsafeRawPointer(object)
     case .split(let entry):
       bits = UnsafeRawPointer(Unmanaged.passRetained(entry).toOpaque() + 1)
     }
@@ -30,9 +41,7 @@ struct EntryReference: @unchecked Sendable {
   /// The entry, with a reference of its own.
   @inline(__always)
   var entry: PackedEntry {
-    if isWhole {
-      return .whole(EntryBlock(Unmanaged<EntryBlock.Object>.fromOpaque(object).takeUnretainedValue()))
-    }
+    if isWhole { return .whole(EntryBlock(unsafeBitCast(object, to: [UInt8].self))) }
     return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeUnretainedValue())
   }
 
@@ -40,7 +49,9 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func take() -> PackedEntry {
     if isWhole {
-      return .whole(EntryBlock(Unmanaged<EntryBlock.Object>.fromOpaque(object).takeRetainedValue()))
+      return .whole(
+        EntryBlock(
+          unsafeBitCast(Unmanaged<AnyObject>.fromOpaque(object).takeRetainedValue(), to: [UInt8].self)))
     }
     return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeRetainedValue())
   }
@@ -59,7 +70,9 @@ struct EntryReference: @unchecked Sendable {
   /// What the entry occupies, in bytes: see ``PackedEntry/cost``.
   @inline(__always)
   var cost: Int {
-    if isWhole { return PackedEntry.cost(ofWhole: wholeHead.count) }
+    if isWhole {
+      return PackedEntry.cost(ofWhole: object.load(fromByteOffset: Self.countOffset, as: Int.self))
+    }
     return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { PackedEntry.split($0).cost }
   }
 
@@ -85,17 +98,15 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func prefetchHeader() {
     store_prefetch(bits)
-    // The last of the words that say what it occupies, which may lie in another line.
-    store_prefetch(bits + EntryBlock.Object.headerOffset + 16)
+    store_prefetch(bits + Self.countOffset)
   }
 
   /// The head of the entry, good while the table holds it.
   @inline(__always)
   var head: EntryHead {
-    if isWhole { return wholeHead }
-    return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.block.unsafeHead }
+    if isWhole { return EntryHead(start: object + Self.elementsOffset) }
+    return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { entry in
+      entry.block.bytes.withUnsafeBytes { EntryHead($0) }
+    }
   }
-
-  @inline(__always)
-  private var wholeHead: EntryHead { EntryHead(start: bits + EntryBlock.Object.headerOffset) }
 }

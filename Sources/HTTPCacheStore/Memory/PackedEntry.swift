@@ -102,7 +102,7 @@ enum PackedEntry: Sendable {
     if case .whole(let block) = self, block.bodyCount > Self.packedBodyLimit {
       return PackedEntry(
         id: block.id, revision: revision, variant: block.variant, storedAt: storedAt, key: block.key,
-        metadata: metadata, body: block.body, ownerCount: block.count)
+        metadata: metadata, body: block.body, ownerCount: block.bytes.count)
     }
     let block = block
     var bytes: ArraySlice<UInt8> = []
@@ -138,24 +138,18 @@ enum PackedEntry: Sendable {
   var cost: Int {
     switch self {
     case .whole(let block):
-      return Self.cost(ofWhole: block.count)
+      return Self.cost(ofWhole: block.bytes.count)
     case .split(let entry):
-      return Self.blockSize(entry.block.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
+      return Self.arraySize(entry.block.bytes.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
         + Self.indexOverhead
     }
   }
 
   /// What an entry in one block of so many bytes occupies.
   @inline(__always)
-  static func cost(ofWhole count: Int) -> Int { blockSize(count) + indexOverhead }
+  static func cost(ofWhole count: Int) -> Int { arraySize(count) + indexOverhead }
 
-  /// What `malloc` takes for a block: the object's header of 16 bytes, 8 of `malloc`'s own, in steps of 16.
-  @inline(__always)
-  private static func blockSize(_ count: Int) -> Int {
-    (count + EntryBlock.Object.headerOffset + 8 + 15) & ~15
-  }
-
-  /// The same for an array, whose header has 32 bytes.
+  /// What `malloc` takes for an array: the array's header of 32 bytes, 8 of `malloc`'s own, in steps of 16.
   private static func arraySize(_ count: Int) -> Int {
     (count + 32 + 8 + 15) & ~15
   }

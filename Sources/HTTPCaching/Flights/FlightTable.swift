@@ -4,6 +4,8 @@ import Synchronization
 /// The requests under way that others may share, by cache key.
 final class FlightTable: Sendable {
   private let flights = Mutex<[CacheKey: Flight]>([:])
+  /// Of which keys the latest ended, by their hashes, each in the place of its number.
+  private let ended = Mutex([Int](repeating: 0, count: 64))
   private let endings = Atomic<Int>(0)
 
   /// The flight under way for a key, or a new one of which the caller is the leader.
@@ -31,17 +33,32 @@ final class FlightTable: Sendable {
     flights.withLock { flights in
       if flights[key] === flight {
         flights[key] = nil
-        endings.wrappingAdd(1, ordering: .releasing)
+        ended.withLock { ended in
+          let number = endings.load(ordering: .relaxed)
+          ended[number % ended.count] = key.hashValue
+          endings.store(number + 1, ordering: .releasing)
+        }
       }
     }
   }
 
-  /// How many have ended.
-  ///
-  /// What one of them brings is stored before it ends. Who found nothing stored, and then no flight to join, may have looked
-  /// at the store before that: it looks again, if this is another number than before the first look.
+  /// How many have ended: a moment to be taken before the store is asked.
   var endCount: Int {
     @inline(__always) get { endings.load(ordering: .acquiring) }
+  }
+
+  /// Whether one of a key may have ended since a moment.
+  ///
+  /// What a flight brings is stored before it ends. Who found nothing stored, and then no flight to join, may have asked the
+  /// store before that, and asks again. When more have ended than are remembered, one of them may be of the key.
+  func mayHaveEnded(_ key: CacheKey, since endCount: Int) -> Bool {
+    guard self.endCount != endCount else { return false }
+    return ended.withLock { ended in
+      let newer = endings.load(ordering: .relaxed) - endCount
+      if newer > ended.count { return true }
+      let hash = key.hashValue
+      return (endCount..<endCount + newer).contains { ended[$0 % ended.count] == hash }
+    }
   }
 
   /// How many there are.
