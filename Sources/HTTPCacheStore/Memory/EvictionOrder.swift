@@ -179,14 +179,15 @@ struct EvictionOrder {
     case .s3fifo:
       let next =
         evicted.isOnProbation
-        ? next(in: &probation.tags, isOnProbation: true, table)
-        : next(in: &main.tags, isOnProbation: false, table)
+        ? Self.next(in: &probation.tags, isOnProbation: true, table)
+        : Self.next(in: &main.tags, isOnProbation: false, table)
       return next.flatMap { table[$0] }
     }
   }
 
   /// The entry at the front of a queue, behind one that has just gone.
-  private func next(
+  // Static like what it calls: with `self`, all of it would be copied, as a part of it is changed.
+  private static func next(
     in queue: inout TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable
   ) -> Int? {
     if let position = front(of: queue, isOnProbation: isOnProbation, table) { return position }
@@ -226,7 +227,7 @@ struct EvictionOrder {
       let isMainFull =
         main.bytes > (main.bytes + probation.bytes) / Self.probationShare * (Self.probationShare - 1)
       if mainCount > 0, isMainFull || probation.count == 0 {
-        guard let position = front(of: main.tags, isOnProbation: false, table) else {
+        guard let position = Self.front(of: main.tags, isOnProbation: false, table) else {
           main.tags.removeFirst()
           continue
         }
@@ -237,7 +238,7 @@ struct EvictionOrder {
         standing.sequence = main.tags.append(table.tag(position))
         table.setStanding(position, standing)
       } else if probation.count > 0 {
-        guard let position = front(of: probation.tags, isOnProbation: true, table) else {
+        guard let position = Self.front(of: probation.tags, isOnProbation: true, table) else {
           probation.tags.removeFirst()
           continue
         }
@@ -256,12 +257,12 @@ struct EvictionOrder {
   }
 
   /// The entry at the front of a queue; `nil` if it is gone.
-  private func front(of queue: TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable) -> Int? {
+  private static func front(of queue: TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable) -> Int? {
     guard let front = queue.front else { return nil }
     return position(front.tag, front.number, isOnProbation, table)
   }
 
-  private func position(
+  private static func position(
     _ tag: UInt32, _ number: UInt32, _ isOnProbation: Bool, _ table: borrowing EntryTable
   ) -> Int? {
     for position in table.run(of: tag) {
@@ -279,7 +280,7 @@ struct EvictionOrder {
     new.begin(behind: old)
     while let (tag, number) = old.front {
       old.removeFirst()
-      guard let position = position(tag, number, isOnProbation, table) else { continue }
+      guard let position = Self.position(tag, number, isOnProbation, table) else { continue }
       var standing = table.standing(position)
       standing.sequence = new.append(tag)
       table.setStanding(position, standing)
