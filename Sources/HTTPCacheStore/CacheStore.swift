@@ -23,7 +23,7 @@ import SystemPackage
 /// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a note of the
 /// time in the place where the entry was found, and a reference to the entry's one allocation: never a copy. So it
 /// waits for memory twice, for the place and for the entry. What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
-/// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
+/// `EntryTable` and `EvictionOrder`; an entry is a `PackedEntry`, nearly always an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
 /// What is appended is first in a buffer, and found there; a queue writes it behind (`DiskTier`).
@@ -124,9 +124,9 @@ public final class CacheStore: Sendable {
   }
 
   /// A fingerprint of bytes for telling variants apart: the same bytes give the same in this store, and in every store
-  /// that opens its directory.
+  /// that opens its directory. That of no bytes is ``VariantID/unvaried``.
   public func fingerprint(of bytes: [UInt8]) -> VariantID {
-    VariantID(rawValue: hasher.checksum(bytes))
+    bytes.isEmpty ? .unvaried : VariantID(rawValue: hasher.checksum(bytes))
   }
 
   // MARK: Finding

@@ -48,10 +48,12 @@ struct CachedLoad: Sendable {
     while true {
       guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
         let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
-        let bytes = stored.body.bytes
+        stored.body.isInMemory
       else { return nil }
       guard let target = RedirectTarget(stored.head, of: head, url: url) else {
-        return loaded(stored.head, url: url, data: Data(bytes))
+        var data = Data()
+        stored.body.withBytes { bytes in bytes.withUnsafeBytes { data = Data($0) } }
+        return loaded(stored.head, url: url, data: data)
       }
       try follow(target, isReplayed: true, hasStoredCookies: binding.storedCookies(for: url) != nil)
     }

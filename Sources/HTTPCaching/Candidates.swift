@@ -15,7 +15,9 @@ struct Candidates: Sendable {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
-      guard var response = StoredResponse(decoding: entry.metadata) else { continue }
+      var decoded: StoredResponse?
+      entry.withMetadata { decoded = StoredResponse(decoding: $0) }
+      guard var response = decoded else { continue }
       if store.isInvalidated(response, entry.id, under: key) { continue }
       response.contentLength = Int64(entry.bodyCount)
       // Which bytes are where is told by the head: one that is not of this content says nothing.

@@ -117,7 +117,7 @@ extension HTTPCache {
 
   /// The content of a QUERY request, in memory where it can be part of the key.
   private func withQueryContent(_ body: MessageBody, of request: HTTPRequest) async throws -> MessageBody {
-    guard request.method.isQuery, body.bytes == nil, let length = body.length,
+    guard request.method.isQuery, !body.isInMemory, let length = body.length,
       length <= configuration.maximumQueryContent
     else { return body }
     return MessageBody(try await body.collect(upTo: length))

@@ -9,9 +9,8 @@ struct MemoryPartTests {
   private func reference(_ number: Int32) -> EntryReference {
     EntryReference(
       PackedEntry(
-        id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: [UInt8](),
-        metadata: [UInt8](),
-        body: []))
+        id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: [],
+        metadata: [], body: []))
   }
 
   @Test("a table finds what was added and not removed, however the tags lie", arguments: 0..<5)
@@ -58,7 +57,7 @@ struct MemoryPartTests {
     for number in 0..<500 {
       let entry = PackedEntry(
         id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: pattern(number, 10),
-        metadata: [UInt8](), body: pattern(number, bodyCount))
+        metadata: [], body: pattern(number, bodyCount))
       table.insert(
         EntryReference(entry), tag: UInt32.random(in: 0..<1000, using: &random), standing: Standing())
       if number % 3 == 0 { kept.append(entry) }
@@ -104,55 +103,77 @@ struct MemoryPartTests {
   @Test(
     "an entry keeps all its fields, whatever their size",
     arguments: [
-      (1, 1, 0, 3, 4), (1 << 48, 1 << 48, 5, 3, 4), (7, 9, -1, 3, 4),
-      ((1 << 48) - 1, (1 << 48) - 1, -1, 0, 0),
-      (3, 3, .min, 1, 1), (3, 3, .max, 1, 1), (3, 3, 1 << 43, 1, 1), (3, 3, -(1 << 43), (1 << 15) - 1, 1),
-      (3, 3, 0, 1 << 15, 1), (3, 3, 0, 3, (1 << 20) - 1), (3, 3, 0, 3, 1 << 20), (.max, 5, 2, 100_000, 5),
+      (1, 1, 0, 3, 4), (1 << 39, 1 << 39, 5, 3, 4), (7, 9, -1, 3, 4),
+      ((1 << 39) - 1, (1 << 39) - 1, -1, 0, 0),
+      (3, 3, .min, 1, 1), (3, 3, .max, 1, 1), (3, 3, 1 << 43, 1, 1), (3, 3, -(1 << 43), (1 << 10) - 1, 1),
+      (3, 3, 0, 1 << 10, 1), (3, 3, 0, 3, (1 << 20) - 1), (3, 3, 0, 3, 1 << 20), (.max, 5, 2, 100_000, 5),
     ] as [(id: UInt64, revision: UInt64, storedAt: Int64, keyCount: Int, metadataCount: Int)],
     [0, 10, 4096, 4097, 100_000])
   func fields(
     given: (id: UInt64, revision: UInt64, storedAt: Int64, keyCount: Int, metadataCount: Int), bodyCount: Int
   ) throws {
-    let other = UInt64.max - 5
     let key = pattern(1, given.keyCount)
     let metadata = pattern(2, given.metadataCount)
     let body = pattern(3, bodyCount)
-    let entry = PackedEntry(
-      id: given.id, revision: given.revision, variant: other, storedAt: given.storedAt, key: key,
-      metadata: metadata, body: body)
-    func check(_ entry: PackedEntry, revision: UInt64, storedAt: Int64, metadata: [UInt8]) throws {
-      #expect(entry.id == given.id && entry.revision == revision && entry.storedAt == storedAt)
-      #expect(entry.variant.rawValue == other)
-      #expect(entry.block.key == key[...] && entry.metadata == metadata[...])
-      #expect(entry.bodyCount == bodyCount)
-      #expect(try entry.body.readAll() == body[...])
-      #expect(key.withUnsafeBytes { entry.block.hasKey($0) })
-      #expect(!(key + [1]).withUnsafeBytes { entry.block.hasKey($0) })
-      #expect(key.isEmpty || !key.dropLast().withUnsafeBytes { entry.block.hasKey($0) })
-      #expect(entry.cost >= key.count + metadata.count + bodyCount)
-    }
-    try check(entry, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
-    let newer = entry.replacingMetadata([1, 2], storedAt: 77, revision: given.id &+ 1)
-    try check(newer, revision: given.id &+ 1, storedAt: 77, metadata: [1, 2])
-  }
-
-  @Test("what is handed out of an entry lies in its memory, and can be changed, by who alone has it as well")
-  func slices() throws {
-    let body = pattern(3, 100)
-    func block() -> EntryBlock {
-      EntryBlock(
-        id: 1, revision: 1, variant: 1, storedAt: 1, key: [7, 8, 9], metadata: [] as [UInt8], body: body)
-    }
-    let kept = block()
-    let key = kept.key
-    let isInside = key.withUnsafeBytes { part in
-      kept.bytes.withUnsafeBytes { all in
-        (part.baseAddress.map { $0 >= all.baseAddress ?? $0 } ?? false)
+    let (before, after) = (RecordHeader.size, 5)
+    for variant in [0, 1, .max - 5] as [UInt64] {
+      let entry = PackedEntry(
+        id: given.id, revision: given.revision, variant: variant, storedAt: given.storedAt, key: key,
+        metadata: metadata, body: body)
+      let bytes = [UInt8](repeating: 7, count: before) + key + metadata + body
+      let record = try #require(
+        EntryRecord(capacity: bytes.count + after, keyStart: before) { (target) throws(StoreError) in
+          target.copyBytes(from: bytes)
+          return EntryHead.Fields(
+            id: given.id, revision: given.revision, variant: variant, storedAt: given.storedAt,
+            keyCount: key.count, metadataCount: metadata.count, bodyCount: body.count)
+        })
+      func check(_ entry: PackedEntry, revision: UInt64, storedAt: Int64, metadata: [UInt8]) throws {
+        #expect(entry.id == given.id && entry.revision == revision && entry.storedAt == storedAt)
+        #expect(entry.variant.rawValue == variant)
+        #expect(entry.key == key && entry.metadata == metadata)
+        #expect(entry.isResident && entry.bodyCount == bodyCount)
+        #expect(try entry.body.count == bodyCount && entry.body.readAll() == body[...])
+        #expect(entry.body.residentBytes == body[...])
+        #expect(key.withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
+        #expect(!(key + [1]).withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
+        #expect(key.isEmpty || !key.dropLast().withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
+        #expect(entry.cost >= key.count + metadata.count + bodyCount)
+        let held = EntryReference(entry)
+        #expect(held.cost == entry.cost && held.head.id == given.id && held.head.variant == variant)
+        #expect(held.entry.metadata == metadata && held.take().body.count == bodyCount)
+      }
+      for entry in [entry, .record(record), PackedEntry.record(record).forKeeping] {
+        try check(entry, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
+        let newer = ([1, 2] as [UInt8]).withUnsafeBytes {
+          entry.replacingMetadata($0, storedAt: 77, revision: given.id &+ 1)
+        }
+        try check(newer, revision: given.id &+ 1, storedAt: 77, metadata: [1, 2])
       }
     }
-    #expect(isInside && kept.metadata.isEmpty)
+  }
+
+  @Test("an object of an entry begins with the words of its head")
+  func layout() {
+    let block = EntryBlock(id: 5, revision: 5, key: [7, 8, 9], body: [1, 2])
+    let start = block.object.withUnsafeMutablePointerToHeader { UnsafeRawPointer($0) }
+    #expect(EntryHead(start: start).id == 5 && block.withHead { $0.key.baseAddress } == start + 24)
+    #expect(UInt(bitPattern: Unmanaged.passUnretained(block.object).toOpaque()) % 16 == 0)
+  }
+
+  @Test("what is handed out of an entry can be changed, by who alone has it as well", arguments: [100, 5000])
+  func slices(bodyCount: Int) throws {
+    let body = pattern(3, bodyCount)
+    func stored() throws -> StoredBody {
+      let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+      store.insert(NewEntry(key: key(1), variant: .unvaried, metadata: [], body: body, storedAt: 1))
+      return try #require(store.lookup(key(1)).first?.body)
+    }
+    let kept = try stored()
     for isShared in [true, false] {
-      var slices: [ArraySlice<UInt8>] = (0..<8).map { _ in (isShared ? kept : block()).body }
+      var slices = try (0..<8).map { _ in
+        try #require((isShared ? kept : try stored()).residentBytes)
+      }
       slices[0].append(1)
       slices[1].removeLast()
       let second = slices[2].startIndex + 1
@@ -168,7 +189,7 @@ struct MemoryPartTests {
       #expect(Array(slices[5]) == [9] + Array(body[1...]) && Array(slices[6]) == body.sorted())
       #expect(Array(slices[7]) == body + [1, 2])
     }
-    #expect(kept.key == [7, 8, 9] && kept.body == body[...])
+    #expect(try kept.residentBytes == body[...] && kept.read(from: 10, upTo: 20) == body[10..<30])
   }
 
   /// A body that tells how many of its kind there are.
@@ -190,8 +211,7 @@ struct MemoryPartTests {
       #expect(Reader.live.load(ordering: .relaxed) == expected, sourceLocation: location)
     }
     func entry(_ key: StoreKey, id: UInt64, variant: UInt64 = 1, ownerCount: Int = 100) -> EntryReference {
-      let block = EntryBlock(
-        id: id, revision: id, variant: variant, storedAt: 0, key: key.bytes, metadata: [UInt8](), body: [])
+      let block = EntryBlock(id: id, revision: id, variant: variant, key: key.bytes)
       return EntryReference(
         .split(SplitEntry(block, body: StoredBody(Reader()), ownerCount: ownerCount)))
     }
@@ -302,12 +322,12 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry in one block costs at most 93 bytes beside key, metadata and body, one with its body apart 237",
-    arguments: [(1024, 93), (8192, 237)])
+    "an entry in one object costs at most 69 bytes beside key, metadata and body, one with its body apart 221",
+    arguments: [(1024, 69), (8192, 221)])
   func overhead(bodyCount: Int, limit: Int) throws {
     for policy in EvictionPolicy.allCases {
       let entry = PackedEntry(
-        id: 1, revision: 1, variant: 1, storedAt: 1_700_000_000_000, key: pattern(1, 64), metadata: [],
+        id: 1, revision: 1, variant: 0, storedAt: 1_700_000_000_000, key: pattern(1, 64), metadata: [],
         body: pattern(1, bodyCount))
       #expect(policy.cost(of: entry) - 64 - bodyCount <= (policy == .lru ? limit : limit + 29))
     }

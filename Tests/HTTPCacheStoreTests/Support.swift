@@ -104,13 +104,37 @@ func holds(_ entry: StoredEntry, number: Int, size: Int = 100) -> Bool {
 
 func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }
 
+extension EntryBlock {
+  init(
+    id: UInt64, revision: UInt64, variant: UInt64 = 1, storedAt: Int64 = 0, key: [UInt8] = [],
+    metadata: [UInt8] = [], body: [UInt8] = []
+  ) {
+    self = key.withUnsafeBytes { key in
+      metadata.withUnsafeBytes { metadata in
+        body.withUnsafeBytes { body in
+          EntryBlock(
+            id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
+            body: body)
+        }
+      }
+    }
+  }
+}
+
 extension PackedEntry {
   init(
-    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
+    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: [UInt8], metadata: [UInt8],
     body: [UInt8]
   ) {
-    self.init(
+    let isWhole = body.count <= Self.packedBodyLimit
+    let block = EntryBlock(
       id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-      body: body[...], ownerCount: body.count)
+      body: isWhole ? body : [])
+    self =
+      isWhole
+      ? .whole(block) : .split(SplitEntry(block, body: StoredBody(body[...]), ownerCount: body.count))
   }
+
+  var key: [UInt8] { withHead { Array($0.key) } }
+  var metadata: [UInt8] { withHead { Array($0.metadata) } }
 }

@@ -84,7 +84,8 @@ extension StoredResponse {
     StoredLayout(bytes) != nil
   }
 
-  private init?(decoding bytes: RawSpan) {
+  /// The same of bytes that are shown where they lie.
+  public init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes), let front = StoredFront(bytes) else { return nil }
     var reader = StoredFormReader()
     var selecting: [SelectingFields.Field] = []

@@ -93,7 +93,7 @@ extension ClientConnection {
         let response = self.context.cache.storedResponse(for: request.request)
       {
         self.context.statistics[response.source].increment()
-        guard let bytes = response.body.bytes, bytes.count <= Responder.piece else {
+        guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece else {
           let responder = Responder(context: self.context, channel: context.channel, client: request)
           current.task = Task { await responder.deliver(response) }
           self.current = current
@@ -102,8 +102,8 @@ extension ClientConnection {
         self.current = current
         let head = ResponseHead(
           response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-          length: bytes.count)
-        writeWhole(head, bytes, context, promise: nil)
+          length: count)
+        writeWhole(head, response.body, context, promise: nil)
         return
       }
       current.task = respond(to: request, body: .empty, context)
@@ -123,7 +123,7 @@ extension ClientConnection {
       let head = ResponseHead(
         response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
         length: bytes.count)
-      writeWhole(head, bytes, context, promise: nil)
+      writeWhole(head, MessageBody(bytes), context, promise: nil)
       return
     }
     let limit = self.context.configuration.limits.requestBytes

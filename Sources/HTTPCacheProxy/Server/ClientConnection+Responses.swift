@@ -1,4 +1,5 @@
 import HTTPCacheObserving
+import HTTPCaching
 import HTTPTypes
 import NIOCore
 import NIOPosix
@@ -30,7 +31,7 @@ extension ClientConnection {
       self.current = current
       writer.write(head, closes: current.closes, to: &output.bytes)
       send(context, promise)
-    case .whole(let head, let bytes): writeWhole(head, bytes, context, promise: promise)
+    case .whole(let head, let body): writeWhole(head, body, context, promise: promise)
     case .chunk(let bytes): writeChunk(bytes, current, context, promise)
     case .end(let trailers):
       switch current.framing {
@@ -73,19 +74,18 @@ extension ClientConnection {
   }
 
   func writeWhole(
-    _ head: ResponseHead, _ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext,
+    _ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext,
     promise: EventLoopPromise<Void>?
   ) {
     guard var current else { return }
     prepare(head, &current)
     self.current = current
     writer.write(head, closes: current.closes, to: &output.bytes)
+    let count = body.length ?? 0
+    if head.framing == .chunked, count > 0 { writeChunkHead(count) }
+    if head.framing != .none { body.withBytes { output.bytes.writeBytes($0) } }
     if head.framing == .chunked {
-      if !bytes.isEmpty { writeChunkHead(bytes.count) }
-    }
-    if head.framing != .none { output.bytes.writeBytes(bytes) }
-    if head.framing == .chunked {
-      output.bytes.writeStaticString(bytes.isEmpty ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
+      output.bytes.writeStaticString(count == 0 ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
     }
     send(context, promise)
     finish(context)

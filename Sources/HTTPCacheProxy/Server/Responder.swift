@@ -30,7 +30,7 @@ struct Responder: Sendable {
       context.logger.debug(
         "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
       let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
-      write(.whole(head(response, isStored: true, length: bytes.count), bytes))
+      write(.whole(head(response, isStored: true, length: bytes.count), MessageBody(bytes)))
     }
   }
 
@@ -45,8 +45,8 @@ struct Responder: Sendable {
 
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
-    if let bytes = response.body.bytes, bytes.count <= Self.piece {
-      write(.whole(head(response.head, isStored: isStored, length: bytes.count), bytes))
+    if response.body.isInMemory, let count = response.body.length, count <= Self.piece {
+      write(.whole(head(response.head, isStored: isStored, length: count), response.body))
       return
     }
     do {

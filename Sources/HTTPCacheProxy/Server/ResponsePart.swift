@@ -8,7 +8,8 @@ enum ResponsePart: Sendable {
   case head(ResponseHead)
   case chunk(ArraySlice<UInt8>)
   case end(trailers: HTTPFields?)
-  case whole(ResponseHead, ArraySlice<UInt8>)
+  /// With a content that is in memory.
+  case whole(ResponseHead, MessageBody)
   /// The content broke off: the client must see that.
   case abort
 }

@@ -61,7 +61,7 @@ final class OriginClient: Sendable {
     -> TransportResponse
   {
     // Content that has been read is gone. What is at hand can be sent again.
-    let isRepeatable = request.method.isIdempotent && body.bytes != nil
+    let isRepeatable = request.method.isIdempotent && body.isInMemory
     if let connection = checkOut() {
       do {
         return try await exchange(request, body, call, connection)
@@ -81,13 +81,13 @@ final class OriginClient: Sendable {
   private func exchange(
     _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ connection: OriginConnection.Handle
   ) async throws -> TransportResponse {
-    let bytes = body.bytes
+    let isWhole = body.isInMemory
     var head = RequestWriter.head(
-      request, body, expects: call.expectsContinue && bytes == nil, via: "1.\(call.minorVersion) \(via)",
+      request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
       allocator: connection.channel.allocator)
-    if let bytes { head.writeBytes(bytes) }
-    let reply = connection.start(head, method: request.method, isWhole: bytes != nil)
-    if bytes == nil { sendContent(body, of: call, connection, reply) }
+    body.withBytes { head.writeBytes($0) }
+    let reply = connection.start(head, method: request.method, isWhole: isWhole)
+    if !isWhole { sendContent(body, of: call, connection, reply) }
     return try await response(reply, connection, call)
   }
 

@@ -9,7 +9,7 @@ enum RequestWriter {
   static func head(
     _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, allocator: ByteBufferAllocator
   ) -> ByteBuffer {
-    var buffer = allocator.buffer(capacity: 1024 + (body.bytes?.count ?? 0))
+    var buffer = allocator.buffer(capacity: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
     buffer.writeString(request.method.rawValue)
     buffer.writeString(" ")
     buffer.writeString(request.path ?? "/")

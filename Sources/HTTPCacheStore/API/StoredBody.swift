@@ -5,6 +5,8 @@
 public struct StoredBody: Sendable {
   enum Storage: Sendable {
     case resident(ArraySlice<UInt8>)
+    /// A small one, in one object with its head.
+    case packed(EntryBlock)
     case file(any BodyReading)
   }
 
@@ -12,6 +14,10 @@ public struct StoredBody: Sendable {
 
   init(_ bytes: ArraySlice<UInt8>) {
     storage = .resident(bytes)
+  }
+
+  init(_ block: EntryBlock) {
+    storage = .packed(block)
   }
 
   init(_ reader: any BodyReading) {
@@ -22,14 +28,47 @@ public struct StoredBody: Sendable {
   public var count: Int {
     switch storage {
     case .resident(let bytes): bytes.count
+    case .packed(let block): block.bodyCount
     case .file(let reader): reader.count
     }
   }
 
-  /// The whole body when it is in memory, without a copy; `nil` when it must be read from disk.
+  /// Whether the body is in memory.
+  public var isResident: Bool {
+    if case .file = storage { false } else { true }
+  }
+
+  /// The whole body when it is in memory; `nil` when it must be read from disk.
+  ///
+  /// - Complexity: O(1), and O(`count`) for a body of 4 KiB or less, which is copied: ``withResidentBytes(_:)`` shows it
+  ///   without.
   public var residentBytes: ArraySlice<UInt8>? {
-    guard case .resident(let bytes) = storage else { return nil }
-    return bytes
+    switch storage {
+    case .resident(let bytes): bytes
+    case .packed: copy(0..<count)
+    case .file: nil
+    }
+  }
+
+  /// Calls `work` with the whole body where it lies, if it is in memory.
+  ///
+  /// - Returns: whether `work` was called; not where the body has to be read from disk.
+  /// - Complexity: O(1).
+  @discardableResult
+  public func withResidentBytes(_ work: (RawSpan) -> Void) -> Bool {
+    switch storage {
+    case .resident(let bytes): bytes.withUnsafeBytes { work($0.bytes) }
+    case .packed(let block): block.withHead { work($0.body.bytes) }
+    case .file: return false
+    }
+    return true
+  }
+
+  /// Some of a body in memory, as an array of its own.
+  private func copy(_ range: Range<Int>) -> ArraySlice<UInt8> {
+    var bytes: [UInt8] = []
+    withResidentBytes { all in all.extracting(range).withUnsafeBytes { bytes = Array($0) } }
+    return bytes[...]
   }
 
   /// Reads a piece of the body.
@@ -46,6 +85,8 @@ public struct StoredBody: Sendable {
     case .resident(let bytes):
       let start = bytes.startIndex + offset
       return bytes[start..<start + Swift.min(maximumCount, bytes.endIndex - start)]
+    case .packed:
+      return copy(offset..<offset + Swift.min(maximumCount, count - offset))
     case .file(let reader):
       return try reader.read(from: offset, upTo: maximumCount)
     }
@@ -54,7 +95,7 @@ public struct StoredBody: Sendable {
   /// Reads the whole body into memory.
   ///
   /// - Throws: as ``read(from:upTo:)``.
-  /// - Complexity: O(`count`) for a body on disk, O(1) for one in memory.
+  /// - Complexity: O(`count`) for a body on disk or of 4 KiB or less, O(1) for any other in memory.
   public func readAll() throws(StoreError) -> ArraySlice<UInt8> {
     guard case .file(let reader) = storage else { return residentBytes ?? [] }
     var all: [UInt8] = []

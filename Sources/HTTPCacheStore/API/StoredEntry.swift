@@ -32,7 +32,9 @@ public struct StoredEntry: Sendable {
   var revision: UInt64 { packed.revision }
 
   /// The caller's opaque bytes.
-  public var metadata: ArraySlice<UInt8> { packed.metadata }
+  ///
+  /// - Complexity: O(*n*) in their number: they are copied. ``withMetadata(_:)`` shows them without.
+  public var metadata: [UInt8] { packed.withHead { Array($0.metadata) } }
 
   /// Calls `work` with the caller's opaque bytes where they lie.
   ///
@@ -41,7 +43,7 @@ public struct StoredEntry: Sendable {
   ///
   /// - Complexity: O(1), and no reference is counted.
   public func withMetadata(_ work: (RawSpan) -> Void) {
-    withExtendedLifetime(packed) { work(packed.unsafeMetadata.bytes) }
+    withExtendedLifetime(packed) { work(packed.unsafeHead.metadata.bytes) }
   }
 
   /// The body, or the means to read it.
@@ -56,14 +58,11 @@ public struct StoredEntry: Sendable {
   @discardableResult
   public func withResidentBody(_ work: (RawSpan) -> Void) -> Bool {
     switch packed {
-    case .whole(let block):
-      withExtendedLifetime(block) { work(block.unsafeBody.bytes) }
-      return true
-    case .split(let entry):
-      guard case .resident(let bytes) = entry.body.storage else { return false }
-      bytes.withUnsafeBytes { work($0.bytes) }
-      return true
+    case .whole(let block): withExtendedLifetime(block) { work(block.unsafeHead.body.bytes) }
+    case .record(let record): withExtendedLifetime(record) { work(record.unsafeHead.body.bytes) }
+    case .split(let entry): return entry.body.withResidentBytes(work)
     }
+    return true
   }
 
   /// The length of the body in bytes.

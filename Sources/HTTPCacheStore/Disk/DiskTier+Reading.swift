@@ -105,12 +105,12 @@ extension DiskTier {
 
   /// Reads a record that has all of its entry to where it is handed out from.
   ///
-  /// What is made of it is one allocation, and not a byte is copied: half of a read's instructions, but for those of the
-  /// checksum, went into a block, an object for the body beside it, and their references.
+  /// What is made of it is one allocation, and not a byte is copied: see ``EntryRecord``.
   private func readInPlace(_ candidate: Candidate, key: StoreKey) throws(FileFailure) -> Found {
     let location = candidate.source.location
     var isOtherKey = false
-    let block = try EntryBlock(capacity: Int(location.count)) { record throws(FileFailure) in
+    let read = try EntryRecord(capacity: Int(location.count), keyStart: RecordHeader.size) {
+      record throws(FileFailure) in
       guard try candidate.source.file.read(into: record, at: Int(location.offset)) == record.count,
         let header = Record.verifiedHeader(UnsafeRawBufferPointer(record), hasher: hasher),
         header.kind == .entry, header.id == candidate.id
@@ -119,12 +119,11 @@ extension DiskTier {
       guard !isOtherKey,
         hasher.checksum(UnsafeRawBufferPointer(rebasing: record[header.bodyRange])) == header.bodyChecksum
       else { return nil }
-      return EntryBlock.Fields(
+      return EntryHead.Fields(
         id: header.id, revision: header.revision, variant: header.variant, storedAt: header.storedAt,
-        keyStart: RecordHeader.size, keyCount: header.keyCount, metadataCount: header.metadataCount,
-        bodyCount: header.bodyCount)
+        keyCount: header.keyCount, metadataCount: header.metadataCount, bodyCount: header.bodyCount)
     }
-    if let block { return .entry(.whole(block)) }
+    if let read { return .entry(.record(read)) }
     return isOtherKey ? .otherKey : corrupt(candidate)
   }
 
@@ -136,12 +135,21 @@ extension DiskTier {
     let storedAt = newer?.header.storedAt ?? header.storedAt
     let metadata = newer?.metadata ?? record[header.metadataRange]
     let revision = newer?.header.revision ?? header.revision
-    let keyBytes = record[RecordHeader.size..<RecordHeader.size + header.keyCount]
+    func block(with body: Range<Int>) -> EntryBlock {
+      record.withUnsafeBytes { record in
+        metadata.withUnsafeBytes { metadata in
+          EntryBlock(
+            id: header.id, revision: revision, variant: header.variant, storedAt: storedAt,
+            key: UnsafeRawBufferPointer(rebasing: record[RecordHeader.size...].prefix(header.keyCount)),
+            metadata: metadata, body: UnsafeRawBufferPointer(rebasing: record[body]))
+        }
+      }
+    }
     if header.kind != .entryWithBodyFile {
-      return .entry(
-        PackedEntry(
-          id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
-          metadata: metadata, body: record[header.bodyRange], ownerCount: record.count))
+      let range = header.bodyRange
+      if range.count <= PackedEntry.packedBodyLimit { return .entry(.whole(block(with: range))) }
+      let body = StoredBody(record[range])
+      return .entry(.split(SplitEntry(block(with: 0..<0), body: body, ownerCount: record.count)))
     }
     let path = directory.appending(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
@@ -149,10 +157,7 @@ extension DiskTier {
       guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
       let body = BodyFileReader(
         file: file, count: header.bodyCount, checksum: header.bodyChecksum, tier: self, candidate: candidate)
-      let block = EntryBlock(
-        id: header.id, revision: revision, variant: header.variant, storedAt: storedAt, key: keyBytes,
-        metadata: metadata, body: [])
-      return .entry(.split(SplitEntry(block, body: StoredBody(body), ownerCount: 0)))
+      return .entry(.split(SplitEntry(block(with: 0..<0), body: StoredBody(body), ownerCount: 0)))
     } catch {
       // Gone because the entry was removed after the index was asked: no failure.
       if currentSlot(hash: candidate.hash, id: candidate.id) == nil { return .lost }

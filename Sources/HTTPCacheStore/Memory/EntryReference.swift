@@ -4,14 +4,18 @@ import CXXHash
 ///
 /// Counting is an atomic operation, and what comes after one waits for it: a hit that took its reference before it
 /// compared would wait for two lines of memory, one after the other, instead of for both at once.
-// Of an entry in one block it is the bits of the array, which is a single reference; of any other the bits of the object,
-// plus one. Both are allocations of 16 bytes' alignment.
+// The bits of the object that holds the entry, and in the lowest of them what it is: allocations are of 16 bytes'
+// alignment.
 // Unchecked because of the pointer: what it points to is counted atomically and never changes.
 struct EntryReference: @unchecked Sendable {
+  private enum Kind {
+    static let mask: UInt = 3
+    static let split = 1
+    static let record = 2
+  }
+
   /// Where an array's elements begin.
   private static let elementsOffset = 32
-  /// Where it has how many they are.
-  private static let countOffset = 16
 
   // A pointer, so that none at all takes no more room.
   private let bits: UnsafeRawPointer
@@ -20,40 +24,44 @@ struct EntryReference: @unchecked Sendable {
   init(_ entry: PackedEntry) {
     switch entry {
     case .whole(let block):
-      let object = Unmanaged.passRetained(unsafeBitCast(block.bytes, to: AnyObject.self)).toOpaque()
-      let elements = block.bytes.withUnsafeBytes { $0.baseAddress }
+      bits = UnsafeRawPointer(Unmanaged.passRetained(block.object).toOpaque())
+    case .record(let record):
+      let object = Unmanaged.passRetained(unsafeBitCast(record.bytes, to: AnyObject.self)).toOpaque()
+      let elements = record.bytes.withUnsafeBytes { $0.baseAddress }
       precondition(
-        elements == UnsafeRawPointer(object + Self.elementsOffset)
-          && object.load(fromByteOffset: Self.countOffset, as: Int.self) == block.bytes.count,
-        "an array is laid out otherwise")
-      bits = UnsafeRawPointer(object)
+        elements == UnsafeRawPointer(object + Self.elementsOffset), "an array is laid out otherwise")
+      bits = UnsafeRawPointer(object + Kind.record)
     case .split(let entry):
-      bits = UnsafeRawPointer(Unmanaged.passRetained(entry).toOpaque() + 1)
+      bits = UnsafeRawPointer(Unmanaged.passRetained(entry).toOpaque() + Kind.split)
     }
   }
 
   @inline(__always)
-  private var isWhole: Bool { UInt(bitPattern: bits) & 1 == 0 }
+  private var isWhole: Bool { UInt(bitPattern: bits) & Kind.mask == 0 }
 
   @inline(__always)
-  private var object: UnsafeRawPointer { isWhole ? bits : bits - 1 }
+  private var isSplit: Bool { UInt(bitPattern: bits) & Kind.mask == UInt(Kind.split) }
+
+  @inline(__always)
+  private var object: UnsafeRawPointer {
+    isWhole ? bits : isSplit ? bits - Kind.split : bits - Kind.record
+  }
 
   /// The entry, with a reference of its own.
-  @inline(__always)
   var entry: PackedEntry {
-    if isWhole { return .whole(EntryBlock(unsafeBitCast(object, to: [UInt8].self))) }
-    return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeUnretainedValue())
+    retain()
+    return take()
   }
 
   /// The entry, with the reference that was held through this one.
   @inline(__always)
   func take() -> PackedEntry {
     if isWhole {
-      return .whole(
-        EntryBlock(
-          unsafeBitCast(Unmanaged<AnyObject>.fromOpaque(object).takeRetainedValue(), to: [UInt8].self)))
+      return .whole(EntryBlock(Unmanaged<EntryBlock.Object>.fromOpaque(bits).takeRetainedValue()))
     }
-    return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeRetainedValue())
+    if isSplit { return .split(Unmanaged<SplitEntry>.fromOpaque(object).takeRetainedValue()) }
+    let array = Unmanaged<AnyObject>.fromOpaque(object).takeRetainedValue()
+    return .record(EntryRecord(unsafeBitCast(array, to: [UInt8].self)))
   }
 
   /// Takes another reference.
@@ -69,12 +77,7 @@ struct EntryReference: @unchecked Sendable {
 
   /// What the entry occupies, in bytes: see ``PackedEntry/cost``.
   @inline(__always)
-  var cost: Int {
-    if isWhole {
-      return PackedEntry.cost(ofWhole: object.load(fromByteOffset: Self.countOffset, as: Int.self))
-    }
-    return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { PackedEntry.split($0).cost }
-  }
+  var cost: Int { isWhole ? PackedEntry.cost(ofWhole: head.count) : entry.cost }
 
   /// Asks for the lines that a hit needs, so that they come at once: the count of references may lie in another than the
   /// key.
@@ -98,15 +101,17 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func prefetchHeader() {
     store_prefetch(bits)
-    store_prefetch(bits + Self.countOffset)
+    // The last of the words that say what it occupies, which may lie in another line.
+    store_prefetch(bits + EntryBlock.Object.headOffset + 8)
   }
 
   /// The head of the entry, good while the table holds it.
   @inline(__always)
   var head: EntryHead {
-    if isWhole { return EntryHead(start: object + Self.elementsOffset) }
-    return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { entry in
-      entry.block.bytes.withUnsafeBytes { EntryHead($0) }
+    if isWhole { return EntryHead(start: bits + EntryBlock.Object.headOffset) }
+    if isSplit {
+      return Unmanaged<SplitEntry>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.block.unsafeHead }
     }
+    return EntryHead(start: object + Self.elementsOffset)
   }
 }

@@ -250,7 +250,9 @@ final class MemoryTier: Sendable {
       variants.first { state.head($0)?.id == id }.flatMap { state.entry($0) }
     }
     guard let old else { return false }
-    let new = old.replacingMetadata(metadata, storedAt: storedAt, revision: revision)
+    let new = metadata.withUnsafeBytes {
+      old.replacingMetadata($0, storedAt: storedAt, revision: revision)
+    }
     let refusal = place(EntryReference(new), key: key, hash: hash, purpose: .update)
     if let refusal, refusal != .superseded {
       remove(key, hash: hash, variant: new.variant, olderThan: id + 1)

@@ -1,9 +1,10 @@
-/// An entry in memory: one reference to one allocation, or to two where the body is large or in a file. A large body that
-/// was read from disk is in one allocation with its head, as it lay there.
+/// An entry as it is found: one reference to one allocation, or to two where the body is large or in a file.
 enum PackedEntry: Sendable {
-  /// The block with the body behind the metadata.
+  /// All of it in an object of its own.
   case whole(EntryBlock)
-  /// A block without a body, and the body.
+  /// All of it as it lay on disk. Memory keeps large ones so, and makes the others whole.
+  case record(EntryRecord)
+  /// The head and, apart from it, the body.
   case split(SplitEntry)
 
   /// Bodies up to this size are copied in beside the head. With 1 KiB it saves 144 bytes of overhead, a hit touches one
@@ -14,19 +15,18 @@ enum PackedEntry: Sendable {
 
   /// What memory keeps of a new entry.
   static func of(_ entry: NewEntry, id: UInt64) -> PackedEntry {
-    if entry.body.count <= packedBodyLimit {
-      // An initializer's arguments are owned by it: two more references to take and to drop.
-      return entry.key.bytes.withUnsafeBytes { key in
-        entry.metadata.withUnsafeBytes { metadata in
-          entry.body.withUnsafeBytes { body in
-            .whole(
-              EntryBlock(
-                id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: key,
-                metadata: metadata, body: body))
-          }
+    let isWhole = entry.body.count <= packedBodyLimit
+    // An initializer's arguments are owned by it: two more references to take and to drop.
+    let block = entry.key.bytes.withUnsafeBytes { key in
+      entry.metadata.withUnsafeBytes { metadata in
+        entry.body.withUnsafeBytes { body in
+          EntryBlock(
+            id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: key,
+            metadata: metadata, body: isWhole ? body : UnsafeRawBufferPointer(start: nil, count: 0))
         }
       }
     }
+    if isWhole { return .whole(block) }
     var body = entry.body
     if body.capacity - body.count > 64 {
       // An array that grew by appending may own up to twice what it shows.
@@ -34,95 +34,79 @@ enum PackedEntry: Sendable {
         count = buffer[...].initialize(fromContentsOf: body)
       }
     }
-    return PackedEntry(
-      id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: entry.key.bytes,
-      metadata: entry.metadata, body: body[...], ownerCount: body.count)
+    return .split(SplitEntry(block, body: StoredBody(body[...]), ownerCount: body.count))
   }
 
-  /// - Parameter ownerCount: the length of the array that the body is a slice of.
-  init(
-    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: some Bytes, metadata: some Bytes,
-    body: ArraySlice<UInt8>, ownerCount: Int
-  ) {
-    let isWhole = body.count <= Self.packedBodyLimit
-    let block = EntryBlock(
-      id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-      body: isWhole ? body : [])
-    self = isWhole ? .whole(block) : .split(SplitEntry(block, body: StoredBody(body), ownerCount: ownerCount))
-  }
-
+  /// The head where it lies; good as long as the entry lives.
   @inline(__always)
-  var block: EntryBlock {
+  var unsafeHead: EntryHead {
     switch self {
-    case .whole(let block): block
-    case .split(let entry): entry.block
+    case .whole(let block): block.unsafeHead
+    case .record(let record): record.unsafeHead
+    case .split(let entry): entry.block.unsafeHead
     }
   }
 
-  var id: UInt64 { block.id }
-  var revision: UInt64 { block.revision }
-  var variant: VariantID { VariantID(rawValue: block.variant) }
-  var storedAt: Int64 { block.storedAt }
-  var metadata: ArraySlice<UInt8> { block.metadata }
-
-  /// The metadata where it lies; good as long as the entry lives.
   @inline(__always)
-  var unsafeMetadata: UnsafeRawBufferPointer {
-    switch self {
-    case .whole(let block): block.unsafeMetadata
-    case .split(let entry): entry.block.unsafeMetadata
-    }
+  func withHead<Result>(_ read: (EntryHead) -> Result) -> Result {
+    withExtendedLifetime(self) { read(unsafeHead) }
   }
+
+  var id: UInt64 { withHead { $0.id } }
+  var revision: UInt64 { withHead { $0.revision } }
+  var variant: VariantID { VariantID(rawValue: withHead { $0.variant }) }
+  var storedAt: Int64 { withHead { $0.storedAt } }
 
   var body: StoredBody {
     switch self {
-    case .whole(let block): StoredBody(block.body)
+    case .whole(let block): StoredBody(block)
+    case .record(let record): StoredBody(record.body)
     case .split(let entry): entry.body
     }
   }
 
   /// Whether the body is in memory.
   var isResident: Bool {
-    switch self {
-    case .whole: true
-    case .split(let entry): entry.body.residentBytes != nil
-    }
+    if case .split(let entry) = self { entry.body.isResident } else { true }
   }
 
+  @inline(__always)
   var bodyCount: Int {
     switch self {
     case .whole(let block): block.bodyCount
+    case .record(let record): record.bodyCount
     case .split(let entry): entry.body.count
     }
   }
 
   /// The same key and body under other metadata.
-  func replacingMetadata(_ metadata: [UInt8], storedAt: Int64, revision: UInt64) -> PackedEntry {
-    // A large body that was read from disk, and is in one block with its head, is not copied for another head.
-    if case .whole(let block) = self, block.bodyCount > Self.packedBodyLimit {
-      return PackedEntry(
-        id: block.id, revision: revision, variant: block.variant, storedAt: storedAt, key: block.key,
-        metadata: metadata, body: block.body, ownerCount: block.bytes.count)
-    }
-    let block = block
-    var bytes: ArraySlice<UInt8> = []
-    if case .whole = self { bytes = block.body }
-    let new = EntryBlock(
-      id: block.id, revision: revision, variant: block.variant, storedAt: storedAt, key: block.key,
-      metadata: metadata, body: bytes)
-    switch self {
-    case .whole: return .whole(new)
-    case .split(let entry): return .split(SplitEntry(new, body: entry.body, ownerCount: entry.ownerCount))
+  func replacingMetadata(_ metadata: UnsafeRawBufferPointer, storedAt: Int64, revision: UInt64) -> PackedEntry
+  {
+    withHead { head in
+      func block(_ body: UnsafeRawBufferPointer) -> EntryBlock {
+        EntryBlock(
+          id: head.id, revision: revision, variant: head.variant, storedAt: storedAt, key: head.key,
+          metadata: metadata, body: body)
+      }
+      let none = UnsafeRawBufferPointer(start: nil, count: 0)
+      return switch self {
+      case .split(let entry): .split(SplitEntry(block(none), body: entry.body, ownerCount: entry.ownerCount))
+      case .record(let record) where record.bodyCount > Self.packedBodyLimit:
+        .split(SplitEntry(block(none), body: StoredBody(record.body), ownerCount: record.bytes.count))
+      case .record, .whole: .whole(block(head.body))
+      }
     }
   }
 
   /// The entry as memory keeps it: a small one that was read from disk without what its record has before the key.
   var forKeeping: PackedEntry {
-    guard case .whole(let block) = self, block.bodyCount <= Self.packedBodyLimit else { return self }
-    return .whole(
-      EntryBlock(
-        id: block.id, revision: block.revision, variant: block.variant, storedAt: block.storedAt,
-        key: block.key, metadata: block.metadata, body: block.body))
+    guard case .record(let record) = self, record.bodyCount <= Self.packedBodyLimit else { return self }
+    return withHead { head in
+      .whole(
+        EntryBlock(
+          id: head.id, revision: head.revision, variant: head.variant, storedAt: head.storedAt, key: head.key,
+          metadata: head.metadata, body: head.body))
+    }
   }
 
   // MARK: Size
@@ -137,19 +121,25 @@ enum PackedEntry: Sendable {
   /// more than it was asked for.
   var cost: Int {
     switch self {
-    case .whole(let block):
-      return Self.cost(ofWhole: block.bytes.count)
+    case .whole(let block): Self.cost(ofWhole: block.count)
+    case .record(let record): Self.arraySize(record.bytes.count) + Self.indexOverhead
     case .split(let entry):
-      return Self.arraySize(entry.block.bytes.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
+      Self.blockSize(entry.block.count) + Self.arraySize(entry.ownerCount) + SplitEntry.size
         + Self.indexOverhead
     }
   }
 
-  /// What an entry in one block of so many bytes occupies.
+  /// What an entry in one object occupies, whose head, key, metadata and body are so many bytes.
   @inline(__always)
-  static func cost(ofWhole count: Int) -> Int { arraySize(count) + indexOverhead }
+  static func cost(ofWhole count: Int) -> Int { blockSize(count) + indexOverhead }
 
-  /// What `malloc` takes for an array: the array's header of 32 bytes, 8 of `malloc`'s own, in steps of 16.
+  /// What `malloc` takes for a block: the object's two words, 8 bytes of `malloc`'s own, in steps of 16.
+  @inline(__always)
+  private static func blockSize(_ count: Int) -> Int {
+    (count + EntryBlock.Object.headOffset + 8 + 15) & ~15
+  }
+
+  /// The same for an array, whose header has 32 bytes.
   private static func arraySize(_ count: Int) -> Int {
     (count + 32 + 8 + 15) & ~15
   }

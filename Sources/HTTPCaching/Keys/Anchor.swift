@@ -16,7 +16,7 @@ struct Anchor: Sendable {
   }
 
   /// Reads what ``metadata`` wrote; `nil` for anything else.
-  init?(_ metadata: ArraySlice<UInt8>) {
+  init?(_ metadata: [UInt8]) {
     guard metadata.count >= 9, metadata.first == Self.mark else { return nil }
     let number = metadata.dropFirst().prefix(8)
     nonce = number.reversed().reduce(0) { $0 << 8 | UInt64($1) }
@@ -33,7 +33,7 @@ struct Anchor: Sendable {
   /// The entry to store it as.
   func entry(_ key: CacheKey, at time: Timestamp) -> NewEntry {
     NewEntry(
-      key: StoreKey(key.bytes), variant: VariantID(rawValue: 0), metadata: metadata, body: [],
+      key: StoreKey(key.bytes), variant: .unvaried, metadata: metadata, body: [],
       storedAt: time.milliseconds)
   }
 }

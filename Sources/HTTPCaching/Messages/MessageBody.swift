@@ -12,6 +12,8 @@ public struct MessageBody: AsyncSequence, Sendable {
 
   enum Storage: Sendable {
     case bytes(ArraySlice<UInt8>)
+    /// What a store has in memory, as it has it.
+    case resident(StoredBody)
     case pieces([Piece])
     case stream(any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)
   }
@@ -24,8 +26,8 @@ public struct MessageBody: AsyncSequence, Sendable {
     /// Some of a stored content.
     init(_ stored: StoredBody, _ range: Range<Int64>) {
       let range = Int(range.lowerBound)..<Int(range.upperBound)
-      if let bytes = stored.residentBytes {
-        self = .bytes(bytes.dropFirst(range.lowerBound).prefix(range.count))
+      if stored.isResident, let bytes = try? stored.read(from: range.lowerBound, upTo: range.count) {
+        self = .bytes(bytes)
       } else {
         self = range.isEmpty ? .bytes([]) : .stored(stored, range)
       }
@@ -70,8 +72,8 @@ public struct MessageBody: AsyncSequence, Sendable {
   }
 
   init(_ stored: StoredBody) {
-    if let bytes = stored.residentBytes {
-      self.init(bytes)
+    if stored.isResident {
+      self.init(.resident(stored), length: stored.count)
     } else {
       self.init(.pieces([.stored(stored, 0..<stored.count)]), length: stored.count)
     }
@@ -97,9 +99,38 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
-  /// All of the content at once, without a copy, if it is in memory.
+  /// All of the content at once, if it is in memory.
+  ///
+  /// - Complexity: O(1), and O(*n*) for a stored content of 4 KiB or less, which is copied: ``withBytes(_:)`` shows it
+  ///   without.
   public var bytes: ArraySlice<UInt8>? {
-    if case .bytes(let bytes) = storage { bytes } else { nil }
+    switch storage {
+    case .bytes(let bytes): bytes
+    case .resident(let stored): stored.residentBytes
+    case .pieces, .stream: nil
+    }
+  }
+
+  /// Whether all of the content is in memory.
+  public var isInMemory: Bool {
+    switch storage {
+    case .bytes, .resident: true
+    case .pieces, .stream: false
+    }
+  }
+
+  /// Calls `work` with all of the content where it lies, if it is in memory.
+  ///
+  /// - Returns: whether `work` was called.
+  /// - Complexity: O(1).
+  @discardableResult
+  public func withBytes(_ work: (RawSpan) -> Void) -> Bool {
+    switch storage {
+    case .bytes(let bytes): bytes.withUnsafeBytes { work($0.bytes) }
+    case .resident(let stored): stored.withResidentBytes(work)
+    case .pieces, .stream: return false
+    }
+    return true
   }
 
   /// All of the content.
@@ -138,6 +169,7 @@ public struct MessageBody: AsyncSequence, Sendable {
     init(_ storage: Storage) {
       switch storage {
       case .bytes(let bytes): source = .bytes(bytes)
+      case .resident(let stored): source = .bytes(stored.residentBytes ?? [])
       case .pieces(let pieces): source = .pieces(pieces[...])
       case .stream(let stream): source = .stream(stream.makeAsyncIterator())
       }

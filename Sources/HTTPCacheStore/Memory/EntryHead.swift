@@ -1,0 +1,150 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What an entry in memory begins with, read where it lies. Key, metadata and, where it is with them, the body follow.
+///
+/// Two words are enough for nearly all; a third is there if the response varies. What does not fit is in seven:
+///
+/// | word | low bits | | | | high bits |
+/// |---|---|---|---|---|---|
+/// | 0 | 1: zero | 1: whether word 2 is there | 10: length of the key | 13: length of the body | 39: id |
+/// | 1 | 20: length of the metadata | | | | 44: storedAt, signed |
+/// | 2 | 64: variant, else 0 | | | | |
+///
+/// | word | of seven |
+/// |---|---|
+/// | 0 | 1: one; above it, the bytes that are skipped before the key: what was read from disk begins where its record did |
+/// | 1, 2 | variant; length of the body |
+/// | 3, 4, 5 | id; revision; storedAt |
+/// | 6 | length of the key below the length of the metadata, 32 bits each |
+///
+/// An entry whose metadata was updated has a revision of its own; any other's is its id.
+struct EntryHead {
+  /// The bytes of the words where seven are needed.
+  static let wideSize = 56
+  /// The bytes of the words that are always there.
+  static let leastSize = 16
+
+  /// What the words say.
+  struct Fields {
+    var id: UInt64
+    var revision: UInt64
+    var variant: UInt64
+    var storedAt: Int64
+    var keyCount: Int
+    var metadataCount: Int
+    /// Zero where the body is not with the head.
+    var bodyCount: Int
+
+    var isNarrow: Bool {
+      revision == id && id >> 39 == 0 && keyCount >> 10 == 0 && metadataCount >> 20 == 0
+        && bodyCount >> 13 == 0
+        && (storedAt << 20) >> 20 == storedAt
+    }
+
+    /// The bytes of the words.
+    var headCount: Int { isNarrow ? (variant == 0 ? leastSize : leastSize + 8) : wideSize }
+
+    /// Writes the words.
+    ///
+    /// - Parameters:
+    ///   - target: has room for ``headCount``, or ``EntryHead/wideSize`` where there is something to skip.
+    ///   - skipped: the bytes between the end of seven words and the key; `nil` if the key follows at once.
+    func write(to target: UnsafeMutableRawPointer, skipping skipped: Int? = nil) {
+      if isNarrow, skipped == nil {
+        let lengths = UInt64(bodyCount) << 12 | UInt64(keyCount) << 2 | (variant == 0 ? 0 : 2)
+        target.storeBytes(
+          of: (id << 25 | lengths, UInt64(bitPattern: storedAt) << 20 | UInt64(metadataCount)),
+          as: (UInt64, UInt64).self)
+        if variant != 0 { target.storeBytes(of: variant, toByteOffset: leastSize, as: UInt64.self) }
+        return
+      }
+      target.storeBytes(
+        of: (1 | UInt64(skipped ?? 0) << 1, variant, UInt64(bodyCount)), as: (UInt64, UInt64, UInt64).self)
+      target.storeBytes(
+        of: (id, revision, UInt64(bitPattern: storedAt), UInt64(metadataCount) << 32 | UInt64(keyCount)),
+        toByteOffset: 24, as: (UInt64, UInt64, UInt64, UInt64).self)
+    }
+  }
+
+  private let start: UnsafeRawPointer
+
+  /// - Parameter start: the first byte of the words, to be read while they are there.
+  @inline(__always)
+  init(start: UnsafeRawPointer) {
+    self.start = start
+  }
+
+  @inline(__always)
+  private func word(_ index: Int) -> UInt64 {
+    start.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
+  }
+
+  private var isWide: Bool { word(0) & 1 != 0 }
+
+  var variant: UInt64 { isWide ? word(1) : word(0) & 2 == 0 ? 0 : word(2) }
+  var id: UInt64 { isWide ? word(3) : word(0) >> 25 }
+  var revision: UInt64 { isWide ? word(4) : word(0) >> 25 }
+  var storedAt: Int64 { Int64(bitPattern: isWide ? word(5) : word(1)) >> (isWide ? 0 : 20) }
+
+  @inline(__always)
+  private var keyStart: Int {
+    let first = word(0)
+    guard first & 1 == 0 else { return Self.wideSize &+ Int(truncatingIfNeeded: first >> 1) }
+    return Self.leastSize &+ Int(truncatingIfNeeded: (first & 2) << 2)
+  }
+
+  @inline(__always)
+  private var keyCount: Int {
+    let first = word(0)
+    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 2 & 0x3FF : word(6) & 0xFFFF_FFFF)
+  }
+
+  private var metadataStart: Int { keyStart &+ keyCount }
+
+  // Every hit asks for the length of its body.
+  @inline(__always)
+  private var bodyStart: Int {
+    let first = word(0)
+    guard first & 1 == 0 else { return wideBodyStart }
+    let before = (first & 2) << 2 &+ (first >> 2 & 0x3FF) &+ (word(1) & 0xF_FFFF)
+    return Self.leastSize &+ Int(truncatingIfNeeded: before)
+  }
+
+  @inline(never)
+  private var wideBodyStart: Int { metadataStart &+ Int(truncatingIfNeeded: word(6) >> 32) }
+
+  /// Zero where the body is not with the head.
+  @inline(__always)
+  var bodyCount: Int {
+    let first = word(0)
+    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 12 & 0x1FFF : word(2))
+  }
+
+  /// From the first of the words to the end of the body.
+  @inline(__always)
+  var count: Int { bodyStart &+ bodyCount }
+
+  @inline(__always)
+  func hasKey(_ key: UnsafeRawBufferPointer) -> Bool {
+    guard keyCount == key.count else { return false }
+    guard let bytes = key.baseAddress else { return true }
+    return memcmp(start + keyStart, bytes, key.count) == 0
+  }
+
+  /// The key, good while the entry is there, as are the others.
+  var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + keyStart, count: keyCount) }
+
+  @inline(__always)
+  var metadata: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: start + metadataStart, count: bodyStart - metadataStart)
+  }
+
+  @inline(__always)
+  var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + bodyStart, count: bodyCount) }
+}

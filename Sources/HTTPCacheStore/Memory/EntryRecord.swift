@@ -1,0 +1,41 @@
+/// An entry as it was read from disk: an array with the whole record in it, in whose beginning an ``EntryHead`` was written.
+///
+/// Nothing of it is copied: half of a read's instructions, but for those of the checksum, went into a block, an object for
+/// the body beside it, and their references. The head takes the place of the record's own, which is no longer needed.
+struct EntryRecord: Sendable {
+  let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// - Parameters:
+  ///   - capacity: the bytes that are read.
+  ///   - keyStart: the bytes before the key, of which the head needs ``EntryHead/wideSize``. Metadata and body follow it.
+  ///   - read: reads them, and says what they are; `nil` when they are not to be an entry.
+  init?<Failure: Error>(
+    capacity: Int, keyStart: Int,
+    reading read: (UnsafeMutableRawBufferPointer) throws(Failure) -> EntryHead.Fields?
+  ) throws(Failure) {
+    precondition(keyStart >= EntryHead.wideSize, "no room for the head of an entry")
+    bytes = try [UInt8](capacity: capacity) { buffer throws(Failure) in
+      guard let fields = try read(buffer), let start = buffer.baseAddress else { return 0 }
+      let end = keyStart + fields.keyCount + fields.metadataCount + fields.bodyCount
+      precondition(end <= capacity, "an entry reaches beyond its record")
+      fields.write(to: start, skipping: keyStart - EntryHead.wideSize)
+      return end
+    }
+    if bytes.isEmpty { return nil }
+  }
+
+  /// The head where it lies: good as long as the record lives; see ``EntryBlock/unsafeHead``.
+  @inline(__always)
+  var unsafeHead: EntryHead {
+    // No record is empty.
+    EntryHead(start: bytes.withUnsafeBytes { $0.baseAddress.unsafelyUnwrapped })
+  }
+
+  var bodyCount: Int { withExtendedLifetime(bytes) { unsafeHead.bodyCount } }
+
+  var body: ArraySlice<UInt8> { bytes.suffix(bodyCount) }
+}
