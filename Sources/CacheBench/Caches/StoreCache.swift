@@ -37,7 +37,7 @@ final class StoreCache: BenchCache {
     case .get: return { Self.hasBody(store.lookup(Self.key(data.requests[$0])), data) }
     case .getByKey: return { Self.hasBody(store.lookup(data.storeKeys[$0]), data) }
     case .decide:
-      return { cache.storedResponse(for: data.requests[$0])?.body.bytes?.count == data.valueSize }
+      return { cache.storedResponse(for: data.requests[$0])?.body.length == data.valueSize }
     case .miss:
       return { !store.lookup(Self.key(data.absentRequests[$0 % data.absentRequests.count])).isEmpty }
     case .store, .storeAgain, .diskStore: return { self.insert($0, Self.key(data.requests[$0])) }
