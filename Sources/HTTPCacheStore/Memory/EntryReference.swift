@@ -43,9 +43,7 @@ struct EntryReference: @unchecked Sendable {
   private var isSplit: Bool { UInt(bitPattern: bits) & Kind.mask == UInt(Kind.split) }
 
   @inline(__always)
-  private var object: UnsafeRawPointer {
-    isWhole ? bits : isSplit ? bits - Kind.split : bits - Kind.record
-  }
+  private var object: UnsafeRawPointer { bits - Int(UInt(bitPattern: bits) & Kind.mask) }
 
   /// The entry, with a reference of its own.
   var entry: PackedEntry {
