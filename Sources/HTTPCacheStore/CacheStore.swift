@@ -124,9 +124,9 @@ public final class CacheStore: Sendable {
   }
 
   /// A fingerprint of bytes for telling variants apart: the same bytes give the same in this store, and in every store
-  /// that opens its directory. That of no bytes is ``VariantID/unvaried``.
+  /// that opens its directory.
   public func fingerprint(of bytes: [UInt8]) -> VariantID {
-    bytes.isEmpty ? .unvaried : VariantID(rawValue: hasher.checksum(bytes))
+    VariantID(rawValue: hasher.checksum(bytes))
   }
 
   // MARK: Finding

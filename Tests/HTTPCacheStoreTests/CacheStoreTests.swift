@@ -90,6 +90,21 @@ struct CacheStoreTests {
       found.withMetadata { bytes in metadata = bytes.withUnsafeBytes { Array($0) } }
       #expect(found.withResidentBody { bytes in body = bytes.withUnsafeBytes { Array($0) } })
       #expect(metadata == [7, UInt8(number)] && body == pattern(number, size))
+      body = [1]
+      #expect(found.body.isResident)
+      #expect(found.body.withResidentBytes { bytes in body = bytes.withUnsafeBytes { Array($0) } })
+      #expect(body == pattern(number, size))
+      // Not of a copy: the same memory each time.
+      var places: Set<UnsafeRawPointer?> = []
+      for body in [found.body, found.body] {
+        body.withResidentBytes { bytes in
+          places.insert(bytes.withUnsafeBytes { $0.isEmpty ? nil : $0.baseAddress })
+        }
+      }
+      found.withResidentBody { bytes in
+        places.insert(bytes.withUnsafeBytes { $0.isEmpty ? nil : $0.baseAddress })
+      }
+      #expect(places.count == 1)
     }
   }
 

@@ -31,6 +31,7 @@ struct LargeBodyTests {
       let store = try current ?? CacheStore(scratch.configuration())
       let found = try #require(store.lookup(key(1)).first)
       #expect(found.body.residentBytes == nil && !found.withResidentBody { _ in } && found.body.count == size)
+      #expect(!found.body.isResident && !found.body.withResidentBytes { _ in })
       let body = pattern(3, size)
       #expect(try Array(found.body.readAll()) == body)
       for (offset, count) in [(0, 1), (65_535, 2), (65_536, 65_536), (size - 1, 100), (123_456, 300_000)] {

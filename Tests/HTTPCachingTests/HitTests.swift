@@ -45,6 +45,28 @@ struct HitTests {
     #expect(origin.requests.count == 1)
   }
 
+  @Test("The content of a hit is in memory, and shown or given, once or again", arguments: [0, 7, 5000])
+  func content(count: Int) async throws {
+    let setting = try Setting()
+    let text = String(repeating: "a", count: count)
+    let origin = MemoryOrigin { _, _ in .ok(text, Self.head) }
+    _ = try await setting.get(from: origin)
+    let body = try #require(setting.cache.storedResponse(for: .get())).body
+    #expect(body.isInMemory && body.length == count)
+    for _ in 0..<2 {
+      var shown: [UInt8] = [1]
+      #expect(body.withBytes { bytes in shown = bytes.withUnsafeBytes { Array($0) } })
+      #expect(shown == Array(text.utf8) && body.bytes.map { Array($0) } == shown)
+      var read: [UInt8] = []
+      for try await chunk in body { read += chunk }
+      #expect(read == shown)
+    }
+    let (stream, continuation) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    continuation.finish()
+    let arriving = MessageBody(stream, length: 0)
+    #expect(!arriving.isInMemory && arriving.bytes == nil && !arriving.withBytes { _ in })
+  }
+
   @Test("What takes the long way is answered alike")
   func longWay() async throws {
     let setting = try Setting()

@@ -54,7 +54,7 @@ extension Operation {
       for key in keys {
         store.insert(
           NewEntry(
-            key: key, variant: .unvaried, metadata: metadata, body: body,
+            key: key, variant: VariantID(rawValue: 1), metadata: metadata, body: body,
             storedAt: Samples.now.milliseconds))
       }
       // Not from the buffer.
@@ -180,7 +180,7 @@ extension Operation {
     let metadata = try Samples.stored().encoded()
     return (0..<mostRuns).map { number in
       NewEntry(
-        key: Samples.key(number), variant: .unvaried, metadata: metadata, body: Samples.body,
+        key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
         storedAt: Samples.now.milliseconds)
     }
   }

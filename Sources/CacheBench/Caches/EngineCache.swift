@@ -25,7 +25,7 @@ final class EngineCache: ReadableCache {
 
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
     let entry = NewEntry(
-      key: key, variant: .unvaried, metadata: [], body: body, storedAt: 0, tiers: .memory)
+      key: key, variant: VariantID(rawValue: 1), metadata: [], body: body, storedAt: 0, tiers: .memory)
     return store.insert(entry).id != nil
   }
 

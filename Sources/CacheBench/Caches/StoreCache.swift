@@ -79,7 +79,7 @@ final class StoreCache: BenchCache {
 
   private func insert(_ number: Int, _ key: StoreKey) -> Bool {
     let entry = NewEntry(
-      key: key, variant: .unvaried, metadata: data.encodedHead, body: data.bodies[number],
+      key: key, variant: VariantID(rawValue: 1), metadata: data.encodedHead, body: data.bodies[number],
       storedAt: data.now.milliseconds, tiers: tiers)
     return store.insert(entry).id != nil
   }

@@ -25,7 +25,7 @@ struct DiskChild {
     let body = bodies.fresh()
     for number in 0..<fill {
       let entry = NewEntry(
-        key: HotData.key(number), variant: .unvaried, metadata: head, body: body,
+        key: HotData.key(number), variant: VariantID(rawValue: 1), metadata: head, body: body,
         storedAt: 1_700_000_000_000, tiers: .disk)
       guard store.insert(entry).id != nil else {
         throw BenchError.unprepared("the store does not take entry \(number)")

@@ -37,7 +37,7 @@ struct DiskData: Sendable {
 
   func entry(_ key: StoreKey, _ number: Int) -> NewEntry {
     NewEntry(
-      key: key, variant: .unvaried, metadata: head, body: body(number),
+      key: key, variant: VariantID(rawValue: 1), metadata: head, body: body(number),
       storedAt: 1_700_000_000_000,
       tiers: .disk)
   }

@@ -32,7 +32,7 @@ struct DecideWorkload {
     let fill: @Sendable () throws -> Double? = {
       for number in 0..<keys {
         let entry = NewEntry(
-          key: Self.key(Dataset.request(number)), variant: .unvaried, metadata: metadata,
+          key: Self.key(Dataset.request(number)), variant: VariantID(rawValue: 1), metadata: metadata,
           body: bodies.fresh(), storedAt: now.milliseconds, tiers: .memory)
         guard store.insert(entry).id != nil else {
           throw BenchError.unprepared("the store does not take every entry")

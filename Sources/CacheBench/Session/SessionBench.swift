@@ -153,7 +153,8 @@ struct SessionBench {
   }
 
   private func expect(_ response: CachedResponse?, _ kind: Scenario.Kind) throws {
-    guard let response, response.source == .hit, response.body.isInMemory, response.body.length == valueSize else {
+    guard let response, response.source == .hit, response.body.isInMemory, response.body.length == valueSize
+    else {
       throw BenchError.unexpected(
         scenario: kind.title, what: response.map { "\($0.source), \($0.reason)" } ?? "nothing is stored")
     }

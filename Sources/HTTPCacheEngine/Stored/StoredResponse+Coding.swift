@@ -84,7 +84,7 @@ extension StoredResponse {
     StoredLayout(bytes) != nil
   }
 
-  /// The same of bytes that are shown where they lie.
+  /// Reads what ``encoded()`` wrote, where it lies; `nil` for anything else, whatever the bytes are.
   public init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes), let front = StoredFront(bytes) else { return nil }
     var reader = StoredFormReader()

@@ -83,7 +83,7 @@ extension ClientConnection {
     writer.write(head, closes: current.closes, to: &output.bytes)
     let count = body.length ?? 0
     if head.framing == .chunked, count > 0 { writeChunkHead(count) }
-    if head.framing != .none { body.withBytes { output.bytes.writeBytes($0) } }
+    if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
     if head.framing == .chunked {
       output.bytes.writeStaticString(count == 0 ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
     }

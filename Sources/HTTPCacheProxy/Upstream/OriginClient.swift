@@ -85,7 +85,7 @@ final class OriginClient: Sendable {
     var head = RequestWriter.head(
       request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
       allocator: connection.channel.allocator)
-    body.withBytes { head.writeBytes($0) }
+    body.withBytes { $0.withUnsafeBytes { _ = head.writeBytes($0) } }
     let reply = connection.start(head, method: request.method, isWhole: isWhole)
     if !isWhole { sendContent(body, of: call, connection, reply) }
     return try await response(reply, connection, call)

@@ -26,9 +26,6 @@ extension StoreKey: CustomStringConvertible {
 /// Inserting under the same key and variant replaces the entry that was there. ``CacheStore/fingerprint(of:)`` makes
 /// one from bytes.
 public struct VariantID: Hashable, Sendable, RawRepresentable {
-  /// The variant of what does not vary: the fingerprint of no bytes, which takes no room in memory.
-  public static let unvaried = VariantID(rawValue: 0)
-
   public let rawValue: UInt64
 
   public init(rawValue: UInt64) {

@@ -17,15 +17,16 @@ struct EntryBlock: @unchecked Sendable {
   final class Object: ManagedBuffer<Object.Words, UInt8> {
     /// As much of the head as is always there.
     struct Words {
-      var words: (UInt64, UInt64) = (0, 0)
+      var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
     }
 
     /// Where the head begins: behind the two words that every object has.
-    static let headOffset = 16
+    @inline(__always)
+    static var headOffset: Int { 2 * MemoryLayout<UnsafeRawPointer>.size }
 
     @inline(__always)
     fileprivate static func make(count: Int) -> Object {
-      let object = create(minimumCapacity: max(0, count &- EntryHead.leastSize)) { _ in Words() }
+      let object = create(minimumCapacity: max(0, count &- EntryHead.narrowSize)) { _ in Words() }
       return unsafeDowncast(object, to: Object.self)
     }
   }

@@ -8,13 +8,13 @@
 
 /// What an entry in memory begins with, read where it lies. Key, metadata and, where it is with them, the body follow.
 ///
-/// Two words are enough for nearly all; a third is there if the response varies. What does not fit is in seven:
+/// Three words are enough for nearly all; what does not fit is in seven.
 ///
-/// | word | low bits | | | | high bits |
-/// |---|---|---|---|---|---|
-/// | 0 | 1: zero | 1: whether word 2 is there | 10: length of the key | 13: length of the body | 39: id |
-/// | 1 | 20: length of the metadata | | | | 44: storedAt, signed |
-/// | 2 | 64: variant, else 0 | | | | |
+/// | word | low bits | | | high bits |
+/// |---|---|---|---|---|
+/// | 0 | 1: zero | 10: length of the key | 13: length of the body | 40: the lower bits of the id |
+/// | 1 | 16: length of the metadata | 4: the upper bits of the id | | 44: storedAt, signed |
+/// | 2 | 64: variant | | | |
 ///
 /// | word | of seven |
 /// |---|---|
@@ -27,8 +27,8 @@
 struct EntryHead {
   /// The bytes of the words where seven are needed.
   static let wideSize = 56
-  /// The bytes of the words that are always there.
-  static let leastSize = 16
+  /// The bytes of the words where three are enough.
+  static let narrowSize = 24
 
   /// What the words say.
   struct Fields {
@@ -42,13 +42,12 @@ struct EntryHead {
     var bodyCount: Int
 
     var isNarrow: Bool {
-      revision == id && id >> 39 == 0 && keyCount >> 10 == 0 && metadataCount >> 20 == 0
-        && bodyCount >> 13 == 0
-        && (storedAt << 20) >> 20 == storedAt
+      revision == id && id >> 44 == 0 && keyCount >> 10 == 0 && metadataCount >> 16 == 0
+        && bodyCount >> 13 == 0 && (storedAt << 20) >> 20 == storedAt
     }
 
     /// The bytes of the words.
-    var headCount: Int { isNarrow ? (variant == 0 ? leastSize : leastSize + 8) : wideSize }
+    var headCount: Int { isNarrow ? narrowSize : wideSize }
 
     /// Writes the words.
     ///
@@ -57,11 +56,9 @@ struct EntryHead {
     ///   - skipped: the bytes between the end of seven words and the key; `nil` if the key follows at once.
     func write(to target: UnsafeMutableRawPointer, skipping skipped: Int? = nil) {
       if isNarrow, skipped == nil {
-        let lengths = UInt64(bodyCount) << 12 | UInt64(keyCount) << 2 | (variant == 0 ? 0 : 2)
-        target.storeBytes(
-          of: (id << 25 | lengths, UInt64(bitPattern: storedAt) << 20 | UInt64(metadataCount)),
-          as: (UInt64, UInt64).self)
-        if variant != 0 { target.storeBytes(of: variant, toByteOffset: leastSize, as: UInt64.self) }
+        let first = id << 24 | UInt64(bodyCount) << 11 | UInt64(keyCount) << 1
+        let second = UInt64(bitPattern: storedAt) << 20 | (id >> 40) << 16 | UInt64(metadataCount)
+        target.storeBytes(of: (first, second, variant), as: (UInt64, UInt64, UInt64).self)
         return
       }
       target.storeBytes(
@@ -87,22 +84,24 @@ struct EntryHead {
 
   private var isWide: Bool { word(0) & 1 != 0 }
 
-  var variant: UInt64 { isWide ? word(1) : word(0) & 2 == 0 ? 0 : word(2) }
-  var id: UInt64 { isWide ? word(3) : word(0) >> 25 }
-  var revision: UInt64 { isWide ? word(4) : word(0) >> 25 }
+  private var narrowID: UInt64 { word(0) >> 24 | (word(1) >> 16 & 0xF) << 40 }
+
+  var variant: UInt64 { isWide ? word(1) : word(2) }
+  var id: UInt64 { isWide ? word(3) : narrowID }
+  var revision: UInt64 { isWide ? word(4) : narrowID }
   var storedAt: Int64 { Int64(bitPattern: isWide ? word(5) : word(1)) >> (isWide ? 0 : 20) }
 
   @inline(__always)
   private var keyStart: Int {
     let first = word(0)
     guard first & 1 == 0 else { return Self.wideSize &+ Int(truncatingIfNeeded: first >> 1) }
-    return Self.leastSize &+ Int(truncatingIfNeeded: (first & 2) << 2)
+    return Self.narrowSize
   }
 
   @inline(__always)
   private var keyCount: Int {
     let first = word(0)
-    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 2 & 0x3FF : word(6) & 0xFFFF_FFFF)
+    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 1 & 0x3FF : word(6) & 0xFFFF_FFFF)
   }
 
   private var metadataStart: Int { keyStart &+ keyCount }
@@ -112,8 +111,7 @@ struct EntryHead {
   private var bodyStart: Int {
     let first = word(0)
     guard first & 1 == 0 else { return wideBodyStart }
-    let before = (first & 2) << 2 &+ (first >> 2 & 0x3FF) &+ (word(1) & 0xF_FFFF)
-    return Self.leastSize &+ Int(truncatingIfNeeded: before)
+    return Self.narrowSize &+ Int(truncatingIfNeeded: (first >> 1 & 0x3FF) &+ (word(1) & 0xFFFF))
   }
 
   @inline(never)
@@ -123,7 +121,7 @@ struct EntryHead {
   @inline(__always)
   var bodyCount: Int {
     let first = word(0)
-    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 12 & 0x1FFF : word(2))
+    return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 11 & 0x1FFF : word(2))
   }
 
   /// From the first of the words to the end of the body.

@@ -14,8 +14,8 @@ struct EntryReference: @unchecked Sendable {
     static let record = 2
   }
 
-  /// Where an array's elements begin.
-  private static let elementsOffset = 32
+  /// Where an array's elements begin: behind the words of an object, their count and the capacity.
+  private static var elementsOffset: Int { 4 * MemoryLayout<Int>.size }
 
   // A pointer, so that none at all takes no more room.
   private let bits: UnsafeRawPointer

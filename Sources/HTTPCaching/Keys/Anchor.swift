@@ -33,7 +33,7 @@ struct Anchor: Sendable {
   /// The entry to store it as.
   func entry(_ key: CacheKey, at time: Timestamp) -> NewEntry {
     NewEntry(
-      key: StoreKey(key.bytes), variant: .unvaried, metadata: metadata, body: [],
+      key: StoreKey(key.bytes), variant: VariantID(rawValue: 0), metadata: metadata, body: [],
       storedAt: time.milliseconds)
   }
 }
