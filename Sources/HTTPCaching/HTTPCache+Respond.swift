@@ -47,7 +47,10 @@ extension HTTPCache {
         forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
         transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
-      let (flight, isLeader) = flights.join(key)
+      let storeKey = StoreKey(key.bytes)
+      let (flight, isLeader) = flights.join(key, at: store.removalToken(for: storeKey)) {
+        store.mayBeRemoved(storeKey, since: $0)
+      }
       guard isLeader else { return try await follow(flight, pending) }
       if flights.mayHaveEnded(key, since: endCount) { return try await leadAnew(pending, flight) }
       return try await lead(pending, flight)
@@ -135,7 +138,7 @@ extension HTTPCache {
       .served, request, service.reason, source: source, byteCount: content.length,
       partition: lookup.partition)
     if let revalidation = service.revalidation, let transport, let key = lookup.key,
-      let flight = flights.startBehind(key)
+      let flight = flights.startBehind(key, at: store.removalToken(for: StoreKey(key.bytes)))
     {
       let pending = PendingExchange(
         forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,

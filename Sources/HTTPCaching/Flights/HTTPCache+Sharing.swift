@@ -23,9 +23,9 @@ extension HTTPCache {
     // RFC 9111 §4: it is for this request as it would be if it were stored. Ranges wait for that.
     let plan = engine.plan(
       for: request, policy: forwarding.policy, candidates: [transfer.response], now: clock.now)
-    guard case .serve(let service) = plan, service.content == .whole, service.revalidation == nil else {
-      return nil
-    }
+    guard case .serve(let service) = plan, service.content == .whole, service.revalidation == nil,
+      !isMarked(transfer, since: flight.start, pending)
+    else { return nil }
     var body = MessageBody.empty
     if request.method != .head {
       let channel = BodyChannel(
@@ -48,6 +48,16 @@ extension HTTPCache {
         forwardStatus: transfer.status,
         timeToLive: service.remainingLifetime, isStored: true, isCollapsed: true,
         key: shownKey(pending.lookup.key), detail: service.reason))
+  }
+
+  /// Whether a group that the response belongs to was invalidated after the origin was asked, and perhaps before this
+  /// request was made. (Of the key itself that was asked when the flight was joined: what it belongs to was not known
+  /// then.)
+  private func isMarked(
+    _ transfer: SharedTransfer, since start: RemovalToken?, _ pending: PendingExchange
+  ) -> Bool {
+    guard let start, let key = pending.lookup.key else { return false }
+    return store.mayBeMarked(transfer.response.scopes(under: key).map { StoreScope($0) }, since: start)
   }
 
   /// The content of a transfer from a byte on, for a reader that is behind: what the store has of it so far, what it gets
