@@ -23,7 +23,7 @@ extension HTTPCache {
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
     let (body, lookup): (MessageBody, Lookup)
-    switch resident(for: request, partition) {
+    switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
       body = content
@@ -42,7 +42,9 @@ extension HTTPCache {
       return serve(request, service, lookup, body: body, transport: transport, willStore: willStore)
     case .fail(let refusal): return try refuse(request, refusal, partition)
     case .forward(var forwarding):
-      if request.method.isQuery, lookup.key == nil { forwarding.reason = .queryNotKeyed }
+      if lookup.key == nil, forwarding.reason == .nothingStored {
+        forwarding.reason = request.reasonWithoutKey
+      }
       let pending = PendingExchange(
         forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
         transport: transport)
