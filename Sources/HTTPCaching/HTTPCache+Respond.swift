@@ -219,9 +219,11 @@ extension HTTPCache {
     var collapsed: Collapsed?
     var landing = await flight.follow(mayShare: true)
     if case .shared(let transfer) = landing {
-      if let response = read(transfer, of: flight, pending) { return response }
-      // It is for another, or too late: as of old.
-      landing = await flight.follow()
+      switch read(transfer, of: flight, pending) {
+      case .answer(let response): return response
+      case .notForThis: landing = .notShared
+      case .later: landing = await flight.follow()
+      }
       flight.leave()
     }
     switch landing {
