@@ -29,6 +29,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case originPrecondition
   case methodNotCacheable
   case queryNotKeyed
+  case requestContent
   case unsafeMethod
   case targetNotCacheable
   case policyIgnoresStored
@@ -144,6 +145,11 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       (
         "QUERY draft",
         "The content of the QUERY request is too long, or of unknown length, to be part of a key."
+      )
+    case .requestContent:
+      (
+        "RFC 9110 §9.3.1",
+        "The request has content, which has no meaning with this method, but may have had one for the origin."
       )
     case .unsafeMethod:
       ("RFC 9111 §4", "The method is unsafe, and is written through to the origin.")

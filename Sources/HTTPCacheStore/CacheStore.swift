@@ -159,8 +159,12 @@ public final class CacheStore: Sendable {
   public func mayBeRemoved(
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
-    !removals.isCurrent(token.moment, for: hasher.hash(key))
-      || marks.isAnyMarked(scopes.map(hash), since: token.sequence)
+    !removals.isCurrent(token.moment, for: hasher.hash(key)) || mayBeMarked(scopes, since: token)
+  }
+
+  /// Whether one of these scopes may have been marked since a token was taken.
+  public func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
+    marks.isAnyMarked(scopes.map(hash), since: token.sequence)
   }
 
   /// Stores an entry, in place of the one with the same key and variant.

@@ -75,7 +75,8 @@ extension HTTPCache {
       arrival.key = place.key
     } else {
       if case .store = outcome.storage {
-        arrival.outcome.storage = .refuse(pending.lookup.key == nil ? .queryNotKeyed : .removedMeanwhile)
+        arrival.outcome.storage = .refuse(
+          pending.lookup.key == nil ? arrival.request.reasonWithoutKey : .removedMeanwhile)
       }
       if let reason = arrival.outcome.storage.reason {
         note(.notStored, arrival.request, reason, partition: pending.lookup.partition)

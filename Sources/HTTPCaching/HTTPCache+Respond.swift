@@ -23,7 +23,7 @@ extension HTTPCache {
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
     let (body, lookup): (MessageBody, Lookup)
-    switch resident(for: request, partition) {
+    switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
       body = content
@@ -42,12 +42,17 @@ extension HTTPCache {
       return serve(request, service, lookup, body: body, transport: transport, willStore: willStore)
     case .fail(let refusal): return try refuse(request, refusal, partition)
     case .forward(var forwarding):
-      if request.method.isQuery, lookup.key == nil { forwarding.reason = .queryNotKeyed }
+      if lookup.key == nil, forwarding.reason == .nothingStored {
+        forwarding.reason = request.reasonWithoutKey
+      }
       let pending = PendingExchange(
         forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
         transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
-      let (flight, isLeader) = flights.join(key)
+      let storeKey = StoreKey(key.bytes)
+      let (flight, isLeader) = flights.join(key, at: store.removalToken(for: storeKey)) {
+        store.mayBeRemoved(storeKey, since: $0)
+      }
       guard isLeader else { return try await follow(flight, pending) }
       if flights.mayHaveEnded(key, since: endCount) { return try await leadAnew(pending, flight) }
       return try await lead(pending, flight)
@@ -135,7 +140,7 @@ extension HTTPCache {
       .served, request, service.reason, source: source, byteCount: content.length,
       partition: lookup.partition)
     if let revalidation = service.revalidation, let transport, let key = lookup.key,
-      let flight = flights.startBehind(key)
+      let flight = flights.startBehind(key, at: store.removalToken(for: StoreKey(key.bytes)))
     {
       let pending = PendingExchange(
         forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,
@@ -214,9 +219,11 @@ extension HTTPCache {
     var collapsed: Collapsed?
     var landing = await flight.follow(mayShare: true)
     if case .shared(let transfer) = landing {
-      if let response = read(transfer, of: flight, pending) { return response }
-      // It is for another, or too late: as of old.
-      landing = await flight.follow()
+      switch read(transfer, of: flight, pending) {
+      case .answer(let response): return response
+      case .notForThis: landing = .notShared
+      case .later: landing = await flight.follow()
+      }
       flight.leave()
     }
     switch landing {

@@ -63,7 +63,9 @@ struct ModelCache {
 
   // MARK: - Before the network
 
-  private static let safeMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT"]
+  private static let safeMethods: Set = [
+    "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH",
+  ]
 
   private func check(_ plan: Plan, _ request: HTTPRequest, _ policy: RequestCachePolicy) throws {
     let asked = CacheControl(parsing: request.headerFields[values: .cacheControl])

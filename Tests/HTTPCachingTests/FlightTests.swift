@@ -278,6 +278,43 @@ struct FlightTests {
     #expect(setting.cache.flights.count == 0)
   }
 
+  @Test(
+    "Who asks after an invalidation does not get what the origin was asked for before it (§4.4)",
+    arguments: [false, true])
+  func invalidatedMeanwhile(hasHead: Bool) async throws {
+    let setting = try Setting()
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      guard number == 1 else { return .ok("\(number)") }
+      if !hasHead { await gate.wait() }
+      return .streamed(stream)
+    }
+    func get() -> Task<String, any Error> { Task { try await setting.get(from: origin).text } }
+    let first = get()
+    if hasHead {
+      while setting.cache.flights.count == 0 || origin.requests.isEmpty { await Task.yield() }
+    } else {
+      await gate.arrived(1)
+    }
+    let second = get()
+    while setting.cache.flights.followerCount == 0, origin.requests.count < 2 { await Task.yield() }
+    var post = HTTPRequest.get()
+    post.method = .post
+    _ = try await setting.cache.respond(to: post, transport: origin.transport)
+    let third = get()
+    while origin.requests.count < 3, setting.cache.flights.followerCount < 2 { await Task.yield() }
+    gate.open()
+    feed.yield(Array("1".utf8)[...])
+    feed.finish()
+    #expect(try await third.value == "3")
+    #expect(try await first.value == "1")
+    // It asked before the invalidation, and may have the one or the other.
+    _ = try await second.value
+    #expect(try await setting.get(from: origin).text != "1")
+    #expect(setting.cache.flights.count == 0)
+  }
+
   @Test("A transfer that goes on for others is not stored if they go too before its end")
   func allLeave() async throws {
     let setting = try Setting()

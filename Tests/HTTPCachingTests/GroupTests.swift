@@ -1,6 +1,6 @@
 import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPCaching
+@testable import HTTPCaching
 import HTTPTypes
 import TestSupport
 import Testing
@@ -89,6 +89,24 @@ struct GroupTests {
     #expect(try await first.value.text == "old")
     #expect(setting.log.reasons(.notStored).contains(.removedMeanwhile))
     #expect(setting.cache.storedResponse(for: .get("/slow")) == nil)
+  }
+
+  @Test("Who asks after a group was invalidated does not read a response of it that was under way")
+  func readMeanwhile() async throws {
+    let (setting, others) = (try Setting(), origin())
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let slow = MemoryOrigin { [groups] _, number in
+      let fields: HTTPFields = [.cacheControl: "max-age=600", groups: "\"a\""]
+      return number == 1 ? .streamed(stream, fields) : .ok("new", fields)
+    }
+    let first = try await setting.cache.respond(to: .get("/slow"), transport: slow.transport)
+    _ = try await send(setting, "/post?a", others, method: .post)
+    let second = Task { try await setting.get("/slow", from: slow).text }
+    while setting.cache.flights.followerCount == 0, slow.requests.count < 2 { await Task.yield() }
+    feed.yield(Array("old".utf8)[...])
+    feed.finish()
+    #expect(try await first.body.collect(upTo: .max) == Array("old".utf8)[...])
+    #expect(try await second.value == "new")
   }
 
   @Test("The response to a POST that invalidates its own group is stored all the same")

@@ -108,6 +108,43 @@ struct RespondTests {
     }
   }
 
+  @Test(
+    "A GET or HEAD with content passes by: neither answered from the store nor stored",
+    arguments: [.get, .head] as [HTTPRequest.Method], [1, nil] as [Int?])
+  func content(method: HTTPRequest.Method, length: Int?) async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, number in .ok("\(number)") }
+    var request = HTTPRequest.get()
+    request.method = method
+    func stream(_ chunks: [ArraySlice<UInt8>]) -> AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+      AsyncThrowingStream { feed in
+        for chunk in chunks { feed.yield(chunk) }
+        feed.finish()
+      }
+    }
+    func send() async throws -> CachedResponse {
+      let response = try await setting.cache.respond(
+        to: request, body: MessageBody(stream([[120]]), length: length), transport: origin.transport)
+      _ = try await response.body.collect(upTo: .max)
+      return response
+    }
+    let first = try await send()
+    #expect(first.source == .network && first.cacheStatus.forward == .bypass)
+    if method == .get { #expect(first.storage == .requestContent) }
+    #expect(try await setting.get(from: origin).text == "2")
+    #expect(try await send().source == .network)
+    // Content without a byte is none.
+    request.method = .get
+    let empty = try await setting.cache.respond(
+      to: request, body: MessageBody(stream([]), length: 0),
+      transport: origin.transport)
+    #expect(empty.source == .hit)
+    #expect(
+      setting.cache.store(
+        .init(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        content: [], for: .get("/x"), requestContent: [120]) == .requestContent)
+  }
+
   @Test("A response within stale-while-revalidate is served at once and validated behind")
   func staleWhileRevalidate() async throws {
     let setting = try Setting()

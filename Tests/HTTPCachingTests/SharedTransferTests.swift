@@ -112,6 +112,39 @@ struct SharedTransferTests {
     #expect(try await late.body.collect(upTo: 64 << 20) == read)
   }
 
+  @Test(
+    "Who cannot use what is under way asks the origin at once, and who has it already is told so",
+    .timeLimit(.minutes(5)),
+    arguments: [
+      ("Accept", "b", 200), ("Cache-Control", "max-age=0", 200), ("Cache-Control", "min-fresh=90", 200),
+      ("If-None-Match", "\"1\"", 304), ("If-None-Match", "\"2\"", nil),
+    ] as [(String, String, Int?)])
+  func notForAll(name: String, value: String, status: Int?) async throws {
+    let setting = try Setting()
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let origin = MemoryOrigin { _, number in
+      let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept", .eTag: "\"\(number)\""]
+      return number == 1 ? .streamed(chunks, fields) : .ok("\(number)", fields)
+    }
+    let leader = try await setting.cache.respond(
+      to: .get(fields: [.accept: "a"]), transport: origin.transport)
+    source.yield(Array("1".utf8)[...])
+    var fields: HTTPFields = [.accept: "a"]
+    fields[try #require(HTTPField.Name(name))] = value
+    let other = try await setting.cache.respond(to: .get(fields: fields), transport: origin.transport)
+    #expect(other.head.status.code == status ?? 200)
+    #expect(origin.requests.count == (status == 200 ? 2 : 1))
+    if status != nil {
+      // Its end has not come.
+      let text = try await other.body.collect(upTo: .max)
+      #expect(text == Array((status == 200 ? "2" : "").utf8)[...])
+    }
+    source.finish()
+    #expect(try await leader.body.collect(upTo: .max) == Array("1".utf8)[...])
+    if status == nil { #expect(try await other.body.collect(upTo: .max) == Array("1".utf8)[...]) }
+    await setting.cache.settle()
+  }
+
   @Test("What breaks off breaks off for all who read it")
   func broken() async throws {
     struct Broken: Error {}

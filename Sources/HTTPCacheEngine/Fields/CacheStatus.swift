@@ -112,7 +112,8 @@ extension Reason {
       .validationUnusable, .staleWhileRevalidate:
       .stale
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .policyRevalidates: .request
-    case .originPrecondition, .queryNotKeyed, .targetNotCacheable, .policyIgnoresStored: .bypass
+    case .originPrecondition, .queryNotKeyed, .requestContent, .targetNotCacheable, .policyIgnoresStored:
+      .bypass
     case .methodNotCacheable, .unsafeMethod: .method
     case .contentIncomplete, .completionUnusable: .partial
     default: nil

@@ -24,7 +24,9 @@ enum Freshening {
     }
     // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
     // leave them out, and an answer to a condition that named one response of ours can mean no other.
-    if nominated.count == 1, client.ifNoneMatch == nil { return initial.filter(nominated.contains) }
+    if nominated.count == 1, client.addsNoTag(to: candidates[nominated[0]]) {
+      return initial.filter(nominated.contains)
+    }
     guard nominated.isEmpty, initial.count == 1, isUnchanged(candidates[initial[0]], since: client) else {
       return []
     }
@@ -144,5 +146,15 @@ enum Freshening {
       let storedLength = stored.value(of: .contentLength).flatMap({ Int64($0) }) ?? stored.completeLength
     else { return true }
     return length == storedLength
+  }
+}
+
+extension RequestFields {
+  /// Whether no entity tag of the client's goes to the origin beside those of this response (§4.3.2): a browser most often
+  /// has the very one that is stored here.
+  fileprivate func addsNoTag(to stored: StoredResponse) -> Bool {
+    // Where ours has none, the client's do not go along; nor does `*`.
+    guard let tag = stored.entityTag, case .tags(let tags) = ifNoneMatch else { return true }
+    return tags.allSatisfy { $0 == tag }
   }
 }

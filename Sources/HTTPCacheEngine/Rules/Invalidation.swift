@@ -6,7 +6,7 @@ enum Invalidation {
   static func isSafe(_ method: HTTPRequest.Method) -> Bool {
     switch method {
     case .get, .head, .options, .trace: true
-    default: method.isQuery || method.rawValue == "PROPFIND" || method.rawValue == "REPORT"
+    default: method.isQuery || ["PROPFIND", "REPORT", "SEARCH"].contains(method.rawValue)
     }
   }
 

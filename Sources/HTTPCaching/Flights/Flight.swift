@@ -1,3 +1,4 @@
+import HTTPCacheStore
 import Synchronization
 
 /// One request on its way to the origin, and all who wait for it.
@@ -59,9 +60,12 @@ final class Flight: Sendable {
   }
 
   private let state: Mutex<State>
+  /// The moment at which it began, in the history of what is removed and marked; `nil` of one that nobody else joins.
+  let start: RemovalToken?
 
   /// - Parameter isPinned: whether the request is seen through though nobody waits for it.
-  init(isPinned: Bool = false) {
+  init(isPinned: Bool = false, at start: RemovalToken? = nil) {
+    self.start = start
     state = Mutex(State(leaderIsGone: isPinned, isPinned: isPinned))
   }
 

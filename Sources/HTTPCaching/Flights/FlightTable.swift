@@ -1,4 +1,5 @@
 import HTTPCacheEngine
+import HTTPCacheStore
 import Synchronization
 
 /// The requests under way that others may share, by cache key.
@@ -9,20 +10,31 @@ final class FlightTable: Sendable {
   private let endings = Atomic<Int>(0)
 
   /// The flight under way for a key, or a new one of which the caller is the leader.
-  func join(_ key: CacheKey) -> (flight: Flight, isLeader: Bool) {
+  ///
+  /// Who comes after an invalidation does not get what the origin was asked for before it: the flight goes on for those
+  /// who have joined it, and the next request is a new one.
+  ///
+  /// - Parameters:
+  ///   - token: the present moment, for a new one.
+  ///   - isOutdated: whether the key may have been removed since a flight began.
+  func join(
+    _ key: CacheKey, at token: RemovalToken? = nil, isOutdated: (RemovalToken) -> Bool = { _ in false }
+  ) -> (flight: Flight, isLeader: Bool) {
     flights.withLock { flights in
-      if let flight = flights[key], !flight.isAbandoned { return (flight, false) }
-      let flight = Flight()
+      if let flight = flights[key], !flight.isAbandoned, flight.start.map(isOutdated) != true {
+        return (flight, false)
+      }
+      let flight = Flight(at: token)
       flights[key] = flight
       return (flight, true)
     }
   }
 
   /// A flight that nobody waits for; `nil` if there is one for the key already.
-  func startBehind(_ key: CacheKey) -> Flight? {
+  func startBehind(_ key: CacheKey, at token: RemovalToken) -> Flight? {
     flights.withLock { flights in
       if let flight = flights[key], !flight.isAbandoned { return nil }
-      let flight = Flight(isPinned: true)
+      let flight = Flight(isPinned: true, at: token)
       flights[key] = flight
       return flight
     }

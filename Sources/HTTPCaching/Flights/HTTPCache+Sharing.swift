@@ -15,39 +15,61 @@ extension HTTPCache {
       stored, status: response.head.status.code, length: response.body.length, writer: writer)
   }
 
-  /// Answers a follower with another's response that is on its way; `nil` if the rules do not have it for this request, or
-  /// its beginning is no longer at hand.
-  func read(_ transfer: SharedTransfer, of flight: Flight, _ pending: PendingExchange) -> CachedResponse? {
+  /// What another's response that is on its way is to a follower.
+  enum Reading {
+    case answer(CachedResponse)
+    /// It will be an answer when it is stored: to a range, or where its beginning is no longer at hand.
+    case later
+    /// The rules do not have it for this request, now or later: whoever waited for its end would wait in vain.
+    case notForThis
+  }
+
+  /// Answers a follower with another's response that is on its way, if the rules have it for this request.
+  func read(_ transfer: SharedTransfer, of flight: Flight, _ pending: PendingExchange) -> Reading {
     let forwarding = pending.forwarding
     let request = forwarding.original
-    // RFC 9111 §4: it is for this request as it would be if it were stored. Ranges wait for that.
+    // RFC 9111 §4: it is for this request as it would be if it were stored.
     let plan = engine.plan(
       for: request, policy: forwarding.policy, candidates: [transfer.response], now: clock.now)
-    guard case .serve(let service) = plan, service.content == .whole, service.revalidation == nil else {
-      return nil
+    guard case .serve(let service) = plan, !isMarked(transfer, since: flight.start, pending) else {
+      return .notForThis
+    }
+    guard service.content == .whole || service.content == .notModified, service.revalidation == nil else {
+      return .later
     }
     var body = MessageBody.empty
-    if request.method != .head {
+    if request.method != .head, service.content == .whole {
       let channel = BodyChannel(
         keeps: transfer.keeps,
         rest: { [self] offset in rest(of: transfer, flight, pending, from: offset) },
         onAbandon: { flight.leave() })
-      guard transfer.join(channel) else { return nil }
+      guard transfer.join(channel) else { return .later }
       body = MessageBody(.stream(BodyReader(channel)), length: transfer.length)
     } else {
       flight.leave()
     }
     note(
-      .served, request, service.reason, source: service.isStale ? .stale : .hit, byteCount: transfer.length,
+      .served, request, service.reason, source: service.isStale ? .stale : .hit, byteCount: body.length,
       partition: pending.lookup.partition)
-    return CachedResponse(
-      head: transfer.response.response(service.content, age: service.age, boundary: boundary), body: body,
-      source: service.isStale ? .stale : .hit, reason: service.reason,
-      cacheStatus: CacheStatus(
-        cache: configuration.name, isHit: false, forward: forwarding.reason.forward,
-        forwardStatus: transfer.status,
-        timeToLive: service.remainingLifetime, isStored: true, isCollapsed: true,
-        key: shownKey(pending.lookup.key), detail: service.reason))
+    return .answer(
+      CachedResponse(
+        head: transfer.response.response(service.content, age: service.age, boundary: boundary), body: body,
+        source: service.isStale ? .stale : .hit, reason: service.reason,
+        cacheStatus: CacheStatus(
+          cache: configuration.name, isHit: false, forward: forwarding.reason.forward,
+          forwardStatus: transfer.status,
+          timeToLive: service.remainingLifetime, isStored: true, isCollapsed: true,
+          key: shownKey(pending.lookup.key), detail: service.reason)))
+  }
+
+  /// Whether a group that the response belongs to was invalidated after the origin was asked, and perhaps before this
+  /// request was made. (Of the key itself that was asked when the flight was joined: what it belongs to was not known
+  /// then.)
+  private func isMarked(
+    _ transfer: SharedTransfer, since start: RemovalToken?, _ pending: PendingExchange
+  ) -> Bool {
+    guard let start, let key = pending.lookup.key else { return false }
+    return store.mayBeMarked(transfer.response.scopes(under: key).map { StoreScope($0) }, since: start)
   }
 
   /// The content of a transfer from a byte on, for a reader that is behind: what the store has of it so far, what it gets

@@ -42,13 +42,15 @@ extension HTTPCache {
     case entries(CacheKey, StoredEntries)
     /// Memory does not hold everything.
     case perhapsOnDisk
-    /// It is not to be found by its target URI alone.
+    /// It is not to be found by its target URI alone, or not to be looked for.
     case otherwise
   }
 
-  func resident(for request: HTTPRequest, _ partition: String) -> Resident {
+  func resident(
+    for request: HTTPRequest, content: MessageBody = .empty, _ partition: String
+  ) -> Resident {
     let request = keyed(request)
-    guard !configuration.rules.usesNoVarySearch, !request.method.isQuery,
+    guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(request, partition: partition)
     else { return .otherwise }
     return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
@@ -72,7 +74,12 @@ extension HTTPCache {
   ) -> Lookup? {
     let request = keyed(request)
     if request.method.isQuery { return lookUpQuery(request, content: content, partition, inMemory: inMemory) }
-    guard let key = CacheKey(request, partition: partition) else { return Lookup(partition: partition) }
+    // RFC 9110 §9.3.1: content means nothing here, and yet there are origins that heed it. Their answer to one client's
+    // would be everybody's, who could not tell.
+    let passesBy = content.length != 0 && (request.method == .get || request.method == .head)
+    guard !passesBy, let key = CacheKey(request, partition: partition) else {
+      return Lookup(partition: partition)
+    }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
       return entries(for: key, inMemory: inMemory).map {
         Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
@@ -218,4 +225,9 @@ extension NoVarySearch {
   static func lines(of stored: StoredResponse) -> [String] {
     HTTPField.Name("No-Vary-Search").map { stored.values(of: $0) } ?? []
   }
+}
+
+extension HTTPRequest {
+  /// Why it has no key, though its target has one.
+  var reasonWithoutKey: Reason { method.isQuery ? .queryNotKeyed : .requestContent }
 }

@@ -59,7 +59,7 @@ extension HTTPCache {
           return .failure(Refused(.incompleteContent))
         }
         guard let place = place(for: stored, lookup, tokens: tokens) else {
-          return .failure(Refused(lookup.key == nil ? .queryNotKeyed : .removedMeanwhile))
+          return .failure(Refused(lookup.key == nil ? request.reasonWithoutKey : .removedMeanwhile))
         }
         let entry = NewEntry(
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),

@@ -26,7 +26,7 @@ struct ReasonTests {
       .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
       .noLifetime: .stale, .storedNoCache: .stale, .storedInvalidated: .stale, .storedInTheFuture: .stale,
       .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
-      .originPrecondition: .bypass, .targetNotCacheable: .bypass,
+      .originPrecondition: .bypass, .targetNotCacheable: .bypass, .requestContent: .bypass,
       .policyIgnoresStored: .bypass, .policyRevalidates: .request, .methodNotCacheable: .method,
       .unsafeMethod: .method, .contentIncomplete: .partial, .completionUnusable: .partial,
     ]

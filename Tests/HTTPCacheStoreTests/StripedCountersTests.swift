@@ -1,0 +1,39 @@
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("Striped counters")
+struct StripedCountersTests {
+  private static let key: UInt64 = 0x1234_5678_9ABC_DEF0
+  /// Of the same stripe, and of another.
+  private static let (neighbour, second, third) = (key ^ 1 << 40, key ^ 1 << 41, key ^ 3 << 40)
+  private static let stranger = key ^ 1 << 24
+
+  @Test(
+    "What happens to a key is never missed, and one or two changes of its neighbours are told apart from it",
+    arguments: [
+      ([], true), ([stranger, stranger, stranger], true),
+      ([neighbour], true), ([neighbour, second], true), ([neighbour, neighbour], true),
+      ([key], false), ([key, neighbour], false), ([neighbour, key], false), ([key, key], false),
+      ([key, neighbour, second], false), ([key, neighbour, second, third], false),
+      // Nobody remembers the first of three.
+      ([neighbour, second, third], false),
+    ] as [([UInt64], Bool)])
+  func changes(of hashes: [UInt64], areNoneOfTheKeys isCurrent: Bool) {
+    let counters = StripedCounters()
+    // What was before the moment says nothing.
+    for hash in [Self.key, Self.neighbour] { counters.advance(for: hash) }
+    let moment = counters.moment(for: Self.key)
+    for hash in hashes { counters.advance(for: hash) }
+    #expect(counters.isCurrent(moment, for: Self.key) == isCurrent)
+    #expect(counters.isCurrent(counters.moment(for: Self.key), for: Self.key))
+  }
+
+  @Test("What happens to all keys happens to each")
+  func changesOfAll() {
+    let counters = StripedCounters()
+    let moment = counters.moment(for: Self.key)
+    counters.advanceAll()
+    #expect(!counters.isCurrent(moment, for: Self.key))
+  }
+}
