@@ -71,6 +71,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case refusedByApplication
   case tooLarge
   case removedMeanwhile
+  case overtaken
   case storeFailed
 
   // What became of stored responses.
@@ -231,6 +232,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
     case .tooLarge: ("Store", "The response is larger than the store accepts.")
     case .removedMeanwhile:
       ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")
+    case .overtaken:
+      ("RFC 9111 §4", "A more recent response was stored while this one was on its way.")
     case .storeFailed: ("Store", "The store could not keep the response.")
 
     case .freshened: ("RFC 9111 §4.3.4", "The stored response was updated from the origin's 304 response.")

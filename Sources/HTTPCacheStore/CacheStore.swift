@@ -147,6 +147,13 @@ public final class CacheStore: Sendable {
     }
   }
 
+  /// What memory holds of a key, newest first. It is not counted as used, nor the question as a lookup.
+  ///
+  /// - Complexity: O(1) on average, and the number of variants.
+  public func peek(_ key: StoreKey) -> [StoredEntry] {
+    memory.peek(key, hash: hasher.hash(key))
+  }
+
   // MARK: Adding
 
   /// The present moment in the history of a key's removals. Take it before fetching what is to be inserted.

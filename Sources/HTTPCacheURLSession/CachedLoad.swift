@@ -46,7 +46,9 @@ struct CachedLoad: Sendable {
   /// - Throws: `URLError` where they lead nowhere.
   mutating func fromMemory() throws -> Loaded? {
     while true {
-      guard let url = request.url, request.httpBodyStream == nil, let head = requestHead(request),
+      // With content, a GET is not to be answered from the store.
+      guard let url = request.url, request.httpBodyStream == nil, request.httpBody?.isEmpty ?? true,
+        let head = requestHead(request),
         let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
         stored.body.isInMemory
       else { return nil }

@@ -135,7 +135,7 @@ public final class HTTPURLCache: Sendable {
   /// The session's own fields, as `httpAdditionalHeaders` and cookies, are not known here: where a response varies on them,
   /// the request must have them.
   public func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-    guard let head = HTTPRequest(request), let url = request.url,
+    guard request.httpBodyStream == nil, let head = HTTPRequest(request), let url = request.url,
       let copy = cache.storedCopy(for: head, requestContent: Self.content(request)),
       let response = HTTPURLResponse(httpResponse: copy.head, url: url)
     else { return nil }
@@ -156,6 +156,8 @@ public final class HTTPURLCache: Sendable {
     guard let head = HTTPRequest(request),
       var response = (cachedResponse.response as? HTTPURLResponse)?.httpResponse
     else { return .targetNotCacheable }
+    // The stream is not read here, and what it brings may decide what the response is.
+    guard request.httpBodyStream == nil else { return head.method.isQuery ? .queryNotKeyed : .requestContent }
     // As the session does it: what Foundation hands out is decoded, and this is what the content is.
     ContentDecoding.normalize(&response)
     if response.headerFields[.contentLength] != nil {

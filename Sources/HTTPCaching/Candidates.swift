@@ -35,6 +35,12 @@ struct Candidates: Sendable {
 }
 
 extension CacheStore {
+  /// Whether a key, or all of its origin, may have been removed since a token was taken. To whichever group a response will
+  /// belong is not known by its key.
+  func mayBeRemoved(_ key: CacheKey, since token: RemovalToken) -> Bool {
+    mayBeRemoved(StoreKey(key.bytes), in: [StoreScope(key.scope())], since: token)
+  }
+
   /// Whether a stored response was made invalid with its group or origin.
   func isInvalidated(_ response: StoredResponse, _ id: EntryID, under key: CacheKey) -> Bool {
     mayBeMarked(id) && response.scopes(under: key).contains { isMarked(id, in: StoreScope($0)) }

@@ -229,6 +229,9 @@ extension HTTPCache {
     if stored.parts != nil, isOvertaken(stored, arrival) {
       writer.cancel()
       refuse(.partNotCombined, arrival)
+    } else if stored.parts == nil, isOutrun(stored, arrival) {
+      writer.cancel()
+      refuse(.overtaken, arrival)
     } else {
       let result = commit(writer, as: stored, for: arrival.request, arrival.pending.willStore)
       arrival.transfer?.stored(try? result.get())
@@ -265,6 +268,20 @@ extension HTTPCache {
     let variant = store.fingerprint(of: stored.selecting.variantKey)
     return store.lookup(key).contains { entry in
       entry.variant == variant && !lookup.candidates.entries.contains { $0.id == entry.id }
+    }
+  }
+
+  /// Whether a more recent response was stored in the place of this one while it was on its way: the most recent one is to
+  /// be used (§4). What was stored when the origin was asked does not count, or one with a wrong date could stay for ever.
+  private func isOutrun(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
+    guard let key = arrival.key else { return false }
+    let known = arrival.pending.lookup.candidates.entries
+    let variant = store.fingerprint(of: stored.selecting.variantKey)
+    return store.peek(key).contains { entry in
+      guard entry.variant == variant, !known.contains(where: { $0.id == entry.id }) else { return false }
+      var date: Timestamp?
+      entry.withMetadata { date = StoredResponse(decoding: $0)?.facts.date }
+      return date.map { $0 > stored.facts.date } ?? false
     }
   }
 

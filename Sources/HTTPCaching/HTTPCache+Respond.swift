@@ -49,9 +49,8 @@ extension HTTPCache {
         forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
         transport: transport)
       guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
-      let storeKey = StoreKey(key.bytes)
-      let (flight, isLeader) = flights.join(key, at: store.removalToken(for: storeKey)) {
-        store.mayBeRemoved(storeKey, since: $0)
+      let (flight, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
+        store.mayBeRemoved(key, since: $0)
       }
       guard isLeader else { return try await follow(flight, pending) }
       if flights.mayHaveEnded(key, since: endCount) { return try await leadAnew(pending, flight) }
@@ -140,7 +139,9 @@ extension HTTPCache {
       .served, request, service.reason, source: source, byteCount: content.length,
       partition: lookup.partition)
     if let revalidation = service.revalidation, let transport, let key = lookup.key,
-      let flight = flights.startBehind(key, at: store.removalToken(for: StoreKey(key.bytes)))
+      let flight = flights.startBehind(
+        key, at: store.removalToken(for: StoreKey(key.bytes)),
+        isOutdated: { store.mayBeRemoved(key, since: $0) })
     {
       let pending = PendingExchange(
         forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,

@@ -53,6 +53,24 @@ struct FacadeTests {
 
   // MARK: - Responses
 
+  @Test(
+    "A response to a GET whose content is a stream is not stored for others, nor are others' given for it")
+  func contentStream() throws {
+    let store = try CacheStore(.init(memoryCapacity: 4 << 20))
+    let cache = HTTPURLCache(HTTPCache(store: store, configuration: .init(kind: .private)))
+    let url = try #require(URL(string: "http://a.example/"))
+    let plain = URLRequest(url: url)
+    var request = plain
+    request.httpBodyStream = InputStream(data: Data([1]))
+    let head = HTTPURLResponse(
+      url: url, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=60"])
+    let response = CachedURLResponse(response: try #require(head), data: Data([1]))
+    #expect(cache.storeCachedResponse(response, for: request) == .requestContent)
+    #expect(cache.cachedResponse(for: plain) == nil)
+    #expect(cache.storeCachedResponse(response, for: plain) == .storedWithLifetime)
+    #expect(cache.cachedResponse(for: plain) != nil && cache.cachedResponse(for: request) == nil)
+  }
+
   @Test("What a session stores is found, and what is stored by hand is served to the session")
   func bothWays() async throws {
     try await Setting.with { request in

@@ -14,6 +14,21 @@ import Testing
 
 @Suite("A session with a cache, over real sockets")
 struct SessionTests {
+  @Test("A GET with content, which Foundation does not send, fails as it does without a cache")
+  func getWithContent() async throws {
+    try await Setting.with { _ in
+      .init(fields: [.cacheControl: "max-age=600"], body: "plain")
+    } test: { setting async throws in
+      for _ in 0..<2 {
+        #expect(try await setting.load("/a").text == "plain")
+        await #expect(throws: URLError.self) {
+          try await setting.load(setting.request("/a", body: Data([1, 2, 3])))
+        }
+      }
+      #expect(setting.origin.requests.count == 1)
+    }
+  }
+
   @Test("The first load comes from the network, the second from the store, without a request")
   func storesAndReuses() async throws {
     try await Setting.with { request in

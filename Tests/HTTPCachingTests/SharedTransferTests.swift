@@ -113,6 +113,57 @@ struct SharedTransferTests {
   }
 
   @Test(
+    "A response that a more recent one overtook on its way is not stored in its place (§4)",
+    .timeLimit(.minutes(5)), arguments: ["max-age=0", "", "reload"])
+  func overtaken(how: String) async throws {
+    let setting = try Setting()
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let clock = setting.clock
+    let origin = MemoryOrigin { _, number in
+      let fields: HTTPFields = [
+        .cacheControl: "max-age=60", .eTag: "\"\(number)\"", .date: HTTPDate(clock.now).imfFixdate,
+      ]
+      return number == 1 ? .streamed(chunks, fields) : .ok("new", fields)
+    }
+    let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    source.yield(Array("old".utf8)[...])
+    // Without anything in the request, the first is no longer fresh by then.
+    clock.advance(seconds: how.isEmpty ? 61 : 10)
+    let other = try await setting.get(
+      from: origin, policy: how == "reload" ? .reloadIgnoringLocalCacheData : .useProtocolCachePolicy,
+      fields: how.hasPrefix("max") ? [.cacheControl: how] : [:])
+    #expect(other.text == "new" && origin.requests.count == 2)
+    source.finish()
+    #expect(try await leader.body.collect(upTo: .max) == Array("old".utf8)[...])
+    await setting.cache.settle()
+    let after = try await setting.get(from: origin)
+    #expect(after.text == "new" && after.source == .hit && origin.requests.count == 2)
+    #expect(setting.log.reasons(.notStored) == [.overtaken])
+  }
+
+  @Test(
+    "What is validated behind the client's back does not wait for a response from before an invalidation",
+    .timeLimit(.minutes(5)))
+  func behind() async throws {
+    let setting = try Setting()
+    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let fields: HTTPFields = [.cacheControl: "max-age=10, stale-while-revalidate=1000"]
+    let origin = MemoryOrigin { _, number in
+      number == 1 ? .streamed(chunks, fields) : .ok("\(number)", fields)
+    }
+    let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    setting.cache.removeResponses(for: .get())
+    let byHand = HTTPResponse(status: .ok, headerFields: fields)
+    setting.cache.store(byHand, content: Array("by hand".utf8), for: .get())
+    setting.clock.advance(seconds: 20)
+    #expect(try await setting.get(from: origin).text == "by hand")
+    source.finish()
+    #expect(try await leader.body.collect(upTo: .max).isEmpty)
+    await setting.cache.settle()
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test(
     "Who cannot use what is under way asks the origin at once, and who has it already is told so",
     .timeLimit(.minutes(5)),
     arguments: [

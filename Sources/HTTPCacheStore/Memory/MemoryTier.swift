@@ -95,6 +95,13 @@ final class MemoryTier: Sendable {
     }
   }
 
+  /// The entries of a key in memory, none of them counted as used.
+  func peek(_ key: StoreKey, hash: UInt64) -> [StoredEntry] {
+    withVariants(key, hash) { state, variants in
+      variants.compactMap { state.entry($0).map { StoredEntry($0, tier: .memory) } }
+    }
+  }
+
   /// Records that memory holds all variants of a key, if it does hold these and nothing changed since.
   func markComplete(_ key: StoreKey, hash: UInt64, ids: [UInt64], unless isStale: () -> Bool) {
     withVariants(key, hash) { state, variants in

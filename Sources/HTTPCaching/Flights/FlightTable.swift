@@ -30,10 +30,12 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// A flight that nobody waits for; `nil` if there is one for the key already.
-  func startBehind(_ key: CacheKey, at token: RemovalToken) -> Flight? {
+  /// A flight that nobody waits for; `nil` if there is one for the key already that began after its last invalidation.
+  func startBehind(
+    _ key: CacheKey, at token: RemovalToken, isOutdated: (RemovalToken) -> Bool = { _ in false }
+  ) -> Flight? {
     flights.withLock { flights in
-      if let flight = flights[key], !flight.isAbandoned { return nil }
+      if let flight = flights[key], !flight.isAbandoned, flight.start.map(isOutdated) != true { return nil }
       let flight = Flight(isPinned: true, at: token)
       flights[key] = flight
       return flight
