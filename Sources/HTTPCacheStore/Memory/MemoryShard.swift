@@ -45,7 +45,7 @@ struct MemoryShardState: ~Copyable, Sendable {
   mutating func use(_ key: UnsafeRawBufferPointer, tag: UInt32) -> Use {
     let position = table.only(tag)
     guard position >= 0, let entry = table[position] else { return Use(hasSeveral: position == -2) }
-    entry.prefetch()
+    entry.prefetch(keyCount: key.count)
     guard entry.head.hasKey(key) else { return Use() }
     order.use(position, in: &table)
     hits &+= 1
