@@ -53,9 +53,7 @@ struct CachedLoad: Sendable {
         stored.body.isInMemory
       else { return nil }
       guard let target = RedirectTarget(stored.head, of: head, url: url) else {
-        var data = Data()
-        stored.body.withBytes { bytes in bytes.withUnsafeBytes { data = Data($0) } }
-        return loaded(stored.head, url: url, data: data)
+        return Data(inMemory: stored.body).flatMap { loaded(stored.head, url: url, data: $0) }
       }
       try follow(target, isReplayed: true, hasStoredCookies: binding.storedCookies(for: url) != nil)
     }
@@ -69,7 +67,7 @@ struct CachedLoad: Sendable {
       // The answer may change them.
       let hasStoredCookies = binding.storedCookies(for: url) != nil
       let challenge = BasicChallenge()
-      let (answer, bytes, isReplayed) = try await respond(to: head, challenge)
+      let (answer, data, isReplayed) = try await respond(to: head, challenge)
       if answer.status == .unauthorized, let authorization = challenge.authorization,
         authorization != head.headerFields[.authorization], challenges < BasicChallenge.limit
       {
@@ -80,7 +78,7 @@ struct CachedLoad: Sendable {
       }
       // A redirect was read to its end too, so that it is stored; what it says is for people.
       guard let target = RedirectTarget(answer, of: head, url: url) else {
-        guard let loaded = loaded(answer, url: url, data: Data(bytes)) else {
+        guard let loaded = loaded(answer, url: url, data: data) else {
           throw URLError(.cannotParseResponse)
         }
         return loaded
@@ -115,17 +113,20 @@ struct CachedLoad: Sendable {
 
   private func respond(
     to head: HTTPRequest, _ challenge: BasicChallenge
-  ) async throws -> (head: HTTPResponse, bytes: ArraySlice<UInt8>, isReplayed: Bool) {
+  ) async throws -> (head: HTTPResponse, data: Data, isReplayed: Bool) {
     let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
     let transport: Transport = { [request, binding] forwarded, body in
       try await binding.send(forwarded, body: body, like: request, challenge: challenge)
     }
-    func once() async throws -> (HTTPResponse, ArraySlice<UInt8>, Bool) {
+    func once() async throws -> (HTTPResponse, Data, Bool) {
       let response = try await binding.cache.respond(
         to: head, body: body, policy: policy, partition: partition,
         willStore: binding.options.storageHook(for: request), transport: binding.options.through(transport))
-      let bytes = try await response.body.collect(upTo: .max)
-      return (response.settledHead, bytes, response.source == .hit || response.source == .stale)
+      let data =
+        if let data = Data(inMemory: response.body) { data } else {
+          Data(try await response.body.collect(upTo: .max))
+        }
+      return (response.settledHead, data, response.source == .hit || response.source == .stale)
     }
     do {
       return try await once()
@@ -154,6 +155,15 @@ struct CachedLoad: Sendable {
   private func requestHead(_ request: URLRequest) -> HTTPRequest? {
     HTTPRequest(
       request, additional: binding.additionalFields, cookies: request.url.flatMap(binding.storedCookies))
+  }
+}
+
+extension Data {
+  /// A content that is in memory, copied once; `nil` of any other.
+  fileprivate init?(inMemory body: MessageBody) {
+    var data = Data()
+    guard body.withBytes({ bytes in bytes.withUnsafeBytes { data = Data($0) } }) else { return nil }
+    self = data
   }
 }
 

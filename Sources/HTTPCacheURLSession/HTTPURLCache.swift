@@ -135,7 +135,7 @@ public final class HTTPURLCache: Sendable {
   /// The session's own fields, as `httpAdditionalHeaders` and cookies, are not known here: where a response varies on them,
   /// the request must have them.
   public func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
-    guard request.httpBodyStream == nil, let head = HTTPRequest(request), let url = request.url,
+    guard let head = HTTPRequest(request), let url = request.url, !Self.isUnread(request, head),
       let copy = cache.storedCopy(for: head, requestContent: Self.content(request)),
       let response = HTTPURLResponse(httpResponse: copy.head, url: url)
     else { return nil }
@@ -156,8 +156,9 @@ public final class HTTPURLCache: Sendable {
     guard let head = HTTPRequest(request),
       var response = (cachedResponse.response as? HTTPURLResponse)?.httpResponse
     else { return .targetNotCacheable }
-    // The stream is not read here, and what it brings may decide what the response is.
-    guard request.httpBodyStream == nil else { return head.method.isQuery ? .queryNotKeyed : .requestContent }
+    guard !Self.isUnread(request, head) else {
+      return head.method.isQuery ? .queryNotKeyed : .requestContent
+    }
     // As the session does it: what Foundation hands out is decoded, and this is what the content is.
     ContentDecoding.normalize(&response)
     if response.headerFields[.contentLength] != nil {
@@ -206,6 +207,11 @@ public final class HTTPURLCache: Sendable {
 
   private static func request(_ task: URLSessionDataTask) -> URLRequest? {
     task.currentRequest ?? task.originalRequest
+  }
+
+  /// Whether content that counts is a stream, which is not read here.
+  private static func isUnread(_ request: URLRequest, _ head: HTTPRequest) -> Bool {
+    request.httpBodyStream != nil && head.method.mayHeedContent
   }
 
   private static func content(_ request: URLRequest) -> [UInt8] { request.httpBody.map { Array($0) } ?? [] }

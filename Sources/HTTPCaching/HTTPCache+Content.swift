@@ -226,12 +226,9 @@ extension HTTPCache {
       await copy(arrival.after, &arrival)
     }
     guard let writer = arrival.writer else { return }
-    if stored.parts != nil, isOvertaken(stored, arrival) {
+    if isOvertaken(stored, arrival) {
       writer.cancel()
-      refuse(.partNotCombined, arrival)
-    } else if stored.parts == nil, isOutrun(stored, arrival) {
-      writer.cancel()
-      refuse(.overtaken, arrival)
+      refuse(stored.parts == nil ? .overtaken : .partNotCombined, arrival)
     } else {
       let result = commit(writer, as: stored, for: arrival.request, arrival.pending.willStore)
       arrival.transfer?.stored(try? result.get())
@@ -260,25 +257,21 @@ extension HTTPCache {
       arrival)
   }
 
-  /// Whether another response was stored in the place of this one since the plan was made: it may be whole, and is not
-  /// given up for a part.
+  /// Whether this response is no longer to be stored, because another was in its place since the origin was asked.
+  ///
+  /// A part gives way to any, which may be whole; a whole response to a more recent one, as the most recent is to be used
+  /// (§4). What was stored before does not count: with a wrong date it could stay for ever.
   private func isOvertaken(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
-    let lookup = arrival.pending.lookup
-    guard let key = arrival.key else { return false }
-    let variant = store.fingerprint(of: stored.selecting.variantKey)
-    return store.lookup(key).contains { entry in
-      entry.variant == variant && !lookup.candidates.entries.contains { $0.id == entry.id }
-    }
-  }
-
-  /// Whether a more recent response was stored in the place of this one while it was on its way: the most recent one is to
-  /// be used (§4). What was stored when the origin was asked does not count, or one with a wrong date could stay for ever.
-  private func isOutrun(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
     guard let key = arrival.key else { return false }
     let known = arrival.pending.lookup.candidates.entries
     let variant = store.fingerprint(of: stored.selecting.variantKey)
+    func isNew(_ entry: StoredEntry) -> Bool {
+      entry.variant == variant && !known.contains { $0.id == entry.id }
+    }
+    guard stored.parts == nil else { return store.lookup(key).contains(where: isNew) }
+    // Of all that is stored whole: not worth a read from disk.
     return store.peek(key).contains { entry in
-      guard entry.variant == variant, !known.contains(where: { $0.id == entry.id }) else { return false }
+      guard isNew(entry) else { return false }
       var date: Timestamp?
       entry.withMetadata { date = StoredResponse(decoding: $0)?.facts.date }
       return date.map { $0 > stored.facts.date } ?? false

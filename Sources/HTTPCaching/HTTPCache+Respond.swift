@@ -58,7 +58,7 @@ extension HTTPCache {
     }
   }
 
-  /// The response to a request if it can be had from memory at once, without the origin; `nil` otherwise.
+  /// The response to a request without content if it can be had from memory at once, without the origin; `nil` otherwise.
   ///
   /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A QUERY request, and a response whose
   /// use requires a validation behind the client's back, are left to

@@ -108,6 +108,21 @@ struct CacheStoreTests {
     }
   }
 
+  @Test("shows what memory holds, and counts neither a lookup nor a use", arguments: EvictionPolicy.allCases)
+  func peeking(policy: EvictionPolicy) throws {
+    var configuration = CacheStore.Configuration(memoryCapacity: 1000)
+    configuration.eviction = policy
+    let store = try CacheStore(configuration)
+    for number in 1...3 { store.insert(entry(key(number), number: number)) }
+    try #require(store.usage.memoryEntries == 3)
+    let before = store.statistics
+    for _ in 0..<5 { #expect(store.peek(key(1)).map(\.metadata) == [Array("head 1".utf8)]) }
+    #expect(store.peek(key(9)).isEmpty && store.statistics == before)
+    for number in 4...6 { store.insert(entry(key(number), number: number)) }
+    #expect(store.statistics.memoryEvictions > 0)
+    #expect(store.peek(key(1)).isEmpty)
+  }
+
   @Test("updates metadata and keeps body and id", arguments: Place.allCases)
   func updateMetadata(place: Place) throws {
     let store = try place.store(scratch)

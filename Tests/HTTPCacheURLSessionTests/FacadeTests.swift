@@ -69,6 +69,9 @@ struct FacadeTests {
     #expect(cache.cachedResponse(for: plain) == nil)
     #expect(cache.storeCachedResponse(response, for: plain) == .storedWithLifetime)
     #expect(cache.cachedResponse(for: plain) != nil && cache.cachedResponse(for: request) == nil)
+    // Of any other method it is as ever.
+    request.httpMethod = "POST"
+    #expect(cache.storeCachedResponse(response, for: request) != .requestContent)
   }
 
   @Test("What a session stores is found, and what is stored by hand is served to the session")

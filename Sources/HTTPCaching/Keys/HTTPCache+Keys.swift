@@ -74,10 +74,9 @@ extension HTTPCache {
   ) -> Lookup? {
     let request = keyed(request)
     if request.method.isQuery { return lookUpQuery(request, content: content, partition, inMemory: inMemory) }
-    // RFC 9110 §9.3.1: content means nothing here, and yet there are origins that heed it. Their answer to one client's
-    // would be everybody's, who could not tell.
-    let passesBy = content.length != 0 && (request.method == .get || request.method == .head)
-    guard !passesBy, let key = CacheKey(request, partition: partition) else {
+    guard content.length == 0 || !request.method.mayHeedContent,
+      let key = CacheKey(request, partition: partition)
+    else {
       return Lookup(partition: partition)
     }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
@@ -225,6 +224,14 @@ extension NoVarySearch {
   static func lines(of stored: StoredResponse) -> [String] {
     HTTPField.Name("No-Vary-Search").map { stored.values(of: $0) } ?? []
   }
+}
+
+extension HTTPRequest.Method {
+  /// Whether what is stored under a target URI may be another answer than content would get: with QUERY it is part of the key.
+  ///
+  /// With GET and HEAD it means nothing (RFC 9110 §9.3.1), and yet there are origins that heed it. Their answer to one
+  /// client's would be everybody's, who could not tell.
+  package var mayHeedContent: Bool { self == .get || self == .head || isQuery }
 }
 
 extension HTTPRequest {
