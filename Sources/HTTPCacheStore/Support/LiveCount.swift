@@ -1,0 +1,59 @@
+import Synchronization
+
+/// Counts the objects of one kind that exist in this process, for as long as the object that owns it lives.
+///
+/// A class whose objects must not outlive their use keeps one as a stored property. The soak test and `/metrics` read the
+/// counts, so that a leak shows as a number that grows. The count costs two atomic additions for each object.
+package struct LiveCount: ~Copyable, Sendable {
+  /// What is counted. The raw value is the label in `/metrics`.
+  package enum Kind: String, CaseIterable, Sendable {
+    /// Requests to the origin that callers may wait for.
+    case flight
+    /// Response contents between the origin, the store and their readers.
+    case transfer
+    /// Callers that read a transfer.
+    case reader
+    /// Entries of the store that are being written.
+    case writer
+    /// The proxy's connections from clients.
+    case clientConnection = "client_connection"
+    /// The proxy's connections to the origin.
+    case originConnection = "origin_connection"
+
+    /// The number of objects of this kind in this process.
+    package var count: Int { counter.value.load(ordering: .relaxed) }
+
+    fileprivate var counter: Counter {
+      switch self {
+      case .flight: Self.flights
+      case .transfer: Self.transfers
+      case .reader: Self.readers
+      case .writer: Self.writers
+      case .clientConnection: Self.clientConnections
+      case .originConnection: Self.originConnections
+      }
+    }
+
+    private static let flights = Counter()
+    private static let transfers = Counter()
+    private static let readers = Counter()
+    private static let writers = Counter()
+    private static let clientConnections = Counter()
+    private static let originConnections = Counter()
+  }
+
+  private let kind: Kind
+
+  package init(_ kind: Kind) {
+    self.kind = kind
+    kind.counter.value.wrappingAdd(1, ordering: .relaxed)
+  }
+
+  deinit {
+    kind.counter.value.wrappingSubtract(1, ordering: .relaxed)
+  }
+}
+
+private final class Counter: Sendable {
+  let value = Atomic<Int>(0)
+}
