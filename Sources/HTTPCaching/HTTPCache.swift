@@ -59,6 +59,12 @@ public final class HTTPCache: Sendable {
     /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
     /// content of unknown length is not kept.
     public var maximumQueryContent: Int
+    /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default: 64 MiB).
+    ///
+    /// At the limit, the cache reads an origin no faster than its clients take the content, and a response that would have
+    /// to wait in memory until it is whole is delivered without being stored. Each response may hold one block, up to
+    /// 64 KiB, in any case.
+    public var transitCapacity: Int
     /// Called for everything the cache does, from the first request on, on whatever thread it is done; it must not block.
     /// See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
@@ -78,6 +84,7 @@ public final class HTTPCache: Sendable {
       showsKeys = false
       partition = ""
       maximumQueryContent = 64 << 10
+      transitCapacity = 64 << 20
     }
   }
 
@@ -88,6 +95,8 @@ public final class HTTPCache: Sendable {
   let clock: any CacheClock
   let flights = FlightTable()
   let hub = EventHub()
+  /// What content in flight occupies, here and in an adapter.
+  package let transit: TransitBudget
   /// Held while the anchor of a QUERY target is made.
   let anchorMaking = Mutex<Void>(())
   /// Separates the parts of multipart responses; nobody outside can know it.
@@ -116,6 +125,7 @@ public final class HTTPCache: Sendable {
     self.store = store
     self.configuration = configuration
     self.clock = clock
+    transit = TransitBudget(capacity: configuration.transitCapacity)
     engine = CacheEngine(configuration.rules)
     boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
     if let observer = configuration.observer { observe(CacheEvent.Action.allCases, observer) }
