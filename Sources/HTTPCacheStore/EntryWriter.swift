@@ -6,12 +6,19 @@ import Synchronization
 /// appended at once from two threads arrive in either order.
 public final class EntryWriter: Sendable {
   private struct State {
+    /// Without its body until it is published or taken.
     var entry: NewEntry
-    /// Where the body is going once it is large.
+    /// The body, while it is in memory.
+    var blocks = ContentBlocks()
+    /// The body, once it is large.
     var file: BodyFileWriter?
+    var isInMemory = true
+    /// The bytes that were accepted.
     var count = 0
     /// Set once nothing more can be added.
     var outcome: InsertOutcome?
+    /// What was added is an entry, taken, or gone: it cannot be read here any more.
+    var isOver = false
   }
 
   private let store: CacheStore
@@ -19,13 +26,14 @@ public final class EntryWriter: Sendable {
   private let isEditable: Bool
   private let token: RemovalToken?
   private let state: Mutex<State>
+  private let live = LiveCount(.writer)
 
   init(store: CacheStore, entry: NewEntry, expectedLength: Int?, isEditable: Bool, token: RemovalToken?) {
     self.store = store
     self.expectedLength = expectedLength
     self.isEditable = isEditable
     self.token = token
-    state = Mutex(State(entry: entry, count: entry.body.count))
+    state = Mutex(State(entry: entry))
   }
 
   deinit {
@@ -34,28 +42,31 @@ public final class EntryWriter: Sendable {
 
   /// Adds bytes to the body.
   ///
+  /// A slice of 4 KiB or more is kept as it is, without a copy, and with it the whole array that it is a part of.
+  ///
   /// - Returns: `false` when the entry can no longer be stored, so that the rest need not be sent; ``commit()`` says
-  ///   why.
+  ///   why. What was added before stays readable until then.
   @discardableResult
   public func append(_ bytes: ArraySlice<UInt8>) -> Bool {
     state.withLock { state in
       guard state.outcome == nil else { return false }
-      state.count += bytes.count
-      if let reason = objection(to: state) {
+      let count = state.count + bytes.count
+      if let reason = objection(to: state.entry, count: count) {
         refuse(reason, &state)
         return false
       }
       do throws(AppendFailure) {
         if state.file == nil, !isEditable,
-          store.mustStream(state.entry, bodyCount: state.count, expected: expectedCount(state))
+          store.mustStream(state.entry, bodyCount: count, expected: max(count, expectedLength ?? 0))
         {
           try spill(&state)
         }
         if state.file != nil {
           try state.file?.append(bytes)
         } else {
-          state.entry.body += bytes
+          state.blocks.append(bytes)
         }
+        state.count = count
         return true
       } catch {
         refuse(error.reason, &state)
@@ -79,19 +90,18 @@ public final class EntryWriter: Sendable {
   @discardableResult
   public func commit(metadata: [UInt8]?) -> InsertOutcome {
     state.withLock { state in
+      defer { end(&state) }
       if let outcome = state.outcome { return outcome }
       if let metadata { state.entry.metadata = metadata }
       if metadata == nil, let expectedLength, expectedLength != state.count {
-        refuse(.lengthMismatch, &state)
-      } else if let reason = objection(to: state) {
-        refuse(reason, &state)
-      } else {
-        let outcome = store.publish(state.entry, file: &state.file, token: token)
-        store.count(outcome)
-        state.outcome = outcome
-        state.entry.body = []
+        return refuse(.lengthMismatch, &state)
       }
-      return state.outcome ?? .refused(.cancelled)
+      if let reason = objection(to: state.entry, count: state.count) { return refuse(reason, &state) }
+      state.entry.body = state.blocks.takeAll()
+      let outcome = store.publish(state.entry, file: &state.file, token: token)
+      store.count(outcome)
+      state.outcome = outcome
+      return outcome
     }
   }
 
@@ -101,9 +111,11 @@ public final class EntryWriter: Sendable {
   /// - Returns: `nil` where it cannot be stored, or is not in memory; ``commit()`` says why.
   public func takeEntry() -> (entry: NewEntry, token: RemovalToken?)? {
     state.withLock { state in
-      guard state.outcome == nil, state.file == nil, objection(to: state) == nil else { return nil }
+      guard state.outcome == nil, state.file == nil, objection(to: state.entry, count: state.count) == nil
+      else { return nil }
       state.outcome = .refused(.cancelled)
-      defer { state.entry.body = [] }
+      state.entry.body = state.blocks.takeAll()
+      defer { end(&state) }
       return (state.entry, token)
     }
   }
@@ -111,55 +123,90 @@ public final class EntryWriter: Sendable {
   /// Drops what was written. Nothing happens after a commit.
   public func cancel() {
     state.withLock { state in
-      guard state.outcome == nil else { return }
-      refuse(.cancelled, &state)
+      if state.outcome == nil { refuse(.cancelled, &state) }
+      end(&state)
     }
   }
 
-  /// Reads what has been added so far, for those who do not want to wait until it is an entry.
+  /// Reads what has been added so far, without waiting until it is an entry. It may block on the disk.
+  ///
+  /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``commit()``,
+  /// ``cancel()``, or the end of the writer.
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
-  ///   - maximumCount: the most bytes wanted; at most 64 KiB come at once, as a copy.
+  ///   - maximumCount: the most bytes wanted; at most 64 KiB come at once.
   /// - Returns: the bytes; empty where none have come yet, and `nil` once there is nothing to read here: the entry is
   ///   committed, or given up, or what was written of it cannot be read.
   public func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
-    state.withLock { state in
-      guard state.outcome == nil, offset >= 0 else { return nil }
-      if let file = state.file { return file.read(from: offset, upTo: maximumCount) }
-      let body = state.entry.body[Swift.min(offset, state.entry.body.count)...]
-      // A slice that shares the bytes would have all of them copied when the next are added.
-      return Array(body.prefix(Swift.min(maximumCount, DiskFormat.bodyChunkSize)))[...]
+    // The disk is read outside of the lock, so that a slow reader holds up neither the writer nor another reader.
+    let found = state.withLock { state -> (location: BodyFileWriter.Location, count: Int)? in
+      guard !state.isOver, offset >= 0 else { return nil }
+      let start = min(offset, state.count)
+      let count = max(0, min(maximumCount, state.count - start, DiskFormat.bodyChunkSize))
+      let location =
+        state.file?.locate(start..<start + count) ?? .memory(state.blocks.read(from: start, upTo: count))
+      return (location, count)
+    }
+    guard let found else { return nil }
+    switch found.location {
+    case .memory(let bytes): return bytes
+    case .file(let chunk): return chunk.read(from: offset)?.prefix(found.count)
     }
   }
 
-  private func objection(to state: State) -> RefusalReason? {
-    if !store.isOpen { return .closed }
-    if let expectedLength, state.count > expectedLength { return .lengthMismatch }
-    return store.sizeObjection(to: state.entry, bodyCount: expectedCount(state))
+  /// Whether the body is in memory, and not on its way to a file.
+  package var isInMemory: Bool { state.withLock { $0.isInMemory } }
+
+  /// Why nothing more can be added, if that was refused. ``commit()`` says the same, and ends the reading.
+  package var refusal: RefusalReason? {
+    state.withLock { state in
+      guard case .refused(let reason) = state.outcome else { return nil }
+      return reason
+    }
   }
 
-  /// The length of the body, as far as it is known: what cannot be stored is refused before room is made for it.
-  private func expectedCount(_ state: State) -> Int { max(state.count, expectedLength ?? 0) }
+  /// Why an entry cannot be stored with a body of so many bytes, or of as many as were announced: what cannot be stored
+  /// is refused before room is made for it.
+  private func objection(to entry: NewEntry, count: Int) -> RefusalReason? {
+    if !store.isOpen { return .closed }
+    if let expectedLength, count > expectedLength { return .lengthMismatch }
+    return store.sizeObjection(to: entry, bodyCount: max(count, expectedLength ?? 0))
+  }
 
   private func spill(_ state: inout State) throws(AppendFailure) {
     guard let disk = store.disk else { return }
     var file = try BodyFileWriter(tier: disk)
     do throws(AppendFailure) {
-      try file.append(state.entry.body[...])
+      var position = 0
+      while position < state.count {
+        let block = state.blocks.read(from: position)
+        try file.append(block)
+        position += block.count
+      }
     } catch {
       file.discard()
       throw error
     }
     state.file = file
-    state.entry.body = []
+    state.isInMemory = false
+    state.blocks = ContentBlocks(at: state.count)
   }
 
-  private func refuse(_ reason: RefusalReason, _ state: inout State) {
+  @discardableResult
+  private func refuse(_ reason: RefusalReason, _ state: inout State) -> InsertOutcome {
+    let outcome = InsertOutcome.refused(reason)
+    state.outcome = outcome
+    store.count(outcome)
+    return outcome
+  }
+
+  /// Gives up what is held of the body. A file that is an entry's is not this writer's any more.
+  private func end(_ state: inout State) {
     state.file?.discard()
     state.file = nil
+    state.blocks = ContentBlocks()
     state.entry.body = []
-    state.outcome = .refused(reason)
-    store.count(.refused(reason))
+    state.isOver = true
   }
 }

@@ -29,10 +29,11 @@ struct BodyFileWriter: Sendable {
     }
   }
 
+  /// A chunk that cannot be written stays in memory, where it can be read.
   private mutating func writeChunk() throws(AppendFailure) {
+    try write(chunk)
     table += DiskFormat.littleEndianBytes(tier.hasher.checksum(chunk))
     count += chunk.count
-    try write(chunk)
     chunk.removeAll(keepingCapacity: true)
   }
 
@@ -49,19 +50,42 @@ struct BodyFileWriter: Sendable {
     tier.counters.bytesWritten.increment(by: bytes.count)
   }
 
-  /// Bytes that are written, or about to be: of one chunk, and verified. `nil` if they cannot be read.
-  func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
-    let start = offset / DiskFormat.bodyChunkSize * DiskFormat.bodyChunkSize
-    var bytes = chunk[...]
-    if start < count {
-      // Of the table the one word that is needed, and not all of them for each chunk.
-      let word = table[(start / DiskFormat.bodyChunkSize * 8)...].prefix(8)
-      guard let read = try? file.read(DiskFormat.bodyChunkSize, at: start),
-        DiskFormat.littleEndianBytes(tier.hasher.checksum(read)).elementsEqual(word)
-      else { return nil }
-      bytes = read[...]
+  /// Where the bytes in a range are, at most to the end of their chunk. It does no I/O.
+  func locate(_ range: Range<Int>) -> Location {
+    let offset = range.lowerBound
+    guard offset < count else {
+      return .memory(Array(chunk.dropFirst(offset - count).prefix(range.count))[...])
     }
-    return Array(bytes.dropFirst(offset - start).prefix(maximumCount))[...]
+    let start = offset / DiskFormat.bodyChunkSize * DiskFormat.bodyChunkSize
+    // Of the table the one word that is needed, and not all of them for each chunk.
+    let word = Array(table[(start / DiskFormat.bodyChunkSize * 8)...].prefix(8))
+    return .file(WrittenChunk(file: file, start: start, checksum: word, hasher: tier.hasher))
+  }
+
+  /// Where bytes of the body are.
+  enum Location: Sendable {
+    /// A copy of bytes that are not written yet.
+    case memory(ArraySlice<UInt8>)
+    case file(WrittenChunk)
+  }
+
+  /// A full chunk of the body in its file. It never changes, and stays readable when the file is unlinked.
+  struct WrittenChunk: Sendable {
+    fileprivate let file: any File
+    fileprivate let start: Int
+    fileprivate let checksum: [UInt8]
+    fileprivate let hasher: KeyHasher
+
+    /// Reads the chunk and verifies it.
+    ///
+    /// - Parameter offset: where to begin, in bytes from the start of the body.
+    /// - Returns: the bytes from there to the end of the chunk; `nil` if they cannot be read.
+    func read(from offset: Int) -> ArraySlice<UInt8>? {
+      guard let bytes = try? file.read(DiskFormat.bodyChunkSize, at: start),
+        DiskFormat.littleEndianBytes(hasher.checksum(bytes)) == checksum
+      else { return nil }
+      return bytes.dropFirst(offset - start)
+    }
   }
 
   /// Writes what is left and the table of checksums; gives the table's checksum.

@@ -51,6 +51,11 @@ package struct ContentBlocks: Sendable {
       addBlock(bytes, cost: bytes.count + Self.overhead)
     } else {
       if tail.count + bytes.count > Self.blockSize { seal() }
+      let needed = tail.count + bytes.count
+      if needed > tail.capacity {
+        // Left to itself, an array that is a few bytes short of a block doubles beyond it.
+        tail.reserveCapacity(max(needed, min(2 * tail.capacity, Self.blockSize)))
+      }
       tail += bytes
     }
     end += bytes.count
@@ -112,16 +117,16 @@ package struct ContentBlocks: Sendable {
   }
 
   /// All bytes in one array of exactly their size. Nothing is held afterwards.
+  ///
+  /// - Complexity: O(*n*), and O(1) if the content came as one whole array without unused capacity.
   package mutating func takeAll() -> [UInt8] {
-    // One block that is a whole array is that array: no copy.
-    if first == blocks.count {
-      defer { self = ContentBlocks(at: end) }
-      return tail
-    }
+    defer { self = ContentBlocks(at: end) }
     if tail.isEmpty, blocks.count - first == 1 {
-      let bytes = blocks[first].bytes
-      self = ContentBlocks(at: end)
-      return Array(bytes)
+      // Of a slice that is a whole array, the conversion is that array.
+      let bytes = Array(blocks[first].bytes)
+      if Self.isExact(bytes) { return bytes }
+    } else if first == blocks.count, Self.isExact(tail) {
+      return tail
     }
     var all: [UInt8] = []
     all.reserveCapacity(count)
@@ -130,7 +135,11 @@ package struct ContentBlocks: Sendable {
       blocks[index].bytes = []
     }
     all += tail
-    self = ContentBlocks(at: end)
     return all
+  }
+
+  /// Whether an array has no more unused capacity than `malloc` adds to any request: up to a page.
+  private static func isExact(_ bytes: [UInt8]) -> Bool {
+    bytes.capacity - bytes.count <= (bytes.count < 64 << 10 ? 64 : 8 << 10)
   }
 }
