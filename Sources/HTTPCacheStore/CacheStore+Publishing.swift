@@ -62,6 +62,35 @@ extension CacheStore {
     return isOutdated ? .removedSince : nil
   }
 
+  /// Makes an entry visible, unless the one in its place is more recent.
+  ///
+  /// - Parameter file: as for ``publish(_:file:token:)``.
+  func publish(
+    _ entry: NewEntry, file: inout BodyFileWriter?, token: RemovalToken?,
+    unless isOvertaken: (StoredEntry) -> Bool
+  ) -> InsertOutcome {
+    let hash = hasher.hash(entry.key)
+    return decisions.withLock(hash) {
+      guard let current = current(entry.key, entry.variant, hash: hash), isOvertaken(current) else {
+        return publish(entry, file: &file, token: token)
+      }
+      file?.discard()
+      file = nil
+      return .refused(.overtaken)
+    }
+  }
+
+  /// The entry of a key and variant, in memory or on disk. It does not count as used, nor the question as a lookup.
+  private func current(_ key: StoreKey, _ variant: VariantID, hash: UInt64) -> StoredEntry? {
+    let resident = memory.peek(key, hash: hash).first { $0.variant == variant }
+    // The disk has another only if memory had no room for it, or gave it up.
+    guard let disk, let candidate = disk.candidate(for: hash, variant: variant.rawValue),
+      candidate.id > resident?.id.rawValue ?? 0, case .entry(let entry) = disk.read(candidate, key: key),
+      entry.variant == variant
+    else { return resident }
+    return StoredEntry(entry, tier: .disk)
+  }
+
   /// Makes an entry visible: on disk, then in memory, in the order that the essay on ``CacheStore`` explains.
   ///
   /// - Parameter file: the body, when it was streamed; it belongs to the disk tier, or is gone, afterwards.

@@ -48,6 +48,10 @@ import SystemPackage
 ///
 /// Two inserts of the same key and variant may reach the two tiers in different order; ids decide in both.
 ///
+/// **Conditions** of an insert on what is in its place are asked before, and outside of, the locks of the tiers: the answer
+/// may need a read from disk. A lock of the key's own, `decisions`, is held from the question until the entry is visible
+/// in both tiers. Inserts without a condition do not take it. It comes before every other lock of the store.
+///
 /// **Marks** make many entries outdated at once without looking for them (`ScopeMarks`). They are numbers of the sequence
 /// that ids come from, and are compared with ids. An insert takes its id first and asks for marks then, under each tier's
 /// lock: a mark with a lower number is there to be found, and one with a higher number makes the entry outdated
@@ -67,6 +71,8 @@ public final class CacheStore: Sendable {
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
   let counters = StoreCounters()
+  /// Taken by those who look at what is stored before they decide whether to replace it.
+  let decisions = KeyLocks()
 
   /// Opens a store; creates the directory when there is one to be created.
   ///
@@ -176,17 +182,25 @@ public final class CacheStore: Sendable {
 
   /// Stores an entry, in place of the one with the same key and variant.
   ///
-  /// - Parameter token: refuse when the key was removed, or one of the entry's scopes marked, since the token was taken.
+  /// - Parameters:
+  ///   - token: refuse when the key was removed, or one of the entry's scopes marked, since the token was taken.
+  ///   - isOvertaken: whether to refuse because of the entry in its place, wherever that is; not asked if there is none.
+  ///     No other insert with such a question comes between the answer and the publication. It must not store anything.
   /// - Returns: the id, or why nothing was stored. An entry asked for on both tiers is stored when one took it.
   @discardableResult
-  public func insert(_ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil) -> InsertOutcome {
+  public func insert(
+    _ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil,
+    unless isOvertaken: ((StoredEntry) -> Bool)? = nil
+  ) -> InsertOutcome {
+    var file: BodyFileWriter?
     let outcome: InsertOutcome
     if let reason = isOpen ? sizeObjection(to: entry, bodyCount: entry.body.count) : .closed {
       outcome = .refused(reason)
+    } else if let isOvertaken {
+      outcome = publish(entry, file: &file, token: token, unless: isOvertaken)
     } else if disk == nil {
       outcome = publishInMemory(entry, token: token)
     } else {
-      var file: BodyFileWriter?
       outcome = publish(entry, file: &file, token: token)
     }
     count(outcome)

@@ -88,7 +88,15 @@ public final class EntryWriter: Sendable {
   /// - Parameter metadata: in place of the bytes that the writer was made with; `nil` for those, and then the body must
   ///   have the length that was announced.
   @discardableResult
-  public func commit(metadata: [UInt8]?) -> InsertOutcome {
+  public func commit(metadata: [UInt8]?) -> InsertOutcome { commit(metadata: metadata, unless: nil) }
+
+  /// Makes the entry visible, unless the one in its place is more recent.
+  ///
+  /// - Parameters:
+  ///   - metadata: as for ``commit(metadata:)``.
+  ///   - isOvertaken: as for ``CacheStore/insert(_:unlessRemovedSince:unless:)``. It must not use this writer.
+  @discardableResult
+  public func commit(metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?) -> InsertOutcome {
     state.withLock { state in
       defer { end(&state) }
       if let outcome = state.outcome { return outcome }
@@ -98,7 +106,12 @@ public final class EntryWriter: Sendable {
       }
       if let reason = objection(to: state.entry, count: state.count) { return refuse(reason, &state) }
       state.entry.body = state.blocks.takeAll()
-      let outcome = store.publish(state.entry, file: &state.file, token: token)
+      let outcome =
+        if let isOvertaken {
+          store.publish(state.entry, file: &state.file, token: token, unless: isOvertaken)
+        } else {
+          store.publish(state.entry, file: &state.file, token: token)
+        }
       store.count(outcome)
       state.outcome = outcome
       return outcome

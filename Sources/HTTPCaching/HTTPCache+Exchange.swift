@@ -155,6 +155,7 @@ extension Reason {
     switch refusal {
     case .tooLarge: self = .tooLarge
     case .removedSince: self = .removedMeanwhile
+    case .overtaken: self = .overtaken
     case .lengthMismatch, .cancelled: self = .incompleteContent
     case .superseded, .noRoom, .noTier, .inputOutput, .closed: self = .storeFailed
     }

@@ -53,6 +53,9 @@ public enum RefusalReason: Sendable, Hashable {
   case removedSince
   /// A newer entry of the same key and variant came first. That one stays.
   case superseded
+  /// A more recent entry is in its place, as the caller says of it; see ``CacheStore/insert(_:unlessRemovedSince:unless:)``.
+  /// The store is as it was.
+  case overtaken
   /// No room could be made: what fills the tier is being written at this moment.
   case noRoom
   /// None of the tiers asked for exists or has a capacity.

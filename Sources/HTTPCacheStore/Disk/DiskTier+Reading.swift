@@ -72,6 +72,14 @@ extension DiskTier {
     return (first, others)
   }
 
+  /// The entry on disk of one variant under a hash. It does not count as hit.
+  func candidate(for hash: UInt64, variant: UInt64) -> Candidate? {
+    let fingerprint = DiskIndexEntry.fingerprint(of: variant, hash: hash)
+    return catalog.withLock { catalog in
+      catalog.index.slot(for: hash, fingerprint: fingerprint).flatMap { catalog.candidate($0, hash: hash) }
+    }
+  }
+
   /// Reads a candidate and verifies all of it: one read, or two when its metadata was updated.
   func read(_ candidate: Candidate, key: StoreKey) -> Found {
     do throws(FileFailure) {
@@ -187,9 +195,16 @@ extension Catalog {
   /// What is known of an entry, which counts as hit; `nil` if its file is gone.
   @inline(__always)
   fileprivate mutating func hit(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
+    guard let candidate = candidate(slot, hash: hash) else { return nil }
+    if !index[slot].isHit { index[slot].isHit = true }
+    return candidate
+  }
+
+  /// What is known of an entry; `nil` if its file is gone.
+  @inline(__always)
+  fileprivate func candidate(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
     let entry = index[slot]
     guard let source = source(of: entry.location) else { return nil }
-    if !entry.isHit { index[slot].isHit = true }
     let update = entry.hasUpdate ? index.updates[entry.id] : nil
     return DiskTier.Candidate(
       hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
