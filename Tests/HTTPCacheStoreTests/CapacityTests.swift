@@ -72,13 +72,14 @@ struct CapacityTests {
       if step % 7 == 0 { store.remove(key(number)) }
       try #require(store.usage.diskBytes <= capacity, "step \(step)")
       if step % 50 == 0 { try #require(try scratch.totalBytes <= store.usage.diskBytes, "step \(step)") }
+      #expect(store.hasRightSums)
       guard step % 200 == 199 else { continue }
       // Closed, or left as a crash would leave it.
       let isClosed = step % 400 == 199
       let left = try isClosed ? scratch : scratch.copy()
       if isClosed { store.close() }
       let again = try CacheStore(left.configuration(disk: capacity))
-      #expect(again.usage.diskBytes <= capacity)
+      #expect(again.usage.diskBytes <= capacity && again.hasRightSums)
       again.close()
       if isClosed { store = try open() }
     }

@@ -56,7 +56,8 @@ struct LostDirectoryTests {
 
   /// Whether a store counts what its directory has, and beside it little more than the summary that is still to come.
   private func isCounted(_ store: CacheStore) throws -> Bool {
-    (0...1000).contains(store.usage.diskBytes - (try scratch.totalBytes))
+    let difference = store.usage.diskBytes - (try scratch.totalBytes)
+    return store.hasRightSums && (0...1000).contains(difference)
   }
 
   @Test(
@@ -139,7 +140,7 @@ struct LostDirectoryTests {
     #expect(store.lookup(key(50)).isEmpty == !removesAll)
     for number in 100..<140 {
       store.insert(entry(key(number), number: number, size: 50_000, tiers: .disk))
-      #expect((0...1 << 20).contains(store.usage.diskBytes))
+      #expect((0...1 << 20).contains(store.usage.diskBytes) && store.hasRightSums)
     }
     store.flush()
     #expect(try scratch.totalBytes <= 1 << 20)

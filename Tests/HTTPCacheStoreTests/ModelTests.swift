@@ -180,6 +180,7 @@ struct ModelTests {
       }
       let usage = store.usage
       #expect(usage.memoryBytes <= store.capacity.memory && usage.diskBytes <= store.capacity.disk)
+      #expect(store.hasRightSums, "step \(step)")
     }
     #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
     #expect((rejections > 0) == (setting == .choosy))

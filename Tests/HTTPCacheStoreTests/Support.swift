@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -103,6 +104,23 @@ func holds(_ entry: StoredEntry, number: Int, size: Int = 100) -> Bool {
 }
 
 func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }
+
+extension CacheStore {
+  /// Whether the sums that the index on disk keeps are those of its entries.
+  var hasRightSums: Bool {
+    guard let disk else { return true }
+    return disk.catalog.withLock { catalog in
+      let index = catalog.index
+      var (records, withFiles) = (index.updates.values.reduce(0) { $0 + Int($1.location.count) }, 0)
+      index.forEach { _, entry in
+        records += Int(entry.location.count)
+        if entry.hasBodyFile { withFiles += 1 }
+      }
+      return index.recordBytes == records && index.bodyFiles.count == withFiles
+        && index.bodyFileBytes == index.bodyFiles.values.reduce(0) { $0 + $1.size }
+    }
+  }
+}
 
 extension EntryBlock {
   init(

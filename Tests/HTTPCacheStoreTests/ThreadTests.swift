@@ -44,7 +44,7 @@ struct ThreadTests {
     }
     #expect(violations.value == 0)
     #expect(store.statistics.memoryEvictions > 0 && store.statistics.ioErrors == 0)
-    #expect(store.statistics.corruptRecords == 0)
+    #expect(store.statistics.corruptRecords == 0 && store.hasRightSums)
     store.removeAll()
     #expect(store.usage.memoryBytes == 0)
   }

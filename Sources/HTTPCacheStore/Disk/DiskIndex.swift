@@ -28,6 +28,8 @@ struct DiskIndex {
   private(set) var updates: [UInt64: (location: RecordLocation, revision: UInt64)] = [:]
   /// The numbers and sizes of body files by entry.
   private(set) var bodyFiles: [UInt64: BodyFile] = [:]
+  /// The bytes of all of them.
+  private(set) var bodyFileBytes = 0
 
   subscript(slot: UInt32) -> DiskIndexEntry {
     get { chunks[Int(slot) >> Self.chunkBits][Int(slot) & (Self.chunkSize - 1)] }
@@ -210,7 +212,9 @@ struct DiskIndex {
     if entry.hasUpdate, let update = updates.removeValue(forKey: entry.id) {
       recordBytes -= Int(update.location.count)
     }
-    return entry.hasBodyFile ? bodyFiles.removeValue(forKey: entry.id) : nil
+    let bodyFile = entry.hasBodyFile ? bodyFiles.removeValue(forKey: entry.id) : nil
+    bodyFileBytes -= bodyFile?.size ?? 0
+    return bodyFile
   }
 
   private mutating func unplace(_ hash: UInt32, _ slot: UInt32) {
@@ -235,7 +239,8 @@ struct DiskIndex {
 
   mutating func setBodyFile(_ file: BodyFile, of slot: UInt32) {
     self[slot].hasBodyFile = true
-    bodyFiles[self[slot].id] = file
+    let old = bodyFiles.updateValue(file, forKey: self[slot].id)
+    bodyFileBytes += file.size - (old?.size ?? 0)
   }
 
   /// Gives an entry newer metadata.

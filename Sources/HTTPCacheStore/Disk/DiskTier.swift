@@ -245,8 +245,7 @@ final class DiskTier: Sendable {
     usage.diskBytes = bytes
     catalog.withLock { catalog in
       usage.diskEntries = catalog.index.count
-      usage.diskLiveBytes =
-        catalog.index.recordBytes + catalog.index.bodyFiles.values.reduce(0) { $0 + $1.size }
+      usage.diskLiveBytes = catalog.index.recordBytes + catalog.index.bodyFileBytes
       usage.diskIndexBytes = catalog.index.bytes
     }
   }

@@ -147,7 +147,7 @@ public struct StoreInspection: Sendable {
       if DiskFormat.bodyNumber(name) != nil { summary.bodyFiles += 1 }
     }
     summary.entries = catalog.index.count
-    summary.liveBytes = catalog.index.recordBytes + catalog.index.bodyFiles.values.reduce(0) { $0 + $1.size }
+    summary.liveBytes = catalog.index.recordBytes + catalog.index.bodyFileBytes
     summary.marks = marks.count
     return summary
   }
