@@ -50,9 +50,7 @@ struct POSIXFileSystem: FileSystem {
     while true {
       errno = 0
       guard let entry = readdir(stream) else { break }
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
+      let name = String(cString: UnsafePointer(entry).name)
       if name != ".", name != ".." { names.append(name) }
     }
     guard errno == 0 else { throw FileFailure(operation: "list", path: directory, errno: errno) }
@@ -76,6 +74,16 @@ struct POSIXFileSystem: FileSystem {
     } catch {
       throw FileFailure(operation: "sync", path: path, error)
     }
+  }
+}
+
+extension UnsafePointer<dirent> {
+  /// The name, where it is: an entry ends with its name, and may be shorter than the type that is declared for it.
+  fileprivate var name: UnsafePointer<CChar> {
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
+      preconditionFailure("a directory entry is laid out otherwise")
+    }
+    return (UnsafeRawPointer(self) + offset).assumingMemoryBound(to: CChar.self)
   }
 }
 

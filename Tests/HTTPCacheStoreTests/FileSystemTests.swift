@@ -1,0 +1,23 @@
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+@Suite("The file system of the machine")
+struct FileSystemTests {
+  let scratch = ScratchDirectory()
+
+  /// So many that entries end where the buffer ends that they are read into: AddressSanitizer then sees what is read
+  /// beyond.
+  @Test("A directory is listed whole, whatever the number of names and their lengths")
+  func list() throws {
+    let files = POSIXFileSystem()
+    try files.createDirectory(scratch.path)
+    let names =
+      (0..<2000).map { "body-\($0)" } + (1...255).map { String(repeating: "x", count: $0) } + [
+        "ümläut", ".hidden",
+      ]
+    for name in names { _ = try files.open(scratch.path.appending(name), creating: true) }
+    #expect(try files.list(scratch.path).sorted() == names.sorted())
+  }
+}
