@@ -70,6 +70,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case partAlreadyStored
   case refusedByApplication
   case tooLarge
+  case transitFull
   case removedMeanwhile
   case overtaken
   case storeFailed
@@ -230,6 +231,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("RFC 9111 §3.4", "The response is partial, and its bytes are stored already.")
     case .refusedByApplication: ("Policy", "The application refused to have the response stored.")
     case .tooLarge: ("Store", "The response is larger than the store accepts.")
+    case .transitFull:
+      ("Store", "The memory for content in flight is full, and the response would have to wait there.")
     case .removedMeanwhile:
       ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")
     case .overtaken:

@@ -56,11 +56,7 @@ public final class EntryWriter: Sendable {
         return false
       }
       do throws(AppendFailure) {
-        if state.file == nil, !isEditable,
-          store.mustStream(state.entry, bodyCount: count, expected: max(count, expectedLength ?? 0))
-        {
-          try spill(&state)
-        }
+        if state.file == nil, mustStream(state.entry, count: count) { try spill(&state) }
         if state.file != nil {
           try state.file?.append(bytes)
         } else {
@@ -78,6 +74,18 @@ public final class EntryWriter: Sendable {
   /// Adds bytes to the body; see ``append(_:)-(ArraySlice<UInt8>)``.
   @discardableResult
   public func append(_ bytes: [UInt8]) -> Bool { append(bytes[...]) }
+
+  /// Adds all blocks to the body. They are shared, and not copied, where they are large.
+  @discardableResult
+  package func append(_ blocks: ContentBlocks) -> Bool {
+    var position = blocks.start
+    while position < blocks.end {
+      let block = blocks.read(from: position)
+      guard append(block) else { return false }
+      position += block.count
+    }
+    return true
+  }
 
   /// Makes the entry visible, whole. A second call answers as the first.
   @discardableResult
@@ -166,6 +174,29 @@ public final class EntryWriter: Sendable {
     case .memory(let bytes): return bytes
     case .file(let chunk): return chunk.read(from: offset)?.prefix(found.count)
     }
+  }
+
+  /// Where a body is kept while it is written.
+  package enum Destination: Sendable {
+    case memory, file
+  }
+
+  /// Where the body is to be once it has so many bytes, so that a caller can hold it itself while it belongs in memory.
+  ///
+  /// - Returns: `nil` if it cannot be stored; ``refusal`` says why.
+  package func destination(ofBody count: Int) -> Destination? {
+    state.withLock { state in
+      guard state.outcome == nil else { return nil }
+      if let reason = objection(to: state.entry, count: count) {
+        refuse(reason, &state)
+        return nil
+      }
+      return mustStream(state.entry, count: count) ? .file : .memory
+    }
+  }
+
+  private func mustStream(_ entry: NewEntry, count: Int) -> Bool {
+    !isEditable && store.mustStream(entry, bodyCount: count, expected: max(count, expectedLength ?? 0))
   }
 
   /// Whether the body is in memory, and not on its way to a file.

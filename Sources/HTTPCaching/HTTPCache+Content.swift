@@ -9,29 +9,15 @@ private struct Arrival {
   let flight: Flight
   /// What it is stored under.
   var key: StoreKey?
-  /// Where it is stored; `nil` if it is not, or not any more.
-  var writer: EntryWriter?
   /// How many bytes came from the network.
   var received = 0
-  /// To those who read it while it comes.
-  var transfer: SharedTransfer?
-  /// Whether the writer has what is stored behind, too.
-  var hasAfter = false
   /// Tells the leader whether it was stored.
   let settlement = Settlement()
 
-  init(_ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight) {
-    self.outcome = outcome
-    self.pending = pending
-    self.flight = flight
-  }
+  var request: HTTPRequest { pending.request }
 
-  var request: HTTPRequest { pending.forwarding.original }
-
-  /// The answer that has stored content around the network's; `nil` if the network's alone is the answer.
-  var completed: Outcome.StoredAnswer? {
-    if case .completed(let answer) = outcome.answer { answer } else { nil }
-  }
+  /// Whether the answer has stored content around the network's.
+  var isCompleted: Bool { if case .completed = outcome.answer { true } else { false } }
 
   /// How much must come from the network, where that is known: as much as the part it is to be, or as Content-Length of
   /// a response with content says (RFC 9112 §8).
@@ -48,10 +34,10 @@ private struct Arrival {
 
   /// The stored content that goes before.
   var before: MessageBody.Piece { stored(outcome.assembly?.before) }
-  /// How many bytes are stored of what came, and of what is stored around it.
-  var stored: Int { received + before.count + after.count }
   /// The stored content that goes behind what has come.
   var after: MessageBody.Piece { stored(outcome.assembly?.after(Int64(received))) }
+  /// How many bytes are stored of what came, and of what is stored around it.
+  var stored: Int { received + before.count + after.count }
 }
 
 extension HTTPCache {
@@ -60,222 +46,244 @@ extension HTTPCache {
     _ response: TransportResponse, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight,
     tokens: RemovalTokens
   ) async {
-    var arrival = Arrival(outcome, pending, flight)
-    if case .store(let stored, _) = outcome.storage,
-      let place = place(for: stored, pending.lookup, tokens: tokens)
-    {
-      // What is stored around it comes on top of what the transport announces.
-      let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
-      arrival.writer = store.makeWriter(
-        key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-        metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-        expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
-        tiers: .all, scopes: scopes(outcome, under: pending.lookup.key),
-        isEditable: pending.willStore != nil, unlessRemovedSince: place.token)
-      arrival.key = place.key
-    } else {
-      if case .store = outcome.storage {
-        arrival.outcome.storage = .refuse(
-          pending.lookup.key == nil ? arrival.request.reasonWithoutKey : .removedMeanwhile)
-      }
+    var arrival = Arrival(outcome: outcome, pending: pending, flight: flight)
+    let writer = openWriter(response, &arrival, tokens)
+    if writer == nil {
       if let reason = arrival.outcome.storage.reason {
         note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
       }
       land(flight, pending.lookup.key, .notShared)
     }
-    let (isStored, outcome, settlement) = (arrival.writer != nil, arrival.outcome, arrival.settlement)
-    noteAnswer(to: pending, outcome.reason, .network)
-    var head = arrival.completed.map { $0.response.response(age: $0.age) } ?? response.head
-    // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
-    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
-    func answer(_ body: MessageBody) -> CachedResponse {
-      var answer = CachedResponse(
-        head: head, body: body,
-        source: .network, reason: outcome.reason, storage: outcome.storage.reason,
-        cacheStatus: CacheStatus(
-          cache: configuration.name, forward: pending.forwarding.reason.forward,
-          forwardStatus: response.head.status.code, timeToLive: remainingLifetime(outcome),
-          isStored: isStored,
-          isCollapsed: pending.isCollapsed, key: shownKey(pending.lookup.key),
-          detail: outcome.storage.reason ?? outcome.reason))
-      if isStored { answer.settlement = settlement }
-      return answer
-    }
+    let settlement = writer == nil ? nil : arrival.settlement
     if let bytes = response.body.bytes {
-      // All there already: stored before the leader sees it, so that its next request finds it.
-      await copy(arrival.before, &arrival)
-      arrival.received = bytes.count
-      arrival.writer?.append(bytes)
-      let after = arrival.after
-      await conclude(&arrival)
-      let body = MessageBody(
-        arrival.completed == nil ? [.bytes(bytes)] : [arrival.before, .bytes(bytes), after])
-      flight.deliver(.success(answer(body)))
+      await passOn(bytes, of: response, writer, &arrival)
       return
     }
-    if case .store(let stored, _) = outcome.storage, !stored.isReusable(at: clock.now) {
-      // Those who wait would have to ask the origin all the same, and the end may never come: a stream of events.
+    if case .store(let stored, _) = arrival.outcome.storage, !stored.isReusable(at: clock.now) {
+      // Those that wait would have to ask the origin in any case, and the end may never come: a stream of events.
       land(flight, pending.lookup.key, .notShared)
     }
-    var rest: (@Sendable (Int) async throws -> MessageBody)?
-    // What the application changes is not what others could begin to read.
-    if pending.willStore == nil,
-      let transfer = transfer(of: arrival.outcome, response, pending, into: arrival.writer)
-    {
-      arrival.transfer = transfer
-      rest = { [self] offset in self.rest(of: transfer, flight, pending, from: offset) }
+    guard flight.hasLeader || writer != nil else { return }
+    // The transfer carries what is stored. Where the leader is to get only the network's part of that, it begins there.
+    let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
+    let transfer = Transfer(
+      length: response.body.length.map { $0.addingReportingOverflow(around).partialValue }, writer: writer,
+      budget: transit)
+    var delivery = Flight.Delivery(
+      response: respond(with: response, .empty, arrival.outcome, pending, settlement: settlement))
+    if flight.hasLeader {
+      let isPart = !arrival.isCompleted
+      let start = isPart && arrival.before.count > 0 ? Transfer.later : 0
+      delivery.reading = transfer.addReader(at: start).map { (transfer, $0) }
+      delivery.response.body = MessageBody(
+        .pieces([]), length: isPart ? response.body.length : outcome.assembly.map { Int($0.count) })
     }
-    let channel = flight.openChannel(
-      keeps: arrival.transfer?.keeps ?? BodyChannel.limit, rest: arrival.writer == nil ? nil : rest)
-    if let transfer = arrival.transfer, arrival.writer != nil { flight.share(transfer) }
-    if let channel {
-      let length = arrival.completed == nil ? response.body.length : outcome.assembly.map { Int($0.count) }
-      flight.deliver(.success(answer(MessageBody(.stream(BodyReader(channel)), length: length))))
-    }
-    await pump(response.body, to: channel, &arrival)
+    flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: writer != nil))
+    flight.deliver(.success(delivery))
+    await pump(response.body, to: transfer, &arrival)
   }
 
-  /// Streams the content to the leader and into the store; goes on for the store when the leader has gone but
-  /// followers wait, until the task is cancelled because nobody does.
-  ///
-  /// - Parameter channel: to the leader; `nil` if there is none.
-  private func pump(_ body: MessageBody, to channel: BodyChannel?, _ arrival: inout Arrival) async {
-    guard channel != nil || arrival.writer != nil else { return }
+  /// Begins the entry for a response that is to be stored; `nil` if it is not, which the outcome says then.
+  private func openWriter(
+    _ response: TransportResponse, _ arrival: inout Arrival, _ tokens: RemovalTokens
+  ) -> EntryWriter? {
+    guard case .store(let stored, _) = arrival.outcome.storage else { return nil }
+    let lookup = arrival.pending.lookup
+    guard let place = place(for: stored, lookup, tokens: tokens) else {
+      arrival.outcome.storage = .refuse(
+        lookup.key == nil ? arrival.request.reasonWithoutKey : .removedMeanwhile)
+      return nil
+    }
+    arrival.key = place.key
+    // What is stored around it comes on top of what the transport announces.
+    let around = arrival.outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
+    return store.makeWriter(
+      key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
+      metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
+      expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
+      tiers: .all, scopes: scopes(arrival.outcome, under: lookup.key),
+      isEditable: arrival.pending.call.willStore != nil, unlessRemovedSince: place.token)
+  }
+
+  /// Passes on content that is all there already: stored before the leader sees it, so that its next request finds it.
+  private func passOn(
+    _ bytes: ArraySlice<UInt8>, of response: TransportResponse, _ writer: EntryWriter?,
+    _ arrival: inout Arrival
+  ) async {
+    let answer = respond(
+      with: response, .empty, arrival.outcome, arrival.pending,
+      settlement: writer == nil ? nil : arrival.settlement)
+    arrival.received = bytes.count
+    var delivery = Flight.Delivery(response: answer)
+    delivery.response.body = MessageBody(
+      arrival.isCompleted ? [arrival.before, .bytes(bytes), arrival.after] : [.bytes(bytes)])
+    if let writer {
+      do {
+        for try await chunk in MessageBody([arrival.before, .bytes(bytes), arrival.after]) {
+          guard writer.append(chunk) else { break }
+        }
+        _ = conclude(writer, arrival)
+      } catch {
+        // Whatever is wrong with stored content ends the storing, and nothing else.
+        writer.cancel()
+        refuse(.storeFailed, arrival)
+        land(arrival.flight, arrival.pending.lookup.key, .notShared)
+      }
+    }
+    arrival.flight.deliver(.success(delivery))
+  }
+
+  /// What followers can read of a response that is being stored whole; `nil` for one that they could not use.
+  private func shared(
+    _ response: TransportResponse, _ arrival: Arrival, _ transfer: Transfer, isStored: Bool
+  ) -> SharedResponse? {
+    // What the application changes is not what others could begin to read.
+    guard isStored, case .store(var stored, _) = arrival.outcome.storage, stored.parts == nil,
+      arrival.outcome.assembly?.candidate == nil, arrival.request.method != .head,
+      arrival.pending.call.willStore == nil, stored.isReusable(at: clock.now)
+    else { return nil }
+    stored.contentLength = transfer.length.map { Int64($0) }
+    return SharedResponse(response: stored, status: response.head.status.code, transfer: transfer)
+  }
+
+  /// Streams the content to its readers and into the store, until all of it has come or the task is cancelled because
+  /// nobody wants it.
+  private func pump(_ body: MessageBody, to transfer: Transfer, _ arrival: inout Arrival) async {
     do {
-      if arrival.completed == nil {
-        await copy(arrival.before, &arrival)
+      if arrival.isCompleted {
+        try await hand(arrival.before, to: transfer, arrival)
       } else {
-        for try await chunk in MessageBody([arrival.before]) { try await hand(chunk, to: channel, &arrival) }
+        await copy(arrival.before, to: transfer, arrival)
+        transfer.beginForReaders()
       }
       for try await chunk in body {
-        if arrival.completed != nil, let expected = arrival.expected,
-          chunk.count > expected - arrival.received
-        {
-          // The leader would take for the rest of the content what is none.
+        if arrival.isCompleted, let expected = arrival.expected, chunk.count > expected - arrival.received {
+          // The leader would take it for what is stored behind.
           throw HTTPCacheError.incompleteContent
         }
         arrival.received += chunk.count
-        try await hand(chunk, to: channel, &arrival)
+        try await hand(chunk, to: transfer, arrival)
       }
       // A stream that is cancelled may just end.
       try Task.checkCancellation()
-      if arrival.completed != nil {
+      if arrival.isCompleted {
         guard arrival.received == arrival.expected else { throw HTTPCacheError.incompleteContent }
-        for try await chunk in MessageBody([arrival.after]) { try await hand(chunk, to: channel, &arrival) }
-        arrival.hasAfter = true
+        try await hand(arrival.after, to: transfer, arrival)
+      } else {
+        transfer.endForReaders()
+        await copy(arrival.after, to: transfer, arrival)
       }
     } catch {
-      if arrival.writer != nil {
-        await keepBeginning(&arrival, error)
+      if let writer = transfer.takeWriter() {
+        let entry = await keepBeginning(writer, arrival, error)
+        transfer.finish(.failure(error), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
         land(arrival.flight, arrival.pending.lookup.key, .failed(error))
       }
-      arrival.transfer?.finish(.failure(error))
-      channel?.finish(.failure(error))
+      transfer.finish(.failure(error))
       return
     }
     // Committed before the leader sees the end, so that its next request finds what it has just read.
-    await conclude(&arrival)
-    arrival.transfer?.finish(.success(()))
-    channel?.finish(.success(()))
+    let entry = transfer.takeWriter().flatMap { conclude($0, arrival) }
+    transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
   }
 
-  /// Hands a chunk to the store and to the leader.
+  /// Hands a chunk to the store and to the readers.
   ///
   /// - Throws: `CancellationError` when nobody wants it.
-  private func hand(
-    _ chunk: ArraySlice<UInt8>, to channel: BodyChannel?, _ arrival: inout Arrival
-  ) async throws {
-    if let writer = arrival.writer, !writer.append(chunk) {
-      giveUp(&arrival)
-      // For the leader alone now, and at its pace.
-      channel?.waitAgain()
+  private func hand(_ chunk: ArraySlice<UInt8>, to transfer: Transfer, _ arrival: Arrival) async throws {
+    switch await transfer.append(chunk) {
+    case .stored: break
+    case .refused(let refusal): giveUp(Reason(refusal), arrival)
+    case .transitFull: giveUp(.transitFull, arrival)
+    case .notStored: if !transfer.isRead { throw CancellationError() }
     }
-    let isShared = await arrival.transfer?.send(chunk, isStored: arrival.writer != nil) ?? false
-    let isRead = await channel?.send(chunk) ?? false
-    if !isRead, !isShared || Task.isCancelled, arrival.writer == nil || Task.isCancelled {
-      throw CancellationError()
-    }
+    try Task.checkCancellation()
   }
 
-  /// Copies stored content into the new entry. Whatever goes wrong is the end of the storing, and of nothing else.
-  private func copy(_ piece: MessageBody.Piece, _ arrival: inout Arrival) async {
-    guard arrival.writer != nil, piece.count > 0 else { return }
+  private func hand(_ piece: MessageBody.Piece, to transfer: Transfer, _ arrival: Arrival) async throws {
+    guard piece.count > 0 else { return }
+    for try await chunk in MessageBody([piece]) { try await hand(chunk, to: transfer, arrival) }
+  }
+
+  /// Copies stored content into the new entry. Whatever goes wrong ends the storing, and nothing else.
+  private func copy(_ piece: MessageBody.Piece, to transfer: Transfer, _ arrival: Arrival) async {
+    guard piece.count > 0, transfer.isStored else { return }
     do {
-      for try await chunk in MessageBody([piece]) where arrival.writer?.append(chunk) == false {
-        return giveUp(&arrival)
-      }
+      try await hand(piece, to: transfer, arrival)
     } catch {
-      arrival.writer?.cancel()
-      giveUp(&arrival)
+      guard let writer = transfer.takeWriter() else { return }
+      writer.cancel()
+      giveUp(.storeFailed, arrival)
     }
   }
 
-  /// Says that the store does not take any more of the content: there is nothing to wait for.
-  private func giveUp(_ arrival: inout Arrival) {
-    if case .refused(let refusal) = arrival.writer?.commit() { refuse(Reason(refusal), arrival) }
-    arrival.writer = nil
+  /// Says that the content is not stored: there is nothing to wait for.
+  private func giveUp(_ reason: Reason, _ arrival: Arrival) {
+    refuse(reason, arrival)
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
 
   /// Makes the entry visible if the content is whole, or just the part that it was to be.
-  private func conclude(_ arrival: inout Arrival) async {
-    guard case .store(let stored, let reason) = arrival.outcome.storage else { return }
-    if let expected = arrival.expected, expected != arrival.received {
-      arrival.writer?.cancel()
-    } else if !arrival.hasAfter {
-      await copy(arrival.after, &arrival)
-    }
-    guard let writer = arrival.writer else { return }
-    if isOvertaken(stored, arrival) {
-      writer.cancel()
-      refuse(stored.parts == nil ? .overtaken : .partNotCombined, arrival)
+  ///
+  /// - Returns: the entry, if it was stored.
+  private func conclude(_ writer: EntryWriter, _ arrival: Arrival) -> EntryID? {
+    guard case .store(let stored, let reason) = arrival.outcome.storage else { return nil }
+    if let expected = arrival.expected, expected != arrival.received { writer.cancel() }
+    let result = commit(
+      writer, as: stored, unless: overtaking(stored, arrival), for: arrival.request,
+      arrival.pending.call.willStore)
+    finish(result, reason, arrival)
+    if case .failure(let refused) = result, refused.reason == .refusedByApplication {
+      land(arrival.flight, arrival.pending.lookup.key, .notShared)
     } else {
-      let result = commit(writer, as: stored, for: arrival.request, arrival.pending.willStore)
-      arrival.transfer?.stored(try? result.get())
-      finish(result, reason, arrival)
-      if case .failure(let refused) = result, refused.reason == .refusedByApplication {
-        return land(arrival.flight, arrival.pending.lookup.key, .notShared)
-      }
+      land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
     }
-    land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
+    return try? result.get()
   }
 
   /// Makes visible what came of a transfer that broke off, where that is of use.
-  private func keepBeginning(_ arrival: inout Arrival, _ error: any Error) async {
+  private func keepBeginning(_ writer: EntryWriter, _ arrival: Arrival, _ error: any Error) async -> EntryID?
+  {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
-    guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)),
-      stored.parts == nil || !isOvertaken(stored, arrival)
-    else {
-      arrival.writer?.cancel()
-      return refuse(.incompleteContent, arrival)
+    guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)) else {
+      writer.cancel()
+      refuse(.incompleteContent, arrival)
+      return nil
     }
-    await copy(arrival.after, &arrival)
-    guard let writer = arrival.writer else { return }
-    let reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
+    do {
+      for try await chunk in MessageBody([arrival.after]) where !writer.append(chunk) { break }
+    } catch {
+      writer.cancel()
+    }
+    let result = commit(
+      writer, as: stored, isBeginning: true, unless: stored.parts == nil ? nil : overtaking(stored, arrival),
+      for: arrival.request, arrival.pending.call.willStore)
     finish(
-      commit(writer, as: stored, isBeginning: true, for: arrival.request, arrival.pending.willStore), reason,
-      arrival)
+      result.mapError { $0.reason == .partNotCombined ? Refused(.incompleteContent) : $0 },
+      stored.parts == nil ? .storedCombined : .storedAsPart, arrival)
+    return try? result.get()
   }
 
-  /// Whether this response is no longer to be stored, because another was in its place since the origin was asked.
+  /// What keeps this response from being stored: another that was stored in its place since the origin was asked.
   ///
   /// A part gives way to any, which may be whole; a whole response to a more recent one, as the most recent is to be used
   /// (§4). What was stored before does not count: with a wrong date it could stay for ever.
-  private func isOvertaken(_ stored: StoredResponse, _ arrival: Arrival) -> Bool {
-    guard let key = arrival.key else { return false }
-    let known = arrival.pending.lookup.candidates.entries
-    let variant = store.fingerprint(of: stored.selecting.variantKey)
-    func isNew(_ entry: StoredEntry) -> Bool {
-      entry.variant == variant && !known.contains { $0.id == entry.id }
-    }
-    guard stored.parts == nil else { return store.lookup(key).contains(where: isNew) }
-    // Of all that is stored whole: not worth a read from disk.
-    return store.peek(key).contains { entry in
-      guard isNew(entry) else { return false }
+  private func overtaking(_ stored: StoredResponse, _ arrival: Arrival) -> @Sendable (StoredEntry) -> Bool {
+    let known = arrival.pending.lookup.candidates.entries.map(\.id)
+    return { entry in
+      if known.contains(entry.id) { return false }
+      if stored.parts != nil { return true }
       var date: Timestamp?
       entry.withMetadata { date = StoredResponse(decoding: $0)?.facts.date }
       return date.map { $0 > stored.facts.date } ?? false
     }
+  }
+
+  /// The stored content, for readers that are behind; `nil` if the application may have changed it, or it is gone.
+  private func body(of entry: EntryID?, _ arrival: Arrival) -> StoredBody? {
+    guard let entry, let key = arrival.key, arrival.pending.call.willStore == nil else { return nil }
+    let found = store.peek(key).first { $0.id == entry } ?? store.lookup(key).first { $0.id == entry }
+    return found?.body
   }
 
   private func finish(_ result: Result<EntryID, Refused>, _ reason: Reason, _ arrival: Arrival) {

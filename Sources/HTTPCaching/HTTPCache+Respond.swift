@@ -9,10 +9,10 @@ extension HTTPCache {
   ///   - content: the request's content, for methods that have some.
   ///   - policy: what the request allows the cache to do.
   ///   - partition: keeps the responses of one account or site apart from another's; the configuration's, unless given.
-  ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored, and those who are
-  ///     answered from the store, or by another's request, get none.
+  ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored: requests that are
+  ///     answered from the store, or coalesced with another, get none.
   ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
-  ///   - transport: brings a response from the origin; called once for all who ask for the same at the same time.
+  ///   - transport: sends a request to the origin; called once for all concurrent requests that can share the response.
   /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids the network and nothing stored can answer;
   ///   whatever the transport throws where nothing stored may be used instead.
   public func respond(
@@ -22,46 +22,27 @@ extension HTTPCache {
   ) async throws -> CachedResponse {
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
-    let (body, lookup): (MessageBody, Lookup)
+    var call = Call(
+      request: request, body: content, policy: policy, interim: interim, willStore: willStore,
+      transport: transport)
     switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
-      body = content
-      lookup = Lookup(
-        key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
+      return try await answer(
+        call, Lookup(key: key, partition: partition, candidates: Candidates(entries, under: key, in: store)),
+        endCount)
     case .perhapsOnDisk:
-      (body, lookup) = (content, await lookUpOnDisk(request, content: content, partition))
+      return try await answer(call, await lookUpOnDisk(request, content: content, partition), endCount)
     case .otherwise:
-      body = try await withQueryContent(content, of: request)
-      lookup = await lookUp(request, content: body, partition)
-    }
-    let plan = engine.plan(
-      for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
-    switch plan {
-    case .serve(let service):
-      return serve(request, service, lookup, body: body, transport: transport, willStore: willStore)
-    case .fail(let refusal): return try refuse(request, refusal, partition)
-    case .forward(var forwarding):
-      if lookup.key == nil, forwarding.reason == .nothingStored {
-        forwarding.reason = request.reasonWithoutKey
-      }
-      let pending = PendingExchange(
-        forwarding: forwarding, lookup: lookup, body: body, interim: interim, willStore: willStore,
-        transport: transport)
-      guard let key = lookup.key, forwarding.isCollapsible else { return try await lead(pending, Flight()) }
-      let (flight, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
-        store.mayBeRemoved(key, since: $0)
-      }
-      guard isLeader else { return try await follow(flight, pending) }
-      if flights.mayHaveEnded(key, since: endCount) { return try await leadAnew(pending, flight) }
-      return try await lead(pending, flight)
+      call.body = try await withQueryContent(content, of: request)
+      return try await answer(call, await lookUp(request, content: call.body, partition), endCount)
     }
   }
 
   /// The response to a request without content if it can be had from memory at once, without the origin; `nil` otherwise.
   ///
-  /// Nothing is awaited: good for an event loop, or for asking what a cache holds. A QUERY request, and a response whose
-  /// use requires a validation behind the client's back, are left to
+  /// Nothing is awaited: use it on an event loop, or to ask what a cache holds. A QUERY request, and a response whose use
+  /// requires a revalidation in the background, are left to
   /// ``respond(to:body:policy:partition:interim:transport:)``.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
@@ -85,10 +66,10 @@ extension HTTPCache {
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
-    return serve(request, service, lookup, body: .empty, transport: nil)
+    return serve(service, to: request, lookup)
   }
 
-  // MARK: - Steps
+  // MARK: - From memory
 
   /// The answer from memory, where a lone response is fresh and nothing else has to be looked at; `nil` where it takes
   /// more to decide.
@@ -113,9 +94,7 @@ extension HTTPCache {
     return CachedResponse(
       StoredHeading(
         entry, age: hit.age,
-        cacheStatus: CacheStatus(
-          cache: configuration.name, isHit: true, timeToLive: hit.remainingLifetime, key: shownKey(key),
-          detail: hit.reason)),
+        cacheStatus: cacheStatus(of: hit.reason, key, timeToLive: hit.remainingLifetime)),
       body: body, reason: hit.reason)
   }
 
@@ -127,105 +106,87 @@ extension HTTPCache {
     return MessageBody(try await body.collect(upTo: length))
   }
 
-  func serve(
-    _ request: HTTPRequest, _ service: Service, _ lookup: Lookup, body: MessageBody, transport: Transport?,
-    willStore: StorageHook? = nil, collapsed: Collapsed? = nil
-  ) -> CachedResponse {
-    let source: CachedResponse.Source = service.isStale ? .stale : .hit
-    let stored = lookup.candidates.responses[service.candidate]
-    let content = content(
-      service.content, of: stored, lookup.candidates.entries[service.candidate], for: request)
-    note(
-      .served, request, service.reason, source: source, byteCount: content.length,
-      partition: lookup.partition)
-    if let revalidation = service.revalidation, let transport, let key = lookup.key,
-      let flight = flights.startBehind(
-        key, at: store.removalToken(for: StoreKey(key.bytes)),
-        isOutdated: { store.mayBeRemoved(key, since: $0) })
-    {
-      let pending = PendingExchange(
-        forwarding: revalidation, lookup: lookup, body: body, isBehind: true, willStore: willStore,
-        transport: transport)
-      flight.run { [self] flight in await fly(pending, flight) }
-    }
-    return CachedResponse(
-      head: stored.response(service.content, age: service.age, boundary: boundary), body: content,
-      source: source, reason: service.reason,
-      cacheStatus: CacheStatus(
-        cache: configuration.name, isHit: collapsed == nil, forward: collapsed?.forward,
-        forwardStatus: collapsed?.status, timeToLive: service.remainingLifetime,
-        isStored: collapsed != nil, isCollapsed: collapsed.map { _ in true },
-        key: shownKey(lookup.key), detail: service.reason))
-  }
+  // MARK: - The way of a request
 
-  /// The content of a stored response, as much of it as the request is answered with.
-  func content(
-    _ selection: ContentSelection, of stored: StoredResponse, _ entry: StoredEntry, for request: HTTPRequest
-  ) -> MessageBody {
-    if request.method == .head { return .empty }
-    return switch selection {
-    case .whole: MessageBody(entry.body)
-    case .notModified, .unsatisfiable: .empty
-    case .ranges: MessageBody(entry.body, pieces: stored.pieces(of: selection, boundary: boundary))
-    }
-  }
-
-  func refuse(_ request: HTTPRequest, _ refusal: Refusal, _ partition: String) throws -> CachedResponse {
-    note(
-      .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
-      partition: partition)
-    // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
-    // caller's, who gets an error.
-    guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
-    return CachedResponse(
-      head: refusal.response, body: .empty, source: .generated, reason: refusal.reason,
-      cacheStatus: CacheStatus(cache: configuration.name, detail: refusal.reason),
-      // An intermediary does not sign what it makes up itself (RFC 9211 §2); a user's own cache is none.
-      tellsStatus: configuration.rules.kind == .private)
-  }
-
-  private func lead(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
-    flight.run { [self] flight in await fly(pending, flight) }
-    return try await flight.response()
-  }
-
-  /// Asks the store again before the origin: another's request ended since it was asked, and may have brought the answer.
-  private func leadAnew(_ pending: PendingExchange, _ flight: Flight) async throws -> CachedResponse {
-    let request = pending.forwarding.original
-    let lookup = await lookUp(request, content: pending.body, pending.lookup.partition)
-    let plan = engine.plan(
-      for: request, policy: pending.forwarding.policy, candidates: lookup.candidates.responses,
-      now: clock.now)
-    var own = pending
-    own.lookup = lookup
-    if case .forward(let forwarding) = plan {
-      own.forwarding = forwarding
-      if forwarding.isCollapsible, lookup.key == pending.lookup.key { return try await lead(own, flight) }
-    }
-    // Those who have joined it since ask for themselves.
-    land(flight, pending.lookup.key, .notShared)
-    return switch plan {
-    case .serve(let service):
-      serve(
-        request, service, lookup, body: pending.body, transport: pending.transport,
-        willStore: pending.willStore)
-    case .fail(let refusal): try refuse(request, refusal, lookup.partition)
-    case .forward: try await lead(own, Flight())
-    }
-  }
-
-  /// Waits for another's request, and then asks the store again.
-  private func follow(_ flight: Flight, _ pending: PendingExchange) async throws -> CachedResponse {
-    let request = pending.forwarding.original
-    var collapsed: Collapsed?
-    var landing = await flight.follow(mayShare: true)
-    if case .shared(let transfer) = landing {
-      switch read(transfer, of: flight, pending) {
-      case .answer(let response): return response
-      case .notForThis: landing = .notShared
-      case .later: landing = await flight.follow()
+  /// Answers a request by what is stored for it: serves, fails, or has the origin asked. Every answer but a plain hit in
+  /// memory is decided here.
+  ///
+  /// - Parameter endCount: how many flights had ended before the store was looked up.
+  private func answer(_ call: Call, _ lookup: Lookup, _ endCount: Int) async throws -> CachedResponse {
+    let request = call.request
+    var lookup = lookup
+    var collapsing = Collapsing.notTried
+    // A flight that this call leads, before its request is sent.
+    var led: (claim: Flight.Claim, key: CacheKey)?
+    defer { if let led { land(led.claim.flight, led.key, .notShared) } }
+    while true {
+      var plan = engine.plan(
+        for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now)
+      if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
+        forwarding.reason = request.reasonWithoutKey
+        plan = .forward(forwarding)
       }
-      flight.leave()
+      switch plan {
+      case .serve(let service):
+        revalidate(service, call, lookup)
+        return serve(service, to: request, lookup, collapsing: collapsing)
+      case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
+      case .forward(let forwarding):
+        let pending = PendingExchange(
+          call: call, forwarding: forwarding, lookup: lookup, collapsing: collapsing)
+        // What another request brought is not for this one: it goes by itself, as waiting in line again could last for ever.
+        guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried else {
+          return try await lead(pending, Flight.make())
+        }
+        if let (claim, ledKey) = led, ledKey == key {
+          led = nil
+          return try await lead(pending, claim)
+        }
+        let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
+          store.mayBeRemoved(key, since: $0)
+        }
+        if !isLeader {
+          switch try await follow(claim, pending) {
+          case .answer(let response): return response
+          case .lookUpAgain(let result): collapsing = result
+          }
+        } else if led == nil, flights.mayHaveEnded(key, since: endCount) {
+          // Another request ended since the store was looked up, and may have brought the answer.
+          led = (claim, key)
+        } else {
+          return try await lead(pending, claim)
+        }
+      }
+      lookup = await lookUp(request, content: call.body, lookup.partition)
+    }
+  }
+
+  /// Sends a request to the origin and waits for its response. Cancelling the caller leaves the flight to its followers.
+  private func lead(_ pending: PendingExchange, _ claim: Flight.Claim) async throws -> CachedResponse {
+    claim.flight.run { [self] flight in await fly(pending, flight) }
+    var delivery = try await claim.flight.response()
+    if let (transfer, reader) = delivery.reading {
+      delivery.response.body = MessageBody(
+        .stream(TransferReader(transfer, reader, claim)), length: delivery.response.body.length)
+    }
+    return delivery.response
+  }
+
+  private enum Followed {
+    case answer(CachedResponse)
+    case lookUpAgain(Collapsing)
+  }
+
+  /// Shares another request's flight: reads its response as it arrives, or waits until it is stored.
+  private func follow(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
+    let flight = claim.flight
+    var landing = await flight.follow(mayShare: true)
+    if case .shared(let shared) = landing {
+      switch read(shared, claim, pending) {
+      case .answer(let response): return .answer(response)
+      case .notForThis: return .lookUpAgain(.inVain)
+      case .whenStored: landing = await flight.follow()
+      }
     }
     switch landing {
     case .cancelled: throw CancellationError()
@@ -237,72 +198,186 @@ extension HTTPCache {
         noteFailure(of: pending)
         throw error
       }
-      var waited = pending
-      waited.isCollapsed = true
-      return respond(with: answer, outcome, waited, forwardStatus: nil)
-    case .notShared, .shared: break
+      var collapsed = pending
+      collapsed.collapsing = .collapsed(status: nil)
+      return .answer(respond(with: answer, outcome, collapsed, forwardStatus: nil))
+    case .notShared, .shared: return .lookUpAgain(.inVain)
     case .stored(let status):
-      collapsed = Collapsed(forward: pending.forwarding.reason.forward, status: status)
-    }
-    let policy = pending.forwarding.policy
-    let lookup = await lookUp(request, content: pending.body, pending.lookup.partition)
-    let plan = engine.plan(
-      for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
-    switch plan {
-    case .serve(let service):
-      return serve(
-        request, service, lookup, body: pending.body, transport: pending.transport,
-        willStore: pending.willStore, collapsed: collapsed)
-    case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
-    case .forward(let forwarding):
-      // What came is not for this request. It goes by itself: waiting in line again could last for ever.
-      var own = pending
-      own.forwarding = forwarding
-      own.lookup = lookup
-      own.isCollapsed = false
-      return try await lead(own, Flight())
+      return .lookUpAgain(.collapsed(forward: pending.forwarding.reason.forward, status: status))
     }
   }
+
+  /// What a response that is still arriving is to a follower.
+  private enum Reading {
+    case answer(CachedResponse)
+    /// It will be an answer when it is stored: to a range, or if its beginning is no longer at hand.
+    case whenStored
+    /// The rules do not allow it for this request, now or later.
+    case notForThis
+  }
+
+  /// Answers a follower with a response that is still arriving, if the rules allow it for this request.
+  private func read(_ shared: SharedResponse, _ claim: Flight.Claim, _ pending: PendingExchange) -> Reading {
+    let request = pending.request
+    // RFC 9111 §4: it is for this request as it would be if it were stored.
+    let plan = engine.plan(
+      for: request, policy: pending.forwarding.policy, candidates: [shared.response], now: clock.now)
+    guard case .serve(let service) = plan, !isMarked(shared.response, since: claim.flight.start, pending)
+    else {
+      return .notForThis
+    }
+    guard service.content == .whole || service.content == .notModified, service.revalidation == nil else {
+      return .whenStored
+    }
+    var body = MessageBody.empty
+    if request.method != .head, service.content == .whole {
+      guard let reader = shared.transfer.addReader() else { return .whenStored }
+      body = MessageBody(
+        .stream(TransferReader(shared.transfer, reader, claim)), length: shared.transfer.length)
+    }
+    return .answer(
+      serve(
+        service, shared.response, body, to: request, pending.lookup,
+        collapsing: .collapsed(forward: pending.forwarding.reason.forward, status: shared.status)))
+  }
+
+  /// Whether a group that the response belongs to was invalidated after the origin was asked, and perhaps before this request
+  /// was made. (The key itself was checked when the flight was joined; the groups were not known then.)
+  private func isMarked(
+    _ response: StoredResponse, since start: RemovalToken?, _ pending: PendingExchange
+  ) -> Bool {
+    guard let start, let key = pending.lookup.key else { return false }
+    return store.mayBeMarked(response.scopes(under: key).map { StoreScope($0) }, since: start)
+  }
+
+  /// Starts the revalidation of a response that is served stale meanwhile (RFC 5861 §3).
+  private func revalidate(_ service: Service, _ call: Call, _ lookup: Lookup) {
+    guard let revalidation = service.revalidation, let key = lookup.key,
+      let claim = flights.startInBackground(
+        key, at: store.removalToken(for: StoreKey(key.bytes)),
+        isOutdated: { store.mayBeRemoved(key, since: $0) })
+    else { return }
+    var call = call
+    call.interim = nil
+    let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
+    claim.flight.run { [self] flight in
+      await fly(pending, flight)
+      // The task is the one that wants the result.
+      withExtendedLifetime(claim) {}
+    }
+  }
+
+  /// Asks the origin, and does what the engine says with the answer. Runs in the flight's own task.
+  private func fly(_ pending: PendingExchange, _ flight: Flight) async {
+    note(.forwarded, pending.request, pending.forwarding.reason, partition: pending.lookup.partition)
+    let key = pending.lookup.key
+    var tokens = removalTokens(pending.lookup)
+    let requestTime = clock.now
+    let response: TransportResponse
+    do {
+      response = try await pending.send()
+    } catch {
+      land(flight, key, .failed(error))
+      let (error, result) = TransportFault.cause(of: error)
+      let outcome = outcome(of: result, pending, requestTime: requestTime)
+      if case .stored(let answer) = outcome.answer {
+        flight.deliver(.success(.init(response: respond(with: answer, outcome, pending, forwardStatus: nil))))
+      } else {
+        noteFailure(of: pending)
+        flight.deliver(.failure(error))
+      }
+      return
+    }
+    let outcome = outcome(
+      of: .response(response.head), pending, length: response.body.length, requestTime: requestTime)
+    let isOwnInvalidation =
+      !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
+    apply(outcome, pending)
+    // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
+    if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
+    switch outcome.answer {
+    case .forwardAgain(let forwarding):
+      var again = pending
+      again.forwarding = forwarding
+      await fly(again, flight)
+    case .stored(let answer):
+      let status = response.head.status.code
+      land(flight, key, .stored(status: status))
+      flight.deliver(
+        .success(.init(response: respond(with: answer, outcome, pending, forwardStatus: status))))
+    case .network, .completed, .failure:
+      await passOn(response, outcome, pending, flight, tokens: tokens)
+    }
+  }
+
+  /// Ends a flight for all that may join it.
+  func land(_ flight: Flight, _ key: CacheKey?, _ landing: Flight.Landing) {
+    if let key { flights.close(flight, for: key) }
+    flight.land(landing)
+  }
+}
+
+/// What a caller asks of the cache.
+struct Call: Sendable {
+  var request: HTTPRequest
+  var body: MessageBody
+  var policy: RequestCachePolicy
+  /// Takes the interim responses; `nil` for a request that no client waits for.
+  var interim: InterimReceiver?
+  var willStore: StorageHook?
+  var transport: Transport
 }
 
 /// A request about to go to the origin.
 struct PendingExchange: Sendable {
+  var call: Call
   var forwarding: Forwarding
   var lookup: Lookup
-  var body: MessageBody
-  /// The client's; `nil` for a request that no client waits for.
-  var interim: InterimReceiver?
-  /// Whether no client waits for it: it brings a stored response up to date.
-  var isBehind = false
-  var willStore: StorageHook?
-  var transport: Transport
-  /// Whether another's request answered this one, or was waited for in vain; `nil` if it goes by itself.
-  var isCollapsed: Bool?
+  var collapsing = Collapsing.notTried
+  /// Whether no client waits for it: it revalidates a stored response.
+  var isInBackground = false
+
+  /// The client's request.
+  var request: HTTPRequest { forwarding.original }
 
   /// The origin's final response; the interim ones before it go to the client (RFC 9110 §15.2).
   func send() async throws -> TransportResponse {
-    var response = try await transport(forwarding.request, body)
+    var response = try await call.transport(forwarding.request, call.body)
     while response.head.status.kind == .informational, let next = response.next {
-      interim?(response.head)
+      call.interim?(response.head)
       response = try await next()
     }
     return response
   }
 }
 
-/// The request to the origin, another's, that a response was waited for from.
-struct Collapsed: Sendable {
-  /// Why this request would have gone there.
-  var forward: CacheStatus.Forward?
-  /// What the origin answered the other with.
+/// Whether a request shared another's fetch: the `collapsed` parameter of `Cache-Status` (RFC 9211 §2.6).
+enum Collapsing: Hashable, Sendable {
+  /// It went to the origin by itself, or not at all.
+  case notTried
+  /// It waited for a response that it could not use.
+  case inVain
+  /// Another request's response answers it.
+  ///
+  /// - Parameters:
+  ///   - forward: why it would have gone to the origin.
+  ///   - status: the origin's answer to the other request; `nil` if there was none.
+  case collapsed(forward: CacheStatus.Forward? = nil, status: Int?)
+}
+
+/// A response that followers may read while it is being stored.
+struct SharedResponse: Sendable {
+  var response: StoredResponse
+  /// The origin's status code.
   var status: Int
+  var transfer: Transfer
 }
 
 extension Forwarding {
-  /// Whether a response to the same request that is under way already may serve this one too.
+  /// Whether this request may share the response to the same request that is in flight already.
   ///
-  /// Not if this request wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use
-  /// needs a validation of its own. The answer to a range serves those only who want no more than that range.
+  /// Not if it wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use needs a validation
+  /// of its own. The answer to a range serves only requests for no more than that range.
   var isCollapsible: Bool {
     guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
       policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad

@@ -40,11 +40,11 @@ struct FlightTests {
     // The time is asked for between the two.
     clock.meddle { [weak cache] in
       guard let cache else { return }
-      let (flight, _) = cache.flights.join(key)
+      let (claim, _) = cache.flights.join(key)
       cache.store(
         HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
         content: Array("another's".utf8), for: .get())
-      cache.flights.close(flight, for: key)
+      cache.flights.close(claim.flight, for: key)
     }
     let response = try await cache.respond(to: .get(), transport: origin.transport)
     #expect(try await response.body.collect(upTo: .max) == Array("another's".utf8)[...])
@@ -60,9 +60,9 @@ struct FlightTests {
     }
     let flights = FlightTable()
     func end(_ number: Int) {
-      let (flight, isLeader) = flights.join(key(number))
+      let (claim, isLeader) = flights.join(key(number))
       #expect(isLeader)
-      flights.close(flight, for: key(number))
+      flights.close(claim.flight, for: key(number))
     }
     let start = flights.endCount
     #expect(!flights.mayHaveEnded(key(1), since: start))
@@ -176,41 +176,42 @@ struct FlightTests {
     #expect(try await second.value == "2")
   }
 
-  @Test("A leader that goes when its response is there, but not taken, leaves nothing waiting")
+  @Test("A leader that goes when its response is there, but not taken, leaves no reader behind")
   func leaderLeavesItsResponse() async throws {
-    let flight = Flight()
-    let channel = try #require(flight.openChannel())
-    flight.deliver(
+    let transfer = Transfer(length: nil, writer: nil, budget: TransitBudget(capacity: 1 << 20))
+    let claim = Flight.make()
+    claim.flight.deliver(
       .success(
-        CachedResponse(
-          head: HTTPResponse(status: .ok), body: MessageBody(.stream(BodyReader(channel)), length: nil),
-          source: .network, reason: .fromOrigin, cacheStatus: CacheStatus(cache: "test"))))
+        .init(
+          response: CachedResponse(
+            head: HTTPResponse(status: .ok), body: .empty, source: .network, reason: .fromOrigin,
+            cacheStatus: CacheStatus(cache: "test")),
+          reading: (transfer, try #require(transfer.addReader())))))
+    #expect(transfer.isRead)
     let leader = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try await flight.response()
+      return try await claim.flight.response()
     }
-    await #expect(throws: CancellationError.self) { try await leader.value }
+    await #expect(throws: CancellationError.self) { _ = try await leader.value }
+    #expect(!transfer.isRead)
   }
 
-  @Test("One who comes to a request that was given up is not told of another's cancellation")
+  @Test("A flight that was given up cannot be joined, and its task is cancelled")
   func latecomer() async throws {
-    let flight = Flight()
-    flight.run { flight in
-      while !Task.isCancelled { await Task.yield() }
-      flight.land(.failed(CancellationError()))
-    }
-    let leader = Task {
-      withUnsafeCurrentTask { $0?.cancel() }
-      return try await flight.response()
-    }
-    await #expect(throws: CancellationError.self) { try await leader.value }
-    for _ in 0..<100 {
-      guard case .notShared = await flight.follow() else {
-        Issue.record("told of a cancellation")
-        return
+    var claim: Flight.Claim? = Flight.make()
+    let flight = try #require(claim?.flight)
+    let isCancelled = Gate()
+    flight.run { _ in
+      await withTaskCancellationHandler {
+        await isCancelled.wait()
+      } onCancel: {
+        isCancelled.open()
       }
-      await Task.yield()
     }
+    #expect(flight.claim() != nil)
+    claim = nil
+    await isCancelled.wait()
+    #expect(flight.claim() == nil)
   }
 
   @Test("After a request was given up, those who come share one new request though the old one has not ended")

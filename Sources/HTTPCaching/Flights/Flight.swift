@@ -1,22 +1,23 @@
 import HTTPCacheStore
 import Synchronization
 
-/// One request on its way to the origin, and all who wait for it.
+/// One request to the origin, and the callers that want its response.
 ///
-/// The request runs in a task of its own, so that no waiter's cancellation reaches another: the task is cancelled only
-/// when nobody is left who wants its result.
+/// The request runs in a task of its own, so that no caller's cancellation reaches another. Each caller holds a ``Claim``
+/// for as long as it waits or reads. The task is cancelled when the last claim goes.
 ///
 /// - The *leader* caused the request and gets its response, head first.
-/// - *Followers* asked for the same while it was under way. They read what comes while it comes, where it is for them, or
-///   wait until the response is stored and then ask the store; or they are told that there is nothing to share.
+/// - *Followers* asked for the same while it was in flight (RFC 9111 §4, collapsed requests). They read the content while
+///   it arrives, or wait until the response is stored and look up the store again, or learn that they cannot share it.
+///
+/// The flight holds the transfer, and neither the transfer nor the leader's response holds the flight: the readers do.
 final class Flight: Sendable {
-  /// What followers are told.
+  /// What followers learn.
   enum Landing: Sendable {
-    /// What could be stored or updated has been: ask the store again. The origin answered with this status code.
+    /// What could be stored or updated has been: look up the store again. The origin answered with this status code.
     case stored(status: Int)
-    /// The response is on its way into the store, and can be read meanwhile. Who is told so is counted among those who
-    /// want it, until ``Flight/leave()``.
-    case shared(SharedTransfer)
+    /// The response is being stored, and its content can be read meanwhile.
+    case shared(SharedResponse)
     /// The response is the leader's alone.
     case notShared
     /// The origin could not be reached, or the response broke off.
@@ -25,49 +26,110 @@ final class Flight: Sendable {
     case cancelled
   }
 
+  /// What the leader gets.
+  struct Delivery: Sendable {
+    var response: CachedResponse
+    /// Where the leader reads the content, if that arrives after the head.
+    var reading: (transfer: Transfer, reader: Transfer.ReaderID)?
+  }
+
+  private enum Leader {
+    case expected
+    case waiting(CheckedContinuation<Delivery, any Error>)
+    case delivered(Result<Delivery, any Error>)
+    /// It has its response, or was cancelled, or there never was one.
+    case gone
+  }
+
   private struct Follower {
     var continuation: CheckedContinuation<Landing, Never>
     var mayShare: Bool
   }
 
   private struct State {
-    var landing: Landing?
-    var followers: [Int: Follower] = [:]
-    var nextFollower = 0
-    var leader: CheckedContinuation<CachedResponse, any Error>?
-    var response: Result<CachedResponse, any Error>?
-    var leaderIsGone = false
+    var claims = 0
     var task: Task<Void, Never>?
-    var channel: BodyChannel?
-    var transfer: SharedTransfer?
-    /// How many read the transfer, or are about to.
-    var readers = 0
-    /// A request made for the store's sake is seen through though nobody waits.
-    var isPinned: Bool
-
-    /// Whether the task was cancelled because nobody waited: there is nothing to follow any more.
+    /// Whether the task was cancelled because nobody wanted its result.
     var isAbandoned = false
+    var leader: Leader
+    var followers: [Int: Follower] = [:]
+    var lastFollower = 0
+    var transfer: Transfer?
+    var shared: SharedResponse?
+    var landing: Landing?
+  }
 
-    var isAwaited: Bool { !followers.isEmpty || readers > 0 }
-    var isWanted: Bool { isPinned || !leaderIsGone || isAwaited }
+  /// A caller's share in a flight.
+  final class Claim: Sendable {
+    let flight: Flight
 
-    /// The task, if it is to be cancelled because nobody is left.
-    mutating func taskToCancel() -> Task<Void, Never>? {
-      guard !isWanted else { return nil }
-      isAbandoned = true
-      return task
+    /// The caller has counted it already.
+    fileprivate init(counted flight: Flight) {
+      self.flight = flight
+    }
+
+    deinit {
+      flight.release()
     }
   }
 
   private let state: Mutex<State>
-  /// The moment at which it began, in the history of what is removed and marked; `nil` of one that nobody else joins.
+  /// The moment at which it began, in the history of what is removed and marked; `nil` if no other request joins it.
   let start: RemovalToken?
+  private let live = LiveCount(.flight)
 
-  /// - Parameter isPinned: whether the request is seen through though nobody waits for it.
-  init(isPinned: Bool = false, at start: RemovalToken? = nil) {
+  private init(hasLeader: Bool, start: RemovalToken?) {
     self.start = start
-    state = Mutex(State(leaderIsGone: isPinned, isPinned: isPinned))
+    state = Mutex(State(claims: 1, leader: hasLeader ? .expected : .gone))
   }
+
+  /// A new flight with its first claim: the leader's, or that of the task where no caller waits for it.
+  static func make(hasLeader: Bool = true, at start: RemovalToken? = nil) -> Claim {
+    Claim(counted: Flight(hasLeader: hasLeader, start: start))
+  }
+
+  // MARK: - Claims
+
+  /// Another caller's share; `nil` if the flight was given up.
+  func claim() -> Claim? {
+    let isClaimed = state.withLock { state in
+      if !state.isAbandoned { state.claims += 1 }
+      return !state.isAbandoned
+    }
+    return isClaimed ? Claim(counted: self) : nil
+  }
+
+  private func release() {
+    let isLast = state.withLock { state in
+      state.claims -= 1
+      return state.claims == 0
+    }
+    guard isLast else { return }
+    if state.withLock({ $0.transfer })?.isWorthFinishing ?? false {
+      // As long as a connection that is alive needs for the rest.
+      Task { [self] in
+        try? await Task.sleep(for: .seconds(1))
+        abandon()
+      }
+    } else {
+      abandon()
+    }
+  }
+
+  /// Gives the request up unless somebody wants its response.
+  private func abandon() {
+    state.withLock { state in
+      guard state.claims == 0 else { return nil as Task<Void, Never>? }
+      state.isAbandoned = true
+      return state.task
+    }?.cancel()
+  }
+
+  /// Whether the request was given up: the next one for the same key needs a flight of its own.
+  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  /// How many callers want the response, besides the first.
+  var followerCount: Int { state.withLock { Swift.max(0, $0.claims - 1) } }
 
   // MARK: - The task
 
@@ -75,145 +137,126 @@ final class Flight: Sendable {
     let task = Task(executorPreference: BlockingExecutor.shared) { await body(self) }
     state.withLock { state in
       state.task = task
-      return state.taskToCancel()
-    }?.cancel()
+      return state.isAbandoned
+    } ? task.cancel() : ()
   }
 
-  /// Makes the channel for the leader's body; `nil` if there is no leader to read it.
-  ///
-  /// - Parameter rest: brings the content from the store, from a byte on, when it is there.
-  func openChannel(
-    keeps: Int = BodyChannel.limit, rest: (@Sendable (Int) async throws -> MessageBody)? = nil
-  ) -> BodyChannel? {
-    let channel = BodyChannel(keeps: keeps, rest: rest) { [weak self] in self?.leaderLeft() }
-    return state.withLock { state in
-      guard !state.leaderIsGone else { return nil }
-      if state.isAwaited { channel.stopWaiting() }
-      state.channel = channel
-      return channel
+  /// Whether the leader still waits for its response.
+  var hasLeader: Bool { state.withLock { if case .gone = $0.leader { false } else { true } } }
+
+  /// Gives the leader its response.
+  func deliver(_ result: Result<Delivery, any Error>) {
+    let leader = state.withLock { state in
+      let leader = state.leader
+      switch leader {
+      case .expected: state.leader = .delivered(result)
+      case .waiting: state.leader = .gone
+      case .delivered, .gone: break
+      }
+      return leader
+    }
+    switch leader {
+    case .waiting(let continuation): continuation.resume(with: result)
+    case .gone: Self.discard(result)
+    case .expected, .delivered: break
     }
   }
 
-  /// Lets the followers, present and future, read what comes.
-  func share(_ transfer: SharedTransfer) {
+  /// Takes the place of a leader that is gone.
+  private static func discard(_ result: Result<Delivery, any Error>) {
+    if case .success(let delivery) = result, let (transfer, reader) = delivery.reading {
+      transfer.remove(reader)
+    }
+  }
+
+  /// Has the transfer go on for the followers, present and future.
+  ///
+  /// - Parameter shared: the response as followers may read it; `nil` if they have to wait until it is stored.
+  func begin(_ transfer: Transfer, shared: SharedResponse?) {
     let followers = state.withLock { state in
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
       state.transfer = transfer
-      let waiting = state.followers.filter { $0.value.mayShare }
-      for number in waiting.keys { state.followers[number] = nil }
-      state.readers += waiting.count
-      return waiting.values.map(\.continuation)
+      state.shared = shared
+      let ready = state.followers.filter { shared != nil && $0.value.mayShare }
+      for number in ready.keys { state.followers[number] = nil }
+      transfer.changeWaiters(by: state.followers.count)
+      return ready.values.map(\.continuation)
     }
-    for follower in followers { follower.resume(returning: .shared(transfer)) }
+    guard let shared else { return }
+    for follower in followers { follower.resume(returning: .shared(shared)) }
   }
 
-  /// Says that one who was told of the transfer does not read it, or not any more.
-  func leave() {
-    state.withLock { state in
-      state.readers -= 1
-      if !state.isAwaited { state.channel?.waitAgain() }
-      return state.taskToCancel()
-    }?.cancel()
-  }
-
-  /// Gives the leader its response.
-  func deliver(_ response: Result<CachedResponse, any Error>) {
-    state.withLock { state in
-      if state.leader == nil, !state.leaderIsGone { state.response = response }
-      defer { state.leader = nil }
-      return state.leader
-    }?.resume(with: response)
-  }
-
-  /// Tells all followers, present and future, how it ended; only the first call counts.
+  /// Tells all followers, present and future, how it ended. Only the first call counts.
   func land(_ landing: Landing) {
     let followers = state.withLock { state in
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
       state.landing = landing
+      state.transfer?.changeWaiters(by: -state.followers.count)
+      (state.transfer, state.shared) = (nil, nil)
       defer { state.followers = [:] }
       return state.followers.values.map(\.continuation)
     }
     for follower in followers { follower.resume(returning: landing) }
   }
 
-  // MARK: - Those who wait
+  // MARK: - The callers
 
-  /// The leader's response. Cancelling the caller leaves the flight to its followers.
-  func response() async throws -> CachedResponse {
+  /// Waits for the leader's response.
+  func response() async throws -> Delivery {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let response: Result<CachedResponse, any Error>? = state.withLock { state in
-          if state.leaderIsGone { return .failure(CancellationError()) }
-          if let response = state.response {
-            state.response = nil
-            return response
+        let result: Result<Delivery, any Error>? = state.withLock { state in
+          switch state.leader {
+          case .expected:
+            state.leader = .waiting(continuation)
+            return nil
+          case .delivered(let result):
+            state.leader = .gone
+            return result
+          case .waiting, .gone: return .failure(CancellationError())
           }
-          state.leader = continuation
-          return nil
         }
-        if let response { continuation.resume(with: response) }
+        if let result { continuation.resume(with: result) }
       }
     } onCancel: {
-      leaderLeft()
+      let leader = state.withLock { state in
+        defer { state.leader = .gone }
+        return state.leader
+      }
+      switch leader {
+      case .waiting(let continuation): continuation.resume(throwing: CancellationError())
+      case .delivered(let result): Self.discard(result)
+      case .expected, .gone: break
+      }
     }
   }
 
-  /// Waits for the landing, or for a transfer that can be read.
+  /// Waits for the landing, or for a response that can be read.
   ///
   /// - Parameter mayShare: whether the latter is of use.
   func follow(mayShare: Bool = false) async -> Landing {
     let number = state.withLock { state in
-      state.nextFollower += 1
-      return state.nextFollower
+      state.lastFollower += 1
+      return state.lastFollower
     }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let landing: Landing? = state.withLock { state in
           if Task.isCancelled { return .cancelled }
-          // Before the landing, which tells of a cancellation that was not this follower's.
-          if state.isAbandoned { return .notShared }
           if let landing = state.landing { return landing }
-          if mayShare, let transfer = state.transfer {
-            state.readers += 1
-            state.channel?.stopWaiting()
-            return .shared(transfer)
-          }
+          if mayShare, let shared = state.shared { return .shared(shared) }
           state.followers[number] = Follower(continuation: continuation, mayShare: mayShare)
-          // Somebody else depends on the body now: the leader's pace must not hold it up.
-          state.channel?.stopWaiting()
+          state.transfer?.changeWaiters(by: 1)
           return nil
         }
         if let landing { continuation.resume(returning: landing) }
       }
     } onCancel: {
-      let (follower, task) = state.withLock { state in
-        let follower = state.followers.removeValue(forKey: number)
-        if !state.isAwaited { state.channel?.waitAgain() }
-        return (follower, state.taskToCancel())
-      }
-      follower?.continuation.resume(returning: .cancelled)
-      task?.cancel()
+      state.withLock { state in
+        guard let follower = state.followers.removeValue(forKey: number) else { return nil as Follower? }
+        state.transfer?.changeWaiters(by: -1)
+        return follower
+      }?.continuation.resume(returning: .cancelled)
     }
   }
-
-  private func leaderLeft() {
-    let (leader, response, task) = state.withLock { state in
-      state.leaderIsGone = true
-      defer {
-        state.leader = nil
-        state.response = nil
-      }
-      return (state.leader, state.response, state.taskToCancel())
-    }
-    // A response that was not taken goes outside the lock: with its body it calls here again.
-    withExtendedLifetime(response) {}
-    leader?.resume(throwing: CancellationError())
-    task?.cancel()
-  }
-
-  /// Whether the request was given up because nobody waited: those who come now need another.
-  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
-
-  /// How many wait for the landing.
-  var followerCount: Int { state.withLock { $0.followers.count + $0.readers } }
 }

@@ -44,9 +44,10 @@ extension HTTPCache {
         for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.candidates.responses,
         now: clock.now)
       guard case .forward(let forwarding) = plan else { return .failure(Refused(plan.reason)) }
-      let pending = PendingExchange(
-        forwarding: forwarding, lookup: lookup, body: MessageBody(requestContent),
+      let call = Call(
+        request: request, body: MessageBody(requestContent), policy: forwarding.policy,
         transport: { _, _ in throw CancellationError() })
+      let pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
       let outcome = outcome(
         of: .response(response), pending, length: content.count, requestTime: clock.now)
       apply(outcome, pending)
@@ -65,7 +66,9 @@ extension HTTPCache {
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
           metadata: stored.encoded(), body: content, storedAt: stored.facts.responseTime.milliseconds,
           tiers: tiers, scopes: scopes(outcome, under: lookup.key))
-        return insert(entry, annotation: annotation, unlessRemovedSince: place.token).map { _ in reason }
+        return insert(entry, annotation: annotation, unlessRemovedSince: place.token, of: stored).map { _ in
+          reason
+        }
       }
     }()
     switch reason {

@@ -31,14 +31,17 @@ public typealias StorageHook = @Sendable (inout StorageProposal) -> Void
 extension HTTPCache {
   /// Makes what is written visible, after the application has had its say.
   ///
-  /// - Parameter isBeginning: whether less has come than was announced, and `stored` says how much.
+  /// - Parameters:
+  ///   - isBeginning: whether less has come than was announced, and `stored` says how much.
+  ///   - isOvertaken: whether an entry in the same place keeps this one from being stored.
   func commit(
-    _ writer: EntryWriter, as stored: StoredResponse, isBeginning: Bool = false, for request: HTTPRequest,
+    _ writer: EntryWriter, as stored: StoredResponse, isBeginning: Bool = false,
+    unless isOvertaken: (@Sendable (StoredEntry) -> Bool)?, for request: HTTPRequest,
     _ willStore: StorageHook?
   ) -> Result<EntryID, Refused> {
     let metadata = isBeginning ? stored.encoded() : nil
     guard let willStore, let taken = writer.takeEntry() else {
-      return Self.result(writer.commit(metadata: metadata))
+      return Self.result(writer.commit(metadata: metadata, unless: isOvertaken), of: stored)
     }
     var entry = taken.entry
     metadata.map { entry.metadata = $0 }
@@ -53,23 +56,29 @@ extension HTTPCache {
       entry.body = proposal.content
     }
     entry.tiers = proposal.tiers
-    return insert(entry, annotation: proposal.annotation, unlessRemovedSince: taken.token)
+    return insert(
+      entry, annotation: proposal.annotation, unlessRemovedSince: taken.token, unless: isOvertaken, of: stored
+    )
   }
 
   /// Stores an entry, and what is to be kept beside it.
   func insert(
-    _ entry: NewEntry, annotation: [UInt8]?, unlessRemovedSince token: RemovalToken?
+    _ entry: NewEntry, annotation: [UInt8]?, unlessRemovedSince token: RemovalToken?,
+    unless isOvertaken: (@Sendable (StoredEntry) -> Bool)? = nil, of stored: StoredResponse
   ) -> Result<EntryID, Refused> {
-    let result = Self.result(store.insert(entry, unlessRemovedSince: token))
+    let result = Self.result(
+      store.insert(entry, unlessRemovedSince: token, unless: isOvertaken), of: stored)
     if let annotation, case .success(let id) = result {
       store.insert(Annotation(annotation, of: id).entry(beside: entry), unlessRemovedSince: token)
     }
     return result
   }
 
-  private static func result(_ outcome: InsertOutcome) -> Result<EntryID, Refused> {
+  private static func result(_ outcome: InsertOutcome, of stored: StoredResponse) -> Result<EntryID, Refused>
+  {
     switch outcome {
     case .stored(let id): .success(id)
+    case .refused(.overtaken): .failure(Refused(stored.parts == nil ? .overtaken : .partNotCombined))
     case .refused(let refusal): .failure(Refused(Reason(refusal)))
     }
   }

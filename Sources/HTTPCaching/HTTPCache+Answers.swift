@@ -1,0 +1,165 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// Puts together what clients get.
+extension HTTPCache {
+  /// The request to the origin behind an answer, for `Cache-Status`.
+  struct Forwarded {
+    /// Why it was sent; of a collapsed request, why it would have been.
+    var reason: CacheStatus.Forward?
+    /// The origin's status code, if the origin answered.
+    var status: Int?
+    /// Whether the response is stored.
+    var isStored: Bool
+    /// RFC 9211 §2.6.
+    var isCollapsed: Bool?
+  }
+
+  /// What `Cache-Status` tells of an answer (RFC 9211).
+  ///
+  /// - Parameter forwarded: `nil` if no request went to the origin.
+  func cacheStatus(
+    of detail: Reason, _ key: CacheKey?, isHit: Bool = true, timeToLive: Int64?, _ forwarded: Forwarded? = nil
+  ) -> CacheStatus {
+    CacheStatus(
+      cache: configuration.name, isHit: isHit && forwarded == nil, forward: forwarded?.reason,
+      forwardStatus: forwarded?.status, timeToLive: timeToLive, isStored: forwarded?.isStored ?? false,
+      isCollapsed: forwarded?.isCollapsed, key: shownKey(key), detail: detail)
+  }
+
+  /// The key, where it is to be told and no burden to a header section: that of a QUERY has the content.
+  private func shownKey(_ key: CacheKey?) -> CacheKey? {
+    guard configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }
+    return key
+  }
+
+  // MARK: - From the store
+
+  /// The stored response that a plan selected.
+  func serve(
+    _ service: Service, to request: HTTPRequest, _ lookup: Lookup, collapsing: Collapsing = .notTried
+  ) -> CachedResponse {
+    let stored = lookup.candidates.responses[service.candidate]
+    let body = content(
+      service.content, of: stored, lookup.candidates.entries[service.candidate], for: request)
+    return serve(service, stored, body, to: request, lookup, collapsing: collapsing)
+  }
+
+  /// A stored response, or one that is being stored, with its content.
+  func serve(
+    _ service: Service, _ stored: StoredResponse, _ body: MessageBody, to request: HTTPRequest,
+    _ lookup: Lookup,
+    collapsing: Collapsing
+  ) -> CachedResponse {
+    let source: CachedResponse.Source = service.isStale ? .stale : .hit
+    note(
+      .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition)
+    var forwarded: Forwarded?
+    if case .collapsed(let forward, let status) = collapsing {
+      forwarded = Forwarded(reason: forward, status: status, isStored: true, isCollapsed: true)
+    }
+    return CachedResponse(
+      head: stored.response(service.content, age: service.age, boundary: boundary), body: body,
+      source: source,
+      reason: service.reason,
+      cacheStatus: cacheStatus(
+        of: service.reason, lookup.key, timeToLive: service.remainingLifetime, forwarded))
+  }
+
+  /// The content of a stored response, as much of it as the request is answered with.
+  private func content(
+    _ selection: ContentSelection, of stored: StoredResponse, _ entry: StoredEntry, for request: HTTPRequest
+  ) -> MessageBody {
+    if request.method == .head { return .empty }
+    return switch selection {
+    case .whole: MessageBody(entry.body)
+    case .notModified, .unsatisfiable: .empty
+    case .ranges: MessageBody(entry.body, pieces: stored.pieces(of: selection, boundary: boundary))
+    }
+  }
+
+  // MARK: - After the origin was asked
+
+  /// A stored response as the answer to a request that went to the origin.
+  func respond(
+    with answer: Outcome.StoredAnswer, _ outcome: Outcome, _ pending: PendingExchange, forwardStatus: Int?
+  ) -> CachedResponse {
+    let source: CachedResponse.Source =
+      outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
+    let body = content(
+      answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
+      for: pending.request)
+    noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
+    return CachedResponse(
+      head: answer.response.response(answer.content, age: answer.age, boundary: boundary), body: body,
+      source: source, reason: outcome.reason,
+      cacheStatus: cacheStatus(
+        of: outcome.reason, pending.lookup.key, timeToLive: answer.remainingLifetime,
+        forwarded(pending, forwardStatus, isStored: !outcome.updates.isEmpty)))
+  }
+
+  /// The origin's response, perhaps with stored content around its own.
+  ///
+  /// - Parameter settlement: tells later whether it was stored; `nil` if it is not being stored.
+  func respond(
+    with response: TransportResponse, _ body: MessageBody, _ outcome: Outcome, _ pending: PendingExchange,
+    settlement: Settlement?
+  ) -> CachedResponse {
+    var head = response.head
+    if case .completed(let answer) = outcome.answer { head = answer.response.response(age: answer.age) }
+    // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
+    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
+    noteAnswer(to: pending, outcome.reason, .network)
+    var answer = CachedResponse(
+      head: head, body: body, source: .network, reason: outcome.reason, storage: outcome.storage.reason,
+      cacheStatus: cacheStatus(
+        of: outcome.storage.reason ?? outcome.reason, pending.lookup.key,
+        timeToLive: remainingLifetime(outcome),
+        forwarded(pending, response.head.status.code, isStored: settlement != nil)))
+    answer.settlement = settlement
+    return answer
+  }
+
+  private func forwarded(_ pending: PendingExchange, _ status: Int?, isStored: Bool) -> Forwarded {
+    Forwarded(
+      reason: pending.forwarding.reason.forward, status: status, isStored: isStored,
+      isCollapsed: pending.collapsing.isCollapsed)
+  }
+
+  /// In whole seconds, of a response that is being stored.
+  private func remainingLifetime(_ outcome: Outcome) -> Int64? {
+    guard case .store(let stored, _) = outcome.storage else { return nil }
+    return stored.facts.remainingLifetime(at: clock.now) / 1000
+  }
+
+  // MARK: - Neither
+
+  /// What a client gets that may not have the origin asked.
+  ///
+  /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids it.
+  func refuse(_ request: HTTPRequest, _ refusal: Refusal, _ partition: String) throws -> CachedResponse {
+    note(
+      .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
+      partition: partition)
+    // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
+    // caller's, who gets an error.
+    guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
+    return CachedResponse(
+      head: refusal.response, body: .empty, source: .generated, reason: refusal.reason,
+      cacheStatus: cacheStatus(of: refusal.reason, nil, isHit: false, timeToLive: nil),
+      // An intermediary does not sign what it generates (RFC 9211 §2). A user's own cache is not an intermediary.
+      tellsStatus: configuration.rules.kind == .private)
+  }
+}
+
+extension Collapsing {
+  /// RFC 9211 §2.6.
+  fileprivate var isCollapsed: Bool? {
+    switch self {
+    case .notTried: nil
+    case .inVain: false
+    case .collapsed: true
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import HTTPCacheStore
+import Synchronization
+
+/// A caller's place in a transfer. It is read once; when it goes, or its task is cancelled, the transfer is one reader less.
+final class TransferReader: AsyncSequence, Sendable {
+  typealias Element = ArraySlice<UInt8>
+  typealias Failure = any Error
+
+  private let transfer: Transfer
+  private let reader: Transfer.ReaderID
+  /// Keeps the flight going for this reader.
+  private let claim: Mutex<Flight.Claim?>
+  private let isBeingRead = Atomic(false)
+  private let live = LiveCount(.reader)
+
+  init(_ transfer: Transfer, _ reader: Transfer.ReaderID, _ claim: Flight.Claim) {
+    self.transfer = transfer
+    self.reader = reader
+    self.claim = Mutex(claim)
+  }
+
+  deinit {
+    leave()
+  }
+
+  private func leave() {
+    transfer.remove(reader)
+    // Released outside of the lock: the last claim cancels a task.
+    let claim = claim.withLock { claim in
+      defer { claim = nil }
+      return claim
+    }
+    withExtendedLifetime(claim) {}
+  }
+
+  func makeAsyncIterator() -> Iterator {
+    Iterator(reader: self, isOnly: !isBeingRead.exchange(true, ordering: .relaxed))
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    let reader: TransferReader
+    let isOnly: Bool
+
+    mutating func next() async throws -> ArraySlice<UInt8>? {
+      try await next(isolation: nil)
+    }
+
+    mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
+      guard isOnly else { throw HTTPCacheError.bodyAlreadyRead }
+      do {
+        return try await reader.transfer.next(reader.reader)
+      } catch {
+        reader.leave()
+        throw error
+      }
+    }
+  }
+}

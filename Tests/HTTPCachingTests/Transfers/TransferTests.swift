@@ -1,0 +1,172 @@
+import HTTPCacheStore
+@testable import HTTPCaching
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Content in flight")
+struct TransferTests {
+  /// What the store may be for a transfer.
+  enum Place: CaseIterable {
+    case nowhere, memory, smallMemory, disk, smallDisk
+  }
+
+  /// Chunks of random sizes, readers that come and go and read at random, and a budget that is too small now and then:
+  /// each reader gets the content from its first byte on, and nothing is held in the end.
+  @Test(
+    "Every reader gets all bytes in order, whatever the others do", .timeLimit(.minutes(5)),
+    arguments: Place.allCases, 0..<12)
+  func model(place: Place, seed: Int) async throws {
+    try await withTemporaryDirectory { directory in
+      var generator = SeededGenerator(seed: UInt64(seed))
+      let store = try CacheStore(Self.configuration(place, directory: directory))
+      let budget = TransitBudget(capacity: [0, 100_000, 64 << 20].randomElement(using: &generator) ?? 0)
+      let sizes = (0..<Int.random(in: 1...60, using: &generator)).map { _ in
+        [1, 10, 3000, 5000, 70_000].randomElement(using: &generator) ?? 1
+      }
+      let total = sizes.reduce(0, +)
+      let content = (0..<total).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+      let readers = Int.random(in: 0...4, using: &generator)
+      let plans = (0..<readers).map { _ in
+        ReadingPlan(
+          joinsAfter: Bool.random(using: &generator) ? 0 : Int.random(in: 0..<total, using: &generator),
+          leavesAfter: Int.random(in: 0..<4, using: &generator) == 0
+            ? Int.random(in: 0..<total, using: &generator) : nil,
+          pauses: Bool.random(using: &generator))
+      }
+      let breaksOff = Int.random(in: 0..<4, using: &generator) == 0
+      let weakObjects = try await Self.transfer(
+        sizes, content, to: plans, place == .nowhere ? nil : store, budget, breaksOff: breaksOff)
+      #expect(weakObjects.transfer == nil && weakObjects.writer == nil)
+      #expect(budget.used == 0)
+      store.close()
+    }
+  }
+
+  struct WeakObjects {
+    weak var transfer: Transfer?
+    weak var writer: EntryWriter?
+  }
+
+  private static func transfer(
+    _ sizes: [Int], _ content: [UInt8], to plans: [ReadingPlan], _ store: CacheStore?,
+    _ budget: TransitBudget,
+    breaksOff: Bool
+  ) async throws -> WeakObjects {
+    let arrived = Progress()
+    let writer = store.map {
+      $0.makeWriter(key: StoreKey("key"), variant: VariantID(rawValue: 1), metadata: [1], storedAt: 0)
+    }
+    let shared = Transfer(length: nil, writer: writer, budget: budget)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for plan in plans where plan.joinsAfter == 0 {
+        if let reader = shared.addReader() {
+          group.addTask { try await plan.read(shared, reader, content, breaksOff: breaksOff) }
+        }
+      }
+      for plan in plans where plan.joinsAfter > 0 {
+        group.addTask {
+          await arrived.reach(plan.joinsAfter)
+          // The beginning may be gone.
+          guard let reader = shared.addReader() else { return }
+          try await plan.read(shared, reader, content, breaksOff: breaksOff)
+        }
+      }
+      group.addTask {
+        var position = 0
+        for size in sizes {
+          if case .refused(let reason) = await shared.append(content[position..<position + size]) {
+            #expect(reason == .tooLarge)
+          }
+          position += size
+          arrived.set(position)
+          #expect(budget.used <= budget.capacity + overshoot)
+        }
+        let writer = shared.takeWriter()
+        var entry: StoredBody?
+        if breaksOff {
+          writer?.cancel()
+          shared.finish(.failure(Unreachable()))
+        } else {
+          if case .stored(let id) = writer?.commit(), let store {
+            entry = store.lookup(StoreKey("key")).first { $0.id == id }?.body
+          }
+          shared.finish(.success(()), entry: shared.hasLaggards ? entry : nil)
+        }
+        arrived.set(.max)
+      }
+      try await group.waitForAll()
+    }
+    return WeakObjects(transfer: shared, writer: writer)
+  }
+
+  /// One chunk, the gathering of small ones, and the chunk of a file.
+  private static let overshoot = 256 << 10
+
+  private static func configuration(_ place: Place, directory: FilePath) -> CacheStore.Configuration {
+    switch place {
+    case .nowhere, .memory: .init(memoryCapacity: 64 << 20)
+    case .smallMemory: .init(memoryCapacity: 100_000)
+    case .disk: .init(memoryCapacity: 0, diskCapacity: 64 << 20, directory: directory)
+    case .smallDisk: .init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
+    }
+  }
+}
+
+/// What one reader does.
+private struct ReadingPlan: Sendable {
+  var joinsAfter: Int
+  var leavesAfter: Int?
+  var pauses: Bool
+
+  func read(
+    _ transfer: Transfer, _ reader: Transfer.ReaderID, _ content: [UInt8], breaksOff: Bool
+  ) async throws {
+    defer { transfer.remove(reader) }
+    var position = 0
+    do {
+      while let chunk = try await transfer.next(reader) {
+        #expect(chunk.elementsEqual(content[position..<Swift.min(position + chunk.count, content.count)]))
+        position += chunk.count
+        if let leavesAfter, position > leavesAfter { return }
+        if pauses { await Task.yield() }
+      }
+      #expect(position == content.count && !breaksOff)
+    } catch is Unreachable {
+      #expect(breaksOff)
+    } catch HTTPCacheError.incompleteContent {
+      // The file of a transfer that broke off is gone with it.
+      #expect(breaksOff)
+    }
+  }
+}
+
+/// How far something has come.
+private final class Progress: Sendable {
+  private struct State {
+    var value = 0
+    var waiting: [(at: Int, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  func set(_ value: Int) {
+    let reached = state.withLock { state in
+      state.value = value
+      defer { state.waiting.removeAll { $0.at <= value } }
+      return state.waiting.filter { $0.at <= value }
+    }
+    for one in reached { one.continuation.resume() }
+  }
+
+  func reach(_ value: Int) async {
+    await withCheckedContinuation { continuation in
+      let isReached = state.withLock { state in
+        if state.value < value { state.waiting.append((value, continuation)) }
+        return state.value >= value
+      }
+      if isReached { continuation.resume() }
+    }
+  }
+}
