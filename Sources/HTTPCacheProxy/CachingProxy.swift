@@ -67,7 +67,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private func serve(on group: MultiThreadedEventLoopGroup) async throws {
-    let origin = OriginClient(configuration, group: group, statistics: statistics)
+    let origin = OriginClient(configuration, group: group, statistics: statistics, transit: cache.transit)
     let context = ProxyContext(
       configuration, cache: cache, origin: origin, statistics: statistics, logger: logger)
     let connections = ConnectionTable(limit: configuration.limits.connections, statistics: statistics)

@@ -10,17 +10,18 @@ struct ProxyOptionsTests {
   private func resolved(_ arguments: [String]) throws -> String {
     let (proxy, cache, _) = try ProxyOptions.parse(arguments).resolved()
     return "\(proxy.listen) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.memoryCapacity) "
-      + "\(cache.diskCapacity) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.servesStaleWhenDisconnected)"
+      + "\(cache.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.servesStaleWhenDisconnected)"
   }
 
   @Test("A file says what the command line would, which overrides it")
   func file() throws {
     let file = try ConfigurationFile.arguments(
-      "# one\n\norigin = http://[::1]:8000/\nmemory=1GB\n listen = 127.0.0.1:81 \nno-stale-when-disconnected\ncache = cdn\n",
+      "# one\n\norigin = http://[::1]:8000/\nmemory=1GB\n listen = 127.0.0.1:81 \nno-stale-when-disconnected\ncache = cdn\ntransit = 8MB\nhalf-closure\n",
       file: "f")
     #expect(
       try resolved(file + ["--memory", "64KiB", "--admin", "localhost:9"])
-        == "127.0.0.1:81 [::1]:8000 localhost:9 65536 \(10 << 30) shared [\"cdn-cache-control\"] false")
+        == "127.0.0.1:81 [::1]:8000 localhost:9 65536 \(10 << 30) \(8 << 20) true shared [\"cdn-cache-control\"] false"
+    )
   }
 
   @Test(

@@ -21,6 +21,8 @@ struct ProxyFixture: Sendable {
     var configuration = ProxyConfiguration(
       listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: origin.port))
     configuration.timeouts = .patient
+    // A client that closes its half ends a conversation without a time-out.
+    configuration.allowsHalfClosure = true
     configure(&configuration)
     var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
     settings.name = "test"

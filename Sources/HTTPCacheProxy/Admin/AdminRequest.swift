@@ -41,7 +41,7 @@ struct AdminRequest: Sendable {
     case "/metrics":
       return Answer(
         type: "text/plain; version=0.0.4; charset=utf-8",
-        text: PrometheusText.of(context.statistics, context.cache.store))
+        text: PrometheusText.of(context.statistics, context.cache))
     case "/status", "/":
       return Answer(type: "text/html; charset=utf-8", text: StatusPage.html(context))
     default: return Answer(status: 404, text: "There are /status, /metrics, /health and /purge.\n")

@@ -7,23 +7,32 @@ import Synchronization
 
 /// The admin port: metrics, a page for people, health, and purging.
 final class AdminServer: Sendable {
+  /// Maximum connections: a monitor, a dashboard and a few people.
+  static let connectionLimit = 64
+
   private let context: ProxyContext
+  private let connections = Connections()
+
+  private final class Connections: Sendable {
+    let count = Atomic(0)
+  }
 
   init(_ context: ProxyContext) {
     self.context = context
   }
 
   func bind(_ address: Address, group: any EventLoopGroup) async throws -> any Channel {
-    let context = context
+    let (context, connections) = (context, connections)
     return try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
+        let count = connections.count.wrappingAdd(1, ordering: .relaxed).newValue
+        channel.closeFuture.whenComplete { _ in connections.count.wrappingSubtract(1, ordering: .relaxed) }
+        return channel.eventLoop.makeCompletedFuture {
+          guard count <= Self.connectionLimit else { throw ChannelError.ioOnClosedChannel }
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          try channel.pipeline.syncOperations.addHandlers(
-            IdleStateHandler(allTimeout: .milliseconds(max(1, context.configuration.timeouts.stall))),
-            AdminConnection(context))
+          try channel.pipeline.syncOperations.addHandler(AdminConnection(context))
         }
       }
       .bind(host: address.host, port: address.port).get()
@@ -35,17 +44,44 @@ private final class AdminConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  /// Maximum bytes of a request's content, which is not used.
+  private static let contentLimit = 64 << 10
+
   private let context: ProxyContext
   private var head: HTTPRequestHead?
+  private var contentBytes = 0
+  private var timer: Scheduled<Void>?
 
   init(_ context: ProxyContext) {
     self.context = context
   }
 
+  func channelActive(context: ChannelHandlerContext) {
+    armTimer(context)
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    timer?.cancel()
+    context.fireChannelInactive()
+  }
+
+  /// Each request with its response, and the time before it, has the time of a stalled client, however it moves.
+  private func armTimer(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    let channel = context.channel
+    let time = TimeAmount.milliseconds(self.context.configuration.timeouts.stall)
+    timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+  }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(let head): self.head = head
-    case .body: break
+    case .head(let head):
+      self.head = head
+      contentBytes = 0
+    case .body(let bytes):
+      contentBytes += bytes.readableBytes
+      if contentBytes > Self.contentLimit { context.close(promise: nil) }
     case .end:
       guard let head else { return }
       self.head = nil
@@ -78,12 +114,14 @@ private final class AdminConnection: ChannelInboundHandler {
     if request.method != .HEAD {
       context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.text)))), promise: nil)
     }
-    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-    if !request.isKeepAlive { context.close(promise: nil) }
-  }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is IdleStateHandler.IdleStateEvent { context.close(promise: nil) }
+    let written = context.eventLoop.makePromise(of: Void.self)
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    written.futureResult.whenSuccess {
+      let (connection, context) = bound.value
+      guard context.channel.isActive else { return }
+      if request.isKeepAlive { connection.armTimer(context) } else { context.close(promise: nil) }
+    }
+    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: written)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

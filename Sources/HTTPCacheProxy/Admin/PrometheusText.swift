@@ -4,7 +4,8 @@ import HTTPCacheStore
 
 /// What the proxy and its store have counted, as Prometheus reads it.
 enum PrometheusText {
-  static func of(_ statistics: ProxyStatistics, _ store: CacheStore) -> String {
+  static func of(_ statistics: ProxyStatistics, _ httpCache: HTTPCache) -> String {
+    let store = httpCache.store
     var text = ""
     func metric(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: Int)]) {
       text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
@@ -32,6 +33,12 @@ enum PrometheusText {
     counter("httpcache_sent_bytes_total", "Bytes sent to clients.", statistics.bytesSent.value)
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
+    metric(
+      "httpcache_live_objects", "gauge", "Objects in this process that must not outlive their use, by kind.",
+      LiveCount.Kind.allCases.map { ("{kind=\"\($0.rawValue)\"}", $0.count) })
+    gauge(
+      "httpcache_transit_bytes", "Bytes in memory of content that is neither stored nor delivered yet.",
+      httpCache.transit.used)
     let cache = statistics.cache
     counter("httpcache_stored_total", "Responses stored.", cache.stored.value)
     counter("httpcache_stored_bytes_total", "Bytes of content stored.", cache.storedBytes.value)

@@ -55,6 +55,11 @@ public struct ProxyConfiguration: Sendable {
   public var adminToken: String?
   /// Threads that serve connections.
   public var threads = 1
+  /// Whether a client that closes its sending half still gets its responses (default: false).
+  ///
+  /// Without it, a client that closes its half has left, unless its response can be sent at once from memory. TCP does not
+  /// tell the two apart, and fetching for clients that left costs the origin's time and the proxy's memory.
+  public var allowsHalfClosure = false
   public var limits = Limits()
   public var timeouts = Timeouts()
 

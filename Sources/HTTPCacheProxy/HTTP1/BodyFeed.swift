@@ -1,3 +1,4 @@
+import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import NIOCore
@@ -5,12 +6,13 @@ import Synchronization
 
 /// Carries the content of a message from the event loop that receives it to the task that reads it.
 ///
-/// The event loop never waits: it stops reading the socket while ``isFull``, and `onDemand` tells it to go on.
+/// The event loop never waits: it stops reading the socket while ``isFull``, and `signal` tells it to go on. What the feed
+/// holds counts in the budget for content in flight.
 final class BodyFeed: Sendable {
-  /// Bytes that may wait to be read before the socket is left alone.
+  /// Bytes that a feed may hold before the socket is left alone.
   static let limit = 256 << 10
 
-  /// What the receiving side must hear of.
+  /// What the receiving side must know.
   enum Signal: Sendable {
     /// More is wanted.
     case demand
@@ -18,71 +20,91 @@ final class BodyFeed: Sendable {
     case abandoned
   }
 
+  private typealias Reader = CheckedContinuation<ArraySlice<UInt8>?, any Error>
+
   private struct State {
-    var chunks: [ByteBuffer] = []
-    var first = 0
-    var bytes = 0
+    var blocks = ContentBlocks()
+    /// What the budget counts for ``blocks``.
+    var counted = 0
     var end: Result<Void, any Error>?
     var trailers: HTTPFields?
-    var reader: CheckedContinuation<ByteBuffer?, any Error>?
+    var reader: Reader?
+    /// `nil` when there is nothing left to tell: the receiving side is released.
+    var signal: (@Sendable (Signal) -> Void)?
     var isAbandoned = false
     var wasAsked = false
+    /// Whether the receiving side found the feed full, and waits for demand.
+    var isHeldBack = false
     var isBeingRead = false
 
-    mutating func popFirst() -> ByteBuffer? {
-      guard first < chunks.count else { return nil }
-      let chunk = chunks[first]
-      first += 1
-      if first == chunks.count {
-        chunks.removeAll(keepingCapacity: true)
-        first = 0
-      }
-      bytes -= chunk.readableBytes
-      return chunk
+    func isFull(_ transit: TransitBudget) -> Bool {
+      blocks.count > 0 && (blocks.occupied >= BodyFeed.limit || transit.isFull)
+    }
+
+    /// Tells the budget what the blocks occupy now.
+    mutating func count(in transit: TransitBudget) {
+      transit.change(by: blocks.occupied - counted)
+      counted = blocks.occupied
     }
   }
 
-  private let state = Mutex(State())
-  private let signal: @Sendable (Signal) -> Void
+  private let state: Mutex<State>
+  private let transit: TransitBudget
 
   /// - Parameter signal: called on any thread.
-  init(signal: @escaping @Sendable (Signal) -> Void) {
-    self.signal = signal
+  init(transit: TransitBudget, signal: @escaping @Sendable (Signal) -> Void) {
+    self.transit = transit
+    var state = State()
+    state.signal = signal
+    self.state = Mutex(state)
+  }
+
+  deinit {
+    state.withLock { transit.change(by: -$0.counted) }
   }
 
   // MARK: - The event loop
 
+  /// Hands bytes to the reader that waits, or keeps a copy of them: a slice would keep the buffer of a whole read.
   func push(_ chunk: ByteBuffer) {
-    state.withLock { state in
-      if state.isAbandoned { return nil as CheckedContinuation<ByteBuffer?, any Error>? }
+    let bytes = Array(buffer: chunk)[...]
+    let reader: Reader? = state.withLock { state in
+      if state.isAbandoned { return nil }
       if let reader = state.reader {
         state.reader = nil
         return reader
       }
-      state.chunks.append(chunk)
-      state.bytes += chunk.readableBytes
+      state.blocks.append(bytes)
+      state.count(in: transit)
       return nil
-    }?.resume(returning: chunk)
+    }
+    reader?.resume(returning: bytes)
   }
 
   func finish(_ result: Result<Void, any Error>, trailers: HTTPFields? = nil) {
-    state.withLock { state in
-      guard state.end == nil else { return nil as CheckedContinuation<ByteBuffer?, any Error>? }
+    // The signal is released outside the lock: it may be the last to hold a connection.
+    let (reader, _): (Reader?, (@Sendable (Signal) -> Void)?) = state.withLock { state in
+      guard state.end == nil else { return (nil, nil) }
       state.end = result
       state.trailers = trailers
-      defer { state.reader = nil }
-      return state.reader
-    }?.resume(with: result.map { nil })
+      defer { (state.reader, state.signal) = (nil, nil) }
+      return (state.reader, state.signal)
+    }
+    reader?.resume(with: result.map { nil })
   }
 
-  /// Whether as much waits to be read as may.
-  var isFull: Bool { state.withLock { $0.bytes >= Self.limit } }
+  /// Whether the socket is to be left alone. Whoever finds so is told when there is demand again.
+  ///
+  /// The budget may have room again while the feed holds something: its own reader takes that, and then there is demand.
+  var isFull: Bool {
+    state.withLock { state in
+      state.isHeldBack = state.isFull(transit)
+      return state.isHeldBack
+    }
+  }
 
   /// Whether somebody waits for bytes that have not come.
   var isAwaited: Bool { state.withLock { $0.reader != nil } }
-
-  /// Whether all of the content has come.
-  var isComplete: Bool { state.withLock { $0.end != nil } }
 
   // MARK: - The task
 
@@ -96,24 +118,30 @@ final class BodyFeed: Sendable {
     }
   }
 
-  fileprivate func next() async throws -> ByteBuffer? {
+  fileprivate func next() async throws -> ArraySlice<UInt8>? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         enum Step {
-          case chunk(ByteBuffer)
+          case chunk(ArraySlice<UInt8>)
           case end(Result<Void, any Error>)
           case wait
         }
-        let (step, isNews): (Step, Bool) = state.withLock { state in
-          if state.isAbandoned { return (.end(.failure(CancellationError())), false) }
-          let wasFull = state.bytes >= Self.limit
-          if let chunk = state.popFirst() { return (.chunk(chunk), wasFull && state.bytes < Self.limit) }
-          if let end = state.end { return (.end(end), false) }
+        let (step, demand): (Step, (@Sendable (Signal) -> Void)?) = state.withLock { state in
+          if state.isAbandoned { return (.end(.failure(CancellationError())), nil) }
+          if state.blocks.count > 0 {
+            let chunk = state.blocks.read(from: state.blocks.start)
+            state.blocks.drop(before: state.blocks.start + chunk.count)
+            state.count(in: transit)
+            guard state.isHeldBack, !state.isFull(transit) else { return (.chunk(chunk), nil) }
+            state.isHeldBack = false
+            return (.chunk(chunk), state.signal)
+          }
+          if let end = state.end { return (.end(end), nil) }
           state.reader = continuation
           defer { state.wasAsked = true }
-          return (.wait, !state.wasAsked)
+          return (.wait, state.wasAsked ? nil : state.signal)
         }
-        if isNews { signal(.demand) }
+        demand?(.demand)
         switch step {
         case .chunk(let chunk): continuation.resume(returning: chunk)
         case .end(let result): continuation.resume(with: result.map { nil })
@@ -126,17 +154,15 @@ final class BodyFeed: Sendable {
   }
 
   func abandon() {
-    let (reader, isNews) = state.withLock { state in
-      let isNews = !state.isAbandoned && state.end == nil
+    let (reader, signal): (Reader?, (@Sendable (Signal) -> Void)?) = state.withLock { state in
       state.isAbandoned = true
-      state.chunks = []
-      state.first = 0
-      state.bytes = 0
-      defer { state.reader = nil }
-      return (state.reader, isNews)
+      state.blocks = ContentBlocks()
+      state.count(in: transit)
+      defer { (state.reader, state.signal) = (nil, nil) }
+      return (state.reader, state.signal)
     }
     reader?.resume(throwing: CancellationError())
-    if isNews { signal(.abandoned) }
+    signal?(.abandoned)
   }
 }
 
@@ -169,8 +195,7 @@ final class FeedReader: AsyncSequence, Sendable {
 
     mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
       guard isOnly else { throw HTTPCacheError.bodyAlreadyRead }
-      guard let chunk = try await reader.feed.next() else { return nil }
-      return Array(buffer: chunk)[...]
+      return try await reader.feed.next()
     }
   }
 }

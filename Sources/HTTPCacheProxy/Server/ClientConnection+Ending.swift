@@ -23,7 +23,7 @@ extension ClientConnection {
   /// the response lost with it (RFC 9112 §9.6).
   func end(_ context: ChannelHandlerContext) {
     reading = .draining
-    inbound.clear()
+    inbound = ByteBuffer()
     headStart = nil
     progress = .now()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -35,7 +35,13 @@ extension ClientConnection {
       context.close(mode: .output, promise: nil)
       connection.timer?.cancel()
       connection.timer = context.eventLoop.scheduleTask(in: .seconds(2)) { bound.value.1.close(promise: nil) }
-      context.read()
+      connection.read(context)
+    }
+    // The client may leave the last bytes unread.
+    let channel = context.channel
+    timer?.cancel()
+    timer = context.eventLoop.scheduleTask(in: .milliseconds(self.context.configuration.timeouts.stall)) {
+      channel.close(promise: nil)
     }
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
   }

@@ -93,7 +93,9 @@ extension ClientConnection {
         let response = self.context.cache.storedResponse(for: request.request)
       {
         self.context.statistics[response.source].increment()
-        guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece else {
+        guard response.body.isInMemory, let count = response.body.length,
+          count <= Responder.piece(self.context)
+        else {
           let responder = Responder(context: self.context, channel: context.channel, client: request)
           current.task = Task { await responder.deliver(response) }
           self.current = current
@@ -139,7 +141,7 @@ extension ClientConnection {
     }
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop
-    let feed = BodyFeed { signal in
+    let feed = BodyFeed(transit: self.context.cache.transit) { signal in
       loop.execute { bound.value.requestContent(signal) }
     }
     reading = .content(

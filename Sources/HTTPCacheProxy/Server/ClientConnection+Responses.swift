@@ -23,8 +23,12 @@ extension ClientConnection {
     switch unwrapOutboundIn(data) {
     case .interim(let response):
       // RFC 9110 §15.2: not to clients of HTTP/1.0.
-      if !current.hasHead, current.request.minorVersion > 0 { write(response, context) }
-      promise?.succeed()
+      guard !current.hasHead, current.request.minorVersion > 0 else {
+        promise?.succeed()
+        return
+      }
+      watch(promise, context)
+      write(response, context, promise)
     case .wantContent: promise?.succeed()
     case .head(let head):
       prepare(head, &current)
@@ -58,9 +62,11 @@ extension ClientConnection {
     context.flush()
   }
 
-  func write(_ interim: HTTPResponse, _ context: ChannelHandlerContext) {
+  func write(
+    _ interim: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
+  ) {
     writer.writeInterim(interim, to: &output.bytes)
-    send(context, nil)
+    send(context, promise)
   }
 
   func prepare(_ head: ResponseHead, _ current: inout Current) {
@@ -79,13 +85,22 @@ extension ClientConnection {
   ) {
     guard var current else { return }
     prepare(head, &current)
+    let count = body.length ?? 0
+    current.sent = count
     self.current = current
     writer.write(head, closes: current.closes, to: &output.bytes)
-    let count = body.length ?? 0
     if head.framing == .chunked, count > 0 { writeChunkHead(count) }
     if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
     if head.framing == .chunked {
       output.bytes.writeStaticString(count == 0 ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
+    }
+    var promise = promise
+    // Small ones are part of the buffers that every connection has.
+    if head.framing != .none, count > Responder.smallPiece {
+      let (transit, written) = (self.context.cache.transit, promise ?? context.eventLoop.makePromise())
+      transit.change(by: count)
+      written.futureResult.whenComplete { _ in transit.change(by: -count) }
+      promise = written
     }
     send(context, promise)
     finish(context)

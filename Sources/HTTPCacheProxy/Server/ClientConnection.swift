@@ -1,3 +1,5 @@
+import HTTPCacheObserving
+import HTTPCacheStore
 import HTTPCaching
 import NIOCore
 import NIOPosix
@@ -34,6 +36,7 @@ final class ClientConnection: ChannelDuplexHandler {
     var task: Task<Void, Never>?
   }
 
+  private let liveCount = LiveCount(.clientConnection)
   let context: ProxyContext
   let writer: ResponseWriter
   var channelContext: ChannelHandlerContext?
@@ -45,6 +48,8 @@ final class ClientConnection: ChannelDuplexHandler {
   var reading = Reading.head
   var current: Current?
   var inputIsClosed = false
+  /// Whether the channel was asked for a read that it has not delivered.
+  private var isReadPending = false
   var hasUnflushed = false
   var isProcessing = false
 
@@ -76,7 +81,7 @@ final class ClientConnection: ChannelDuplexHandler {
     progress = .now()
     let timeouts = self.context.configuration.timeouts
     armTimer(context, at: progress + .milliseconds(Swift.min(timeouts.idle, timeouts.stall)))
-    context.read()
+    read(context)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -85,14 +90,21 @@ final class ClientConnection: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .draining = reading { return }
+    // What nobody asked for is delivered only because the end of the input is behind it. It is as much as the kernel
+    // holds, and this connection will not process it.
+    guard isReadPending || allowsHalfClosure else { return clientLeft(context) }
+    isReadPending = false
     progress = .now()
-    var bytes = unwrapInboundIn(data)
-    if inbound.readableBytes == 0 {
-      inbound = bytes
-    } else {
-      inbound.writeBuffer(&bytes)
-    }
+    inbound.add(unwrapInboundIn(data))
     process(context)
+    inbound.trim()
+  }
+
+  private var allowsHalfClosure: Bool { context.configuration.allowsHalfClosure }
+
+  func read(_ context: ChannelHandlerContext) {
+    isReadPending = true
+    context.read()
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -110,11 +122,11 @@ final class ClientConnection: ChannelDuplexHandler {
   func readOn(_ context: ChannelHandlerContext) {
     switch reading {
     // Nothing of the next request is read while the client does not take its responses.
-    case .head: if context.channel.isWritable { context.read() }
-    case .content(let feed, _, _): if !feed.isFull, current?.wantsContent == true { context.read() }
-    // One read ahead shows the end of the connection, and the beginning of the next request.
-    case .nothing: if inbound.readableBytes == 0 { context.read() }
-    case .draining: context.read()
+    case .head: if context.channel.isWritable { read(context) }
+    case .content(let feed, _, _): if current?.wantsContent == true, !feed.isFull { read(context) }
+    // One read ahead, for the beginning of the next request. The end of the input is reported without a read.
+    case .nothing: if inbound.readableBytes == 0 { read(context) }
+    case .draining: read(context)
     }
   }
 
@@ -131,17 +143,34 @@ final class ClientConnection: ChannelDuplexHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case ChannelEvent.inputClosed = event {
       inputIsClosed = true
-      switch reading {
-      case .content(let feed, _, _):
-        feed.finish(.failure(MessageFault("the client broke off its request")))
-        reading = .nothing
-        current?.closes = true
-      case .head, .draining: if current == nil { context.close(promise: nil) }
-      // What came before the end may hold requests still.
-      case .nothing: break
-      }
+      if allowsHalfClosure { halfClosed(context) } else { clientLeft(context) }
     }
     context.fireUserInboundEventTriggered(event)
+  }
+
+  /// The client has sent its last request, and still waits for responses.
+  private func halfClosed(_ context: ChannelHandlerContext) {
+    switch reading {
+    case .content(let feed, _, _):
+      feed.finish(.failure(MessageFault("the client broke off its request")))
+      reading = .nothing
+      current?.closes = true
+    case .head: if current == nil { end(context) }
+    // What came before the end may hold requests still; what is being written is closed behind.
+    case .nothing, .draining: break
+    }
+  }
+
+  /// The client closed its half of the connection, which is taken for all of it: no response is awaited any more. What has
+  /// been written already is sent.
+  private func clientLeft(_ context: ChannelHandlerContext) {
+    inputIsClosed = true
+    if case .draining = reading { return }
+    guard let current else { return end(context) }
+    // The client may have closed because it has everything.
+    let isWhole = if case .length(let count) = current.framing { current.sent == count } else { false }
+    if !isWhole { self.context.statistics.aborted.increment() }
+    context.close(promise: nil)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -151,6 +180,7 @@ final class ClientConnection: ChannelDuplexHandler {
       feed.finish(.failure(MessageFault("the client broke off its request")))
     }
     reading = .draining
+    inbound = ByteBuffer()
     current?.task?.cancel()
     current = nil
     context.fireChannelInactive()

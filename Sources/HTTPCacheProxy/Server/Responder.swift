@@ -13,11 +13,11 @@ struct Responder: Sendable {
     let origin = context.origin
     let call = OriginClient.Call(
       minorVersion: client.minorVersion, expectsContinue: client.expectsContinue,
-      trailers: OriginClient.TrailerSource())
+      trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
     do {
       let response = try await context.cache.respond(
         to: client.request, body: body,
-        interim: { [channel] in channel.writeAndFlush(ResponsePart.interim($0), promise: nil) }
+        interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) }
       ) { request, body in
         try await origin.send(request, body, call)
       }
@@ -40,12 +40,18 @@ struct Responder: Sendable {
       length: length)
   }
 
-  /// The most bytes that are handed to the connection at a time: for a client that does not take them, they are held.
+  /// Maximum bytes that are handed to the connection at a time: for a client that does not take them, they are held.
   static let piece = 128 << 10
+  /// The maximum while the budget for content in flight is full.
+  static let smallPiece = 16 << 10
+
+  static func piece(_ context: ProxyContext) -> Int {
+    context.cache.transit.isFull ? smallPiece : piece
+  }
 
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
-    if response.body.isInMemory, let count = response.body.length, count <= Self.piece {
+    if response.body.isInMemory, let count = response.body.length, count <= Self.piece(context) {
       write(.whole(head(response.head, isStored: isStored, length: count), response.body))
       return
     }
@@ -73,17 +79,21 @@ struct Responder: Sendable {
     }
   }
 
-  /// The next piece is sent when the client has taken this one, or the kernel for it.
+  /// The next piece is sent when the client has taken this one, or the kernel for it. Until then it counts as content in
+  /// flight.
   private func send(_ chunk: ArraySlice<UInt8>) async throws {
+    let transit = context.cache.transit
     var rest = chunk
     while !rest.isEmpty {
-      try await channel.writeAndFlush(ResponsePart.chunk(rest.prefix(Self.piece))).get()
-      rest = rest.dropFirst(Self.piece)
+      let piece = rest.prefix(Self.piece(context))
+      rest = rest.dropFirst(piece.count)
+      transit.change(by: piece.count)
+      defer { transit.change(by: -piece.count) }
+      try await channel.writeAndFlush(ResponsePart.chunk(piece)).get()
     }
   }
 
   private func write(_ part: ResponsePart) {
     channel.writeAndFlush(part, promise: nil)
   }
-
 }

@@ -14,6 +14,7 @@ final class OriginClient: Sendable {
   private let group: any EventLoopGroup
   private let statistics: ProxyStatistics
   private let pool = Mutex(Pool())
+  private let transit: TransitBudget
   private let via: String
 
   private struct Pool {
@@ -21,8 +22,13 @@ final class OriginClient: Sendable {
     var isClosed = false
   }
 
-  init(_ configuration: ProxyConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics) {
+  /// - Parameter transit: the budget in which content counts between its arrival and its readers.
+  init(
+    _ configuration: ProxyConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics,
+    transit: TransitBudget
+  ) {
     self.configuration = configuration
+    self.transit = transit
     self.group = group
     self.statistics = statistics
     via = configuration.name
@@ -35,6 +41,24 @@ final class OriginClient: Sendable {
     var expectsContinue: Bool
     /// Where the trailers can be had from, once the content of the response has been read.
     var trailers: TrailerSource
+    var interim: InterimWrites
+  }
+
+  /// Remembers that an interim response is being written to the client: the next one is read when the client, or the
+  /// kernel for it, has taken this one.
+  final class InterimWrites: Sendable {
+    private let last = Mutex<EventLoopFuture<Void>?>(nil)
+
+    func set(_ write: EventLoopFuture<Void>) { last.withLock { $0 = write } }
+
+    /// Ends with the client's connection, too, which the stall time-out closes.
+    func wait() async {
+      let write = last.withLock { last in
+        defer { last = nil }
+        return last
+      }
+      try? await write?.get()
+    }
   }
 
   /// Remembers whose trailers belong to a response that comes straight from the origin.
@@ -102,9 +126,12 @@ final class OriginClient: Sendable {
         if call.expectsContinue {
           let loop = connection.channel.eventLoop
           let promise = loop.makePromise(of: Bool.self)
-          reply.whenSuccess { promise.succeed($0.head.status.kind == .informational) }
+          reply.whenSuccess { promise.succeed($0.isInterim) }
           reply.whenFailure { _ in promise.succeed(false) }
-          loop.scheduleTask(in: .milliseconds(configuration.timeouts.expect)) { promise.succeed(true) }
+          let timer = loop.scheduleTask(in: .milliseconds(configuration.timeouts.expect)) {
+            promise.succeed(true)
+          }
+          defer { timer.cancel() }
           // It has answered without the content: the connection ends with the response.
           guard try await promise.futureResult.get() else { return }
         }
@@ -122,22 +149,33 @@ final class OriginClient: Sendable {
         connection.close()
       }
     }
-    connection.channel.closeFuture.whenComplete { _ in sending.cancel() }
+    connection.attach(sending)
   }
 
   private func response(
     _ reply: EventLoopFuture<OriginConnection.Reply>, _ connection: OriginConnection.Handle, _ call: Call
   ) async throws -> TransportResponse {
-    let reply = try await withTaskCancellationHandler {
-      try await reply.get()
-    } onCancel: {
-      connection.close()
-    }
-    if let next = reply.next {
+    var pending = reply
+    while true {
+      let reply = try await withTaskCancellationHandler { [pending] in
+        try await pending.get()
+      } onCancel: {
+        connection.close()
+      }
+      guard reply.isInterim else { return final(reply, call) }
       // The server that holds the client's connection sends 100 itself, when the content is wanted.
-      if reply.head.status.code == 100 { return try await response(next, connection, call) }
-      return TransportResponse(interim: reply.head) { [self] in try await response(next, connection, call) }
+      if reply.head.status.code == 100 {
+        pending = connection.next()
+        continue
+      }
+      return TransportResponse(interim: reply.head) { [self] in
+        await call.interim.wait()
+        return try await response(connection.next(), connection, call)
+      }
     }
+  }
+
+  private func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
     call.trailers.set(reply.feed)
     guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
     return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: reply.length))
@@ -176,21 +214,34 @@ final class OriginClient: Sendable {
     for connection in old { connection.close() }
   }
 
+  /// Removes an idle connection that has ended.
+  private func forget(_ channel: any Channel) {
+    // Released outside the lock.
+    let _: [OriginConnection.Handle] = pool.withLock { pool in
+      let dead = pool.idle.filter { $0.channel === channel }
+      pool.idle.removeAll { $0.channel === channel }
+      return dead
+    }
+  }
+
   private func connect() async throws -> OriginConnection.Handle {
-    let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
+    let (limits, timeouts, transit) = (configuration.limits.head, configuration.timeouts, transit)
     let bootstrap = ClientBootstrap(group: group)
       .connectTimeout(.milliseconds(timeouts.connect))
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
       .channelOption(.autoRead, value: false)
-      .channelOption(.maxMessagesPerRead, value: 4)
+      // A feed that has room for one read is to get no more.
+      .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin
     do {
       return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
         channel.eventLoop.makeCompletedFuture {
-          let connection = OriginConnection(channel: channel, limits: limits, timeouts: timeouts) {
-            [weak self] in
-            if let self { self.checkIn($0) } else { $0.close() }
-          }
+          let connection = OriginConnection(
+            channel: channel, limits: limits, timeouts: timeouts, transit: transit,
+            onIdle: { [weak self] in
+              if let self { self.checkIn($0) } else { $0.close() }
+            },
+            onEnd: { [weak self] in self?.forget($0) })
           try channel.pipeline.syncOperations.addHandler(connection)
           return connection.handle()
         }

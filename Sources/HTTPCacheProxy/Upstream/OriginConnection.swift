@@ -1,3 +1,5 @@
+import HTTPCacheStore
+import HTTPCaching
 import HTTPTypes
 import NIOCore
 import NIOPosix
@@ -17,47 +19,70 @@ import Synchronization
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  /// The head of a response, interim or final, and what comes behind it.
+  /// The head of a response, interim or final. ``Handle/next()`` brings the response behind an interim one.
   struct Reply: Sendable {
     var head: HTTPResponse
     /// `nil` if there is no content.
     var feed: BodyFeed?
     var length: Int?
-    /// Brings the response behind an interim one.
-    var next: EventLoopFuture<Reply>?
+
+    /// Whether another response follows this one.
+    var isInterim: Bool { head.status.kind == .informational }
   }
+
+  /// Maximum interim responses of an exchange, 100 (Continue) included, and maximum bytes of their heads. A real origin
+  /// sends one or two.
+  static let interimLimit = (count: 64, bytes: 64 << 10)
 
   private enum State {
     case idle
     case awaitingHead(EventLoopPromise<Reply>)
+    /// An interim response was delivered. Nothing is read until the next one is asked for.
+    case interim
     case content(BodyFeed, BodyDecoder)
     case closed
   }
 
   let channel: any Channel
+  private let liveCount = LiveCount(.originConnection)
+  private let transit: TransitBudget
   private let limits: HeadLimits
   private let timeouts: ProxyConfiguration.Timeouts
   /// Called on the event loop when a request is over and the connection is good for another.
   private let onIdle: @Sendable (OriginConnection.Handle) -> Void
+  /// Called on the event loop when an idle connection has ended.
+  private let onEnd: @Sendable (any Channel) -> Void
 
   private var state = State.idle
   private var buffer = ByteBuffer()
   private var reader: HeadReader
   private var method = HTTPRequest.Method.get
   private var isReusable = true
+  /// Whether content of the request is still to come, the task that sends it, and whether the origin has yet to take a
+  /// piece of it.
   private var isSending = false
-  private var hasReadPending = false
+  private var sending: Task<Void, Never>?
+  private var isWriting = false
+  private var interim = (count: 0, bytes: 0)
+  /// Whether the origin closed the connection behind an interim response: what came before is still in ``buffer``.
+  private var inputIsClosed = false
+  /// Why the connection was closed, for whoever asks for the next response afterwards.
+  private var failure: OriginError?
   private var progress = NIODeadline.now()
   private var timer: Scheduled<Void>?
+  private var timerDeadline = NIODeadline.now()
   private var idleSince: NIODeadline?
   /// How long the origin keeps an idle connection, by its own word.
   private var idleLimit: Int64
 
   init(
-    channel: any Channel, limits: HeadLimits, timeouts: ProxyConfiguration.Timeouts,
-    onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void
+    channel: any Channel, limits: HeadLimits, timeouts: ProxyConfiguration.Timeouts, transit: TransitBudget,
+    onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void,
+    onEnd: @escaping @Sendable (any Channel) -> Void
   ) {
     self.channel = channel
+    self.transit = transit
+    self.onEnd = onEnd
     self.limits = limits
     self.timeouts = timeouts
     self.onIdle = onIdle
@@ -85,22 +110,35 @@ final class OriginConnection: ChannelInboundHandler {
       return promise.futureResult
     }
 
+    /// The response behind an interim one. The connection is read on only now.
+    func next() -> EventLoopFuture<Reply> {
+      let promise = channel.eventLoop.makePromise(of: Reply.self)
+      channel.eventLoop.execute { connection.value.next(promise) }
+      return promise.futureResult
+    }
+
+    /// Names the task that sends the content of the request: it is cancelled when the connection ends.
+    func attach(_ sending: Task<Void, Never>) {
+      channel.eventLoop.execute { connection.value.attach(sending) }
+    }
+
     /// Sends a piece of the request's content; waits until it is on its way.
     func send(_ bytes: ByteBuffer) async throws {
-      try await channel.writeAndFlush(bytes).get()
-      let connection = connection
-      channel.eventLoop.execute { connection.value.progress = .now() }
+      try await channel.eventLoop.flatSubmit { connection.value.send(bytes) }.get()
     }
 
     func wasIdle(for time: TimeAmount) -> Bool { idleSince.map { $0 + time <= .now() } ?? false }
 
     /// Says that the request is whole.
     func finishSending() {
-      channel.eventLoop.execute { connection.value.isSending = false }
+      channel.eventLoop.execute { connection.value.finishSending() }
     }
 
+    /// Gives up whatever is under way. Not by the channel alone: content that ends with the connection would count as whole.
     func close() {
-      channel.close(promise: nil)
+      channel.eventLoop.execute {
+        connection.value.close(OriginError(.connectionTerminated, "the proxy closed the connection"))
+      }
     }
   }
 
@@ -124,24 +162,48 @@ final class OriginConnection: ChannelInboundHandler {
     }
     self.method = method
     isSending = !isWhole
+    interim = (0, 0)
     state = .awaitingHead(promise)
     progress = .now()
-    armTimer()
+    let deadline = progress + .milliseconds(timeouts.response)
+    if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
     channel.read()
+  }
+
+  private func attach(_ task: Task<Void, Never>) {
+    if case .closed = state { return task.cancel() }
+    if isSending { sending = task }
+  }
+
+  private func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
+    isWriting = true
+    progress = .now()
+    let written = channel.writeAndFlush(bytes)
+    let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    written.whenComplete { _ in
+      bound.value.isWriting = false
+      bound.value.progress = .now()
+    }
+    return written
+  }
+
+  /// The time for the response begins.
+  private func finishSending() {
+    isSending = false
+    sending = nil
+    progress = .now()
   }
 
   // MARK: - Responses
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    progress = .now()
-    var bytes = unwrapInboundIn(data)
-    if buffer.readableBytes == 0 {
-      buffer = bytes
-    } else {
-      buffer.writeBuffer(&bytes)
-    }
+    if case .closed = state { return }
+    // A head has its time from the request on, however many interim responses come, and in whatever pieces.
+    if case .content = state { progress = .now() }
+    buffer.add(unwrapInboundIn(data))
     process()
+    buffer.trim()
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -153,8 +215,20 @@ final class OriginConnection: ChannelInboundHandler {
     switch state {
     case .idle, .awaitingHead: channel.read()
     case .content(let feed, _): if !feed.isFull { channel.read() }
-    case .closed: break
+    case .interim, .closed: break
     }
+  }
+
+  private func next(_ promise: EventLoopPromise<Reply>) {
+    guard case .interim = state else {
+      return promise.fail(
+        failure ?? OriginError(.connectionTerminated, "the origin closed the connection without a response"))
+    }
+    state = .awaitingHead(promise)
+    process()
+    buffer.trim()
+    // All that came before the end has been processed now, up to another interim response.
+    if inputIsClosed { endInput() } else { readOn() }
   }
 
   private func process() {
@@ -165,7 +239,7 @@ final class OriginConnection: ChannelInboundHandler {
           // Nothing was asked: whatever this answers, it is not the next request.
           if buffer.readableBytes > 0 { close(nil) }
           return
-        case .closed: return
+        case .closed, .interim: return
         case .awaitingHead(let promise): if try !readHead(promise) { return }
         case .content(let feed, var decoder):
           let event = try decoder.next(from: &buffer)
@@ -213,11 +287,15 @@ final class OriginConnection: ChannelInboundHandler {
       guard head.status.code != 101 else {
         throw MessageFault(502, "it switches protocols, which nobody asked for")
       }
-      let next = channel.eventLoop.makePromise(of: Reply.self)
-      state = .awaitingHead(next)
-      promise.succeed(Reply(head: head, next: next.futureResult))
+      interim = (interim.count + 1, interim.bytes + length)
+      guard interim.count <= Self.interimLimit.count, interim.bytes <= Self.interimLimit.bytes else {
+        throw MessageFault(502, "there are too many interim responses")
+      }
+      state = .interim
+      promise.succeed(Reply(head: head))
       return true
     }
+    progress = .now()
     let framing = try Framing(response: head, to: method)
     isReusable = isReusable && minorVersion == 1 && framing != .untilClose && !Self.closes(head)
     if let hint = Self.keepAliveSeconds(head) {
@@ -231,7 +309,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     let loop = channel.eventLoop
-    let feed = BodyFeed { signal in
+    let feed = BodyFeed(transit: transit) { signal in
       loop.execute {
         switch signal {
         case .demand:
@@ -270,11 +348,9 @@ final class OriginConnection: ChannelInboundHandler {
 
   /// The response is over.
   private func finish() {
-    timer?.cancel()
-    timer = nil
     state = .idle
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
-    guard isReusable, !isSending, buffer.readableBytes == 0 else { return close(nil) }
+    guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
     idleSince = .now()
     onIdle(handle())
   }
@@ -282,6 +358,13 @@ final class OriginConnection: ChannelInboundHandler {
   // MARK: - Endings
 
   func channelInactive(context: ChannelHandlerContext) {
+    inputIsClosed = true
+    endInput()
+  }
+
+  /// Ends the exchange, but for a response that came behind an interim one and has not been asked for yet.
+  private func endInput() {
+    if case .interim = state, buffer.readableBytes > 0 { return }
     end(nil)
   }
 
@@ -302,8 +385,13 @@ final class OriginConnection: ChannelInboundHandler {
     timer = nil
     let ended = state
     state = .closed
+    failure = failure ?? error
+    buffer = ByteBuffer()
+    sending?.cancel()
+    sending = nil
     switch ended {
-    case .idle, .closed: break
+    case .idle: onEnd(channel)
+    case .closed, .interim: break
     case .awaitingHead(let promise):
       promise.fail(
         error ?? OriginError(.connectionTerminated, "the origin closed the connection without a response"))
@@ -318,24 +406,35 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// One timer a response, and not one a read: when it rings early it is set anew.
-  private func armTimer() {
+  /// One timer a connection, and not one a request or a read: when it rings early it is set anew.
+  private func armTimer(at deadline: NIODeadline) {
+    timer?.cancel()
+    timerDeadline = deadline
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    timer = channel.eventLoop.scheduleTask(deadline: progress + .milliseconds(timeouts.response)) {
-      bound.value.timerRang()
-    }
+    timer = channel.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerRang() }
   }
 
   private func timerRang() {
-    let isOurs: Bool =
-      switch state {
-      case .awaitingHead: !isSending
-      case .content(let feed, _): feed.isAwaited
-      case .idle, .closed: false
-      }
+    let isOurs: Bool
+    switch state {
+    case .closed: return
+    case .idle:
+      let deadline = (idleSince ?? progress) + .milliseconds(idleLimit)
+      return deadline <= .now() ? close(nil) : armTimer(at: deadline)
+    // The client's turn is over when it has sent a piece of its content, and the origin's when it has taken it.
+    case .awaitingHead: isOurs = !isSending || isWriting
+    case .interim: isOurs = true
+    case .content(let feed, _): isOurs = feed.isAwaited
+    }
     // Who waits for the client, and not for the origin, has all the time that the client is given.
     if !isOurs { progress = .now() }
-    guard progress + .milliseconds(timeouts.response) <= .now() else { return armTimer() }
-    close(OriginError(.responseTimeout, "the origin was silent for \(timeouts.response) ms"))
+    let deadline = progress + .milliseconds(timeouts.response)
+    guard deadline <= .now() else { return armTimer(at: deadline) }
+    let time = "\(timeouts.response) ms"
+    if case .content = state {
+      close(OriginError(.responseTimeout, "the origin was silent for \(time)"))
+    } else {
+      close(OriginError(.responseTimeout, "the origin gave no final response within \(time)"))
+    }
   }
 }

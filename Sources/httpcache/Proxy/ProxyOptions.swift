@@ -28,6 +28,11 @@ struct ProxyOptions: ParsableArguments {
   var disk = ByteSize(bytes: 10 << 30)
 
   @Option(
+    help: ArgumentHelp(
+      "Maximum bytes in memory of content that is neither stored nor delivered yet.", valueName: "size"))
+  var transit = ByteSize(bytes: 64 << 20)
+
+  @Option(
     help: "The directory to keep responses in, over restarts; memory only without it.", completion: .directory
   )
   var directory: String?
@@ -62,6 +67,11 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("The most clients at a time.", valueName: "count"))
   var connections = 10_000
+
+  @Flag(
+    inversion: .prefixedNo,
+    help: "Answer clients that close their sending half; without it, such a client has left.")
+  var halfClosure = false
 
   @Flag(
     inversion: .prefixedNo, help: "Serve stale responses when the origin cannot be reached (RFC 9111 §4.2.4)."
@@ -99,10 +109,12 @@ struct ProxyOptions: ParsableArguments {
     proxy.timeouts.response = Int64(originTimeout * 1000)
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
+    proxy.allowsHalfClosure = halfClosure
     var cache = HTTPCache.Configuration(
       kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes, diskCapacity: disk.bytes,
       directory: directory)
     cache.name = name
+    cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
     cache.rules.servesStaleWhenDisconnected = staleWhenDisconnected
     cache.rules.negotiatesLanguage = negotiatesLanguage
