@@ -351,7 +351,10 @@ final class OriginConnection: ChannelInboundHandler {
     state = .idle
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
     guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
-    idleSince = .now()
+    let now = NIODeadline.now()
+    idleSince = now
+    let deadline = now + .milliseconds(idleLimit)
+    if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     onIdle(handle())
   }
 

@@ -1,0 +1,204 @@
+import HTTPCacheProxy
+import HTTPCaching
+import NIOCore
+import Synchronization
+import Testing
+
+@Suite("What a client or an origin can make the proxy hold", .timeLimit(.minutes(4)))
+struct BoundsTests {
+  private static let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+  // MARK: - Interim responses
+
+  static let floods: [(head: String, count: Int, status: Int)] = [
+    (hint, 64, 200), (hint, 65, 502), ("HTTP/1.1 100 Continue\r\n\r\n", 64, 200),
+    ("HTTP/1.1 100 Continue\r\n\r\n", 65, 502),
+    ("HTTP/1.1 103 Early Hints\r\nLink: <\(String(repeating: "a", count: 2000))>\r\n\r\n", 31, 200),
+    ("HTTP/1.1 103 Early Hints\r\nLink: <\(String(repeating: "a", count: 2000))>\r\n\r\n", 33, 502),
+  ]
+
+  @Test("An exchange has at most 64 interim responses, and 64 KiB of their heads", arguments: floods)
+  func interimFlood(head: String, count: Int, status: Int) async throws {
+    let isClosed = Opening()
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send(String(repeating: head, count: count) + ok("done"))
+      if status != 200 {
+        _ = await connection.read(until: "never")
+        isClosed.open()
+      }
+      return status == 200
+    }) { proxy in
+      let answer = try await proxy.get("/")
+      #expect(answer.contains("HTTP/1.1 \(status) "))
+      #expect(answer.contains("error=http_protocol_error") == (status == 502))
+      if head == Self.hint { #expect(answer.ranges(of: head).count == 64) }
+      if status != 200 { await isClosed.pass() }
+    }
+  }
+
+  @Test("A response that came behind interim ones is delivered although its connection has been closed")
+  func closedBehindInterim() async throws {
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send(
+        Self.hint + Self.hint + "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+          + String(repeating: "a", count: 9999) + "z")
+      return false
+    }) { proxy in
+      let answer = try await proxy.get("/")
+      expect(answer, startsWith: Self.hint + Self.hint + "HTTP/1.1 200 OK\r\n")
+      #expect(answer.contains("az\r\n"))
+      expect(answer, endsWith: "\r\n0\r\n\r\n")
+    }
+  }
+
+  @Test("Interim responses do not restart the time for the final one")
+  func interimTime() async throws {
+    try await ProxyFixture.run {
+      $0.timeouts.response = 200
+    } origin: { _, connection in
+      // Each comes within the time, and all together take longer.
+      for _ in 1...4 {
+        try await connection.send(Self.hint)
+        try await Task.sleep(for: .milliseconds(100))
+      }
+      try? await connection.send(ok("late"))
+      return false
+    } _: { proxy in
+      let answer = try await proxy.get("/")
+      #expect(answer.contains("HTTP/1.1 504 "), "\(answer)")
+    }
+  }
+
+  // MARK: - Clients that leave
+
+  static let partings: [(request: String, answer: String)] = [
+    ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+    // The next request waits already, and the proxy reads no further.
+    ("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+    // The content is not wanted yet.
+    ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", ""),
+    // The response is on its way.
+    ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"),
+  ]
+
+  @Test("A client that leaves while the origin is silent ends the request to the origin", arguments: partings)
+  func clientLeaves(request: String, answer: String) async throws {
+    let (arrival, end) = (Opening(), Opening())
+    try await ProxyFixture.run {
+      $0.allowsHalfClosure = false
+    } origin: { _, connection in
+      try await connection.send(answer)
+      arrival.open()
+      _ = await connection.readAll()
+      end.open()
+      return false
+    } _: { proxy in
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send(request)
+        await arrival.pass()
+        if !answer.isEmpty { await conversation.read(until: "half") }
+        try await conversation.closeHalf()
+        // The client still reads, and gets nothing more.
+        #expect(await conversation.readAll().hasSuffix("half") == !answer.isEmpty)
+        await end.pass()
+      }
+      await end.pass()
+      #expect(proxy.origin.requests.count == 1)
+    }
+  }
+
+  @Test(
+    "A client that closes its half is served from memory, and from the origin where half-closure is allowed")
+  func halfClosure() async throws {
+    let origin: RawOrigin.Answering = { _, connection in
+      try await connection.send(ok("hello", "Cache-Control: max-age=60\r\n"))
+      return true
+    }
+    let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    try await ProxyFixture.run({ $0.allowsHalfClosure = false }, origin: origin) { proxy in
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send(request)
+        await conversation.read(until: "hello")
+      }
+      expect(
+        try await RawClient.exchange(request + request, port: proxy.port, closesHalf: true), endsWith: "hello"
+      )
+    }
+    try await ProxyFixture.run({ $0.allowsHalfClosure = true }, origin: origin) { proxy in
+      expect(try await RawClient.exchange(request, port: proxy.port, closesHalf: true), endsWith: "hello")
+    }
+  }
+
+  // MARK: - Time-outs
+
+  @Test("An origin that does not take the content of a request is given up")
+  func uploadStalls() async throws {
+    let isAnswered = Opening()
+    try await ProxyFixture.run {
+      $0.timeouts.response = 100
+    } origin: { _, _ in
+      await isAnswered.pass()
+      return false
+    } _: { proxy in
+      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+        let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n"
+        let content = ByteBuffer(repeating: 0x61, count: 99_999_999)
+        conversation.channel.write(ByteBuffer(string: request), promise: nil)
+        conversation.channel.writeAndFlush(content, promise: nil)
+        return await conversation.read(until: "\r\n\r\n")
+      }
+      isAnswered.open()
+      expect(answer, startsWith: "HTTP/1.1 504 ")
+    }
+  }
+
+  @Test("An idle connection to the origin is closed in time although no other request comes")
+  func idleOrigin() async throws {
+    let end = Opening()
+    try await ProxyFixture.run {
+      $0.timeouts.originIdle = 50
+    } origin: { _, connection in
+      try await connection.send(ok("hello"))
+      _ = await connection.readAll()
+      end.open()
+      return false
+    } _: { proxy in
+      expect(try await proxy.get("/"), endsWith: "hello")
+      await end.pass()
+    }
+  }
+
+  // MARK: - Content in flight
+
+  @Test("Content that clients leave unread counts as content in flight until they are gone")
+  func unreadContent() async throws {
+    let isGone = Opening()
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+      let chunk = "1\r\na\r\n"
+      let many = String(repeating: chunk, count: 10_000)
+      while connection.channel.isActive {
+        guard (try? await connection.send(many)) != nil else { break }
+      }
+      isGone.open()
+      return false
+    }) { proxy in
+      let transit = proxy.proxy.cache.transit
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await conversation.read(until: "HTTP/1.1 200 ")
+        // It reads no more.
+        await reached { transit.used > 0 }
+      }
+      await isGone.pass()
+      await reached { transit.used == 0 }
+      #expect(transit.used == 0)
+    }
+  }
+}
+
+/// Waits until a condition holds, or the test's patience ends.
+func reached(_ condition: @Sendable () -> Bool) async {
+  let deadline = NIODeadline.now() + patience
+  while !condition(), NIODeadline.now() < deadline { try? await Task.sleep(for: .milliseconds(5)) }
+}
