@@ -222,8 +222,9 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
-        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCaching", "LoopbackOrigin",
+        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
       ],
