@@ -99,7 +99,13 @@ final class OriginClient: Sendable {
         statistics.originRetries.increment()
       }
     }
-    return try await exchange(request, body, call, try await connect())
+    let connection = try await connect()
+    guard !Task.isCancelled else {
+      // The client left while the connection was made, which cannot be cancelled: the origin is not asked.
+      connection.close()
+      throw CancellationError()
+    }
+    return try await exchange(request, body, call, connection)
   }
 
   private func exchange(
