@@ -188,6 +188,20 @@ let package = Package(
         "CrashWorkload", "HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/StoreCrashChild", swiftSettings: settings),
+    // Traffic through proxy and session for as long as you like, and a look at what grows.
+    .executableTarget(
+      name: "Soak",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching",
+        "LoopbackOrigin", "TestSupport", arguments,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      path: "Tests/Soak", swiftSettings: settings),
+    .testTarget(
+      name: "SoakTests", dependencies: ["Soak", .product(name: "NIOCore", package: "swift-nio")],
+      swiftSettings: settings),
     // What the tests of several targets share.
     .target(
       name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching"], path: "Tests/TestSupport",

@@ -1,0 +1,60 @@
+import Foundation
+
+/// One of the processes whose memory is looked at, as the driver sees it.
+final class Door {
+  let name: String
+  let isSession: Bool
+  let child: Child
+  let draws: Draws
+  let tally = Tally()
+  let sizes: DoorSizes
+  private(set) var samples: [Sample] = []
+  private var clients: [Task<Void, Never>] = []
+  private let port: Int
+
+  /// - Parameter number: from 0 to 3: proxy or session, in memory only or with disk.
+  init(_ number: Int, origin: Int, directory: String, plan: Plan) async throws {
+    isSession = number >= 2
+    name = (isSession ? "session" : "proxy") + (number % 2 == 0 ? " memory" : " disk")
+    draws = Draws(seed: plan.seed, door: number)
+    let clients = isSession ? Swift.max(1, plan.clients / 2) : plan.clients
+    var arguments = [isSession ? "session" : "proxy", "--origin", "\(origin)", "--silence", "\(plan.silence)"]
+    if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
+    if isSession { arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--door", "\(number)"] }
+    child = try Child(name, arguments)
+    port = try await child.port()
+    let base = [Column: Int].outside(child.id)[.fds]
+    sizes = DoorSizes(clients: clients, isSession: isSession, baseDescriptors: base)
+  }
+
+  func start(_ plan: Plan) {
+    if isSession { return child.tell("start") }
+    clients = (0..<sizes.clients).map { number in
+      let client = ProxyClient(
+        port: port, draws: draws, tally: tally, keepsAlive: number % 2 == 0,
+        patience: .milliseconds(plan.silence * 4 + 30_000))
+      return Task { await client.run() }
+    }
+  }
+
+  /// Stops the clients, and waits until each has the answer to its last request.
+  func stop() async throws {
+    tally.stop()
+    if isSession { child.tell("stop") }
+    for client in clients { await client.value }
+    if isSession { while try await child.line() != "stopped" {} }
+  }
+
+  func sample(at time: Double) async throws -> Sample {
+    child.tell("report")
+    var line = try await child.line()
+    while line.hasPrefix("failure ") {
+      tally.fail(String(line.dropFirst(8)))
+      line = try await child.line()
+    }
+    var values = [Column: Int](line: line).merging(.outside(child.id)) { first, _ in first }
+    if !isSession { (values[.requests], values[.cells]) = (tally.requests, draws.drawnCount) }
+    samples.append(Sample(time: time, values: values))
+    return samples[samples.count - 1]
+  }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheProxy
+import HTTPCacheURLSession
+import HTTPCaching
+import Logging
+import LoopbackOrigin
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Options of every child process.
+struct RoleOptions: ParsableArguments {
+  @Option(help: "Milliseconds that a silent origin is waited for; it closes a second later (default: 3000).")
+  var silence: Int64 = 3000
+}
+
+struct OriginRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "origin", shouldDisplay: false)
+  @OptionGroup var options: RoleOptions
+
+  func run() async throws {
+    let server = try await Origin(silence: .milliseconds(options.silence + 1000)).start()
+    put("port=\(server.port)")
+    for await _ in commands() {}
+    await server.stop()
+  }
+}
+
+/// Options of both kinds of doors.
+struct DoorOptions: ParsableArguments {
+  @OptionGroup var role: RoleOptions
+  @Option(help: "The port of the origin.") var origin: Int
+  @Option(help: "The directory of the disk store (default: none, memory only).") var directory: String?
+
+  func cache(_ kind: CacheEngine.Configuration.Kind) throws -> HTTPCache {
+    var configuration = HTTPCache.Configuration(
+      kind: kind, memoryCapacity: DoorSizes.memory, diskCapacity: DoorSizes.disk, directory: directory)
+    configuration.transitCapacity = DoorSizes.transit
+    return try HTTPCache(configuration)
+  }
+}
+
+struct ProxyRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "proxy", shouldDisplay: false)
+  @OptionGroup var options: DoorOptions
+
+  func run() async throws {
+    var configuration = ProxyConfiguration(
+      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: options.origin))
+    configuration.timeouts.response = options.role.silence
+    configuration.limits.idleOriginConnections = DoorSizes.idleOriginConnections
+    let cache = try options.cache(.shared)
+    let proxy = CachingProxy(
+      configuration, cache: cache, logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await proxy.run() }
+    put("port=\(await proxy.addresses()?.first?.port ?? 0)")
+    for await command in commands() where command == "report" { put([Column: Int].inside(cache).line) }
+    running.cancel()
+    try await running.value
+  }
+}
+
+struct SessionRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "session", shouldDisplay: false)
+  @OptionGroup var options: DoorOptions
+  @Option(help: "Number of clients.") var clients: Int
+  @Option(help: "The seed of the requests.") var seed: UInt64
+  @Option(help: "The number of this door.") var door: Int
+
+  func run() async throws {
+    let cache = try options.cache(.private)
+    let base = URLSessionConfiguration.ephemeral
+    base.timeoutIntervalForRequest = Double(options.role.silence) / 1000
+    base.httpMaximumConnectionsPerHost = clients
+    let tally = Tally()
+    let draws = Draws(seed: seed, door: door)
+    let client = SessionClient(
+      session: URLSession(configuration: .caching(with: cache, base: base)), origin: options.origin,
+      draws: draws, tally: tally, large: LargeCount())
+    put("port=0")
+    var running: [Task<Void, Never>] = []
+    for await command in commands() {
+      switch command {
+      case "start": running = (0..<clients).map { _ in Task { await client.run() } }
+      case "stop":
+        tally.stop()
+        for task in running { await task.value }
+        put("stopped")
+      default:
+        var values = [Column: Int].inside(cache)
+        (values[.requests], values[.cells]) = (tally.requests, draws.drawnCount)
+        for failure in tally.takeFailures() { put("failure " + failure.replacing("\n", with: " ")) }
+        put(values.line)
+      }
+    }
+  }
+}
+
+/// One line on standard output, at once.
+func put(_ line: String) {
+  try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+}
+
+/// The lines on standard input. They end with the driver, and a child ends with them.
+private func commands() -> AsyncStream<String> {
+  AsyncStream { continuation in
+    Thread.detachNewThread {
+      while let line = readLine() { continuation.yield(line) }
+      continuation.finish()
+    }
+  }
+}

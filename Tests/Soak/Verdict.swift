@@ -1,0 +1,81 @@
+import Foundation
+
+/// Says what grew.
+struct Verdict: Sendable {
+  /// The most that each column may show after the first tenth of the run.
+  var limits: [Column: Int]
+
+  /// - Returns: a line for each column that went above its limit or grew; none if all is well.
+  func problems(_ samples: [Sample], duration: Double) -> [String] {
+    exceeded(samples.filter { $0.time >= duration / 10 }) + growth(samples, duration)
+  }
+
+  /// What is above a limit in any of the samples.
+  func exceeded(_ samples: [Sample]) -> [String] {
+    Column.allCases.compactMap { column in
+      guard let limit = limits[column],
+        let worst = samples.max(by: { $0.values[column] ?? 0 < $1.values[column] ?? 0 }),
+        let value = worst.values[column], value > limit
+      else { return nil }
+      return "\(column.title) \(column.text(value)) after \(Int(worst.time)) s (limit: \(column.text(limit)))"
+    }
+  }
+
+  /// Memory that grows slowly reaches its limit after hours. So the last fifth of the run is compared with the second, in
+  /// runs that are long enough for the caches to be full by then.
+  private func growth(_ samples: [Sample], _ duration: Double) -> [String] {
+    func median(_ fifth: Double) -> Int? {
+      let part = samples.filter { $0.time >= fifth * duration / 5 && $0.time < (fifth + 1) * duration / 5 }
+        .compactMap { $0.values[.rss] }.sorted()
+      return part.isEmpty ? nil : part[part.count / 2]
+    }
+    guard duration > 60, let early = median(1), let late = median(4), late > early + early / 10 + 4 << 20 else {
+      return []
+    }
+    let (from, to) = (Column.rss.text(early), Column.rss.text(late))
+    return ["\(Column.rss.title) grew from \(from) in the second fifth to \(to) in the last"]
+  }
+}
+
+/// The sizes that the doors are configured with, and what follows for their limits.
+struct DoorSizes: Sendable {
+  static let memory = 32 << 20
+  static let transit = 32 << 20
+  static let disk = 128 << 20
+  static let writeBuffer = 1 << 20
+  static let idleOriginConnections = 16
+  /// Content of 5 MB that a session door collects for its clients at a time: Foundation's tasks get it whole.
+  static let largeAtOnce = 2
+
+  var clients: Int
+  var isSession: Bool
+  /// Descriptors of the door before its first request.
+  var baseDescriptors: Int?
+
+  /// Each client has one request under way, and may have left another a moment ago. In the background, each hot resource may
+  /// be revalidated once; new ones are hardly ever stale when they are asked for again.
+  private var requests: Int { clients * 2 + Draws.hotCount }
+  private var files: Int { 64 }
+
+  var whileRunning: Verdict {
+    var memory = (Self.memory + Self.transit + Self.writeBuffer) / 4 * 5 + 40 << 20
+    // A content is in the cache's hands, the task's and the client's, and one more is on the way between them.
+    if isSession { memory += Self.largeAtOnce * 2 * Cell.large }
+    var limits: [Column: Int] = [
+      .rss: memory, .memory: Self.memory, .disk: Self.disk, .transit: Self.transit + requests * 64 << 10,
+      .flight: requests, .transfer: requests, .reader: requests, .writer: requests,
+      .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
+    ]
+    limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests + Self.idleOriginConnections + files }
+    return Verdict(limits: limits)
+  }
+
+  var atRest: Verdict {
+    var limits: [Column: Int] = [
+      .flight: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .origins: Self.idleOriginConnections,
+      .transit: 0,
+    ]
+    limits[.fds] = baseDescriptors.map { $0 + Self.idleOriginConnections + files }
+    return Verdict(limits: limits)
+  }
+}
