@@ -17,7 +17,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -51,6 +51,10 @@ test-crash: prepare ## kill processes over a store, and take the power from simu
 
 test-large: prepare ## let a response of 2 GiB pass through the cache, and look at the memory that takes
 	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test --filter LargeResponseTests
+
+soak: prepare ## send requests of all kinds through proxy and URLSession for MINUTES, with a SEED, and fail if anything grows
+	$(SWIFT) build -c release --product Soak
+	.build/release/Soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
 
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test --sanitize=address --scratch-path .build/address \

@@ -18,9 +18,13 @@ final class Door {
     name = (isSession ? "session" : "proxy") + (number % 2 == 0 ? " memory" : " disk")
     draws = Draws(seed: plan.seed, door: number)
     let clients = isSession ? Swift.max(1, plan.clients / 2) : plan.clients
-    var arguments = [isSession ? "session" : "proxy", "--origin", "\(origin)", "--silence", "\(plan.silence)"]
+    var arguments = [
+      isSession ? "session" : "proxy", "--origin", "\(origin)", "--silence", "\(plan.silence)",
+    ]
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
-    if isSession { arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--door", "\(number)"] }
+    if isSession {
+      arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--door", "\(number)"]
+    }
     child = try Child(name, arguments)
     port = try await child.port()
     let base = [Column: Int].outside(child.id)[.fds]
@@ -37,10 +41,14 @@ final class Door {
     }
   }
 
-  /// Stops the clients, and waits until each has the answer to its last request.
-  func stop() async throws {
+  /// Lets the clients make no more requests.
+  func stop() {
     tally.stop()
     if isSession { child.tell("stop") }
+  }
+
+  /// Waits until each client has the answer to its last request.
+  func finish() async throws {
     for client in clients { await client.value }
     if isSession { while try await child.line() != "stopped" {} }
   }

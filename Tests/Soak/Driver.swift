@@ -63,13 +63,13 @@ struct Driver {
       try await Task.sleep(for: .seconds(Swift.min(interval, Swift.max(0, plan.seconds - time))))
       for door in doors { put(try await door.sample(at: time).row(door.name)) }
     }
-    for door in doors { door.tally.stop() }
+    for door in doors { door.stop() }
     var problems = doors.flatMap { door in
       door.sizes.whileRunning.problems(door.samples, duration: plan.seconds).map { "\(door.name): \($0)" }
     }
 
     // Background revalidations of silent origins go on for a while.
-    for door in doors { try await door.stop() }
+    for door in doors { try await door.finish() }
     let limit = clock.now + .seconds(5) + .milliseconds(plan.silence + 1000)
     for door in doors {
       var last = try await door.sample(at: time)
@@ -84,7 +84,9 @@ struct Driver {
   }
 
   private func summary(_ door: Door) -> String {
-    guard let first = door.samples.first, let last = door.samples.last else { return "\(door.name): no samples" }
+    guard let first = door.samples.first, let last = door.samples.last else {
+      return "\(door.name): no samples"
+    }
     let columns = Column.allCases.compactMap { column -> String? in
       guard let from = first.values[column], let to = last.values[column] else { return nil }
       return "\(column.title) \(column.text(from)) → \(column.text(to))"

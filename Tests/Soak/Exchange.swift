@@ -30,7 +30,9 @@ struct Exchange: Sendable {
   private var hasPrecondition: Bool { cell.status == 304 && client != .post }
   /// A third of the ranges come with the right entity tag, a third with another.
   private var ifRange: String? {
-    guard asksForRange, cell.validator == .strong, let tag = cell.entityTag(variant: variant) else { return nil }
+    guard asksForRange, cell.validator == .strong, let tag = cell.entityTag(variant: variant) else {
+      return nil
+    }
     return [nil, tag, "\"other\""][Int(detail / 3 % 3)]
   }
 
@@ -51,8 +53,11 @@ struct Exchange: Sendable {
     if asksForRange {
       let size = cell.contentLength
       fields.append(
-        ("Range", ["bytes=\(size / 4)-\(size / 2)", "bytes=-\(Swift.max(1, size / 3))", "bytes=\(size / 2)-"][
-          Int(detail % 3)]))
+        (
+          "Range",
+          ["bytes=\(size / 4)-\(size / 2)", "bytes=-\(Swift.max(1, size / 3))", "bytes=\(size / 2)-"][
+            Int(detail % 3)]
+        ))
     }
     if let ifRange { fields.append(("If-Range", ifRange)) }
     if hasPrecondition {
@@ -77,7 +82,8 @@ struct Exchange: Sendable {
   /// Judges the head of a response.
   ///
   /// - Parameter field: looks up a field of the response.
-  func expected(status: Int, followsRedirects: Bool = false, _ field: (String) -> String?) throws -> Expected {
+  func expected(status: Int, followsRedirects: Bool = false, _ field: (String) -> String?) throws -> Expected
+  {
     var (cell, exchange) = (cell, self)
     if followsRedirects, cell.status == 301 {
       cell = cell.redirectTarget

@@ -48,7 +48,9 @@ struct MessageReader {
   }
 
   /// Reads content and gives it away in the pieces in which it comes.
-  mutating func content(_ framing: MessageHead.Framing, _ take: (ByteBuffer) async throws -> Void) async throws {
+  mutating func content(_ framing: MessageHead.Framing, _ take: (ByteBuffer) async throws -> Void)
+    async throws
+  {
     switch framing {
     case .length(let length): try await piece(length, take)
     case .chunked:
@@ -95,7 +97,8 @@ struct MessageReader {
   private mutating func line(orEnd: Bool = false) async throws -> String? {
     while true {
       if let end = buffer.readableBytesView.firstIndex(of: 10) {
-        guard let text = buffer.readString(length: end - buffer.readerIndex + 1), text.hasSuffix("\r\n") else {
+        guard let text = buffer.readString(length: end - buffer.readerIndex + 1), text.hasSuffix("\r\n")
+        else {
           throw Malformed("a line without CR")
         }
         return String(text.dropLast())
@@ -124,7 +127,8 @@ extension Channel {
   func reset() async {
     if let socket = self as? any SocketOptionProvider {
       // On, and for no seconds: the layout of `struct linger`, which belongs to a module that cannot be imported here.
-      try? await socket.unsafeSetSocketOption(level: .socket, name: .so_linger, value: SIMD2<Int32>(1, 0)).get()
+      try? await socket.unsafeSetSocketOption(level: .socket, name: .so_linger, value: SIMD2<Int32>(1, 0))
+        .get()
     }
     try? await close()
   }

@@ -10,20 +10,24 @@ struct Origin: Sendable {
 
   func start() async throws -> LoopbackServer {
     try await LoopbackServer.start { _ in
-    } serve: { (inbound: NIOAsyncChannelInboundStream<ByteBuffer>, outbound, channel) in
+    } serve: {
+      (
+        inbound: NIOAsyncChannelInboundStream<ByteBuffer>, _: NIOAsyncChannelOutboundWriter<ByteBuffer>,
+        channel
+      ) in
       var reader = MessageReader(inbound)
       while let head = try await reader.head() {
-        guard try await answer(head, &reader, outbound, channel) else { return }
+        guard try await answer(head, &reader, channel) else { return }
       }
     }
   }
 
   /// - Returns: whether the connection stays open.
   private func answer(
-    _ head: MessageHead, _ reader: inout MessageReader, _ output: NIOAsyncChannelOutboundWriter<ByteBuffer>,
-    _ channel: any Channel
+    _ head: MessageHead, _ reader: inout MessageReader, _ channel: any Channel
   ) async throws -> Bool {
-    func send(_ text: String) async throws { try await output.write(ByteBuffer(string: text)) }
+    // Past the asynchronous writer: it returns before the bytes are sent, and the end of a connection would overtake them.
+    func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)) }
     guard head.line.count == 3, let cell = Cell(path: head.line[1]) else {
       try await send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
       return false
@@ -42,8 +46,10 @@ struct Origin: Sendable {
       if cell.origin == .silent { try await Task.sleep(for: silence) }
       return false
     }
-    // Only through a proxy: Foundation on Linux takes the fields of an interim response for those of the response.
-    if cell.isOne(in: 7, 2), head.fields["via"] != nil {
+    // Neither interim responses nor trailers to a URLSession: trailers end a process that uses Foundation on Linux
+    // ("Transfer completed, but there's no response").
+    let isProxy = head.fields["via"] != nil
+    if isProxy, cell.isOne(in: 7, 2) {
       try await send("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n")
     }
     try await Task.sleep(for: pause)
@@ -53,7 +59,7 @@ struct Origin: Sendable {
     let step = cell.origin == .slow ? reply.range.count / 4 + 1 : 64 << 10
     for start in stride(from: reply.range.lowerBound, to: end, by: step) {
       try await Task.sleep(for: pause)
-      try await output.write(reply.framed(start..<Swift.min(start + step, end)))
+      try await channel.writeAndFlush(reply.framed(start..<Swift.min(start + step, end)))
     }
     if cell.origin == .silent { try await Task.sleep(for: silence) }
     if cell.mayFail {
@@ -61,14 +67,16 @@ struct Origin: Sendable {
       if cell.framing == .close || cell.isOne(in: 2, 3) { await channel.reset() }
       return false
     }
-    if reply.isChunked {
-      try await send(cell.isOne(in: 3, 4) ? "0\r\nX-Check: \(reply.range.count)\r\n\r\n" : "0\r\n\r\n")
+    if reply.isChunked, head.line[0] != "HEAD" {
+      try await send(
+        isProxy && cell.isOne(in: 3, 4) ? "0\r\nX-Check: \(reply.range.count)\r\n\r\n" : "0\r\n\r\n")
     }
     return cell.framing != .close
   }
 
   /// Reads the content of a POST.
-  private func isIntact(_ framing: MessageHead.Framing, of cell: Cell, _ reader: inout MessageReader) async throws
+  private func isIntact(_ framing: MessageHead.Framing, of cell: Cell, _ reader: inout MessageReader)
+    async throws
     -> Bool
   {
     let expected = Content(of: cell.path, number: 1000, size: 1 << 20)

@@ -96,7 +96,8 @@ struct ProxyClient: Sendable {
   /// The client wants no more of the response.
   private struct Left: Error {}
 
-  private func receive(_ exchange: Exchange, _ reader: inout MessageReader, _ channel: any Channel) async throws
+  private func receive(_ exchange: Exchange, _ reader: inout MessageReader, _ channel: any Channel)
+    async throws
     -> Bool
   {
     var status = 0
@@ -125,14 +126,17 @@ struct ProxyClient: Sendable {
           }
           position += piece.readableBytes
         }
-        if exchange.client == .leaves, position - expected.range.lowerBound > expected.range.count / 2 { throw Left() }
+        if exchange.client == .leaves, position - expected.range.lowerBound > expected.range.count / 2 {
+          throw Left()
+        }
         if exchange.client == .readsSlowly, pauses < 50 {
           pauses += 1
           try await Task.sleep(for: .milliseconds(10))
         }
       }
       if expected.content != nil, position != expected.range.upperBound {
-        throw exchange.failure("status \(status): content ends at \(position), not \(expected.range.upperBound)")
+        throw exchange.failure(
+          "status \(status): content ends at \(position), not \(expected.range.upperBound)")
       }
     }
     return fields["connection"] != "close" && (framing != nil || !hasContent)

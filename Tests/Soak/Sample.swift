@@ -32,14 +32,14 @@ struct Sample: Sendable {
   var values: [Column: Int]
 
   static var header: String {
-    "seconds  door            " + Column.allCases.map { Self.pad($0.title) }.joined()
+    "seconds  door                " + Column.allCases.map { Self.pad($0.title) }.joined()
   }
 
   func row(_ door: String) -> String {
     let columns = Column.allCases.map { column in
       Self.pad(values[column].map { column.text($0) } ?? "-")
     }
-    return String(format: "%7.0f  ", time) + door.padding(toLength: 16, withPad: " ", startingAt: 0)
+    return String(format: "%7.0f  ", time) + door.padding(toLength: 20, withPad: " ", startingAt: 0)
       + columns.joined()
   }
 

@@ -38,7 +38,9 @@ struct SessionClient: Sendable {
       } catch let failure as Exchange.Failure {
         tally.fail(failure.description)
       } catch {
-        if !exchange.cell.mayFail, exchange.client != .leaves { tally.fail("\(exchange.failure("\(error)"))") }
+        if !exchange.cell.mayFail, exchange.client != .leaves {
+          tally.fail("\(exchange.failure("\(error)"))")
+        }
       }
       if isLarge { large.leave() }
       tally.count()

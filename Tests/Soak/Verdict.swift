@@ -4,10 +4,17 @@ import Foundation
 struct Verdict: Sendable {
   /// The most that each column may show after the first tenth of the run.
   var limits: [Column: Int]
+  /// What must have been counted at some time: a count that nothing keeps never exceeds its limit.
+  var counted: [Column] = []
 
   /// - Returns: a line for each column that went above its limit or grew; none if all is well.
   func problems(_ samples: [Sample], duration: Double) -> [String] {
-    exceeded(samples.filter { $0.time >= duration / 10 }) + growth(samples, duration)
+    exceeded(samples.filter { $0.time >= duration / 10 }) + growth(samples, duration) + uncounted(samples)
+  }
+
+  private func uncounted(_ samples: [Sample]) -> [String] {
+    let missing = counted.filter { column in samples.allSatisfy { $0.values[column] ?? 0 == 0 } }
+    return missing.isEmpty ? [] : ["never counted: " + missing.map(\.title).joined(separator: ", ")]
   }
 
   /// What is above a limit in any of the samples.
@@ -29,7 +36,8 @@ struct Verdict: Sendable {
         .compactMap { $0.values[.rss] }.sorted()
       return part.isEmpty ? nil : part[part.count / 2]
     }
-    guard duration > 60, let early = median(1), let late = median(4), late > early + early / 10 + 4 << 20 else {
+    guard duration > 60, let early = median(1), let late = median(4), late > early + early / 10 + 4 << 20
+    else {
       return []
     }
     let (from, to) = (Column.rss.text(early), Column.rss.text(late))
@@ -67,7 +75,8 @@ struct DoorSizes: Sendable {
       .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
     ]
     limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests + Self.idleOriginConnections + files }
-    return Verdict(limits: limits)
+    let counted: [Column] = [.flight, .transfer, .reader, .writer] + (isSession ? [] : [.clients, .origins])
+    return Verdict(limits: limits, counted: counted)
   }
 
   var atRest: Verdict {

@@ -1,1 +1,30 @@
+import Foundation
 import Testing
+
+@Suite("A short soak test")
+struct SoakTests {
+  @Test("Every answer is right, and nothing grows")
+  func short() throws {
+    let process = Process()
+    process.executableURL = URL(
+      fileURLWithPath: try #require(Self.executable, "Soak is not beside the tests"))
+    // All other tests run at the same time: few clients, and an origin that is silent for long before it counts as such.
+    process.arguments = ["--seconds", "20", "--clients", "12", "--silence", "8000"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(text)")
+  }
+
+  /// The program is built beside the tests.
+  private static var executable: String? {
+    let own =
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
+    let bundles = Bundle.allBundles.map(\.bundlePath).filter { $0.hasSuffix(".xctest") }
+    return (own + CommandLine.arguments.prefix(1) + bundles).lazy
+      .map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent("Soak").path }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+}

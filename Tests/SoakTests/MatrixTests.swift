@@ -1,0 +1,95 @@
+import NIOCore
+import Testing
+
+@testable import Soak
+
+@Suite("The soak test's matrix")
+struct MatrixTests {
+  @Test("Every cell has its own path, and the path gives back the cell")
+  func paths() {
+    var paths: Set<String> = []
+    for position in 0..<Cell.count {
+      let cell = Cell(at: position, key: UInt64(position) << 30)
+      #expect(Cell(path: cell.path) == cell)
+      paths.insert(Cell(at: position, key: 1).path)
+    }
+    #expect(paths.count == Cell.count)
+  }
+
+  @Test(
+    "A malformed path has no cell",
+    arguments: ["/", "/v=weak", "/v=weak/f=x/s=200/c=1/vary=1/n=1/o=quick/k=1"])
+  func malformed(path: String) {
+    #expect(Cell(path: path) == nil)
+  }
+
+  @Test("Every cell is drawn in the end, and the same seed draws the same requests")
+  func drawing() {
+    let (one, other) = (Draws(seed: 7, door: 1), Draws(seed: 7, door: 1))
+    for _ in 0..<1000 {
+      let (first, second) = (one.next(), other.next())
+      #expect(first.cell == second.cell && first.client == second.client && first.detail == second.detail)
+    }
+    for _ in 0..<3_000_000 where one.drawnCount < Cell.count { _ = one.next() }
+    #expect(one.drawnCount == Cell.count)
+  }
+}
+
+@Suite("The soak test's content")
+struct ContentTests {
+  private let content = Content(of: "/a", number: 0, size: 100_000)
+
+  @Test(
+    "A part is the same as that part of the whole",
+    arguments: [0..<10, 5..<4096, 4090..<4100, 4096..<8192, 12_345..<54_321])
+  func parts(range: Range<Int>) {
+    let whole = content.bytes(0..<content.size)
+    #expect(content.bytes(range) == whole.getSlice(at: range.lowerBound, length: range.count))
+    #expect(content.matches(content.bytes(range), at: range.lowerBound))
+  }
+
+  @Test("Another URL, variant, position or block does not match, nor what goes past the end")
+  func others() {
+    let piece = content.bytes(100..<110)
+    #expect(!content.matches(piece, at: 101))
+    #expect(!content.matches(piece, at: 100 + 4096))
+    #expect(!content.matches(Content(of: "/b", number: 0, size: 100_000).bytes(0..<10), at: 0))
+    #expect(!content.matches(Content(of: "/a", number: 1, size: 100_000).bytes(0..<10), at: 0))
+    #expect(!Content(of: "/a", number: 0, size: 105).matches(piece, at: 100))
+  }
+}
+
+@Suite("What a client of the soak test accepts")
+struct ExchangeTests {
+  private func exchange(_ change: (inout Cell) -> Void = { _ in }, client: Exchange.Client = .reads)
+    -> Exchange
+  {
+    var cell = Cell(at: 0, key: 3)
+    (cell.validator, cell.size, cell.origin, cell.status) = (.strong, 1000, .quick, 200)
+    change(&cell)
+    return Exchange(cell: cell, client: client, variant: 1, detail: 0)
+  }
+
+  @Test("The whole content, and an error only where the origin fails")
+  func whole() throws {
+    #expect(try exchange().expected(status: 200) { _ in nil }.range == 0..<1000)
+    #expect(throws: Exchange.Failure.self) { try exchange().expected(status: 504) { _ in nil } }
+    #expect(try exchange { $0.origin = .silent }.expected(status: 504) { _ in nil }.content == nil)
+  }
+
+  @Test("The range that was asked for and no other")
+  func range() throws {
+    let asking = exchange(client: .range)
+    #expect(try asking.expected(status: 206) { _ in "bytes 250-500/1000" }.range == 250..<501)
+    #expect(throws: Exchange.Failure.self) { try asking.expected(status: 206) { _ in "bytes 250-501/1000" } }
+    #expect(throws: Exchange.Failure.self) {
+      try exchange().expected(status: 206) { _ in "bytes 250-500/1000" }
+    }
+  }
+
+  @Test("304 only after a precondition")
+  func precondition() throws {
+    #expect(try exchange { $0.status = 304 }.expected(status: 304) { _ in nil }.range.isEmpty)
+    #expect(throws: Exchange.Failure.self) { try exchange().expected(status: 304) { _ in nil } }
+  }
+}

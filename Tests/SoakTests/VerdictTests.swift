@@ -1,0 +1,45 @@
+import Testing
+
+@testable import Soak
+
+@Suite("The soak test's verdict")
+struct VerdictTests {
+  private let verdict = Verdict(limits: [.rss: 200 << 20, .flight: 10])
+
+  /// A sample each second of 100.
+  private func problems(_ column: Column, _ value: (Int) -> Int) -> [String] {
+    verdict.problems(
+      (1...100).map { Sample(time: Double($0), values: [column: value($0)]) }, duration: 100)
+  }
+
+  @Test("What is flat passes, and so does what is filled in the first fifth")
+  func flat() {
+    #expect(problems(.rss) { _ in 100 << 20 } == [])
+    #expect(problems(.rss) { $0 < 20 ? $0 * 5 << 20 : 100 << 20 } == [])
+    #expect(problems(.flight) { $0 % 10 } == [])
+  }
+
+  @Test("What grows below its limit fails")
+  func growing() {
+    #expect(problems(.rss) { (100 << 20) + $0 << 19 } != [])
+  }
+
+  @Test("A spike fails after the first tenth, not within it")
+  func spike() {
+    #expect(problems(.flight) { $0 == 50 ? 11 : 0 } == ["flight 11 after 50 s (limit: 10)"])
+    #expect(problems(.flight) { $0 == 5 ? 11 : 0 } == [])
+  }
+
+  @Test("A count that nothing keeps fails")
+  func uncounted() {
+    let verdict = Verdict(limits: [:], counted: [.flight, .reader])
+    let samples = [Sample(time: 1, values: [.flight: 1, .reader: 0]), Sample(time: 2, values: [.flight: 0])]
+    #expect(verdict.problems(samples, duration: 2) == ["never counted: reader"])
+  }
+
+  @Test("A report is read as it was written")
+  func report() {
+    let values: [Column: Int] = [.rss: 1, .clients: 2, .transit: 3]
+    #expect([Column: Int](line: values.line) == values)
+  }
+}
