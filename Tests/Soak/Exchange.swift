@@ -111,7 +111,8 @@ struct Exchange: Sendable {
       if status == 416, asksForRange, client != .head, range == nil { return Expected() }
     }
     if cell.mayFail, status == 502 || status == 504 { return Expected() }
-    throw failure("status \(status) instead of \(cell.plainStatus)")
+    throw failure(
+      "status \(status) instead of \(cell.plainStatus), Proxy-Status: \(field("proxy-status") ?? "none")")
   }
 
   func failure(_ text: String) -> Failure {
