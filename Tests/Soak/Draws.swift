@@ -60,7 +60,7 @@ final class Draws: Sendable {
     }
   }
 
-  /// The next cell. One in twelve of those of 5 MB is taken and one in eight silent ones: the bytes of the former and the
+  /// The next cell. One in twelve of those of 5 MB is taken and one in sixteen silent ones: the bytes of the former and the
   /// seconds of the latter would leave little of either to the rest.
   private static func draw(_ state: inout State, key: UInt64) -> Cell {
     while true {
@@ -68,7 +68,7 @@ final class Draws: Sendable {
       state.position = (state.position + 3001) % Cell.count
       let cell = Cell(at: state.position, key: key)
       if cell.size == Cell.large, state.random.next() % 12 != 0 { continue }
-      if cell.origin == .silent, state.random.next() % 8 != 0 { continue }
+      if cell.origin == .silent, state.random.next() % 16 != 0 { continue }
       if !state.drawn[state.position] {
         state.drawn[state.position] = true
         state.drawnCount += 1
