@@ -35,6 +35,13 @@ struct DoorOptions: ParsableArguments {
   @Option(help: "The port of the origin.") var origin: Int
   @Option(help: "The directory of the disk store (default: none, memory only).") var directory: String?
 
+  /// Removes the directory, also where the driver was killed, and the one around it with the last.
+  func removeDirectory() {
+    guard let directory else { return }
+    try? FileManager.default.removeItem(atPath: directory)
+    rmdir(URL(fileURLWithPath: directory).deletingLastPathComponent().path)
+  }
+
   func cache(_ kind: CacheEngine.Configuration.Kind) throws -> HTTPCache {
     var configuration = HTTPCache.Configuration(
       kind: kind, memoryCapacity: DoorSizes.memory, diskCapacity: DoorSizes.disk, directory: directory)
@@ -60,6 +67,8 @@ struct ProxyRole: AsyncParsableCommand {
     for await command in commands() where command == "report" { put([Column: Int].inside(cache).line) }
     running.cancel()
     try await running.value
+    cache.close()
+    options.removeDirectory()
   }
 }
 
@@ -96,6 +105,8 @@ struct SessionRole: AsyncParsableCommand {
         put(values.line)
       }
     }
+    cache.close()
+    options.removeDirectory()
   }
 }
 
