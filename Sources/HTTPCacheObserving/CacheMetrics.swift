@@ -24,6 +24,9 @@ import Synchronization
 /// | `httpcache_updated_total`, `httpcache_invalidated_total` | | what became of stored responses |
 /// | `httpcache_evictions_total` | `tier` | entries dropped to make room |
 /// | `httpcache_memory_bytes`, `httpcache_disk_bytes`, `httpcache_memory_entries`, `httpcache_disk_entries` | | gauges: what is stored |
+///
+/// Evictions and gauges are read from the store when counting begins, and each time something was stored, updated or
+/// invalidated. Evictions count from the moment that counting begins, and once, however many caches use the store.
 public final class CacheMetrics: Sendable {
   /// Requests that neither the store nor the origin answered.
   public let failed: MetricCount
@@ -39,6 +42,7 @@ public final class CacheMetrics: Sendable {
   private let outcomes: [MetricCount]
   private let reasons = Mutex<[Reason: MetricCount]>([:])
   private let gauges: [Gauge]
+  private let reports = Mutex<[WeakReport]>([])
   private let factory: any MetricsFactory
 
   /// - Parameter factory: where to count; the system's, unless given.
@@ -89,11 +93,14 @@ public final class CacheMetrics: Sendable {
   public func count(
     _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases
   ) -> CacheObservation {
-    let evictions = Evictions()
-    return cache.observe(actions) { [self, store = cache.store] event in
+    let stored = report(on: cache.store)
+    report(stored)
+    return cache.observe(actions) { [self] event in
       count(event)
-      // Nothing is evicted but for what is stored.
-      if event.action == .stored { report(store, since: evictions) }
+      switch event.action {
+      case .stored, .updated, .invalidated: report(stored)
+      case .served, .forwarded, .refused, .answered, .failed, .notStored: break
+      }
     }
   }
 
@@ -120,25 +127,49 @@ public final class CacheMetrics: Sendable {
     }
   }
 
-  /// What was counted of a store's evictions already.
-  private final class Evictions: Sendable {
-    let counted = Mutex((memory: 0, disk: 0))
+  // MARK: - Stores
+
+  /// A store whose evictions are counted, as long as one of its caches is observed.
+  private final class StoreReport: Sendable {
+    let store: CacheStore
+    /// The evictions that were counted, or came before.
+    let evictions: Mutex<(memory: Int, disk: Int)>
+
+    init(_ store: CacheStore) {
+      self.store = store
+      evictions = Mutex(store.evictions)
+    }
   }
 
-  private func report(_ store: CacheStore, since evictions: Evictions) {
-    let (statistics, usage) = (store.statistics, store.usage)
-    let (memory, disk) = evictions.counted.withLock { counted in
-      // Two who report at the same time may come here in the other order.
-      let new = (
-        Swift.max(0, statistics.memoryEvictions - counted.memory),
-        Swift.max(0, statistics.diskEvictions - counted.disk)
-      )
-      counted = (counted.memory + new.0, counted.disk + new.1)
+  private struct WeakReport {
+    weak var report: StoreReport?
+  }
+
+  /// The report on a store: the same for all of its caches, or an eviction would be counted for each.
+  private func report(on store: CacheStore) -> StoreReport {
+    reports.withLock { reports in
+      reports.removeAll { $0.report == nil }
+      if let known = reports.lazy.compactMap(\.report).first(where: { $0.store === store }) { return known }
+      let new = StoreReport(store)
+      reports.append(WeakReport(report: new))
       return new
     }
-    if memory > 0 { memoryEvictions.increment(by: memory) }
-    if disk > 0 { diskEvictions.increment(by: disk) }
-    let values = [usage.memoryBytes, usage.diskBytes, usage.memoryEntries, usage.diskEntries]
-    for (gauge, value) in zip(gauges, values) { gauge.record(value) }
+  }
+
+  /// Reports what a store holds and has evicted.
+  ///
+  /// It is done for each event and not for one in so many, so that the gauges are right after the last of a burst: no
+  /// timer reads them later. It takes none of the locks that a hit takes.
+  private func report(_ stored: StoreReport) {
+    // Under a lock to the end: what was read first must not be reported last.
+    stored.evictions.withLock { counted in
+      let (evictions, usage) = (stored.store.evictions, stored.store.usage)
+      let new = (memory: evictions.memory - counted.memory, disk: evictions.disk - counted.disk)
+      counted = evictions
+      if new.memory > 0 { memoryEvictions.increment(by: new.memory) }
+      if new.disk > 0 { diskEvictions.increment(by: new.disk) }
+      let values = [usage.memoryBytes, usage.diskBytes, usage.memoryEntries, usage.diskEntries]
+      for (gauge, value) in zip(gauges, values) { gauge.record(value) }
+    }
   }
 }

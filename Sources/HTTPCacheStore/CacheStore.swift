@@ -329,6 +329,13 @@ public final class CacheStore: Sendable {
   /// Whether entries may be written to disk.
   var usesDisk: Bool { disk != nil && !isDiskOff.load(ordering: .sequentiallyConsistent) }
 
+  /// Entries dropped to make room since the store was opened, as in ``statistics``. It takes no lock.
+  ///
+  /// - Complexity: O(shards).
+  package var evictions: (memory: Int, disk: Int) {
+    (memory.evictions, disk?.counters.evictions.value ?? 0)
+  }
+
   /// What the store has done since it was opened.
   ///
   /// - Complexity: O(shards).
@@ -336,9 +343,8 @@ public final class CacheStore: Sendable {
     var result = counters.statistics
     result.memoryHits = memory.hits
     result.misses += memory.misses
-    result.memoryEvictions = memory.evictions
+    (result.memoryEvictions, result.diskEvictions) = evictions
     if let disk {
-      result.diskEvictions = disk.counters.evictions.value
       result.diskCarries = disk.counters.carries.value
       result.corruptRecords = disk.counters.corruptRecords.value
       result.ioErrors = disk.counters.ioErrors.value
@@ -362,6 +368,8 @@ public final class CacheStore: Sendable {
     removals.advanceAll()
     disk?.close()
     changes.advanceAll()
+    // First, so that they do not count as evicted.
+    memory.removeAll()
     memory.setCapacity(0)
     memory.removeAll()
   }

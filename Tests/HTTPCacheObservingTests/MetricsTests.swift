@@ -52,11 +52,76 @@ struct MetricsTests {
     #expect(metrics.stored.value == 200)
     #expect(metrics.answered == 0)
   }
+
+  @Test("Evictions count from the moment that counting begins, and once for all caches of a store")
+  func evictionsOfSharedStore() async throws {
+    let store = try CacheStore(.init(memoryCapacity: 64 << 10))
+    let (one, two) = (try makeCache(store: store).0, try makeCache(store: store).0)
+    for number in 0..<100 { _ = try await one.get("/large\(number)") }
+    let before = store.statistics.memoryEvictions
+    #expect(before > 0)
+    let metrics = CacheMetrics(factory: TestMetrics())
+    let observations = [metrics.count(one), metrics.count(two)]
+    #expect(metrics.memoryEvictions.value == 0)
+    for number in 100..<150 {
+      _ = try await one.get("/large\(number)")
+      _ = try await two.get("/large\(number + 1000)")
+    }
+    #expect(metrics.memoryEvictions.value == store.statistics.memoryEvictions - before)
+    // Begun in the middle, by another that counts on its own.
+    let others = CacheMetrics(factory: TestMetrics())
+    let middle = store.statistics.memoryEvictions
+    others.count(two, [.stored])
+    for number in 200..<250 { _ = try await two.get("/large\(number)") }
+    #expect(others.memoryEvictions.value == store.statistics.memoryEvictions - middle)
+    #expect(metrics.memoryEvictions.value == store.statistics.memoryEvictions - before)
+    // What nobody counts is not made up for.
+    let counted = metrics.memoryEvictions.value
+    for observation in observations { observation.cancel() }
+    for number in 300..<350 { _ = try await two.get("/large\(number)") }
+    metrics.count(one)
+    let again = store.statistics.memoryEvictions
+    for number in 400..<450 { _ = try await one.get("/large\(number)") }
+    #expect(metrics.memoryEvictions.value - counted == store.statistics.memoryEvictions - again)
+    #expect(metrics.memoryEvictions.value > counted)
+  }
+
+  @Test(
+    "The gauges are right after the last of many responses that are stored at once, and after an invalidation"
+  )
+  func gauges() async throws {
+    let (cache, _) = try makeCache(memory: 64 << 10)
+    let test = TestMetrics()
+    let metrics = CacheMetrics(factory: test)
+    metrics.count(cache, [.stored, .invalidated])
+    func areRight() throws -> Bool {
+      let usage = cache.store.usage
+      return try test.expectGauge("httpcache_memory_bytes").lastValue == Double(usage.memoryBytes)
+        && test.expectGauge("httpcache_memory_entries").lastValue == Double(usage.memoryEntries)
+        && test.expectGauge("httpcache_disk_bytes").lastValue == 0
+    }
+    #expect(try areRight(), "before anything is stored")
+    for round in 0..<50 {
+      await withTaskGroup(of: Void.self) { group in
+        for number in 0..<8 { group.addTask { _ = try? await cache.get("/large\(round)-\(number)") } }
+      }
+      #expect(try areRight(), "round \(round)")
+    }
+    #expect(metrics.memoryEvictions.value > 0)
+    let entries = cache.store.usage.memoryEntries
+    let request = HTTPRequest(
+      method: .put, scheme: "https", authority: "user:pass@a.example", path: "/large49-7")
+    _ = try await cache.respond(to: request) { _, _ in
+      TransportResponse(head: HTTPResponse(status: .noContent))
+    }
+    #expect(cache.store.usage.memoryEntries == entries - 1 && metrics.invalidated.value == 1)
+    #expect(try areRight())
+  }
 }
 
-func makeCache(memory: Int = 1 << 20) throws -> (HTTPCache, ManualClock) {
+func makeCache(memory: Int = 1 << 20, store: CacheStore? = nil) throws -> (HTTPCache, ManualClock) {
   let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
-  let store = try CacheStore(.init(memoryCapacity: memory))
+  let store = try store ?? CacheStore(.init(memoryCapacity: memory))
   return (HTTPCache(store: store, configuration: .init(), clock: clock), clock)
 }
 

@@ -203,4 +203,40 @@ struct EvictionTests {
     }
     #expect(store.statistics.memoryEvictions > 100)
   }
+
+  @Test(
+    "What is stored and evicted can be asked for while a shard is locked, and is right after any operation")
+  func counts() throws {
+    var configuration = CacheStore.Configuration(memoryCapacity: 100_000)
+    configuration.shardCount = 4
+    let store = try CacheStore(configuration)
+    var random = SeededGenerator(seed: 5)
+    for step in 0..<2000 {
+      let number = Int.random(in: 0..<300, using: &random)
+      switch Int.random(in: 0..<40, using: &random) {
+      case 0: store.removeAll(since: Int64(step - 20))
+      case 1: if step % 5 == 0 { store.removeAll() }
+      case 2: store.setCapacity(memory: Int.random(in: 50_000...100_000, using: &random))
+      case 3..<8: store.remove(key(number))
+      default:
+        let size = Int.random(in: 0..<6000, using: &random)
+        store.insert(entry(key(number), number: number, size: size, storedAt: Int64(step)))
+      }
+      let stored = (0..<300).count { !store.peek(key($0)).isEmpty }
+      #expect(store.usage.memoryEntries == stored, "step \(step)")
+    }
+    let evictions = store.evictions.memory
+    #expect(evictions > 100 && evictions == store.statistics.memoryEvictions)
+    let hash = store.hasher.hash(key(1))
+    let new = PackedEntry(id: 1, revision: 1, variant: 1, storedAt: 0, key: [], metadata: [], body: [])
+    let refusal = store.memory.place(
+      EntryReference(new), key: key(1), hash: hash,
+      objection: {
+        #expect(store.usage.memoryEntries >= 0 && store.evictions.memory == evictions)
+        return .superseded
+      })
+    #expect(refusal == .superseded)
+    store.close()
+    #expect(store.evictions.memory == evictions, "what a store that is closed gives up is not evicted")
+  }
 }

@@ -4,6 +4,9 @@ import Synchronization
 struct MemoryShard: ~Copyable {
   let state: Mutex<MemoryShardState>
   let hint = TableHint()
+  /// ``MemoryShardState/count`` and ``MemoryShardState/evictions``, to be read without the lock.
+  let shownCount = Atomic<Int>(0)
+  let shownEvictions = Atomic<Int>(0)
 
   init(policy: EvictionPolicy) {
     state = Mutex(MemoryShardState(policy: policy))

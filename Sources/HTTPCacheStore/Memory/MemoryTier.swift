@@ -142,11 +142,7 @@ final class MemoryTier: Sendable {
     // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
     for _ in 0..<4 {
       let result = key.bytes.withUnsafeBytes { key in
-        shards.withLock(hash) { state in
-          defer {
-            state.compactIfSparse()
-            shards.note(hash, state)
-          }
+        shards.change(number: shards.number(of: hash)) { state in
           switch purpose {
           case .insert:
             return insert(
@@ -241,8 +237,7 @@ final class MemoryTier: Sendable {
   private func evictElsewhere(than hash: UInt64, need: Int, room: inout Room) {
     let own = shards.number(of: hash)
     for step in 1..<max(shards.count, 1) where room.held < need {
-      shards.withLock(number: (own + step) & (shards.count - 1)) { state in
-        defer { state.compactIfSparse() }
+      shards.change(number: (own + step) & (shards.count - 1)) { state in
         while !room.secure(need), let evicted = state.evictNext() { room.hold(evicted) }
       }
       room.dropGarbage()
@@ -273,14 +268,15 @@ final class MemoryTier: Sendable {
   /// Removes one variant of a key, or all; of a variant only what is older than `id`, when given.
   func remove(_ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max) {
     var room = Room(budget: budget)
-    withVariants(key, hash) { state, variants in
-      defer { state.compactIfSparse() }
-      let found = variants.filter { position in
-        guard let head = state.head(position) else { return false }
-        return (variant == nil || head.variant == variant?.rawValue) && head.id < id
+    key.bytes.withUnsafeBytes { key in
+      shards.change(number: shards.number(of: hash)) { state in
+        let found = state.variants(of: key, tag: tag(hash)).filter { position in
+          guard let head = state.head(position) else { return false }
+          return (variant == nil || head.variant == variant?.rawValue) && head.id < id
+        }
+        // The last place first: taking one out leaves those before it where they are.
+        for position in found.sorted(by: >) { room.hold(state.detach(position)) }
       }
-      // The last place first: taking one out leaves those before it where they are.
-      for position in found.sorted(by: >) { room.hold(state.detach(position)) }
     }
     room.close()
   }
@@ -292,8 +288,7 @@ final class MemoryTier: Sendable {
   func removeAll(since time: Int64) {
     for number in 0..<shards.count {
       var room = Room(budget: budget)
-      shards.withLock(number: number) { state in
-        defer { state.compactIfSparse() }
+      shards.change(number: number) { state in
         for position in state.positions(since: time) { room.hold(state.detach(position)) }
       }
       room.close()
@@ -312,10 +307,7 @@ final class MemoryTier: Sendable {
         var isEmpty = true
         for number in 0..<shards.count where budget.excess > 0 {
           var room = Room(budget: budget)
-          shards.withLock(number: number) { state in
-            defer { state.compactIfSparse() }
-            room.hold(state.evictNext())
-          }
+          shards.change(number: number) { state in room.hold(state.evictNext()) }
           isEmpty = isEmpty && room.held == 0
           room.close()
         }
@@ -328,13 +320,13 @@ final class MemoryTier: Sendable {
 
   var limit: Int { capacity.load(ordering: .sequentiallyConsistent) }
   var bytes: Int { budget.used }
-  var count: Int { sum { $0.count } }
+  var count: Int { shards.entryCount }
   /// Places that are held, free ones among them.
   var placeCount: Int { sum { $0.placeCount } }
   var hits: Int { sum { $0.hits } }
   /// Lookups that found nothing, where there is no disk to ask.
   var misses: Int { sum { $0.misses } }
-  var evictions: Int { sum { $0.evictions } }
+  var evictions: Int { shards.evictions }
 
   private func sum(_ value: (borrowing MemoryShardState) -> Int) -> Int {
     (0..<shards.count).reduce(0) { sum, number in sum + shards.withLock(number: number) { value($0) } }
