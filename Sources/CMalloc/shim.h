@@ -1,4 +1,4 @@
-// What glibc's malloc says of itself, which Swift's module of glibc leaves out.
+// What glibc offers about its malloc, which Swift's module of glibc leaves out.
 #pragma once
 #if defined(__linux__)
 #include <malloc.h>
