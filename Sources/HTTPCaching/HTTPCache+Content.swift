@@ -207,7 +207,7 @@ extension HTTPCache {
 
   /// Copies stored content into the new entry. Whatever goes wrong ends the storing, and nothing else.
   private func copy(_ piece: MessageBody.Piece, to transfer: Transfer, _ arrival: Arrival) async {
-    guard piece.count > 0, transfer.isStored else { return }
+    guard piece.count > 0, transfer.writer != nil else { return }
     do {
       try await hand(piece, to: transfer, arrival)
     } catch {

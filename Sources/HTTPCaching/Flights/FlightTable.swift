@@ -75,6 +75,9 @@ final class FlightTable: Sendable {
     }
   }
 
+  /// Those in flight now.
+  func each(_ body: (Flight) -> Void) { flights.withLock { $0.values.forEach(body) } }
+
   /// How many there are.
   var count: Int { flights.withLock { $0.count } }
 

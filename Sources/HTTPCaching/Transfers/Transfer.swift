@@ -268,8 +268,8 @@ final class Transfer: Sendable {
     for reader in waiting { reader.resume(returning: nil) }
   }
 
-  /// Whether the content is being stored.
-  var isStored: Bool { state.withLock { $0.writer != nil } }
+  /// Brings the content into the store; `nil` if it is not stored, or not any more.
+  var writer: EntryWriter? { state.withLock { $0.writer } }
 
   /// Whether anybody reads the content.
   var isRead: Bool { state.withLock { !$0.readers.isEmpty } }

@@ -23,6 +23,12 @@ final class TransferReader: AsyncSequence, Sendable {
     leave()
   }
 
+  /// The objects that it keeps alive, for tests that they are released.
+  var parts: [AnyObject] {
+    let flight = claim.withLock { $0?.flight }
+    return [transfer] + [transfer.writer].compactMap { $0 } + [flight].compactMap { $0 }
+  }
+
   private func leave() {
     transfer.remove(reader)
     // Released outside of the lock: the last claim cancels a task.
