@@ -12,14 +12,17 @@ final class Door {
   private var clients: [Task<Void, Never>] = []
   private let port: Int
 
-  /// - Parameter number: from 0 to 3: proxy or session, in memory only or with disk.
+  static let names = ["proxy memory", "proxy disk", "session memory", "session disk"]
+
+  /// - Parameter number: the position in ``names``.
   init(_ number: Int, origin: Int, directory: String, plan: Plan) async throws {
     isSession = number >= 2
-    name = (isSession ? "session" : "proxy") + (number % 2 == 0 ? " memory" : " disk")
+    name = Self.names[number]
     draws = Draws(seed: plan.seed, door: number)
     let clients = isSession ? Swift.max(1, plan.clients / 2) : plan.clients
     var arguments = [
       isSession ? "session" : "proxy", "--origin", "\(origin)", "--silence", "\(plan.silence)",
+      "--memory", "\(plan.memory)",
     ]
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
     if isSession {
@@ -28,7 +31,8 @@ final class Door {
     child = try Child(name, arguments)
     port = try await child.port()
     let base = [Column: Int].outside(child.id)[.fds]
-    sizes = DoorSizes(clients: clients, isSession: isSession, baseDescriptors: base)
+    sizes = DoorSizes(
+      memory: plan.memory << 20, clients: clients, isSession: isSession, baseDescriptors: base)
   }
 
   func start(_ plan: Plan) {

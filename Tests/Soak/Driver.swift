@@ -8,6 +8,10 @@ struct Plan: Sendable {
   var clients: Int
   /// Milliseconds.
   var silence: Int64
+  /// The memory capacity of each cache in MiB.
+  var memory: Int
+  /// The numbers of the doors.
+  var doors: [Int]
 }
 
 /// Starts the origin and the doors, lets the clients run, looks at the doors now and then, and judges.
@@ -25,7 +29,7 @@ struct Driver {
     let origin = try Child("the origin", ["origin", "--silence", "\(plan.silence)"])
     let port = try await origin.port()
     var doors: [Door] = []
-    for number in 0..<4 {
+    for number in plan.doors {
       doors.append(try await Door(number, origin: port, directory: directory.path, plan: plan))
     }
     // A door that hangs does not say so.

@@ -34,6 +34,7 @@ struct DoorOptions: ParsableArguments {
   @OptionGroup var role: RoleOptions
   @Option(help: "The port of the origin.") var origin: Int
   @Option(help: "The directory of the disk store (default: none, memory only).") var directory: String?
+  @Option(help: "The memory capacity of the cache in MiB.") var memory: Int
 
   /// Removes the directory, also where the driver was killed, and the one around it with the last.
   func removeDirectory() {
@@ -43,8 +44,9 @@ struct DoorOptions: ParsableArguments {
   }
 
   func cache(_ kind: CacheEngine.Configuration.Kind) throws -> HTTPCache {
+    Allocator.useFewArenas()
     var configuration = HTTPCache.Configuration(
-      kind: kind, memoryCapacity: DoorSizes.memory, diskCapacity: DoorSizes.disk, directory: directory)
+      kind: kind, memoryCapacity: memory << 20, diskCapacity: DoorSizes.disk, directory: directory)
     configuration.transitCapacity = DoorSizes.transit
     return try HTTPCache(configuration)
   }

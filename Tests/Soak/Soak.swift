@@ -20,16 +20,26 @@ struct Soak: AsyncParsableCommand {
     @Option(help: "The seed of the requests (default: a random one, which is printed).") var seed: UInt64?
     @Option(help: "Clients of each proxy; each URLSession has half as many.") var clients = 64
     @Option(help: "Milliseconds to wait for a silent origin.") var silence: Int64 = 3000
+    @Option(help: "The memory capacity of each cache in MiB.") var memory = 32
+    @Option(
+      help:
+        "A door to test, by its number: \(Door.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). Repeat it for several (default: all)."
+    )
+    var door: [Int] = []
 
     func validate() throws {
-      guard seconds > 0, clients > 0, silence > 0 else {
-        throw ValidationError("--seconds, --clients and --silence must be greater than 0")
+      guard seconds > 0, clients > 0, silence > 0, memory > 0 else {
+        throw ValidationError("--seconds, --clients, --silence and --memory must be greater than 0")
+      }
+      guard door.allSatisfy(Door.names.indices.contains) else {
+        throw ValidationError("--door must be a number from 0 to \(Door.names.count - 1)")
       }
     }
 
     func run() async throws {
       let plan = Plan(
-        seconds: seconds, seed: seed ?? UInt64.random(in: 0..<1 << 32), clients: clients, silence: silence)
+        seconds: seconds, seed: seed ?? UInt64.random(in: 0..<1 << 32), clients: clients, silence: silence,
+        memory: memory, doors: door.isEmpty ? Array(Door.names.indices) : door)
       put("seed \(plan.seed), \(Int(seconds)) seconds, \(Cell.count) cells in the matrix")
       let problems = try await Driver(plan: plan).run()
       put(problems.isEmpty ? "passed" : "failed: " + problems.joined(separator: "; "))

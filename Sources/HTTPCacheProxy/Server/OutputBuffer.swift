@@ -7,7 +7,7 @@ import NIOPosix
 /// processor's cache, serve for all: a hit of 1 KB takes 15.3 µs of the processor's time, the kernel's included, and not 16.6.
 final class OutputBuffer {
   /// A larger buffer is not used again: each response that a client leaves unread would hold one of that size.
-  private static let limit = 64 << 10
+  private static let limit = 128 << 10
   // Unsafe, as the compiler sees it, for what is in it is not Sendable; but no thread sees another's.
   nonisolated(unsafe) private static let ofThread = ThreadSpecificVariable<OutputBuffer>()
 

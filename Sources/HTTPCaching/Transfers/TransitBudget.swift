@@ -1,4 +1,3 @@
-import CMalloc
 import Dispatch
 import Synchronization
 
@@ -43,13 +42,11 @@ package final class TransitBudget: Sendable {
   /// glibc returns only what lies at the end of its heaps: when 40 clients with 64 MiB in flight had left, the process kept
   /// 110 MB of which it used 35.
   private func giveBackSoon() {
-    #if canImport(Glibc)
-      guard !isGivingBack.exchange(true, ordering: .relaxed) else { return }
-      DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .milliseconds(500)) { [self] in
-        peak.store(used, ordering: .relaxed)
-        isGivingBack.store(false, ordering: .relaxed)
-        malloc_trim(0)
-      }
-    #endif
+    guard !isGivingBack.exchange(true, ordering: .relaxed) else { return }
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .milliseconds(500)) { [self] in
+      peak.store(used, ordering: .relaxed)
+      isGivingBack.store(false, ordering: .relaxed)
+      Allocator.giveBack()
+    }
   }
 }

@@ -46,6 +46,7 @@ struct ProxyCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    Allocator.useFewArenas()
     let (configuration, cacheConfiguration, level):
       (ProxyConfiguration, HTTPCache.Configuration, Logger.Level)
     do {
