@@ -84,18 +84,17 @@ final class OriginClient: Sendable {
   private func attempt(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws
     -> TransportResponse
   {
-    // Content that has been read is gone. What is at hand can be sent again.
-    let isRepeatable = request.method.isIdempotent && body.isInMemory
     if let connection = checkOut() {
       do {
         return try await exchange(request, body, call, connection)
       } catch let error as OriginError
-        where error.kind == .connectionTerminated && isRepeatable && !Task.isCancelled
-        && (error.isReset || connection.wasIdle(for: .milliseconds(configuration.timeouts.originBusy)))
+        where !Task.isCancelled
+        && error.allowsRetry(
+          request.method, hasContent: body.isInMemory,
+          wasIdle: connection.wasIdle(for: .milliseconds(configuration.timeouts.originBusy)))
       {
-        // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1, RFC 9110 §9.2.2). One
-        // attempt more, on a new connection. An origin that ends one that was busy a moment ago has read the request
-        // and does not want to answer: it is not asked twice.
+        // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1). One attempt more, on a
+        // new connection.
         statistics.originRetries.increment()
       }
     }
@@ -129,6 +128,8 @@ final class OriginClient: Sendable {
     let isChunked = body.length == nil
     let sending = Task { [configuration] in
       do {
+        // Content that has been read is gone: a request that was not sent is to be sent again with it.
+        guard try await connection.isOpen() else { return }
         if call.expectsContinue {
           let loop = connection.channel.eventLoop
           let promise = loop.makePromise(of: Bool.self)

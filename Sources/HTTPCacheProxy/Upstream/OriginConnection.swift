@@ -58,6 +58,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var reader: HeadReader
   private var method = HTTPRequest.Method.get
   private var isReusable = true
+  /// How many exchanges are over. What is said of one of them comes from other threads, and may come too late.
+  private var exchange = 0
   /// Whether content of the request is still to come, the task that sends it, and whether the origin has yet to take a
   /// piece of it.
   private var isSending = false
@@ -98,6 +100,15 @@ final class OriginConnection: ChannelInboundHandler {
     let deadline: NIODeadline
     /// Since when it has been idle; `nil` if it is new.
     let idleSince: NIODeadline?
+    /// The exchange that the handle is for.
+    let exchange: Int
+
+    /// Runs on the event loop, unless the exchange is over: the connection may serve another request by then.
+    private func during(_ body: @escaping @Sendable (OriginConnection) -> Void) {
+      channel.eventLoop.execute {
+        if connection.value.exchange == exchange { body(connection.value) }
+      }
+    }
 
     /// Sends a request's head, with its content if that is at hand.
     ///
@@ -119,7 +130,12 @@ final class OriginConnection: ChannelInboundHandler {
 
     /// Names the task that sends the content of the request: it is cancelled when the connection ends.
     func attach(_ sending: Task<Void, Never>) {
-      channel.eventLoop.execute { connection.value.attach(sending) }
+      during { $0.attach(sending) }
+    }
+
+    /// Whether the request's head was written, and the connection has not ended since.
+    func isOpen() async throws -> Bool {
+      try await channel.eventLoop.submit { connection.value.isOpen }.get()
     }
 
     /// Sends a piece of the request's content; waits until it is on its way.
@@ -131,21 +147,19 @@ final class OriginConnection: ChannelInboundHandler {
 
     /// Says that the request is whole.
     func finishSending() {
-      channel.eventLoop.execute { connection.value.finishSending() }
+      during { $0.finishSending() }
     }
 
     /// Gives up whatever is under way. Not by the channel alone: content that ends with the connection would count as whole.
     func close() {
-      channel.eventLoop.execute {
-        connection.value.close(OriginError(.connectionTerminated, "the proxy closed the connection"))
-      }
+      during { $0.close(OriginError(.connectionTerminated, "the proxy closed the connection")) }
     }
   }
 
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: .now() + .milliseconds(idleLimit), idleSince: idleSince)
+      deadline: .now() + .milliseconds(idleLimit), idleSince: idleSince, exchange: exchange)
   }
 
   // MARK: - Requests
@@ -155,10 +169,9 @@ final class OriginConnection: ChannelInboundHandler {
   ) {
     guard case .idle = state, channel.isActive else {
       var failure = OriginError(.connectionTerminated, "the origin closed the idle connection")
-      failure.isReset = true
+      failure.reach = .unsent
       promise.fail(failure)
-      channel.close(promise: nil)
-      return
+      return close(failure)
     }
     self.method = method
     isSending = !isWhole
@@ -170,6 +183,8 @@ final class OriginConnection: ChannelInboundHandler {
     channel.writeAndFlush(request, promise: nil)
     channel.read()
   }
+
+  var isOpen: Bool { if case .closed = state { false } else { true } }
 
   private func attach(_ task: Task<Void, Never>) {
     if case .closed = state { return task.cancel() }
@@ -308,9 +323,11 @@ final class OriginConnection: ChannelInboundHandler {
       return true
     }
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    let loop = channel.eventLoop
+    let (loop, exchange) = (channel.eventLoop, exchange)
     let feed = BodyFeed(transit: transit) { signal in
       loop.execute {
+        // The last piece of the content may have come while the signal was on its way.
+        guard bound.value.exchange == exchange else { return }
         switch signal {
         case .demand:
           bound.value.progress = .now()
@@ -349,6 +366,7 @@ final class OriginConnection: ChannelInboundHandler {
   /// The response is over.
   private func finish() {
     state = .idle
+    exchange += 1
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
     guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
     let now = NIODeadline.now()
@@ -373,8 +391,10 @@ final class OriginConnection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     var failure = OriginError(.connectionTerminated, "the connection to the origin failed: \(error)")
-    // What is sent to a closed door is answered so, without having been read.
-    failure.isReset = (error as? IOError)?.errnoCode == ECONNRESET || (error as? IOError)?.errnoCode == EPIPE
+    // What is sent to a closed connection is answered so, without having been read.
+    if let code = (error as? IOError)?.errnoCode, code == ECONNRESET || code == EPIPE {
+      failure.reach = .reset
+    }
     close(failure)
   }
 
