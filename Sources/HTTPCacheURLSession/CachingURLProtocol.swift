@@ -19,6 +19,8 @@ public class CachingURLProtocol: URLProtocol {
   private struct Loading {
     var task: Task<Void, Never>?
     var isStopped = false
+    /// Whether the client has been told how the task ends.
+    var isAnswered = false
   }
 
   private let loading = Mutex(Loading())
@@ -70,6 +72,11 @@ public class CachingURLProtocol: URLProtocol {
   override public func stopLoading() {
     loading.withLock { loading in
       loading.isStopped = true
+      #if canImport(FoundationNetworking)
+        // Right after this, Foundation tells the client that a cancelled task failed. A task that has its answer is told
+        // nothing more.
+        if loading.isAnswered { client = nil }
+      #endif
       defer { loading.task = nil }
       return loading.task
     }?.cancel()
@@ -78,8 +85,8 @@ public class CachingURLProtocol: URLProtocol {
   // MARK: - Client
 
   // The client is called under the lock, so that `stopLoading` waits until the answer is through. On Linux, Foundation
-  // completes a cancelled task right after `stopLoading`, and a task that is being completed here, but is not marked so
-  // yet, a second time: that ends the process. Where it is called from is for `SessionQueue` to say.
+  // completes a cancelled task right after `stopLoading`. To complete one twice ends the process, as the session's table
+  // has lost it by then. Where the client is called from is for `SessionQueue` to say.
 
   fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
     defer { calls.finish() }
@@ -87,6 +94,7 @@ public class CachingURLProtocol: URLProtocol {
       guard !loading.isStopped else { return }
       client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
       if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
+      loading.isAnswered = true
       calls.beginLast()
       client?.urlProtocolDidFinishLoading(self)
     }
@@ -96,6 +104,7 @@ public class CachingURLProtocol: URLProtocol {
     defer { calls.finish() }
     loading.withLock { loading in
       guard !loading.isStopped else { return }
+      loading.isAnswered = true
       calls.beginLast()
       client?.urlProtocol(self, didFailWithError: Self.urlError(for: error, url: request.url))
     }

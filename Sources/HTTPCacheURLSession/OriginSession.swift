@@ -51,7 +51,7 @@ final class OriginSession: Sendable {
     outgoing.httpBodyStream = nil
     let content = try await body.collect(upTo: .max)
     outgoing.httpBody = content.isEmpty ? nil : Data(content)
-    return try await transfers.start(session.dataTask(with: outgoing), challenge)
+    return try await transfers.start(session.dataTask(with: outgoing), session.delegateQueue, challenge)
   }
 }
 
@@ -64,8 +64,10 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     self.authenticate = authenticate
   }
 
-  func start(_ task: URLSessionDataTask, _ challenge: BasicChallenge) async throws -> TransportResponse {
-    let transfer = Transfer(task, challenge)
+  func start(
+    _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge
+  ) async throws -> TransportResponse {
+    let transfer = Transfer(task, queue, challenge)
     running.withLock { $0[task.taskIdentifier] = transfer }
     return try await transfer.response()
   }
@@ -102,7 +104,7 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
         running.withLock { $0[task.taskIdentifier] = nil }
         transfer?.note(unauthorized)
         transfer?.completed(nil)
-        Transfer.cancel(task)
+        task.cancel()
       #else
         completionHandler(.rejectProtectionSpace, nil)
       #endif
@@ -112,13 +114,17 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler(disposition, credential)
   }
 
-  /// Redirects are answers like others here: each hop goes through the cache. The answer is given when the task is
-  /// complete: on Linux a task that is cancelled before Foundation has taken up `nil` ends the process.
+  /// Redirects are answers like others here: each hop goes through the cache. The head is handed on when the
+  /// task is complete: Foundation on Linux drops the content.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
     transfer(task)?.note(response)
+    #if canImport(FoundationNetworking)
+      // A task that was cancelled waits for no answer, and one would end the process. None is cancelled during this call.
+      guard task.state == .running else { return }
+    #endif
     completionHandler(nil)
   }
 }
@@ -135,24 +141,30 @@ private final class Transfer: Sendable {
 
   let challenge: BasicChallenge
   private let task: URLSessionDataTask
+  /// The session's delegate queue.
+  private let queue: OperationQueue
   private let state = Mutex(State())
   private let content: AsyncThrowingStream<ArraySlice<UInt8>, any Error>
   private let sink: AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation
 
-  init(_ task: URLSessionDataTask, _ challenge: BasicChallenge) {
+  init(_ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge) {
     self.task = task
+    self.queue = queue
     self.challenge = challenge
     (content, sink) = AsyncThrowingStream.makeStream()
-    sink.onTermination = { [task] end in
+    sink.onTermination = { [task, queue] end in
       // The reader went away before the end: nobody wants the rest.
-      if case .cancelled = end { Self.cancel(task) }
+      if case .cancelled = end { Self.cancel(task, on: queue) }
     }
   }
 
-  /// Cancels from a queue of its own: on Linux `cancel` waits for Foundation's work queue, and `stopLoading`, from which
-  /// a cancellation comes down here, is called on just that.
-  static func cancel(_ task: URLSessionTask) {
-    DispatchQueue(label: "HTTPCacheURLSession.cancellation").async { task.cancel() }
+  /// Cancels on the session's delegate queue, between two calls of the delegate.
+  ///
+  /// On Linux the end of the last of these calls marks the task complete, and then has it removed from the session's
+  /// table. A cancellation between the two looks it up after its removal, and that ends the process; so does the answer to
+  /// a redirect after a cancellation. On this queue, each comes wholly before or after the other.
+  private static func cancel(_ task: URLSessionTask, on queue: OperationQueue) {
+    queue.addOperation { task.cancel() }
   }
 
   func response() async throws -> TransportResponse {
@@ -169,7 +181,7 @@ private final class Transfer: Sendable {
         }
       }
     } onCancel: {
-      Self.cancel(task)
+      Self.cancel(task, on: queue)
     }
   }
 
