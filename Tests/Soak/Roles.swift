@@ -44,7 +44,7 @@ struct DoorOptions: ParsableArguments {
   }
 
   func cache(_ kind: CacheEngine.Configuration.Kind) throws -> HTTPCache {
-    Allocator.useFewArenas()
+    Allocator.keepCompact()
     var configuration = HTTPCache.Configuration(
       kind: kind, memoryCapacity: memory << 20, diskCapacity: DoorSizes.disk, directory: directory)
     configuration.transitCapacity = DoorSizes.transit

@@ -46,7 +46,7 @@ struct ProxyCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    Allocator.useFewArenas()
+    Allocator.keepCompact()
     let (configuration, cacheConfiguration, level):
       (ProxyConfiguration, HTTPCache.Configuration, Logger.Level)
     do {
