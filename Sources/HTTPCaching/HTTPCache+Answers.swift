@@ -34,6 +34,24 @@ extension HTTPCache {
     return key
   }
 
+  /// An answer with all that is told of it.
+  ///
+  /// - Parameters:
+  ///   - detail: what `Cache-Status` gives as the reason, where that is another.
+  ///   - forwarded: `nil` if no request went to the origin.
+  private func answer(
+    _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source, _ reason: Reason,
+    _ key: CacheKey?, timeToLive: Int64?, _ forwarded: Forwarded?, storage: Reason? = nil,
+    detail: Reason? = nil
+  ) -> CachedResponse {
+    CachedResponse(
+      head: head, body: body, source: source, reason: reason, storage: storage,
+      cacheStatus: cacheStatus(
+        of: detail ?? reason, key, isHit: source != .generated, timeToLive: timeToLive, forwarded),
+      // An intermediary does not sign what it generates (RFC 9211 §2). A user's own cache is not an intermediary.
+      tellsStatus: source != .generated || configuration.rules.kind == .private)
+  }
+
   // MARK: - From the store
 
   /// The stored response that a plan selected.
@@ -59,12 +77,9 @@ extension HTTPCache {
     if case .collapsed(let forward, let status) = collapsing {
       forwarded = Forwarded(reason: forward, status: status, isStored: true, isCollapsed: true)
     }
-    return CachedResponse(
-      head: stored.response(service.content, age: service.age, boundary: boundary), body: body,
-      source: source,
-      reason: service.reason,
-      cacheStatus: cacheStatus(
-        of: service.reason, lookup.key, timeToLive: service.remainingLifetime, forwarded))
+    return answer(
+      stored.response(service.content, age: service.age, boundary: boundary), body, from: source,
+      service.reason, lookup.key, timeToLive: service.remainingLifetime, forwarded)
   }
 
   /// The content of a stored response, as much of it as the request is answered with.
@@ -91,12 +106,10 @@ extension HTTPCache {
       answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
       for: pending.request)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
-    return CachedResponse(
-      head: answer.response.response(answer.content, age: answer.age, boundary: boundary), body: body,
-      source: source, reason: outcome.reason,
-      cacheStatus: cacheStatus(
-        of: outcome.reason, pending.lookup.key, timeToLive: answer.remainingLifetime,
-        forwarded(pending, forwardStatus, isStored: !outcome.updates.isEmpty)))
+    return self.answer(
+      answer.response.response(answer.content, age: answer.age, boundary: boundary), body, from: source,
+      outcome.reason, pending.lookup.key, timeToLive: answer.remainingLifetime,
+      forwarded(pending, forwardStatus, isStored: !outcome.updates.isEmpty))
   }
 
   /// The origin's response, perhaps with stored content around its own.
@@ -111,12 +124,10 @@ extension HTTPCache {
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
     noteAnswer(to: pending, outcome.reason, .network)
-    var answer = CachedResponse(
-      head: head, body: body, source: .network, reason: outcome.reason, storage: outcome.storage.reason,
-      cacheStatus: cacheStatus(
-        of: outcome.storage.reason ?? outcome.reason, pending.lookup.key,
-        timeToLive: remainingLifetime(outcome),
-        forwarded(pending, response.head.status.code, isStored: settlement != nil)))
+    var answer = answer(
+      head, body, from: .network, outcome.reason, pending.lookup.key, timeToLive: remainingLifetime(outcome),
+      forwarded(pending, response.head.status.code, isStored: settlement != nil),
+      storage: outcome.storage.reason, detail: outcome.storage.reason)
     answer.settlement = settlement
     return answer
   }
@@ -145,11 +156,8 @@ extension HTTPCache {
     // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
     // caller's, who gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
-    return CachedResponse(
-      head: refusal.response, body: .empty, source: .generated, reason: refusal.reason,
-      cacheStatus: cacheStatus(of: refusal.reason, nil, isHit: false, timeToLive: nil),
-      // An intermediary does not sign what it generates (RFC 9211 §2). A user's own cache is not an intermediary.
-      tellsStatus: configuration.rules.kind == .private)
+    return answer(
+      refusal.response, .empty, from: .generated, refusal.reason, nil, timeToLive: nil, nil)
   }
 }
 
