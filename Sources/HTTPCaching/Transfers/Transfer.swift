@@ -341,7 +341,7 @@ final class Transfer: Sendable {
   private enum Step {
     case chunk(ArraySlice<UInt8>, CheckedContinuation<Void, Never>?)
     /// To be read from a file, or from an entry.
-    case stored(Keeper, position: Int, isOver: Bool)
+    case stored(Keeper, Range<Int>, isOver: Bool)
     case end(Result<Void, any Error>)
     case wait
   }
@@ -352,7 +352,7 @@ final class Transfer: Sendable {
     let end = state.readersEnd ?? state.end
     if position >= end { return state.result.map { .end($0) } ?? .wait }
     guard position >= state.window.start else {
-      return .stored(state.keeper, position: position, isOver: state.result != nil)
+      return .stored(state.keeper, position..<end, isOver: state.result != nil)
     }
     let chunk = state.window.read(from: position, upTo: end - position)
     return .chunk(chunk, advance(reader, by: chunk.count, &state))
@@ -383,8 +383,8 @@ final class Transfer: Sendable {
       case .end(let result):
         try result.get()
         return nil
-      case .stored(let keeper, let position, let isOver):
-        if let chunk = await Self.read(keeper, from: position), !chunk.isEmpty {
+      case .stored(let keeper, let range, let isOver):
+        if let chunk = await Self.read(keeper, range), !chunk.isEmpty {
           state.withLock { advance(reader, by: chunk.count, &$0) }?.resume()
           return chunk
         }
@@ -397,14 +397,16 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Bytes that the window no longer holds.
-  private static func read(_ keeper: Keeper, from position: Int) async -> ArraySlice<UInt8>? {
+  /// The first of these bytes, which the window no longer holds.
+  private static func read(_ keeper: Keeper, _ range: Range<Int>) async -> ArraySlice<UInt8>? {
+    // The writer and the entry may have more than the readers are to get.
+    let count = Swift.min(range.count, fileChunk)
     switch keeper {
     case .none, .window: return nil
     case .file(let writer), .remains(let writer):
-      return await BlockingExecutor.run { writer.read(from: position, upTo: fileChunk) }
+      return await BlockingExecutor.run { writer.read(from: range.lowerBound, upTo: count) }
     case .entry(let body):
-      let read = { @Sendable in try? body.read(from: position, upTo: fileChunk) }
+      let read = { @Sendable in try? body.read(from: range.lowerBound, upTo: count) }
       return body.isResident ? read() : await BlockingExecutor.run(read)
     }
   }

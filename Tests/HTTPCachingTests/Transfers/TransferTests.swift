@@ -44,6 +44,41 @@ struct TransferTests {
     }
   }
 
+  @Test(
+    "A reader gets only its part of the content that is stored, however far it is behind",
+    .timeLimit(.minutes(1)), arguments: [Place.memory, .disk, .nowhere], [10, 5000, 100_000, 700_000])
+  func part(place: Place, size: Int) async throws {
+    try await withTemporaryDirectory { directory in
+      let store = try CacheStore(Self.configuration(place, directory: directory))
+      let writer = place == .nowhere ? nil : Self.writer(store)
+      let transfer = Transfer(length: nil, writer: writer, budget: TransitBudget(capacity: 64 << 20))
+      let reader = try #require(transfer.addReader(at: Transfer.later))
+      let part = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+      // Nothing of the part is read before all of it is stored.
+      async let arriving: Void = {
+        _ = await transfer.append([UInt8](repeating: 0xBB, count: 70_000)[...])
+        transfer.beginForReaders()
+        transfer.changeWaiters(by: 1)
+        for start in stride(from: 0, to: size, by: 40_000) {
+          _ = await transfer.append(part[start..<Swift.min(start + 40_000, size)])
+        }
+        transfer.endForReaders()
+        _ = await transfer.append([UInt8](repeating: 0xAA, count: 70_000)[...])
+        var entry: StoredBody?
+        if case .stored(let id) = transfer.takeWriter()?.commit() {
+          entry = store.lookup(StoreKey("key")).first { $0.id == id }?.body
+        }
+        transfer.finish(.success(()), entry: transfer.hasLaggards ? entry : nil)
+      }()
+      await arriving
+      var received: [UInt8] = []
+      while let chunk = try await transfer.next(reader) { received += chunk }
+      #expect(received == part)
+      transfer.remove(reader)
+      store.close()
+    }
+  }
+
   struct WeakObjects {
     weak var transfer: Transfer?
     weak var writer: EntryWriter?
@@ -55,9 +90,7 @@ struct TransferTests {
     breaksOff: Bool
   ) async throws -> WeakObjects {
     let arrived = Progress()
-    let writer = store.map {
-      $0.makeWriter(key: StoreKey("key"), variant: VariantID(rawValue: 1), metadata: [1], storedAt: 0)
-    }
+    let writer = store.map(Self.writer)
     let shared = Transfer(length: nil, writer: writer, budget: budget)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for plan in plans where plan.joinsAfter == 0 {
@@ -99,6 +132,10 @@ struct TransferTests {
       try await group.waitForAll()
     }
     return WeakObjects(transfer: shared, writer: writer)
+  }
+
+  private static func writer(_ store: CacheStore) -> EntryWriter {
+    store.makeWriter(key: StoreKey("key"), variant: VariantID(rawValue: 1), metadata: [1], storedAt: 0)
   }
 
   /// One chunk, the gathering of small ones, and the chunk of a file.
