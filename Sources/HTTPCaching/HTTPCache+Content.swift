@@ -63,11 +63,13 @@ extension HTTPCache {
       // Those that wait would have to ask the origin in any case, and the end may never come: a stream of events.
       land(flight, pending.lookup.key, .notShared)
     }
-    guard flight.hasLeader || writer != nil else { return }
+    let isStored = writer != nil
+    guard flight.hasLeader || isStored else { return }
     // The transfer carries what is stored. Where the leader is to get only the network's part of that, it begins there.
     let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
     let transfer = Transfer(
-      length: response.body.length.map { $0.addingReportingOverflow(around).partialValue }, writer: writer,
+      length: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
+      writer: consume writer,
       budget: transit)
     var delivery = Flight.Delivery(
       response: respond(with: response, .empty, arrival.outcome, pending, settlement: settlement))
@@ -78,7 +80,7 @@ extension HTTPCache {
       delivery.response.body = MessageBody(
         .pieces([]), length: isPart ? response.body.length : outcome.assembly.map { Int($0.count) })
     }
-    flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: writer != nil))
+    flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: isStored))
     flight.deliver(.success(delivery))
     await pump(response.body, to: transfer, &arrival)
   }
@@ -209,7 +211,15 @@ extension HTTPCache {
   private func copy(_ piece: MessageBody.Piece, to transfer: Transfer, _ arrival: Arrival) async {
     guard piece.count > 0, transfer.writer != nil else { return }
     do {
-      try await hand(piece, to: transfer, arrival)
+      // Also when the task is cancelled: nothing more has to come from the network.
+      for try await chunk in MessageBody([piece]) {
+        switch await transfer.append(chunk) {
+        case .stored: break
+        case .refused(let refusal): return giveUp(Reason(refusal), arrival)
+        case .transitFull: return giveUp(.transitFull, arrival)
+        case .notStored: return
+        }
+      }
     } catch {
       guard let writer = transfer.takeWriter() else { return }
       writer.cancel()

@@ -118,13 +118,21 @@ extension HTTPCache {
     var collapsing = Collapsing.notTried
     // A flight that this call leads, before its request is sent.
     var led: (claim: Flight.Claim, key: CacheKey)?
-    defer { if let led { land(led.claim.flight, led.key, .notShared) } }
+    var hasLookedAgain = false
     while true {
       var plan = engine.plan(
         for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now)
       if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
         forwarding.reason = request.reasonWithoutKey
         plan = .forward(forwarding)
+      }
+      if let (claim, ledKey) = led {
+        led = nil
+        if case .forward(let forwarding) = plan, forwarding.isCollapsible, lookup.key == ledKey {
+          return try await lead(PendingExchange(call: call, forwarding: forwarding, lookup: lookup), claim)
+        }
+        // Those who have joined it since ask for themselves, and must not wait for this request.
+        land(claim.flight, ledKey, .notShared)
       }
       switch plan {
       case .serve(let service):
@@ -133,14 +141,12 @@ extension HTTPCache {
       case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
       case .forward(let forwarding):
         let pending = PendingExchange(
-          call: call, forwarding: forwarding, lookup: lookup, collapsing: collapsing)
+          call: call, forwarding: forwarding, lookup: lookup,
+          // It goes by itself, whatever it has waited for.
+          collapsing: collapsing == .notTried ? .notTried : .inVain)
         // What another request brought is not for this one: it goes by itself, as waiting in line again could last for ever.
         guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried else {
           return try await lead(pending, Flight.make())
-        }
-        if let (claim, ledKey) = led, ledKey == key {
-          led = nil
-          return try await lead(pending, claim)
         }
         let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
           store.mayBeRemoved(key, since: $0)
@@ -150,8 +156,9 @@ extension HTTPCache {
           case .answer(let response): return response
           case .lookUpAgain(let result): collapsing = result
           }
-        } else if led == nil, flights.mayHaveEnded(key, since: endCount) {
+        } else if !hasLookedAgain, flights.mayHaveEnded(key, since: endCount) {
           // Another request ended since the store was looked up, and may have brought the answer.
+          hasLookedAgain = true
           led = (claim, key)
         } else {
           return try await lead(pending, claim)

@@ -106,6 +106,27 @@ struct FlightTests {
     }
   }
 
+  @Test("A follower that had to ask for itself was not collapsed (RFC 9211 §2.6)", .timeLimit(.minutes(1)))
+  func ownRequest() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { request, number in
+      if number == 1 { await gate.wait() }
+      return .ok(
+        request.headerFields[.acceptLanguage] ?? "none",
+        [.cacheControl: "max-age=60", .vary: "Accept-Language"])
+    }
+    async let first = setting.get(from: origin, fields: [.acceptLanguage: "de"])
+    await gate.arrived(1)
+    async let second = setting.get(from: origin, fields: [.acceptLanguage: "en"])
+    while setting.cache.flights.followerCount < 1 { await Task.yield() }
+    gate.open()
+    #expect(try await first.response.cacheStatus.isCollapsed == nil)
+    let answer = try await second
+    #expect(answer.text == "en" && origin.requests.count == 2)
+    #expect(answer.response.cacheStatus.isCollapsed == false)
+  }
+
   @Test("A reload does not share a request that was sent before it")
   func reload() async throws {
     let setting = try Setting()

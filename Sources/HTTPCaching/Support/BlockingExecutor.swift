@@ -11,6 +11,11 @@ final class BlockingExecutor: TaskExecutor {
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 
+  /// Drops a reference on these threads, for an object whose end may block.
+  static func release(_ object: any AnyObject & Sendable) {
+    shared.queue.async { withExtendedLifetime(object) {} }
+  }
+
   /// Runs a blocking call on these threads.
   static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in

@@ -101,7 +101,16 @@ final class Transfer: Sendable {
   }
 
   deinit {
-    budget.change(by: -state.withLock { $0.counted })
+    state.withLock { state in
+      budget.change(by: -state.counted)
+      dispose(state.keeper)
+    }
+  }
+
+  /// Has a file that is not an entry's removed where that may block.
+  private func dispose(_ keeper: Keeper) {
+    guard case .remains(let writer) = keeper else { return }
+    BlockingExecutor.release(writer)
   }
 
   // MARK: - The task that appends
@@ -292,6 +301,7 @@ final class Transfer: Sendable {
       // What is older than the window is in a file, or in the entry, which holds all.
       if case .remains = state.keeper, slowest < state.window.start { break }
       if case .entry = state.keeper, slowest < state.end { break }
+      dispose(state.keeper)
       state.keeper = .none
       state.window.drop(before: slowest)
     }
@@ -388,11 +398,10 @@ final class Transfer: Sendable {
           state.withLock { advance(reader, by: chunk.count, &$0) }?.resume()
           return chunk
         }
-        if isOver { throw HTTPCacheError.incompleteContent }
-        // The file is becoming an entry's, which `finish` will give.
-        _ = try await wait(reader)
+        if isOver || !mayBecomeEntry { throw HTTPCacheError.incompleteContent }
+        _ = try await wait(reader, forEntry: true)
       case .wait:
-        if let chunk = try await wait(reader) { return chunk }
+        if let chunk = try await wait(reader, forEntry: false) { return chunk }
       }
     }
   }
@@ -411,13 +420,25 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Waits at the end for the next chunk, which it returns, or for the result; returns at once if either is there.
-  private func wait(_ reader: ReaderID) async throws -> ArraySlice<UInt8>? {
+  /// Whether what could not be read from the writer's file may be an entry's now, which ``finish(_:entry:)`` will give.
+  private var mayBecomeEntry: Bool {
+    switch state.withLock({ $0.keeper }) {
+    // It is still being written, so it cannot be read for another reason.
+    case .file: false
+    case .remains(let writer): writer.refusal == nil
+    case .none, .window, .entry: true
+    }
+  }
+
+  /// Waits for the next chunk, which it returns, or for the result; returns at once if either is there.
+  ///
+  /// - Parameter forEntry: whether the reader is behind, and no chunk concerns it.
+  private func wait(_ reader: ReaderID, forEntry: Bool) async throws -> ArraySlice<UInt8>? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let isReady = state.withLock { state in
           guard let position = state.readers[reader]?.position, state.result == nil,
-            position >= (state.readersEnd ?? state.end) || position < state.window.start
+            forEntry ? position < state.window.start : position >= (state.readersEnd ?? state.end)
           else { return true }
           state.readers[reader]?.waiting = continuation
           return false

@@ -79,6 +79,36 @@ struct TransferTests {
     }
   }
 
+  @Test("No reader of a file is forgotten while the budget is full", .timeLimit(.minutes(2)))
+  func wakeUp() async throws {
+    try await withTemporaryDirectory { directory in
+      let store = try CacheStore(Self.configuration(.disk, directory: directory))
+      let sizes = [1 << 20] + (0..<1500).map { 1 + $0 * 7919 % 12_000 }
+      let content = [UInt8](repeating: 1, count: 1 << 20)
+      for _ in 0..<6 {
+        let transfer = Transfer(length: nil, writer: Self.writer(store), budget: TransitBudget(capacity: 0))
+        transfer.changeWaiters(by: 1)
+        let reader = try #require(transfer.addReader())
+        let hasAll = Gate()
+        let reading = Task {
+          var missing = sizes.reduce(0, +)
+          while let chunk = try await transfer.next(reader) {
+            missing -= chunk.count
+            if missing == 0 { hasAll.open() }
+          }
+        }
+        for size in sizes { _ = await transfer.append(content[..<size]) }
+        // Before the end, which would wake every reader.
+        await hasAll.wait()
+        transfer.takeWriter()?.cancel()
+        transfer.finish(.success(()))
+        try await reading.value
+        transfer.remove(reader)
+      }
+      store.close()
+    }
+  }
+
   struct WeakObjects {
     weak var transfer: Transfer?
     weak var writer: EntryWriter?
