@@ -84,7 +84,8 @@ struct SessionRole: AsyncParsableCommand {
   func run() async throws {
     let cache = try options.cache(.private)
     let base = URLSessionConfiguration.ephemeral
-    base.timeoutIntervalForRequest = Double(options.role.silence) / 1000
+    // Longer than a silent origin takes to close, so that a slow one on a busy machine does not look silent.
+    base.timeoutIntervalForRequest = Double(options.role.silence) / 1000 * 2 + 2
     base.httpMaximumConnectionsPerHost = clients
     let tally = Tally()
     let draws = Draws(seed: seed, door: door)

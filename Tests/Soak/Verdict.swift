@@ -4,6 +4,8 @@ import Foundation
 struct Verdict: Sendable {
   /// The most that each column may show after the first tenth of the run.
   var limits: [Column: Int]
+  /// How much the content of large responses moves the memory from one moment to the next, in bytes.
+  var noise = 8 << 20
   /// What must have been counted at some time: a count that nothing keeps never exceeds its limit.
   var counted: [Column] = []
 
@@ -28,15 +30,15 @@ struct Verdict: Sendable {
     }
   }
 
-  /// Memory that grows slowly reaches its limit after hours. So the last fifth of the run is compared with the second. What
-  /// the store holds is left out, as it fills during the run.
+  /// Memory that grows slowly reaches its limit after hours. So the last fifth of the run is compared with the second, in
+  /// runs of 100 seconds or more. What the store holds is left out, as it fills during the run.
   private func growth(_ samples: [Sample], _ duration: Double) -> [String] {
     func median(_ fifth: Double) -> Int? {
       let part = samples.filter { $0.time >= fifth * duration / 5 && $0.time < (fifth + 1) * duration / 5 }
         .compactMap { sample in sample.values[.rss].map { $0 - (sample.values[.memory] ?? 0) } }.sorted()
       return part.isEmpty ? nil : part[part.count / 2]
     }
-    guard duration > 60, let early = median(1), let late = median(4), late > early + early / 10 + 8 << 20
+    guard duration >= 100, let early = median(1), let late = median(4), late > early + early / 10 + noise
     else {
       return []
     }
@@ -77,7 +79,8 @@ struct DoorSizes: Sendable {
     ]
     limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests + Self.idleOriginConnections + files }
     let counted: [Column] = [.flight, .transfer, .reader, .writer] + (isSession ? [] : [.clients, .origins])
-    return Verdict(limits: limits, counted: counted)
+    return Verdict(
+      limits: limits, noise: isSession ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
   }
 
   var atRest: Verdict {
