@@ -27,6 +27,13 @@ private struct Arrival {
     return stored.value(of: .contentLength).flatMap { Int($0) }
   }
 
+  /// The length of all that is to be stored, where it is known: what is stored around it comes on top of what the transport
+  /// announces.
+  func length(of response: TransportResponse) -> Int? {
+    let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
+    return response.body.length.map { $0.addingReportingOverflow(around).partialValue }
+  }
+
   private func stored(_ range: Range<Int64>?) -> MessageBody.Piece {
     guard let range, let candidate = outcome.assembly?.candidate else { return .bytes([]) }
     return MessageBody.Piece(pending.lookup.candidates.entries[candidate].body, range)
@@ -66,11 +73,8 @@ extension HTTPCache {
     let isStored = writer != nil
     guard flight.hasLeader || isStored else { return }
     // The transfer carries what is stored. Where the leader is to get only the network's part of that, it begins there.
-    let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
     let transfer = Transfer(
-      length: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
-      writer: consume writer,
-      budget: transit)
+      length: arrival.length(of: response), writer: consume writer, budget: transit)
     var delivery = Flight.Delivery(
       response: respond(with: response, .empty, arrival.outcome, pending, settlement: settlement))
     if flight.hasLeader {
@@ -97,12 +101,10 @@ extension HTTPCache {
       return nil
     }
     arrival.key = place.key
-    // What is stored around it comes on top of what the transport announces.
-    let around = arrival.outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
     return store.makeWriter(
       key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
       metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-      expectedLength: response.body.length.map { $0.addingReportingOverflow(around).partialValue },
+      expectedLength: arrival.length(of: response),
       tiers: .all, scopes: scopes(arrival.outcome, under: lookup.key),
       isEditable: arrival.pending.call.willStore != nil, unlessRemovedSince: place.token)
   }

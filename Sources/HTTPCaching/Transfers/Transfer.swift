@@ -118,7 +118,7 @@ final class Transfer: Sendable {
   /// What the store made of a chunk.
   enum Storing {
     case stored
-    /// There is no writer, or not any more.
+    /// The content is not being stored.
     case notStored
     /// The writer refused the chunk, and takes no more.
     case refused(RefusalReason)
