@@ -44,6 +44,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -113,6 +114,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
 
@@ -129,11 +131,14 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: [
-        "Conformance", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheProxy",
+        "Conformance", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching",
+        "HTTPCacheProxy",
         "HTTPCacheTesting", "HTTPCacheURLSession", arguments, httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "Yams", package: "Yams"),
       ],
       swiftSettings: settings),
 
@@ -236,11 +241,13 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
-        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
+        "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
+        "LoopbackOrigin", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "InMemoryLogging", package: "swift-log"),
       ],
       swiftSettings: settings),
     .testTarget(
@@ -251,6 +258,16 @@ let package = Package(
       dependencies: [
         "CacheBench", "CFloorTable", "HTTPCacheEngine", "HTTPCacheStore", arguments,
         .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: settings),
+    // The command as a process: it is built because its tests depend on it.
+    .testTarget(
+      name: "ProxyCommandTests",
+      dependencies: [
+        "httpcache", "LoopbackOrigin", "TestSupport", httpTypes,
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
     .testTarget(

@@ -87,6 +87,7 @@ public struct ScenarioOptions: Decodable, Hashable, Sendable {
   public var whenDisconnected: DisconnectedUse?
   public var usesNoVarySearch: Bool?
   public var negotiatesLanguage: Bool?
+  public var setCookie: SetCookieUse?
   public var clearsSiteData: Bool?
   public var targets: [String]?
   public var name: String?

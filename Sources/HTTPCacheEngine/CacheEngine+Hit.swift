@@ -41,10 +41,13 @@ extension CacheEngine {
       .reloadRevalidatingCacheData:
       return nil
     }
-    guard let front = StoredFront(stored), front.special.isEmpty,
+    // Responses that share their content are told apart by the same selecting fields: only one can match.
+    guard let front = StoredFront(stored), front.special.isSubset(of: .sharesContent),
       front.selectingCount <= SelectingBytes.most
     else { return nil }
     let facts = front.facts
+    // Whether its cookies are stored with it is not said here.
+    if facts.flags.contains(.setsCookie), configuration.keepsNoCookies { return nil }
     // As `ReuseFacts.staleness(at:)`, and each number once.
     let age = facts.currentAge(at: now)
     let remaining = facts.lifetime.milliseconds.saturatingSubtracted(age)
@@ -56,7 +59,9 @@ extension CacheEngine {
         // Both in one walk over the fields.
         : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
     else { return nil }
-    return Hit(age: age / 1000, remainingLifetime: remaining / 1000, reason: facts.freshReason)
+    return Hit(
+      age: age / 1000, remainingLifetime: facts.lifetime.milliseconds / 1000 - age / 1000,
+      reason: facts.freshReason)
   }
 
   /// Whether there is a field that has a part in the decision.

@@ -10,9 +10,25 @@ extension CacheEngine {
     case .response(let head): judge(head, exchange, &outcome)
     case .failure, .fault:
       let isDisconnected = exchange.result == .failure
-      if let stale = afterFailure(exchange, .of(exchange), isDisconnected: isDisconnected) { outcome = stale }
+      if let stale = afterFailure(exchange, .of(exchange), isDisconnected: isDisconnected) {
+        outcome = stale
+      } else if isDisconnected, mustBeRevalidated(exchange) {
+        let reason = Reason.revalidationImpossible
+        outcome = Outcome(.generated(Refusal(reason: reason)), reason: reason)
+      }
     }
     return outcome
+  }
+
+  /// Whether a directive of the stored response requires an error response where the origin cannot be reached: 504 (Gateway
+  /// Timeout), which §5.2.2.2 asks for.
+  ///
+  /// A private cache is part of the client, which learns more from the transport's own error.
+  private func mustBeRevalidated(_ exchange: Exchange) -> Bool {
+    guard configuration.kind == .shared, exchange.forwarding.policy == .useProtocolCachePolicy,
+      let selected = exchange.forwarding.selected
+    else { return false }
+    return exchange.candidates[selected].facts.staleness(at: exchange.responseTime) == .staleMustRevalidate
   }
 
   // What comes of a response is written to an outcome that is there: one that is returned is copied by each function
@@ -92,8 +108,7 @@ extension CacheEngine {
   /// The positions of the stored responses that the request could have been answered with.
   private func matching(_ exchange: Exchange) -> [Int] {
     VariantSelection.matching(
-      exchange.candidates, request: exchange.forwarding.original.headerFields,
-      negotiatesLanguage: configuration.negotiatesLanguage)
+      exchange.candidates, request: exchange.forwarding.original.headerFields, configuration)
   }
 
   func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
@@ -117,18 +132,53 @@ extension CacheEngine {
         client: client)
     }
     let identified = identify(among: matching)
-    // A 304 may also choose a response that our Vary bookkeeping would not (§4.1): it answers, but is not updated.
+    // A 304 may also choose a response that our Vary bookkeeping would not (§4.1).
     let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
+    let chosen = identify(among: nominated).filter { candidate in
+      // What only a weak validator names may be in another coding than the one that the origin chose (RFC 9110 §8.8.1).
+      response.entityTag?.isWeak == false
+        || ContentCoding.areAccepted(
+          exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
+    }
+    let age = response.age.map(\.seconds)
     // One of which only parts are stored may be named, and not be able to answer.
-    let answers = (identified + identify(among: nominated)).lazy.compactMap { chosen in
-      storedAnswer(
-        chosen, updated(chosen, by: head, exchange, keepingWithheld: true),
-        age: response.age.map(\.seconds), client: client, now: now)
+    let answers = (identified + chosen).lazy.compactMap { chosen in
+      var response = updated(chosen, by: head, exchange, keepingWithheld: true)
+      // What was stored for other selecting fields, as for another user's Cookie, may have set another user's cookies.
+      if configuration.kind == .shared, !matching.contains(chosen) { takeBackCookies(&response, head) }
+      return storedAnswer(
+        chosen, response, age: age, client: client, now: now)
     }
     guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
 
     let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
-    return Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
+    var outcome = Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
+    if !matching.contains(answer.candidate) {
+      outcome.addition = addition(of: answer.candidate, by: head, exchange, client)
+    }
+    return outcome
+  }
+
+  /// A stored response under the selecting fields of another request, which the origin chose it for (§4.1): the next
+  /// such request need not ask.
+  ///
+  /// What it was stored for before stays as it was. For those requests the origin may choose another by now.
+  private func addition(
+    of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields
+  ) -> Outcome.Update? {
+    let response = Freshening.updated(
+      exchange.candidates[candidate], with: head,
+      request: exchange.forwarding.original.headerFields, isReselected: true,
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime,
+      configuration: configuration)
+    let obstacle = Storability.obstacle(
+      method: .get, request: client, status: response.status.code,
+      response: parsed(response.fields, exchange), responseTime: exchange.responseTime,
+      configuration: configuration)
+    guard obstacle == nil, !response.selecting.isUnmatchable,
+      configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(head, exchange)
+    else { return nil }
+    return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
   }
 
   /// A 304 to conditions that are all the client's: it is the client's, and updates what it identifies (§4.3.4).
@@ -149,15 +199,48 @@ extension CacheEngine {
     _ candidate: Int, by head: HTTPResponse, _ exchange: Exchange, keepingWithheld keepsWithheld: Bool = false
   ) -> StoredResponse {
     var updated = Freshening.updated(
-      exchange.candidates[candidate], with: head, request: exchange.forwarding.original.headerFields,
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+      exchange.candidates[candidate], with: head,
+      request: exchange.forwarding.original.headerFields, requestTime: exchange.requestTime,
+      responseTime: exchange.responseTime, configuration: configuration)
     if keepsWithheld {
       let kept = updated.fields
-      for field in Freshening.update(from: head, configuration) where kept[field.name] == nil {
+      for field in Freshening.update(from: head, configuration)
+      where kept[field.name] == nil
+        && !(configuration.stripsCookies && SharedCookies.names.contains(field.name))
+      {
         updated.fields.append(field)
       }
+      takeBackCookies(&updated, head, exchange)
     }
     return updated
+  }
+
+  /// Leaves the stored cookies, which another client was sent, out of an answer if the update takes back that users may share
+  /// them (§7.3).
+  private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse, _ exchange: Exchange) {
+    guard updated.facts.flags.contains(.setsCookie) else { return }
+    let obstacle = SharedCookies.obstacle(
+      status: updated.status.code, parsed(updated.fields, exchange), responseTime: exchange.responseTime,
+      configuration)
+    if obstacle != nil { takeBackCookies(&updated, head) }
+  }
+
+  /// Puts the cookies that came with the update in place of those that are stored.
+  private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse) {
+    for name in SharedCookies.names {
+      updated.fields[fields: name] = configuration.stripsCookies ? [] : head.headerFields[fields: name]
+    }
+  }
+
+  /// Whether an update sets cookies in a shared cache and does not itself declare them shareable (§7.3): they are for the
+  /// client whose request brought them, however long the stored response is fresh, so it updates nothing.
+  func bringsUndeclaredCookies(_ head: HTTPResponse, _ exchange: Exchange) -> Bool {
+    guard configuration.kind == .shared, !configuration.stripsCookies,
+      SharedCookies.names.contains(where: { head.headerFields.contains($0) })
+    else { return false }
+    return SharedCookies.obstacle(
+      status: 200, parsed(head.headerFields, exchange), responseTime: exchange.responseTime, configuration)
+      != nil
   }
 
   /// What becomes of stored responses that the origin has brought up to date.
@@ -173,11 +256,13 @@ extension CacheEngine {
       let response = updated(candidate, by: head, exchange)
       let obstacle = Storability.obstacle(
         method: .get, request: client, status: response.status.code,
-        response: parsed(response.fields, exchange), kind: configuration.kind)
+        response: parsed(response.fields, exchange), responseTime: exchange.responseTime,
+        configuration: configuration)
       switch obstacle {
+      case nil where bringsUndeclaredCookies(head, exchange): break
       case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
-      // The one request's matter: what is stored stays as it was for the others.
-      case .requestNoStore, .authorizedInSharedCache: break
+      // What is stored stays as it was for the others.
+      case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]): break
       default: removals.append(candidate)
       }
     }
@@ -199,10 +284,9 @@ extension CacheEngine {
     _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
   ) -> Outcome.StoredAnswer? {
     guard let content = ContentSelection.of(stored, for: client) else { return nil }
-    let remaining = stored.facts.remainingLifetime(at: now) / 1000
     return Outcome.StoredAnswer(
-      candidate: candidate, response: stored, age: age, remainingLifetime: remaining, isStale: false,
-      content: content)
+      candidate: candidate, response: stored, age: age,
+      remainingLifetime: stored.facts.remainingSeconds(at: now), isStale: false, content: content)
   }
 
   // MARK: - Failure
@@ -220,7 +304,7 @@ extension CacheEngine {
         for: stored.facts, request: client.cacheControl, isDisconnected: isDisconnected, now: now,
         configuration: configuration),
       var answer = storedAnswer(
-        selected, stored, age: stored.facts.currentAge(at: now) / 1000, client: client, now: now)
+        selected, stored, age: stored.facts.ageInSeconds(at: now), client: client, now: now)
     else { return nil }
     answer.isStale = stored.facts.staleness(at: now) != nil || reason == .forbiddenWhileDisconnected
     return Outcome(.stored(answer), reason: reason)
@@ -238,7 +322,9 @@ extension CacheEngine {
       let location = head.headerFields[.contentLocation], target.resolving(location) == target
     else { return .refuse(.methodNotStored) }
     if let obstacle = Storability.obstacle(
-      method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
+      method: .get, request: client, status: head.status.code, response: response,
+      responseTime: exchange.responseTime,
+      configuration: configuration)
     {
       return .refuse(obstacle)
     }
@@ -272,7 +358,9 @@ extension CacheEngine {
       return
     }
     if let obstacle = Storability.obstacle(
-      method: method, request: client, status: status.code, response: response, kind: configuration.kind)
+      method: method, request: client, status: status.code, response: response,
+      responseTime: exchange.responseTime,
+      configuration: configuration)
     {
       outcome.storage = .refuse(obstacle)
       outcome.removals = superseded(by: obstacle, status: status, exchange)
@@ -296,7 +384,7 @@ extension CacheEngine {
     by obstacle: Reason, status: HTTPResponse.Status, _ exchange: Exchange
   ) -> [Int] {
     switch obstacle {
-    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable:
+    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable, .cookiesNotShared, .cookiesBypassed:
       // A 401 or 429 says that this request was refused, not that the resource has changed.
       guard
         status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
@@ -335,5 +423,18 @@ extension CacheEngine {
 extension RequestFields {
   fileprivate static func of(_ exchange: Exchange) -> RequestFields {
     of(exchange.forwarding.original, now: exchange.responseTime)
+  }
+}
+
+extension Reason {
+  /// Whether this obstacle to storing an update is the matter of the one request that brought it, and what is stored stays as
+  /// it is for the others.
+  func concernsOneRequest(_ stored: StoredResponse) -> Bool {
+    switch self {
+    case .requestNoStore, .authorizedInSharedCache: true
+    // The cookies came with the update. If they had been there before, the update would have taken back their sharing.
+    case .cookiesNotShared, .cookiesBypassed: !stored.setsCookie
+    default: false
+    }
   }
 }

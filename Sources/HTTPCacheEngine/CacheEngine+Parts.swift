@@ -42,7 +42,7 @@ extension CacheEngine {
     else { return nil }
     let answer = Outcome.StoredAnswer(
       candidate: candidate, response: served, age: response.age.map(\.seconds),
-      remainingLifetime: whole.facts.remainingLifetime(at: exchange.responseTime) / 1000, isStale: false,
+      remainingLifetime: whole.facts.remainingSeconds(at: exchange.responseTime), isStale: false,
       content: .whole)
     let (storage, removals) = storage(of: whole, candidate, exchange, client)
     return Outcome(
@@ -58,10 +58,16 @@ extension CacheEngine {
   ) -> (Outcome.Storage, removals: [Int]) {
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: combined.status.code,
-      response: parsed(combined.fields, exchange), kind: configuration.kind)
+      response: parsed(combined.fields, exchange), responseTime: exchange.responseTime,
+      configuration: configuration)
     switch obstacle {
-    case nil: return (.store(combined, .storedCombined), [])
-    case .requestNoStore?, .authorizedInSharedCache?: return (.refuse(obstacle ?? .requestNoStore), [])
+    case nil:
+      if case .response(let head) = exchange.result, bringsUndeclaredCookies(head, exchange) {
+        return (.refuse(.cookiesNotShared), [])
+      }
+      return (.store(combined, .storedCombined), [])
+    case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]):
+      return (.refuse(obstacle), [])
     case let obstacle?: return (.refuse(obstacle), [candidate])
     }
   }
@@ -97,7 +103,9 @@ extension CacheEngine {
       return refuse(.partNotPlaced)
     }
     if let obstacle = Storability.obstacle(
-      method: .get, request: client, status: head.status.code, response: response, kind: configuration.kind)
+      method: .get, request: client, status: head.status.code, response: response,
+      responseTime: exchange.responseTime,
+      configuration: configuration)
     {
       return refuse(obstacle)
     }

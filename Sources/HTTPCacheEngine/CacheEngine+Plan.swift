@@ -36,16 +36,16 @@ private struct Planner {
     if let obstacle { return forward(reason: obstacle) }
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
     let matching = VariantSelection.matching(
-      candidates, request: request.headerFields,
-      negotiatesLanguage: engine.configuration.negotiatesLanguage)
+      candidates, request: request.headerFields, engine.configuration)
     // §4 has the most recent of those that are suitable; one of which only other parts are stored is not.
     let suitable =
       matching.count > 1
       ? matching.filter { candidates[$0].parts == nil || content(of: $0) != nil } : matching
     guard let selected = VariantSelection.chosen(suitable, of: candidates, at: now) ?? matching.first else {
-      return forward(
-        reason: candidates.isEmpty ? .nothingStored : .noVariantMatches,
-        others: Array(candidates.indices))
+      let others = candidates.indices.filter {
+        !SharedCookies.exclude(candidates[$0], engine.configuration)
+      }
+      return forward(reason: others.isEmpty ? .nothingStored : .noVariantMatches, others: others)
     }
     let facts = candidates[selected].facts
     if policy.returnsAnyStored {
@@ -128,8 +128,8 @@ private struct Planner {
     let facts = candidates[selected].facts
     return .serve(
       Service(
-        candidate: selected, age: facts.currentAge(at: now) / 1000,
-        remainingLifetime: facts.remainingLifetime(at: now) / 1000, isStale: isStale,
+        candidate: selected, age: facts.ageInSeconds(at: now),
+        remainingLifetime: facts.remainingSeconds(at: now), isStale: isStale,
         content: content,
         revalidation: revalidates ? background(reason: reason, selected: selected) : nil,
         reason: reason))

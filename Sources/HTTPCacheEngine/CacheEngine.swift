@@ -29,7 +29,7 @@ public struct CacheEngine: Sendable {
       case shared
     }
 
-    public var kind: Kind
+    public var kind: Kind { didSet { updateWithheldNames() } }
     /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since it was modified
     /// (§4.2.2).
     public var usesHeuristics: Bool
@@ -58,25 +58,37 @@ public struct CacheEngine: Sendable {
     /// standard yet.
     public var usesNoVarySearch: Bool
     /// Whether a stored response in the language that a request prefers to all others answers it, though its
-    /// `Accept-Language` is another than that of the request it was stored for. RFC 9111 §4.1 leaves such requests to
-    /// the origin.
+    /// `Accept-Language` is another than that of the request it was stored for. Off by default.
+    ///
+    /// This goes beyond RFC 9111 §4.1, by which a stored response matches "if and only if" the nominated fields do, and
+    /// leaves such requests to the origin. Set it only for an origin that answers with the favourite language whenever it
+    /// has it.
     public var negotiatesLanguage: Bool
 
     /// The names of fields whose values are never stored, neither in memory nor on disk: of a response they are left out,
     /// and of a request that `Vary` selects by, a SHA-256 digest takes the place of the value.
     ///
     /// Credentials of requests, unless set otherwise: `Authorization`, `Cookie`, `Proxy-Authorization`. RFC 9111 §3.1 has
-    /// a cache store all fields of a response, `Set-Cookie` among them, which "does not inhibit caching" (§7.3). Browsers,
-    /// which need no cookie a second time, leave it out: so does who adds its name here.
+    /// a cache store all fields of a response, `Set-Cookie` among them, which "does not inhibit caching" (§7.3). For a shared
+    /// cache, see ``setCookie``. Browsers need no cookie a second time and leave it out: add its name to do the same.
     ///
     /// `Cache-Control`, `Vary` and the fields of ``targets`` are stored all the same: they decide on reuse.
     public var withheldFields = ["authorization", "cookie", "proxy-authorization"] {
       didSet {
         withheldFields = withheldFields.map { $0.lowercased() }
-        withheldNames = FieldNameSet(withheldFields)
+        updateWithheldNames()
       }
     }
+    /// What a shared cache does with a response that sets cookies (§7.3). Stores it where the origin declares it shareable,
+    /// by default.
+    public var setCookie = SetCookieUse.store { didSet { updateWithheldNames() } }
+    /// The names of ``withheldFields``, and those that ``setCookie`` adds.
     private(set) var withheldNames: FieldNameSet
+
+    private mutating func updateWithheldNames() {
+      withheldNames = FieldNameSet(
+        withheldFields + (stripsCookies ? SharedCookies.names.map(\.canonicalName) : []))
+    }
 
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,

@@ -50,6 +50,9 @@ public struct Outcome: Hashable, Sendable {
     case completed(StoredAnswer)
     /// Nothing yet: this request is to be sent, and its outcome asked for.
     case forwardAgain(Forwarding)
+    /// A response that the cache generates, as the origin cannot be reached and a directive asks for it (RFC 9111
+    /// §5.2.2.2).
+    case generated(Refusal)
     /// The transport's error: nothing stored may be used instead.
     case failure
   }
@@ -103,6 +106,9 @@ public struct Outcome: Hashable, Sendable {
   /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
   public var assembly: ContentAssembly?
   public var updates: [Update] = []
+  /// A response to store beside the one that it was made from, for the requests that its selecting fields match. Both have
+  /// the candidate's content.
+  public var addition: Update?
   /// Positions of stored responses that the origin's answer has replaced with one that may not be stored.
   public var removals: [Int] = []
   /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.

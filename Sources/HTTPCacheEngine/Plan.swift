@@ -70,8 +70,17 @@ public struct Completion: Hashable, Sendable {
 public struct Refusal: Hashable, Sendable {
   public var reason: Reason
 
-  /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached.
+  /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached, and
+  /// §5.2.2.2 for must-revalidate.
   public var response: HTTPResponse {
-    HTTPResponse(status: .gatewayTimeout, headerFields: [.contentLength: "0"])
+    HTTPResponse(
+      status: .gatewayTimeout,
+      headerFields: [
+        .contentType: "text/plain; charset=utf-8", .contentLength: String(content.count),
+        .cacheControl: "no-store",
+      ])
   }
+
+  /// The content of ``response``: a line of text that says why.
+  public var content: [UInt8] { Array("504: \(reason.sentence)\n".utf8) }
 }

@@ -42,6 +42,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case onlyIfCached
   case policyForbidsNetwork
   case originUnreachable
+  case revalidationImpossible
 
   // Answered by the origin.
   case fromOrigin
@@ -60,6 +61,8 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case requestNoStore
   case privateInSharedCache
   case authorizedInSharedCache
+  case cookiesNotShared
+  case cookiesBypassed
   case methodNotStored
   case statusNotFinal
   case statusNotUnderstood
@@ -77,6 +80,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
 
   // What became of stored responses.
   case freshened
+  case variantLearned
   case freshenedByHead
   case freshenedByPart
   case outdatedByHead
@@ -181,6 +185,11 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
       ("Policy", "The request's cache policy forbids the network, and nothing stored can answer it.")
     case .originUnreachable:
       ("RFC 9111 §4.2.4", "The origin cannot be reached, and nothing stored may be used in its place.")
+    case .revalidationImpossible:
+      (
+        "RFC 9111 §5.2.2.2",
+        "The stored response is stale and must be revalidated before use, and the origin cannot be reached."
+      )
 
     case .fromOrigin: ("RFC 9111 §4", "The response comes from the origin.")
     case .replacedByOrigin:
@@ -210,6 +219,13 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
         "RFC 9111 §3.5",
         "The request carried Authorization, and the response does not allow a shared cache to store it."
       )
+    case .cookiesNotShared:
+      (
+        "RFC 9111 §7.3",
+        "The response carries Set-Cookie, and nothing in it declares that a shared cache's users may share it."
+      )
+    case .cookiesBypassed:
+      ("Policy", "The response carries Set-Cookie, and this shared cache stores none that do.")
     case .methodNotStored: ("RFC 9111 §3", "Responses to this method are not stored.")
     case .statusNotFinal: ("RFC 9110 §15", "The status code is not that of a final response.")
     case .statusNotUnderstood:
@@ -240,6 +256,11 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
     case .storeFailed: ("Store", "The store could not keep the response.")
 
     case .freshened: ("RFC 9111 §4.3.4", "The stored response was updated from the origin's 304 response.")
+    case .variantLearned:
+      (
+        "RFC 9111 §4.1",
+        "The origin's 304 response chose a stored response for this request, and it is stored for such requests from now on."
+      )
     case .freshenedByHead: ("RFC 9111 §4.3.5", "The stored response was updated from a HEAD response.")
     case .freshenedByPart:
       ("RFC 9111 §3.4", "The stored response was updated from another part of the same representation.")

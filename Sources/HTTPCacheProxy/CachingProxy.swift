@@ -21,10 +21,23 @@ public final class CachingProxy: ServiceLifecycle.Service {
   public let cache: HTTPCache
   public let statistics: ProxyStatistics
   private let logger: Logger
+  private let accessLog = Mutex<AccessLog?>(nil)
   private let isBound: AsyncStream<[Address]>
   private let bound: AsyncStream<[Address]>.Continuation
+  private let settings: CurrentConfiguration
+  private let phase = Mutex(Phase.serving)
   private let stopping: AsyncStream<Void>
-  private let stop: AsyncStream<Void>.Continuation
+  private let stopSignal: AsyncStream<Void>.Continuation
+
+  /// How far ``run()`` has come, as far as ``stop()`` and ``stopAtOnce()`` are concerned.
+  private enum Phase {
+    /// Starting, or serving.
+    case serving
+    /// Client connections are open that must be closed if the proxy is to end at once.
+    case draining(ConnectionTable)
+    /// Told to end at once.
+    case ending
+  }
 
   /// - Parameter cache: a shared cache, as a rule; it may serve others, too, and is not closed with the proxy.
   public init(
@@ -32,11 +45,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger: Logger = Logger(label: "HTTPCacheProxy")
   ) {
     self.configuration = configuration
+    settings = CurrentConfiguration(configuration)
     self.cache = cache
     self.logger = logger
     statistics = ProxyStatistics()
     (isBound, bound) = AsyncStream.makeStream()
-    (stopping, stop) = AsyncStream.makeStream()
+    (stopping, stopSignal) = AsyncStream.makeStream()
   }
 
   /// The addresses that clients and, behind them, administrators connect to, once they are open; `nil` if the proxy ended
@@ -46,19 +60,49 @@ public final class CachingProxy: ServiceLifecycle.Service {
     return nil
   }
 
+  /// Opens the access log under its name again, after it was moved away: what a program does on SIGUSR1. If that fails, the
+  /// old file stays in use, and a warning says so.
+  public func reopenLogs() {
+    accessLog.withLock { $0 }?.reopen()
+  }
+
   /// Serves until the task is cancelled or the service group shuts down; then finishes what is under way.
   ///
-  /// - Throws: ``ConfigurationError`` for a configuration that cannot be, and NIO's `IOError` if the address is taken.
+  /// - Throws: ``ConfigurationError`` for a configuration that cannot be, or an access log that cannot be written, and
+  ///   ``ListenError`` if it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
     let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
     defer { counting.cancel() }
-    if let admin = configuration.admin, !admin.isLoopback, configuration.adminToken == nil {
-      throw ConfigurationError("the admin address \(admin) is open to others: set a token, or use 127.0.0.1")
+    try configuration.validate()
+    guard let accessLog = configuration.accessLog else { return try await serve(nil) }
+    // A thread that may wait for a disk or for the reader of a pipe.
+    let writer = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    do {
+      let log = try AccessLog(
+        accessLog, loop: writer.next(), dropped: statistics.logLinesDropped, logger: logger)
+      self.accessLog.withLock { $0 = log }
+      do {
+        try await serve(log)
+      } catch {
+        await log.close()
+        throw error
+      }
+      // No event loop writes lines any more.
+      await log.close()
+    } catch {
+      self.accessLog.withLock { $0 = nil }
+      try? await writer.shutdownGracefully()
+      throw error
     }
+    self.accessLog.withLock { $0 = nil }
+    try await writer.shutdownGracefully()
+  }
+
+  private func serve(_ log: AccessLog?) async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: Swift.max(1, configuration.threads))
     do {
-      try await serve(on: group)
+      try await serve(on: group, log)
     } catch {
       try? await group.shutdownGracefully()
       throw error
@@ -66,12 +110,14 @@ public final class CachingProxy: ServiceLifecycle.Service {
     try await group.shutdownGracefully()
   }
 
-  private func serve(on group: MultiThreadedEventLoopGroup) async throws {
-    let origin = OriginClient(configuration, group: group, statistics: statistics, transit: cache.transit)
+  private func serve(on group: MultiThreadedEventLoopGroup, _ log: AccessLog?) async throws {
+    let origin = OriginClient(settings, group: group, statistics: statistics, transit: cache.transit)
     let context = ProxyContext(
-      configuration, cache: cache, origin: origin, statistics: statistics, logger: logger)
-    let connections = ConnectionTable(limit: configuration.limits.connections, statistics: statistics)
-    let server = try await ServerBootstrap(group: group)
+      settings, cache: cache, origin: origin, statistics: statistics, logger: logger, accessLog: log)
+    let looking = look(at: context, on: group.next())
+    defer { looking.cancel() }
+    let connections = ConnectionTable(settings, statistics: statistics)
+    let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
@@ -85,16 +131,23 @@ public final class CachingProxy: ServiceLifecycle.Service {
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let connection = ClientConnection(context)
+          let connection = ClientConnection(context, log: log?.lines(of: channel.eventLoop))
           connections.add(channel, connection)
+          if context.configuration.expectsProxyHeader {
+            try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(context, connection))
+          }
           try channel.pipeline.syncOperations.addHandler(connection)
         }
       }
-      .bind(host: configuration.listen.host, port: configuration.listen.port).get()
+    let server = try await Self.listening(on: configuration.listen, .clients) {
+      try await bootstrap.bind(host: $0.host, port: $0.port).get()
+    }
     var admin: (any Channel)?
     if let address = configuration.admin {
       do {
-        admin = try await AdminServer(context).bind(address, group: group)
+        admin = try await Self.listening(on: address, .administrators) {
+          try await AdminServer(context).bind($0, group: group)
+        }
       } catch {
         try? await server.close()
         throw error
@@ -114,16 +167,76 @@ public final class CachingProxy: ServiceLifecycle.Service {
       await withGracefulShutdownHandler {
         for await _ in stopping { break }
       } onGracefulShutdown: {
-        self.stop.finish()
+        self.stop()
       }
     } onCancel: {
-      stop.finish()
+      stop()
     }
-    logger.info("stopping", metadata: ["connections": "\(statistics.openConnections)"])
+    let time = settings.value.timeouts.drain
+    logger.info(
+      "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time) ms"])
     context.isDraining.store(true, ordering: .relaxed)
     try? await server.close()
+    let endsAtOnce = phase.withLock { phase in
+      if case .ending = phase { return true }
+      phase = .draining(connections)
+      return false
+    }
+    if endsAtOnce { connections.closeAll() }
+    await connections.drain(within: .milliseconds(time))
+    // Last, for whoever watches the proxy's health.
     try? await admin?.close()
-    await connections.drain(within: .milliseconds(configuration.timeouts.drain))
     origin.close()
+  }
+
+  /// Looks at the counters every few seconds: for the figures of the last minute, and for what the disk could not read.
+  private func look(at context: ProxyContext, on loop: any EventLoop) -> RepeatedTask {
+    let (recent, statistics) = (context.recent, context.statistics)
+    let disk = DiskWatch(context.cache.store, logger)
+    return loop.scheduleRepeatedTask(
+      initialDelay: .seconds(RecentFigures.interval), delay: .seconds(RecentFigures.interval)
+    ) { _ in
+      recent.note(Figures(statistics))
+      disk.look()
+    }
+  }
+
+  private static func listening(
+    on address: Address, _ purpose: ListenError.Purpose, _ bind: (Address) async throws -> any Channel
+  ) async throws -> any Channel {
+    do {
+      return try await bind(address)
+    } catch {
+      throw ListenError(address, purpose, error)
+    }
+  }
+
+  // MARK: - While it runs
+
+  /// Ends ``run()`` after the requests in flight: no connection is accepted any more, and `/health` says 503.
+  public func stop() {
+    stopSignal.finish()
+  }
+
+  /// Ends ``run()`` at once: the connections of clients are closed, whatever is in flight.
+  public func stopAtOnce() {
+    let draining: ConnectionTable? = phase.withLock { phase in
+      defer { phase = .ending }
+      if case .draining(let connections) = phase { return connections }
+      return nil
+    }
+    draining?.closeAll()
+    stop()
+  }
+
+  /// Applies what can change while the proxy serves: `limits`, `timeouts`, `adminToken` and `trustedPeers`. The rest of
+  /// `configuration` is ignored.
+  ///
+  /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin hold for connections made
+  /// from then on.
+  ///
+  /// - Throws: ``ConfigurationError``; then nothing has changed.
+  public func update(_ configuration: ProxyConfiguration) throws {
+    try settings.update(configuration)
   }
 }

@@ -40,13 +40,15 @@ extension CacheStore {
     let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
     let reason = memory.place(
       EntryReference(.of(entry, id: id)), key: entry.key, hash: hash, isComplete: { true },
-      objection: { self.objection(since: token, hash: hash, scopes: scopes) })
+      objection: { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
-    withdraw(entry, id: id, hash: hash)
+    if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
     return .refused(reason)
   }
 
   /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
+  ///
+  /// Not if the key was removed since the entry was fetched: there is nothing older then, and what was fetched later may be there.
   private func withdraw(_ entry: NewEntry, id: UInt64, hash: UInt64) {
     memory.remove(entry.key, hash: hash, variant: entry.variant, olderThan: id)
     memory.markIncomplete(entry.key, hash: hash)
@@ -54,17 +56,20 @@ extension CacheStore {
 
   /// Why an entry is not to be published any more; asked under the lock of where it is to be, after its id was taken (see
   /// `Marks` in the essay).
-  private func objection(since token: RemovalToken?, hash: UInt64, scopes: [UInt64]) -> RefusalReason? {
+  private func objection(
+    to key: StoreKey, since token: RemovalToken?, hash: UInt64, scopes: [UInt64]
+  ) -> RefusalReason? {
     guard isOpen else { return .closed }
     guard let token else { return nil }
     let isOutdated =
       !removals.isCurrent(token.moment, for: hash) || marks.isAnyMarked(scopes, since: token.sequence)
+      || fences.keepsOut(key, scopes: scopes, since: token.sequence)
     return isOutdated ? .removedSince : nil
   }
 
   /// Makes an entry visible, unless the one in its place is more recent.
   ///
-  /// - Parameter file: as for ``publish(_:file:token:)``.
+  /// - Parameter file: as for ``publish(_:file:token:)``, but that of an entry that is overtaken stays.
   func publish(
     _ entry: NewEntry, file: inout BodyFileWriter?, token: RemovalToken?,
     unless isOvertaken: (StoredEntry) -> Bool
@@ -74,8 +79,6 @@ extension CacheStore {
       guard let current = current(entry.key, entry.variant, hash: hash), isOvertaken(current) else {
         return publish(entry, file: &file, token: token)
       }
-      file?.discard()
-      file = nil
       return .refused(.overtaken)
     }
   }
@@ -103,7 +106,7 @@ extension CacheStore {
     let hash = hasher.hash(entry.key)
     let id = takeID()
     let scopes = entry.scopes.map(self.hash)
-    let objection = { self.objection(since: token, hash: hash, scopes: scopes) }
+    let objection = { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true
@@ -134,7 +137,7 @@ extension CacheStore {
       isForMemory ? placeInMemory(entry, id: id, hash: hash, after: moment, isOnlyOnDisk, objection) : .noTier
     if reason == nil {
       isStored = true
-    } else {
+    } else if isStored || reason != .removedSince {
       withdraw(entry, id: id, hash: hash)
     }
     if isStored { return .stored(EntryID(rawValue: id)) }

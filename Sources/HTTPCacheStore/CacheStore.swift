@@ -57,6 +57,12 @@ import SystemPackage
 /// lock: a mark with a lower number is there to be found, and one with a higher number makes the entry outdated
 /// whenever it is published. On disk, every segment begins with all marks there were (`Disk/Format.md`), so that they
 /// outlive the segments they were made in.
+///
+/// **Sweeps** look for entries (`CacheStore+Sweeping`): what they remove can be counted, and an update can be made of each.
+/// A standing rule that every later lookup asks, as Varnish has it, would take effect at once, but every hit would have to
+/// compare it, it would have to be kept on disk, and nobody could tell how much it is about. What is under way while a sweep
+/// goes through is kept out by `PurgeFences`, which are asked where marks are. They need not be on disk: nothing that is
+/// under way outlives the process.
 public final class CacheStore: Sendable {
   let configuration: Configuration
   let hasher: KeyHasher
@@ -65,19 +71,23 @@ public final class CacheStore: Sendable {
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
+  let fences = PurgeFences()
   /// `nil` where everything is written to disk.
   let doorkeeper: Doorkeeper?
+  /// Why the store discarded what the directory held, where it could not read that; see ``Configuration/whenUnreadable``.
+  public let discarded: StoreError?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
   let counters = StoreCounters()
-  /// Taken by those who look at what is stored before they decide whether to replace it.
+  /// Taken by those who look at what is stored before they decide whether to replace it, or what to make of its metadata.
   let decisions = KeyLocks()
 
   /// Opens a store; creates the directory when there is one to be created.
   ///
-  /// - Throws: ``StoreError``: `invalidConfiguration`; `directoryInUse` when another store has the directory open;
-  ///   `unknownFormat` when another version wrote it; `corrupt` when it cannot be told what it is; `io`.
+  /// - Throws: ``StoreError``: `invalidConfiguration`; `directoryInUse` when another store has the directory open; `notACache`
+  ///   when it holds something else; `unknownFormat` when another version wrote it, and `unreadableDirectory` when what says
+  ///   how to read it is damaged, unless ``Configuration/whenUnreadable`` says otherwise; `io`.
   /// - Complexity: O(entries on disk): a summary of each file of the log is read, and after a crash the headers of the
   ///   records in the last.
   public convenience init(_ configuration: Configuration) throws(StoreError) {
@@ -106,7 +116,9 @@ public final class CacheStore: Sendable {
         directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask,
         markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity),
         progress: configuration.openingProgress)
-      let opened = try opening.open(startEmpty: configuration.startEmpty)
+      let opened = try opening.open(
+        startEmpty: configuration.startEmpty, whenUnreadable: configuration.whenUnreadable)
+      discarded = opened.discarded
       hasher = opened.hasher
       disk = DiskTier(
         directory: directory, files: files, options: configuration.diskOptions, changes: changes,
@@ -116,6 +128,7 @@ public final class CacheStore: Sendable {
       hasher = KeyHasher(seed: .random(in: .min ... .max), mask: hashMask)
       disk = nil
       marks = ScopeMarks()
+      discarded = nil
     }
     doorkeeper =
       configuration.diskAdmission == .secondTime && disk != nil
@@ -168,16 +181,20 @@ public final class CacheStore: Sendable {
       moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
   }
 
-  /// Whether a key may have been removed, or one of these scopes marked, since a token was taken; when in doubt, it was.
+  /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken; when in
+  /// doubt, it was.
   public func mayBeRemoved(
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
     !removals.isCurrent(token.moment, for: hasher.hash(key)) || mayBeMarked(scopes, since: token)
+      || fences.keepsOut(key, scopes: [], since: token.sequence)
   }
 
-  /// Whether one of these scopes may have been marked since a token was taken.
+  /// Whether one of these scopes may have been marked or swept since a token was taken.
   public func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
-    marks.isAnyMarked(scopes.map(hash), since: token.sequence)
+    let hashes = scopes.map(hash)
+    return marks.isAnyMarked(hashes, since: token.sequence)
+      || fences.keepsOut(nil, scopes: hashes, since: token.sequence)
   }
 
   /// Stores an entry, in place of the one with the same key and variant.
@@ -233,19 +250,63 @@ public final class CacheStore: Sendable {
 
   /// Replaces the metadata of an entry; its body, its id and its variant stay.
   ///
+  /// - Parameters:
+  ///   - token: refuse when the entry was swept since the token was taken.
+  ///   - scopes: what the entry belongs to.
   /// - Returns: whether the entry was there. On disk, the body is not written again.
   @discardableResult
-  public func updateMetadata(of id: EntryID, key: StoreKey, metadata: [UInt8], storedAt: Int64) -> Bool {
+  public func updateMetadata(
+    of id: EntryID, key: StoreKey, metadata: [UInt8], storedAt: Int64, in scopes: [StoreScope] = [],
+    unlessSweptSince token: RemovalToken? = nil
+  ) -> Bool {
     guard !isClosed.load(ordering: .relaxed) else { return false }
+    let hashes = scopes.map(self.hash)
+    let isKeptOut = { [fences] in
+      token.map { fences.keepsOut(key, scopes: hashes, since: $0.sequence) } ?? false
+    }
     let hash = hasher.hash(key)
     let revision = disk?.sequence.take() ?? memorySequence.take()
     let onDisk =
       disk?.updateMetadata(
-        of: id.rawValue, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision) ?? false
+        of: id.rawValue, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision,
+        unless: isKeptOut) ?? false
     let inMemory = memory.updateMetadata(
-      of: id.rawValue, key: key, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision)
+      of: id.rawValue, key: key, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision,
+      unless: isKeptOut)
     if onDisk || inMemory { counters.updates.increment() }
     return onDisk || inMemory
+  }
+
+  /// Replaces the metadata of an entry by what is made of it; its body, its id and its variant stay.
+  ///
+  /// Concurrent calls for one key come one after the other, so that none of them loses another's change.
+  ///
+  /// - Parameters:
+  ///   - known: the entry as it was looked up, whose metadata counts where memory does not hold the entry.
+  ///   - scopes: what the entry belongs to.
+  ///   - token: refuse when the entry was swept since the token was taken.
+  ///   - change: makes the new metadata of the present one. It must not use this store.
+  /// - Returns: whether the entry was there.
+  @discardableResult
+  public func updateMetadata(
+    of known: StoredEntry, key: StoreKey, storedAt: Int64, in scopes: [StoreScope] = [],
+    unlessSweptSince token: RemovalToken? = nil, _ change: (RawSpan) -> [UInt8]
+  ) -> Bool {
+    let hash = hasher.hash(key)
+    return decisions.withLock(hash) {
+      let resident = memory.peek(key, hash: hash).first { $0.id == known.id }
+      // What was looked up on disk may have been updated since: that would be lost.
+      // Carrying a record forward makes its revision older, not newer.
+      if resident == nil, let present = disk?.revision(of: known.id.rawValue, hash: hash),
+        present > known.revision
+      {
+        return false
+      }
+      var metadata: [UInt8] = []
+      (resident ?? known).withMetadata { metadata = change($0) }
+      return updateMetadata(
+        of: known.id, key: key, metadata: metadata, storedAt: storedAt, in: scopes, unlessSweptSince: token)
+    }
   }
 
   // MARK: Removing
@@ -261,22 +322,43 @@ public final class CacheStore: Sendable {
   }
 
   /// Removes every variant of a key. Returns when the removal would survive a crash (see ``Configuration/sync``).
-  public func remove(_ key: StoreKey) {
+  ///
+  /// - Returns: the number of entries that were removed.
+  @discardableResult
+  public func remove(_ key: StoreKey) -> Int {
     let hash = hasher.hash(key)
     removals.advance(for: hash)
-    disk?.remove(hash: hash)
+    let onDisk = disk?.remove(hash: hash) ?? []
     changes.advance(for: hash)
-    memory.remove(key, hash: hash)
+    let inMemory = memory.remove(key, hash: hash)
     counters.removals.increment()
+    return onDisk.isEmpty ? inMemory.count : Set(onDisk + inMemory).count
   }
 
   /// Removes everything. Returns when the removal would survive a crash (see ``Configuration/sync``).
-  public func removeAll() {
+  ///
+  /// - Returns: the number of entries that were removed; where others store at the same time, what it was about.
+  /// - Complexity: O(entries in memory).
+  @discardableResult
+  public func removeAll() -> Int {
     removals.advanceAll()
+    let count = entryCount
     disk?.removeAll()
     changes.advanceAll()
     memory.removeAll()
     counters.removals.increment()
+    return count
+  }
+
+  /// The entries on disk, and those that are in memory alone.
+  private var entryCount: Int {
+    guard let disk else { return memory.count }
+    return (0..<memory.shardCount).reduce(disk.count) { sum, shard in
+      sum
+        + memory.entries(inShard: shard).count { entry in
+          disk.currentSlot(hash: hasher.hash(StoreKey(entry.key)), id: entry.id.rawValue) == nil
+        }
+    }
   }
 
   /// Removes what was stored at or after a time, in milliseconds since 1970. Returns when the removal would survive a

@@ -103,10 +103,15 @@ public final class EntryWriter: Sendable {
   /// - Parameters:
   ///   - metadata: as for ``commit(metadata:)``.
   ///   - isOvertaken: as for ``CacheStore/insert(_:unlessRemovedSince:unless:)``. It must not use this writer.
+  ///   - keepsContent: whether the content of an entry that is overtaken stays readable, to be used in another entry. It is
+  ///     gone with the writer, or when that is cancelled.
   @discardableResult
-  public func commit(metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?) -> InsertOutcome {
+  public func commit(
+    metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?, keepsContent: Bool = false
+  ) -> InsertOutcome {
     state.withLock { state in
-      defer { end(&state) }
+      var isOver = true
+      defer { if isOver { end(&state) } }
       if let outcome = state.outcome { return outcome }
       if let metadata { state.entry.metadata = metadata }
       if metadata == nil, let expectedLength, expectedLength != state.count {
@@ -120,6 +125,16 @@ public final class EntryWriter: Sendable {
         } else {
           store.publish(state.entry, file: &state.file, token: token)
         }
+      if keepsContent, outcome == .refused(.overtaken) {
+        isOver = false
+        // A streamed body is in the file still.
+        if state.file == nil {
+          state.blocks = ContentBlocks()
+          state.blocks.append(state.entry.body[...])
+          state.entry.body = []
+        }
+        return outcome
+      }
       store.count(outcome)
       state.outcome = outcome
       return outcome

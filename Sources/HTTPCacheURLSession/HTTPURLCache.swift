@@ -58,17 +58,21 @@ public final class HTTPURLCache: Sendable {
   ///   - diskCapacity: bytes; 0 for no disk, now and later, and else 1 MiB at least.
   ///   - directory: where responses lie, in clear, for this cache alone; `nil` for a folder in the user's caches folder with
   ///     the name of the process.
-  public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
+  ///   - whenUnreadable: what to do with a directory whose cache cannot be read: damaged, or of another version.
+  public convenience init(
+    memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil, whenUnreadable: UnreadableDirectory = .fail
+  ) {
     var configuration = HTTPCache.Configuration(
       memoryCapacity: max(0, memoryCapacity), diskCapacity: max(1 << 20, diskCapacity))
     configuration.maximumEntryShare = Self.defaultMaximumEntryShare
+    configuration.whenUnreadable = whenUnreadable
     if diskCapacity > 0 { configuration.directory = (directory ?? Self.folder("HTTPURLCache")).path }
     self.init(configuration)
   }
 
   /// Opens a cache.
   ///
-  /// - Parameter path: as `directory` of ``init(memoryCapacity:diskCapacity:directory:)``; one that does not begin with a
+  /// - Parameter path: as `directory` of ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)``; one that does not begin with a
   ///   slash is looked for in the user's caches folder, as `URLCache` does.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     self.init(
@@ -171,7 +175,7 @@ public final class HTTPURLCache: Sendable {
 
   /// Removes everything stored for a request's URL; what is on its way for it is not stored either.
   public func removeCachedResponse(for request: URLRequest) {
-    HTTPRequest(request).map { cache.removeResponses(for: $0) }
+    if let head = HTTPRequest(request) { cache.removeResponses(for: head) }
   }
 
   /// Removes everything.

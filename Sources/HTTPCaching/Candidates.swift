@@ -1,7 +1,8 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// What is stored under a request's key: entries of the store, and what the engine reads in them.
+/// What is stored under a request's key: what the engine reads in the entries of the store, and the entry of each. An entry
+/// comes several times where responses share its content.
 struct Candidates: Sendable {
   var entries: [StoredEntry] = []
   var responses: [StoredResponse] = []
@@ -15,16 +16,17 @@ struct Candidates: Sendable {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
-      var decoded: StoredResponse?
-      entry.withMetadata { decoded = StoredResponse(decoding: $0) }
-      guard var response = decoded else { continue }
-      if store.isInvalidated(response, entry.id, under: key) { continue }
-      response.contentLength = Int64(entry.bodyCount)
-      // Which bytes are where is told by the head: one that is not of this content says nothing.
-      if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
-      guard isWanted(response) else { continue }
-      entries.append(entry)
-      responses.append(response)
+      var decoded: [StoredResponse] = []
+      entry.withMetadata { decoded = StoredResponse.all(decoding: $0) }
+      for var response in decoded {
+        if store.isInvalidated(response, entry.id, under: key) { continue }
+        response.contentLength = Int64(entry.bodyCount)
+        // Which bytes are where is told by the head: one that is not of this content says nothing.
+        if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
+        guard isWanted(response) else { continue }
+        entries.append(entry)
+        responses.append(response)
+      }
     }
   }
 

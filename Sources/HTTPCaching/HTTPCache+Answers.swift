@@ -47,9 +47,7 @@ extension HTTPCache {
     CachedResponse(
       head: head, body: body, source: source, reason: reason, storage: storage,
       cacheStatus: cacheStatus(
-        of: detail ?? reason, key, isHit: source != .generated, timeToLive: timeToLive, forwarded),
-      // An intermediary does not sign what it generates (RFC 9211 §2). A user's own cache is not an intermediary.
-      tellsStatus: source != .generated || configuration.rules.kind == .private)
+        of: detail ?? reason, key, isHit: source != .generated, timeToLive: timeToLive, forwarded))
   }
 
   // MARK: - From the store
@@ -58,10 +56,16 @@ extension HTTPCache {
   func serve(
     _ service: Service, to request: HTTPRequest, _ lookup: Lookup, collapsing: Collapsing = .notTried
   ) -> CachedResponse {
-    let stored = lookup.candidates.responses[service.candidate]
-    let body = content(
-      service.content, of: stored, lookup.candidates.entries[service.candidate], for: request)
-    return serve(service, stored, body, to: request, lookup, collapsing: collapsing)
+    serve(service, content(of: service, lookup, for: request), to: request, lookup, collapsing: collapsing)
+  }
+
+  /// The stored response that a plan selected, with its content.
+  func serve(
+    _ service: Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup, collapsing: Collapsing
+  ) -> CachedResponse {
+    serve(
+      service, lookup.candidates.responses[service.candidate], body, to: request, lookup,
+      collapsing: collapsing)
   }
 
   /// A stored response, or one that is being stored, with its content.
@@ -82,6 +86,20 @@ extension HTTPCache {
       service.reason, lookup.key, timeToLive: service.remainingLifetime, forwarded)
   }
 
+  /// The content of the stored response that a plan selected.
+  func content(of service: Service, _ lookup: Lookup, for request: HTTPRequest) -> MessageBody {
+    content(
+      service.content, of: lookup.candidates.responses[service.candidate],
+      lookup.candidates.entries[service.candidate], for: request)
+  }
+
+  /// The content of a stored response that answers a request that went to the origin.
+  func content(of answer: Outcome.StoredAnswer, _ pending: PendingExchange) -> MessageBody {
+    content(
+      answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
+      for: pending.request)
+  }
+
   /// The content of a stored response, as much of it as the request is answered with.
   private func content(
     _ selection: ContentSelection, of stored: StoredResponse, _ entry: StoredEntry, for request: HTTPRequest
@@ -98,18 +116,17 @@ extension HTTPCache {
 
   /// A stored response as the answer to a request that went to the origin.
   func respond(
-    with answer: Outcome.StoredAnswer, _ outcome: Outcome, _ pending: PendingExchange, forwardStatus: Int?
+    with answer: Outcome.StoredAnswer, _ body: MessageBody, _ outcome: Outcome, _ pending: PendingExchange,
+    forwardStatus: Int?
   ) -> CachedResponse {
     let source: CachedResponse.Source =
       outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
-    let body = content(
-      answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
-      for: pending.request)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
     return self.answer(
       answer.response.response(answer.content, age: answer.age, boundary: boundary), body, from: source,
       outcome.reason, pending.lookup.key, timeToLive: answer.remainingLifetime,
-      forwarded(pending, forwardStatus, isStored: !outcome.updates.isEmpty))
+      forwarded(
+        pending, forwardStatus, isStored: !outcome.updates.isEmpty || outcome.addition != nil))
   }
 
   /// The origin's response, perhaps with stored content around its own.
@@ -121,6 +138,7 @@ extension HTTPCache {
   ) -> CachedResponse {
     var head = response.head
     if case .completed(let answer) = outcome.answer { head = answer.response.response(age: answer.age) }
+    if settlement != nil { head = engine.headWhileStoring(head) }
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
     noteAnswer(to: pending, outcome.reason, .network)
@@ -141,7 +159,7 @@ extension HTTPCache {
   /// In whole seconds, of a response that is being stored.
   private func remainingLifetime(_ outcome: Outcome) -> Int64? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
-    return stored.facts.remainingLifetime(at: clock.now) / 1000
+    return stored.facts.remainingSeconds(at: clock.now)
   }
 
   // MARK: - Neither
@@ -156,8 +174,34 @@ extension HTTPCache {
     // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
     // caller's, who gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
+    return generate(refusal, for: request, nil, nil)
+  }
+
+  /// The answer to a request whose transport failed: something stored, or a generated error; `nil` where the caller gets
+  /// the transport's error.
+  func respond(toFailure outcome: Outcome, _ pending: PendingExchange) async -> CachedResponse? {
+    switch outcome.answer {
+    case .stored(let answer):
+      let body = content(of: answer, pending)
+      if await body.canBegin() { return respond(with: answer, body, outcome, pending, forwardStatus: nil) }
+      noteFailure(of: pending, .originUnreachable)
+      return nil
+    case .generated(let refusal):
+      noteFailure(of: pending, refusal.reason)
+      return generate(
+        refusal, for: pending.request, pending.lookup.key, forwarded(pending, nil, isStored: false))
+    case .network, .completed, .forwardAgain, .failure:
+      noteFailure(of: pending, outcome.reason)
+      return nil
+    }
+  }
+
+  private func generate(
+    _ refusal: Refusal, for request: HTTPRequest, _ key: CacheKey?, _ forwarded: Forwarded?
+  ) -> CachedResponse {
+    let body: MessageBody = request.method == .head ? .empty : MessageBody(refusal.content[...])
     return answer(
-      refusal.response, .empty, from: .generated, refusal.reason, nil, timeToLive: nil, nil)
+      refusal.response, body, from: .generated, refusal.reason, key, timeToLive: nil, forwarded)
   }
 }
 

@@ -5,8 +5,11 @@ import HTTPTypes
 /// The content of one response on its way from the origin, and what is made of it.
 private struct Arrival {
   var outcome: Outcome
+  let exchange: Exchange
   let pending: PendingExchange
   let flight: Flight
+  /// Taken before the request went out.
+  let tokens: HTTPCache.RemovalTokens
   /// What it is stored under.
   var key: StoreKey?
   /// How many bytes came from the network.
@@ -47,14 +50,75 @@ private struct Arrival {
   var stored: Int { received + before.count + after.count }
 }
 
+/// What came of a part from the network, to be stored once more if the entry that it was written for was overtaken.
+private struct ReceivedContent {
+  private let writer: EntryWriter
+  /// Where it is in the writer's content.
+  private let range: Range<Int>
+  /// What is taken away from the writer before it is committed; `nil` where it can be read there afterwards.
+  private var taken: [ArraySlice<UInt8>]?
+
+  /// - Returns: `nil` of a response that is stored whole.
+  init?(_ writer: EntryWriter, of stored: StoredResponse, _ arrival: Arrival) {
+    guard stored.parts != nil else { return nil }
+    self.writer = writer
+    range = arrival.before.count..<arrival.before.count + arrival.received
+    guard arrival.pending.call.willStore != nil else { return }
+    // The application is given the entry. It is in memory then, and no disk is waited for.
+    var slices: [ArraySlice<UInt8>] = []
+    var position = range.lowerBound
+    while position < range.upperBound,
+      let chunk = writer.read(from: position, upTo: range.upperBound - position), !chunk.isEmpty
+    {
+      slices.append(chunk)
+      position += chunk.count
+    }
+    taken = slices
+  }
+
+  /// - Returns: whether all of it could be read.
+  func copy(to other: EntryWriter) async -> Bool {
+    if let taken {
+      for slice in taken where !other.append(slice) { break }
+      return true
+    }
+    return await BlockingExecutor.run { [writer, range] in
+      var position = range.lowerBound
+      while position < range.upperBound {
+        guard let chunk = writer.read(from: position, upTo: range.upperBound - position), !chunk.isEmpty
+        else { return false }
+        if !other.append(chunk) { break }
+        position += chunk.count
+      }
+      return true
+    }
+  }
+}
+
+extension Result where Failure == Refused {
+  /// Whether a part was not stored because something else was stored in its place.
+  fileprivate var isOvertakenPart: Bool {
+    if case .failure(let refused) = self { refused.reason == .partNotCombined } else { false }
+  }
+}
+
 extension HTTPCache {
+  /// The stored content that an answer begins with, where the network's completes it.
+  func beginning(of outcome: Outcome, _ pending: PendingExchange) -> MessageBody.Piece {
+    guard case .completed = outcome.answer, let assembly = outcome.assembly,
+      let candidate = assembly.candidate
+    else { return .bytes([]) }
+    return MessageBody.Piece(pending.lookup.candidates.entries[candidate].body, assembly.before)
+  }
+
   /// Gives the origin's response to the leader, and to the store if it may be kept.
   func passOn(
-    _ response: TransportResponse, _ outcome: Outcome, _ pending: PendingExchange, _ flight: Flight,
-    tokens: RemovalTokens
+    _ response: TransportResponse, _ outcome: Outcome, of exchange: Exchange, _ pending: PendingExchange,
+    _ flight: Flight, tokens: RemovalTokens
   ) async {
-    var arrival = Arrival(outcome: outcome, pending: pending, flight: flight)
-    let writer = openWriter(response, &arrival, tokens)
+    var arrival = Arrival(
+      outcome: outcome, exchange: exchange, pending: pending, flight: flight, tokens: tokens)
+    let writer = openWriter(response, &arrival)
     if writer == nil {
       if let reason = arrival.outcome.storage.reason {
         note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
@@ -90,23 +154,29 @@ extension HTTPCache {
   }
 
   /// Begins the entry for a response that is to be stored; `nil` if it is not, which the outcome says then.
-  private func openWriter(
-    _ response: TransportResponse, _ arrival: inout Arrival, _ tokens: RemovalTokens
-  ) -> EntryWriter? {
+  private func openWriter(_ response: TransportResponse, _ arrival: inout Arrival) -> EntryWriter? {
     guard case .store(let stored, _) = arrival.outcome.storage else { return nil }
     let lookup = arrival.pending.lookup
-    guard let place = place(for: stored, lookup, tokens: tokens) else {
+    guard let (key, writer) = makeWriter(stored, lookup, arrival, length: arrival.length(of: response)) else {
       arrival.outcome.storage = .refuse(
         lookup.key == nil ? arrival.request.reasonWithoutKey : .removedMeanwhile)
       return nil
     }
-    arrival.key = place.key
-    return store.makeWriter(
+    arrival.key = key
+    return writer
+  }
+
+  /// - Returns: `nil` if there is nowhere to store the response.
+  private func makeWriter(
+    _ stored: StoredResponse, _ lookup: Lookup, _ arrival: Arrival, length: Int?
+  ) -> (StoreKey, EntryWriter)? {
+    guard let place = place(for: stored, lookup, tokens: arrival.tokens) else { return nil }
+    let writer = store.makeWriter(
       key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-      metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds,
-      expectedLength: arrival.length(of: response),
-      tiers: .all, scopes: scopes(arrival.outcome, under: lookup.key),
+      metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds, expectedLength: length,
+      tiers: .all, scopes: lookup.key.map { stored.scopes(under: $0).map { StoreScope($0) } } ?? [],
       isEditable: arrival.pending.call.willStore != nil, unlessRemovedSince: place.token)
+    return (place.key, writer)
   }
 
   /// Passes on content that is all there already: stored before the leader sees it, so that its next request finds it.
@@ -126,7 +196,7 @@ extension HTTPCache {
         for try await chunk in MessageBody([arrival.before, .bytes(bytes), arrival.after]) {
           guard writer.append(chunk) else { break }
         }
-        _ = conclude(writer, arrival)
+        _ = await conclude(writer, arrival)
       } catch {
         // Whatever is wrong with stored content ends the storing, and nothing else.
         writer.cancel()
@@ -187,7 +257,8 @@ extension HTTPCache {
       return
     }
     // Committed before the leader sees the end, so that its next request finds what it has just read.
-    let entry = transfer.takeWriter().flatMap { conclude($0, arrival) }
+    var entry: EntryID?
+    if let writer = transfer.takeWriter() { entry = await conclude(writer, arrival) }
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
   }
 
@@ -238,12 +309,20 @@ extension HTTPCache {
   /// Makes the entry visible if the content is whole, or just the part that it was to be.
   ///
   /// - Returns: the entry, if it was stored.
-  private func conclude(_ writer: EntryWriter, _ arrival: Arrival) -> EntryID? {
-    guard case .store(let stored, let reason) = arrival.outcome.storage else { return nil }
+  private func conclude(_ writer: EntryWriter, _ arrival: Arrival) async -> EntryID? {
+    guard case .store(let stored, var reason) = arrival.outcome.storage else { return nil }
     if let expected = arrival.expected, expected != arrival.received { writer.cancel() }
-    let result = commit(
-      writer, as: stored, unless: overtaking(stored, arrival), for: arrival.request,
+    let content = ReceivedContent(writer, of: stored, arrival)
+    var result = commit(
+      writer, as: stored, unless: overtaking(stored, arrival.pending.lookup.candidates), for: arrival.request,
       arrival.pending.call.willStore)
+    if let content, result.isOvertakenPart {
+      (result, reason) = await combine(content, arrival)
+      finish(result, reason, arrival)
+      land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
+      return nil
+    }
+    if case .success = result { dropOthers(of: stored, arrival) }
     finish(result, reason, arrival)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
       land(arrival.flight, arrival.pending.lookup.key, .notShared)
@@ -251,6 +330,22 @@ extension HTTPCache {
       land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
     }
     return try? result.get()
+  }
+
+  /// Takes a response that is replaced out of entries of other variants, where it shared their content: it must not come
+  /// back when the new one is evicted, or for a `Date` in the future.
+  private func dropOthers(of stored: StoredResponse, _ arrival: Arrival) {
+    guard let key = arrival.key else { return }
+    let (variantKey, candidates) = (stored.selecting.variantKey, arrival.pending.lookup.candidates)
+    let variant = store.fingerprint(of: variantKey)
+    for (entry, response) in zip(candidates.entries, candidates.responses)
+    where entry.variant != variant && response.selecting.variantKey == variantKey {
+      store.updateMetadata(of: entry, key: key, storedAt: entry.storedAt) { bytes in
+        let present = StoredResponse.all(decoding: bytes)
+        return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
+          ?? StoredResponse.encoded(present) ?? []
+      }
+    }
   }
 
   /// Makes visible what came of a transfer that broke off, where that is of use.
@@ -267,21 +362,87 @@ extension HTTPCache {
     } catch {
       writer.cancel()
     }
-    let result = commit(
-      writer, as: stored, isBeginning: true, unless: stored.parts == nil ? nil : overtaking(stored, arrival),
+    let content = ReceivedContent(writer, of: stored, arrival)
+    var result = commit(
+      writer, as: stored, isBeginning: true,
+      unless: stored.parts == nil ? nil : overtaking(stored, arrival.pending.lookup.candidates),
       for: arrival.request, arrival.pending.call.willStore)
+    var reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
+    var entry = try? result.get()
+    if let content, result.isOvertakenPart {
+      (result, reason) = await combine(content, arrival, isBeginning: true)
+      entry = nil
+    }
     finish(
-      result.mapError { $0.reason == .partNotCombined ? Refused(.incompleteContent) : $0 },
-      stored.parts == nil ? .storedCombined : .storedAsPart, arrival)
-    return try? result.get()
+      result.mapError { $0.reason == .partNotCombined ? Refused(.incompleteContent) : $0 }, reason, arrival)
+    return entry
+  }
+
+  /// How often a part is combined anew because yet another one was stored meanwhile. Each time, one of those that arrived
+  /// together is stored.
+  private static let combiningLimit = 64
+
+  /// Stores a part together with what was stored in its place since the origin was asked: other parts of the same
+  /// representation, as clients that fetch several ranges at a time have them arrive together (§3.4).
+  ///
+  /// - Returns: what came of it, and the reason for which it is stored.
+  private func combine(
+    _ content: ReceivedContent, _ arrival: Arrival, isBeginning: Bool = false
+  ) async -> (Result<EntryID, Refused>, Reason) {
+    let lost = (Result<EntryID, Refused>.failure(Refused(.partNotCombined)), Reason.partNotCombined)
+    var exchange = arrival.exchange
+    // They are positions among what was stored before.
+    exchange.forwarding.nominated = []
+    exchange.forwarding.selected = nil
+    exchange.forwarding.completion = nil
+    for _ in 0..<Self.combiningLimit {
+      var pending = arrival.pending
+      pending.lookup = await lookUp(arrival.request, content: pending.call.body, pending.lookup.partition)
+      exchange.candidates = pending.lookup.candidates.responses
+      var outcome = engine.outcome(of: exchange)
+      guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {
+        // All of it is stored by now.
+        outcome.invalidatedScopes = []
+        apply(outcome, pending, since: arrival.tokens.key)
+        guard case .refuse(let reason) = outcome.storage else { return lost }
+        return (.failure(Refused(reason)), .partNotCombined)
+      }
+      if isBeginning {
+        guard let beginning = outcome.incomplete(after: Int64(arrival.received)) else { return lost }
+        stored = beginning
+      }
+      guard let (_, writer) = makeWriter(stored, pending.lookup, arrival, length: nil) else {
+        return (.failure(Refused(.removedMeanwhile)), .partNotCombined)
+      }
+      let entry = assembly.candidate.map { pending.lookup.candidates.entries[$0] }
+      func piece(_ range: Range<Int64>) -> MessageBody.Piece {
+        entry.map { MessageBody.Piece($0.body, range) } ?? .bytes([])
+      }
+      do {
+        for try await chunk in MessageBody([piece(assembly.before)]) where !writer.append(chunk) { break }
+        guard await content.copy(to: writer) else { return lost }
+        let after = piece(assembly.after(Int64(arrival.received)))
+        for try await chunk in MessageBody([after]) where !writer.append(chunk) { break }
+      } catch {
+        // What it was to be combined with is gone or damaged: it is looked for once more.
+        continue
+      }
+      let result = commit(
+        writer, as: stored, isBeginning: true, unless: overtaking(stored, pending.lookup.candidates),
+        for: arrival.request, pending.call.willStore)
+      if !result.isOvertakenPart { return (result, isBeginning ? .storedAsPart : reason) }
+    }
+    return lost
   }
 
   /// What keeps this response from being stored: another that was stored in its place since the origin was asked.
   ///
   /// A part gives way to any, which may be whole; a whole response to a more recent one, as the most recent is to be used
   /// (§4). What was stored before does not count: with a wrong date it could stay for ever.
-  private func overtaking(_ stored: StoredResponse, _ arrival: Arrival) -> @Sendable (StoredEntry) -> Bool {
-    let known = arrival.pending.lookup.candidates.entries.map(\.id)
+  private func overtaking(
+    _ stored: StoredResponse, _ candidates: Candidates
+  ) -> @Sendable (StoredEntry) -> Bool {
+    let known = candidates.entries.map(\.id)
     return { entry in
       if known.contains(entry.id) { return false }
       if stored.parts != nil { return true }

@@ -15,13 +15,12 @@ extension HTTPCache {
     return stored.scopes(under: key).map { StoreScope($0) }
   }
 
-  func outcome(
-    of result: Exchange.Result, _ pending: PendingExchange, length: Int? = nil, requestTime: Timestamp
-  ) -> Outcome {
-    engine.outcome(
-      of: Exchange(
-        forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
-        contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now))
+  func exchange(
+    _ result: Exchange.Result, _ pending: PendingExchange, length: Int? = nil, requestTime: Timestamp
+  ) -> Exchange {
+    Exchange(
+      forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
+      contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now)
   }
 
   /// Notes that the client has its answer, if a client waits for one.
@@ -34,15 +33,17 @@ extension HTTPCache {
       partition: pending.lookup.partition)
   }
 
-  func noteFailure(of pending: PendingExchange) {
+  func noteFailure(of pending: PendingExchange, _ reason: Reason) {
     guard !pending.isInBackground else { return }
-    note(.failed, pending.request, .originUnreachable, partition: pending.lookup.partition)
+    note(.failed, pending.request, reason, partition: pending.lookup.partition)
   }
 
   // MARK: - What happens to the store
 
   /// Updates and removes what the outcome says, before any client sees the answer.
-  func apply(_ outcome: Outcome, _ pending: PendingExchange) {
+  ///
+  /// - Parameter token: taken before the origin was asked.
+  func apply(_ outcome: Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
       removeAll(for: uri, partition: partition)
@@ -54,19 +55,24 @@ extension HTTPCache {
     }
     guard let key = pending.lookup.key else { return }
     let storeKey = StoreKey(key.bytes)
-    for update in outcome.updates {
-      let candidates = pending.lookup.candidates
-      let id = candidates.entries[update.candidate].id
+    let candidates = pending.lookup.candidates
+    for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
+      let (old, entry) = (candidates.responses[update.candidate], candidates.entries[update.candidate])
       // Made invalid with its group since it was looked up: an update must not take it out of the group.
-      if store.isInvalidated(candidates.responses[update.candidate], id, under: key) { continue }
+      if store.isInvalidated(old, entry.id, under: key) { continue }
       let isUpdated = store.updateMetadata(
-        of: id, key: storeKey,
-        metadata: update.response.encoded(), storedAt: update.response.facts.responseTime.milliseconds)
+        of: entry, key: storeKey, storedAt: update.response.facts.responseTime.milliseconds,
+        in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: token
+      ) {
+        StoredResponse.encoded(
+          update.response, replacing: update == outcome.addition ? nil : old.selecting,
+          among: StoredResponse.all(decoding: $0))
+      }
       // Replaced or removed meanwhile: what came in its place is newer.
       if isUpdated { note(.updated, request, update.reason, partition: partition) }
     }
     for candidate in outcome.removals {
-      store.remove(storeKey, variant: pending.lookup.candidates.entries[candidate].variant)
+      store.remove(storeKey, variant: candidates.entries[candidate].variant)
     }
   }
 }

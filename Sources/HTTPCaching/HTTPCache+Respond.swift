@@ -136,8 +136,11 @@ extension HTTPCache {
       }
       switch plan {
       case .serve(let service):
+        let body = content(of: service, lookup, for: request)
+        // What cannot be read has been dropped, and is not found again.
+        guard await body.canBegin() else { break }
         revalidate(service, call, lookup)
-        return serve(service, to: request, lookup, collapsing: collapsing)
+        return serve(service, body, to: request, lookup, collapsing: collapsing)
       case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
       case .forward(let forwarding):
         let pending = PendingExchange(
@@ -200,14 +203,11 @@ extension HTTPCache {
     case .failed(let error):
       // One attempt for all; but each may have something stored that it can use instead.
       let (error, result) = TransportFault.cause(of: error)
-      let outcome = outcome(of: result, pending, requestTime: clock.now)
-      guard case .stored(let answer) = outcome.answer else {
-        noteFailure(of: pending)
-        throw error
-      }
+      let outcome = engine.outcome(of: exchange(result, pending, requestTime: clock.now))
       var collapsed = pending
       collapsed.collapsing = .collapsed(status: nil)
-      return .answer(respond(with: answer, outcome, collapsed, forwardStatus: nil))
+      guard let response = await respond(toFailure: outcome, collapsed) else { throw error }
+      return .answer(response)
     case .notShared, .shared: return .lookUpAgain(.inVain)
     case .stored(let status):
       return .lookUpAgain(.collapsed(forward: pending.forwarding.reason.forward, status: status))
@@ -286,20 +286,20 @@ extension HTTPCache {
     } catch {
       land(flight, key, .failed(error))
       let (error, result) = TransportFault.cause(of: error)
-      let outcome = outcome(of: result, pending, requestTime: requestTime)
-      if case .stored(let answer) = outcome.answer {
-        flight.deliver(.success(.init(response: respond(with: answer, outcome, pending, forwardStatus: nil))))
+      let outcome = engine.outcome(of: exchange(result, pending, requestTime: requestTime))
+      if let response = await respond(toFailure: outcome, pending) {
+        flight.deliver(.success(.init(response: response)))
       } else {
-        noteFailure(of: pending)
         flight.deliver(.failure(error))
       }
       return
     }
-    let outcome = outcome(
-      of: .response(response.head), pending, length: response.body.length, requestTime: requestTime)
+    let exchange = exchange(
+      .response(response.head), pending, length: response.body.length, requestTime: requestTime)
+    let outcome = engine.outcome(of: exchange)
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
-    apply(outcome, pending)
+    apply(outcome, pending, since: tokens.key)
     // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
     switch outcome.answer {
@@ -308,12 +308,34 @@ extension HTTPCache {
       again.forwarding = forwarding
       await fly(again, flight)
     case .stored(let answer):
+      let body = content(of: answer, pending)
+      guard await body.canBegin() else { return await flyAgain(pending, flight) }
       let status = response.head.status.code
       land(flight, key, .stored(status: status))
       flight.deliver(
-        .success(.init(response: respond(with: answer, outcome, pending, forwardStatus: status))))
-    case .network, .completed, .failure:
-      await passOn(response, outcome, pending, flight, tokens: tokens)
+        .success(.init(response: respond(with: answer, body, outcome, pending, forwardStatus: status))))
+    case .network, .completed, .generated, .failure:
+      guard await MessageBody([beginning(of: outcome, pending)]).canBegin() else {
+        return await flyAgain(pending, flight)
+      }
+      await passOn(response, outcome, of: exchange, pending, flight, tokens: tokens)
+    }
+  }
+
+  /// Asks the origin for all of it: what is stored, and would have been the answer, turned out to be damaged.
+  private func flyAgain(_ pending: PendingExchange, _ flight: Flight) async {
+    var again = pending
+    again.lookup.candidates = Candidates()
+    let plan = engine.plan(
+      for: pending.request, policy: pending.forwarding.policy, candidates: [], now: clock.now)
+    switch plan {
+    case .forward(let forwarding):
+      again.forwarding = forwarding
+      await fly(again, flight)
+    case .serve, .fail:
+      // It was forwarded with something stored, so it is without.
+      land(flight, pending.lookup.key, .notShared)
+      flight.deliver(.failure(HTTPCacheError.notCached(plan.reason)))
     }
   }
 

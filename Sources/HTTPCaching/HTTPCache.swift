@@ -32,8 +32,10 @@ public final class HTTPCache: Sendable {
     /// The most bytes that they may occupy on disk; counts only with a ``directory``.
     public var diskCapacity: Int
     /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
-    /// in clear, readable for the user who runs the process.
+    /// in clear, readable for the user who runs the process. A directory that holds other files, and no cache, is refused.
     public var directory: String?
+    /// What to do with a ``directory`` whose cache cannot be read: damaged, or of another version (default: `fail`).
+    public var whenUnreadable: UnreadableDirectory
     /// Which response goes first when memory is full.
     public var eviction: EvictionPolicy
     /// Which responses are written to disk; counts only with a ``directory``.
@@ -77,6 +79,7 @@ public final class HTTPCache: Sendable {
       self.memoryCapacity = memoryCapacity
       self.diskCapacity = diskCapacity
       self.directory = directory
+      whenUnreadable = .fail
       eviction = .lru
       diskAdmission = .everything
       sync = .removals
@@ -104,12 +107,13 @@ public final class HTTPCache: Sendable {
 
   /// Opens a cache with a store of its own.
   ///
-  /// - Throws: `StoreError` if the directory cannot be used, or another process uses it.
+  /// - Throws: `StoreError` if the directory cannot be used, holds something else than a cache, or another process uses it.
   public convenience init(_ configuration: Configuration = Configuration()) throws {
     var options = CacheStore.Configuration(
       memoryCapacity: configuration.memoryCapacity,
       diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
       directory: configuration.directory.map { FilePath($0) })
+    options.whenUnreadable = configuration.whenUnreadable
     options.eviction = configuration.eviction
     options.diskAdmission = configuration.diskAdmission
     options.sync = configuration.sync
@@ -133,13 +137,6 @@ public final class HTTPCache: Sendable {
 
   // MARK: - Removing
 
-  /// Removes everything that is stored for the target of a request; what is on its way for it is not stored either.
-  ///
-  /// - Parameter partition: where from; the configuration's, unless given.
-  public func removeResponses(for request: HTTPRequest, partition: String? = nil) {
-    TargetURI(request).map { removeAll(for: $0, partition: partition ?? configuration.partition) }
-  }
-
   /// Removes everything that is stored in a partition, as when its user signs out; what is on its way for it is not stored
   /// either. It is never served again when the call returns, not after a crash either.
   ///
@@ -150,11 +147,6 @@ public final class HTTPCache: Sendable {
   public func removePartition(_ partition: String) {
     precondition(!partition.isEmpty, "requests without a partition are in none: use removeAllResponses()")
     store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
-  }
-
-  /// Removes everything; what is on its way is not stored either. On disk too, when the call returns.
-  public func removeAllResponses() {
-    store.removeAll()
   }
 
   /// Removes what was stored or last validated at this time or later.

@@ -1,12 +1,32 @@
 import ArgumentParser
+import HTTPCaching
 
 /// `httpcache`: what an HTTP cache does, on the command line.
 @main
 struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
+    version: HTTPCacheVersion.current,
     subcommands: [
       ExplainCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self, VerifyCommand.self,
       PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,
     ])
+
+  /// Runs the command as ArgumentParser does, and refuses options that are repeated.
+  static func main() async {
+    do {
+      var command = try parseAsRoot()
+      if let fault = OptionList(of: type(of: command)).repeats(in: CommandLine.arguments.dropFirst()) {
+        Input.complain(fault)
+        throw ExitCode.validationFailure
+      }
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      exit(withError: error)
+    }
+  }
 }

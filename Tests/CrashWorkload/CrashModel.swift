@@ -6,6 +6,7 @@ import HTTPCacheStore
 /// - What is found is one of the versions of its key and variant since then, whole, with the metadata that it was
 ///   stored with or that an update gave it. Which of them is not said: a crash may lose stores.
 /// - What belongs to a scope that was marked later is known to be outdated.
+/// - What was expired, and acknowledged as expired, says so.
 /// - Where nothing is evicted: what was flushed is found, or what came in its place.
 public struct CrashModel: Sendable {
   private struct Slot: Hashable {
@@ -20,6 +21,8 @@ public struct CrashModel: Sendable {
     /// The steps whose metadata it may have; the last of them is the latest.
     var revisions: [Int]
     var isMarked = false
+    /// The steps whose metadata it must not have unless that says that it was expired.
+    var expired: Set<Int> = []
     /// Whether it must be found, unless something replaced it.
     var isFlushed = false
     /// Known to be the one that its key and variant had last.
@@ -65,7 +68,7 @@ public struct CrashModel: Sendable {
     case .update(let number, let by, let key):
       last = max(last, by)
       change(key, number) { $0.revisions.append(by) }
-    case .removeKey, .removeVariant, .removeSince, .removeAll:
+    case .removeKey, .removeVariant, .removeSince, .removeAll, .sweep:
       // It may have been done, and it may not.
       for (slot, versions) in slots {
         slots[slot] = versions.map { version in
@@ -74,7 +77,7 @@ public struct CrashModel: Sendable {
           return version
         }
       }
-    case .mark, .flush, .read: break
+    case .mark, .expire, .flush, .read: break
     }
   }
 
@@ -93,7 +96,7 @@ public struct CrashModel: Sendable {
       }
     case .update(let number, _, let key):
       if !isDone { change(key, number) { $0.isFlushed = false } }
-    case .removeKey, .removeVariant, .removeSince, .removeAll:
+    case .removeKey, .removeVariant, .removeSince, .removeAll, .sweep:
       for (slot, versions) in slots {
         slots[slot] = versions.filter { !isRemoved($0, in: slot, by: step) }
       }
@@ -103,6 +106,12 @@ public struct CrashModel: Sendable {
           var version = version
           if version.scope == scope { version.isMarked = true }
           return version
+        }
+      }
+    case .expire(let rest):
+      for (slot, versions) in slots where slot.key % CrashContent.rests == rest {
+        for index in versions.indices {
+          slots[slot]?[index].expired.formUnion(versions[index].revisions)
         }
       }
     case .flush:
@@ -129,6 +138,7 @@ public struct CrashModel: Sendable {
     case .removeVariant(let key, let variant): slot.key == key && slot.variant == variant
     case .removeSince(let second): (version.revisions.last ?? version.number) >= second
     case .removeAll: true
+    case .sweep(let rest): slot.key % CrashContent.rests == rest
     default: false
     }
   }
@@ -170,7 +180,11 @@ public struct CrashModel: Sendable {
         {
           found.append("\(name): the mark of scope \(version.scope) is lost for number \(version.number)")
         }
+        if version.expired.contains(content.revision), !content.isExpired {
+          found.append("\(name): number \(content.number) is not expired any more")
+        }
         version.revisions = [content.revision]
+        version.expired = content.isExpired ? [content.revision] : []
         version.isCurrent = true
         remaining[slot] = [version]
       }

@@ -12,6 +12,10 @@ public enum CrashStep: Hashable, Sendable {
   case removeSince(Int)
   case removeAll
   case mark(scope: Int)
+  /// Removes keys whose number gives this rest when divided by ``CrashContent/rests``.
+  case sweep(rest: Int)
+  /// Updates their metadata, all at once: it says that it was expired.
+  case expire(rest: Int)
   case flush
   case read(key: Int)
 
@@ -26,6 +30,8 @@ public enum CrashStep: Hashable, Sendable {
     case .removeSince(let second): "removeSince \(second)"
     case .removeAll: "removeAll"
     case .mark(let scope): "mark \(scope)"
+    case .sweep(let rest): "sweep \(rest)"
+    case .expire(let rest): "expire \(rest)"
     case .flush: "flush"
     case .read(let key): "read \(key)"
     }
@@ -45,6 +51,8 @@ public enum CrashStep: Hashable, Sendable {
     case ("removeSince", 1): self = .removeSince(numbers[0])
     case ("removeAll", 0): self = .removeAll
     case ("mark", 1): self = .mark(scope: numbers[0])
+    case ("sweep", 1): self = .sweep(rest: numbers[0])
+    case ("expire", 1): self = .expire(rest: numbers[0])
     case ("flush", 0): self = .flush
     case ("read", 1): self = .read(key: numbers[0])
     default: return nil
@@ -57,7 +65,14 @@ public enum CrashContent {
   public static let keys = 40
   public static let scopes = 4
 
+  public static let rests = 5
+
   public static func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/crash/\(number)") }
+
+  /// Whether a key's number gives this rest.
+  @Sendable public static func isKey(_ key: StoreKey, withRest rest: Int) -> Bool {
+    key.description.split(separator: "/").last.flatMap { Int($0) }.map { $0 % rests == rest } ?? false
+  }
 
   public static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
 
@@ -87,6 +102,7 @@ public struct CrashEntry: Hashable, Sendable {
   public var revision: Int
   public var scope: Int
   public var size: Int
+  public var isExpired: Bool
 
   /// What was found of an entry.
   public enum Reading {
@@ -99,8 +115,9 @@ public struct CrashEntry: Hashable, Sendable {
 
   public static func read(_ entry: StoredEntry) -> Reading {
     let words = String(decoding: entry.metadata, as: UTF8.self).split(separator: " ").compactMap { Int($0) }
-    guard words.count == 4 else { return .wrong }
-    let content = CrashEntry(number: words[0], revision: words[1], scope: words[2], size: words[3])
+    guard words.count == 4 || words.count == 5 else { return .wrong }
+    let content = CrashEntry(
+      number: words[0], revision: words[1], scope: words[2], size: words[3], isExpired: words.count == 5)
     guard entry.bodyCount == content.size, entry.storedAt == Int64(content.revision) * 1000 else {
       return .wrong
     }
@@ -114,7 +131,8 @@ public struct CrashEntry: Hashable, Sendable {
     self = content
   }
 
-  private init(number: Int, revision: Int, scope: Int, size: Int) {
+  private init(number: Int, revision: Int, scope: Int, size: Int, isExpired: Bool) {
     (self.number, self.revision, self.scope, self.size) = (number, revision, scope, size)
+    self.isExpired = isExpired
   }
 }

@@ -63,6 +63,15 @@ public struct CrashWorkload {
     case .mark(let scope):
       store.mark([CrashContent.scope(scope)])
       end(true)
+    case .sweep(let rest):
+      store.sweep(.keys { CrashContent.isKey($0, withRest: rest) }) { _ in .remove }
+      end(true)
+    case .expire(let rest):
+      store.sweep(.keys { CrashContent.isKey($0, withRest: rest) }) { entry in
+        let isExpired = entry.metadata.split(separator: UInt8(ascii: " ")).count == 5
+        return isExpired ? .keep : .update(metadata: entry.metadata + " 1".utf8)
+      }
+      end(true)
     case .flush:
       store.flush()
       end(true)
@@ -96,6 +105,8 @@ public struct CrashWorkload {
     case 735..<738: return .removeAll
     case 738..<760: return .mark(scope: Int.random(in: 0..<CrashContent.scopes, using: &random))
     case 760..<780: return .flush
+    case 780..<788: return .sweep(rest: Int.random(in: 0..<CrashContent.rests, using: &random))
+    case 788..<800: return .expire(rest: Int.random(in: 0..<CrashContent.rests, using: &random))
     default: return .read(key: key)
     }
   }

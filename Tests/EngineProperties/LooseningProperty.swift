@@ -26,6 +26,8 @@ enum LooseningProperty {
     var engine: CacheEngine
     var status: HTTPResponse.Status
     var directives: [Directive]
+    /// What stands between directives.
+    var separator = ", "
     var vary: [String]
     var otherFields: HTTPFields
     var firstRequest: HTTPFields
@@ -34,10 +36,31 @@ enum LooseningProperty {
     var elapsed: Int64
 
     var isShared: Bool { engine.configuration.kind == .shared }
+
+    func text(_ directives: [Directive]) -> String { directives.map(\.text).joined(separator: separator) }
   }
 
   static func loosening(_ bytes: [UInt8]) throws {
     var numbers = InputNumbers(bytes)
+    let tight = tight(&numbers)
+    let ways = loosened(tight, &numbers)
+    guard !ways.isEmpty else { return }
+    let loosened = numbers.pick(ways)
+    let (before, after) = (reach(tight), reach(loosened))
+    try require(after.rawValue >= before.rawValue, "\(before) became \(after): \(tight) -> \(loosened)")
+  }
+
+  /// Directives between wrong separators permit no more than between commas.
+  static func separating(_ bytes: [UInt8]) throws {
+    var numbers = InputNumbers(bytes)
+    let valid = tight(&numbers)
+    var invalid = valid
+    invalid.separator = numbers.pick(["; ", ";", " ", "  ", " ; ", "\" \"", ": ", "/", "\u{0}", ";,"])
+    let (before, after) = (reach(valid), reach(invalid))
+    try require(after.rawValue <= before.rawValue, "\(before) became \(after): \(invalid)")
+  }
+
+  private static func tight(_ numbers: inout InputNumbers) -> Case {
     let isShared = numbers.bool()
     var tight = Case(
       engine: CacheEngine(.init(kind: isShared ? .shared : .private)),
@@ -58,11 +81,7 @@ enum LooseningProperty {
       tight.secondRequest[pragma] = "no-cache"
     }
     tight.elapsed = numbers.seconds()
-    let ways = loosened(tight, &numbers)
-    guard !ways.isEmpty else { return }
-    let loosened = numbers.pick(ways)
-    let (before, after) = (reach(tight), reach(loosened))
-    try require(after.rawValue >= before.rawValue, "\(before) became \(after): \(tight) -> \(loosened)")
+    return tight
   }
 
   // MARK: - Loosening
@@ -128,7 +147,7 @@ enum LooseningProperty {
   private static func reach(_ question: Case) -> Reach {
     let engine = question.engine
     var head = HTTPResponse(status: question.status, headerFields: question.otherFields)
-    if !question.directives.isEmpty { head.headerFields[.cacheControl] = question.directives.text }
+    if !question.directives.isEmpty { head.headerFields[.cacheControl] = question.text(question.directives) }
     if !question.vary.isEmpty { head.headerFields[.vary] = question.vary.joined(separator: ", ") }
     var request = HTTPRequest(
       method: .get, scheme: "http", authority: "a.example", path: "/r", headerFields: question.firstRequest)
@@ -138,7 +157,7 @@ enum LooseningProperty {
       case .store(let stored, _) = outcome(engine, first, [], .response(head), Vocabulary.start).storage
     else { return .notStored }
     request.headerFields = question.secondRequest
-    if !question.asked.isEmpty { request.headerFields[.cacheControl] = question.asked.text }
+    if !question.asked.isEmpty { request.headerFields[.cacheControl] = question.text(question.asked) }
     let later = Vocabulary.start.advanced(bySeconds: question.elapsed)
     switch engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: [stored], now: later) {
     case .serve: return .used

@@ -115,7 +115,9 @@ struct ModelCache {
     let said = said(by: stored)
     try checkVariant(stored, askedWith[service.candidate], request.headerFields)
     try require(!said.contains(.noStore) || said.contains(.mustUnderstand), "no-store served")
-    try require(!isShared || !said.contains(.isPrivate), "private served by a shared cache")
+    try require(
+      !isShared || !(said.contains(.isPrivate) || said.contains(.misplacedPrivate)),
+      "private served by a shared cache")
     guard policy == .useProtocolCachePolicy else { return }
     try require(!said.contains(.noCache), "no-cache served")
     try require(!asked.contains(.noCache), "served against the request's no-cache")
@@ -182,7 +184,7 @@ struct ModelCache {
   }
 
   private func forbidsStale(_ said: CacheControl) -> Bool {
-    said.contains(.noCache) || said.contains(.mustRevalidate)
+    said.contains(.noCache) || said.contains(.mustRevalidate) || said.contains(.misplacedRevalidate)
       || (isShared && (said.contains(.proxyRevalidate) || said.sharedMaxAge != nil))
   }
 
@@ -255,6 +257,15 @@ struct ModelCache {
       try require(candidates.indices.contains(update.candidate), "no such candidate")
       if isTrusted { try checkStorable(update.response, isUpdate: true) }
     }
+    if let addition = outcome.addition {
+      try require(candidates.indices.contains(addition.candidate), "no such candidate")
+      try require(
+        addition.response.selecting.match(forwarding.original.headerFields), "adds what does not match")
+      try require(
+        !candidates[addition.candidate].selecting.match(forwarding.original.headerFields), "adds what matched"
+      )
+      if isTrusted { try checkStorable(addition.response, isUpdate: true) }
+    }
     if case .store(let stored, _) = outcome.storage {
       guard case .response(let head) = result else { throw Violation(description: "stores a failure") }
       // A part is stored as the response that it is a part of.
@@ -280,6 +291,9 @@ struct ModelCache {
       try require(answer.content == .whole && answer.response.parts == nil, "completed to a part")
       try require(outcome.assembly?.candidate == answer.candidate, "completed by nothing")
     }
+    if case .generated = outcome.answer {
+      guard case .failure = result, isShared else { throw Violation(description: "generates an answer") }
+    }
     guard case .failure = result else { return }
     try require(
       outcome.updates.isEmpty && outcome.removals.isEmpty && outcome.invalidations.isEmpty,
@@ -293,7 +307,16 @@ struct ModelCache {
   private func checkStorable(_ stored: StoredResponse, isUpdate: Bool) throws {
     let said = said(by: stored)
     try require(!said.contains(.noStore) || said.contains(.mustUnderstand), "stores no-store")
-    try require(!isShared || !said.contains(.isPrivate), "a shared cache stores private")
+    try require(
+      !isShared || !(said.contains(.isPrivate) || said.contains(.misplacedPrivate)),
+      "a shared cache stores private")
+    if isShared, stored.fields[.setCookie] != nil {
+      try require(
+        said.contains(.isPublic) || (stored.facts.lifetime.milliseconds > 0 && !said.contains(.noCache)),
+        "shares cookies that nothing declares shareable")
+      try require(stored.facts.lifetime.source != .heuristic, "shares cookies by a heuristic")
+      try require(engine.configuration.setCookie == .store, "stores cookies")
+    }
     try require(
       (200...999).contains(stored.status.code) && stored.status.code != 304, "stores \(stored.status)")
     for name in [HTTPField.Name.connection, .transferEncoding, .upgrade, .proxyAuthenticate] {
@@ -352,6 +375,11 @@ struct ModelCache {
         askedWith[update.candidate] = asked
       }
       candidates[update.candidate] = update.response
+    }
+    if let addition = outcome.addition {
+      candidates.append(addition.response)
+      askedWith.append(asked)
+      contents.append(contents[addition.candidate])
     }
     for candidate in outcome.removals.sorted(by: >) { remove(candidate) }
     let own = "\(forwarding.original.scheme ?? "")://\(Vocabulary.origin.authority)/r"

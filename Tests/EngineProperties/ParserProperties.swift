@@ -27,6 +27,12 @@ enum ParserProperties {
       try require(
         CacheControl(parsing: [value, directive]).contains(flag), "\(directive) lost in a line after it")
     }
+    // What restricts does so whatever it is separated by.
+    for separator in [", ", "; ", " ", ";", ",\t"] {
+      try require(
+        CacheControl(parsing: value + separator + "no-store").contains(.noStore),
+        "no-store lost behind '\(separator)'")
+    }
     let lines = value.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     let fields = HTTPFields(lines.map { HTTPField(name: .cacheControl, value: $0) })
     try require(

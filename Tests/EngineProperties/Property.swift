@@ -39,6 +39,7 @@ public struct Property: Sendable {
     Property(name: "hits", input: .numbers, check: HitProperties.hits),
     Property(name: "front", input: .stored, check: HitProperties.front),
     Property(name: "reading", input: .text, check: ReadingProperty.reading),
+    Property(name: "separating", input: .numbers, check: LooseningProperty.separating),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

@@ -89,7 +89,10 @@ extension InputNumbers {
       let (offset, _) = seconds().multipliedReportingOverflow(by: sign)
       return HTTPDate(Vocabulary.start.advanced(bySeconds: offset)).imfFixdate
     case 200..<220:
-      return pick(["0", "-1", "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
+      return pick([
+        "0", "-1", "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "6 Nov 1994 8:49 UTC",
+        "1994-11-06T08:49:37Z",
+      ])
     default: return text()
     }
   }

@@ -224,13 +224,41 @@ struct DirectoryCommandTests {
     arguments: [
       (["--url", "https://EXAMPLE.com/fresh.css"], 4), (["--url", "https://example.com/none"], 5),
       (["--glob", "https://example.com/*"], 2), (["--glob", "*.css"], 3), (["--group", "news"], 3),
-      (["--group", "sport"], 5), (["--all"], 0),
+      (["--group", "sport"], 5), (["--all"], 0), (["--prefix", "https://EXAMPLE.com:443/"], 2),
+      (
+        [
+          "--prefix", "https://example.com/images", "--glob", "*/new", "--url",
+          "https://example.com/fresh.css",
+        ], 2
+      ),
     ])
   func purge(arguments: [String], left: Int) async throws {
     try await directory.stock()
     let text = try PurgeCommand.parse([directory.path] + arguments).output()
     #expect(text.hasPrefix(left == 5 ? "Nothing" : "\(5 - left) entr"))
     #expect(urls(try inspect()).count == left)
+  }
+
+  @Test(
+    "purge makes stale what it is told to, and removes nothing",
+    arguments: [
+      (["--url", "https://example.com/fresh.css"], 1, ["/fresh.css", "/stale.css"]),
+      (["--prefix", "https://example.com/"], 3, ["/fresh.css", "/images/large.png", "/stale.css"]),
+      (["--group", "news"], 2, ["/new", "/stale.css"]), (["--group", "sport"], 0, ["/stale.css"]),
+      (["--all"], 5, ["/fresh.css", "/images/large.png", "/new", "/stale.css"]),
+    ])
+  func softPurge(arguments: [String], count: Int, stale: [String]) async throws {
+    try await directory.stock()
+    let text = try PurgeCommand.parse([directory.path, "--soft"] + arguments).output(
+      clock: ManualClock(StockedDirectory.now))
+    let entries = count == 1 ? "1 entry" : "\(count) entries"
+    #expect(text == (count == 0 ? "Nothing of that is stored." : "\(entries) marked stale."))
+    let inspection = try StoreInspection(directory: .init(directory.path))
+    var rows: [StoredRow] = []
+    inspection.forEachEntry { rows.append(StoredRow($0, in: inspection, now: StockedDirectory.now)) }
+    #expect(rows.count == 5)
+    #expect(
+      Set(rows.filter { $0.freshness == .stale }.compactMap { StoredRow.target($0.url)?.path }) == Set(stale))
   }
 
   @Test("stats counts entries, their bytes and their freshness")
@@ -264,6 +292,40 @@ struct DirectoryCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
   }
 
+  @Test("a directory that cannot be used is explained with the flag that helps, or with what to give")
+  func explained() throws {
+    func kind(_ change: (URL) throws -> Void) throws -> StoreError {
+      let url = URL(fileURLWithPath: directory.path)
+      try? FileManager.default.removeItem(at: url)
+      try CacheStore(.init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: .init(directory.path)))
+        .close()
+      try change(url)
+      do {
+        _ = try StoreInspection(directory: .init(directory.path))
+      } catch let error {
+        return error
+      }
+      throw CancellationError()
+    }
+    let damaged = try kind { url in
+      try Data(repeating: 7, count: 32).write(to: url.appendingPathComponent("format"))
+    }
+    let foreign = try kind { url in
+      try FileManager.default.removeItem(at: url.appendingPathComponent("format"))
+      try Data([1]).write(to: url.appendingPathComponent("a.txt"))
+    }
+    for (error, isServed, parts) in [
+      (damaged, true, ["its file 'format'", "; --start-empty-if-unreadable discards", "--directory"]),
+      (damaged, false, ["its file 'format'", "httpcache proxy --start-empty-if-unreadable"]),
+      (foreign, true, ["is not a cache directory: it holds 'a.txt'", "give --directory one that is empty"]),
+      (foreign, false, ["it holds 'a.txt'", "give the directory of a cache"]),
+    ] {
+      let text = DirectoryInput.text(of: error, isServed: isServed)
+      for part in parts + [directory.path] { #expect(text.contains(part), "\(text)") }
+      #expect(!text.contains("whenUnreadable"))
+    }
+  }
+
   @Test(
     "a purge says exactly what it is of",
     arguments: [[], ["--all", "--url", "https://a.test/"], ["--url", "nonsense"], ["--glob", ""]])
@@ -279,7 +341,7 @@ struct DirectoryCommandTests {
       ("**", "x", true), ("a", "A", false),
     ])
   func glob(pattern: String, text: String, isMatch: Bool) {
-    #expect(Glob(pattern).matches(text) == isMatch)
+    #expect(TargetPattern.glob(pattern).matches(text) == isMatch)
   }
 
   @Test("a key says its partition, its URL and what it is")
@@ -294,5 +356,14 @@ struct DirectoryCommandTests {
     let path = key(CacheKey.pathAnchor(target))
     #expect(path.kind == .noVarySearch && path.url == "https://example.com/a" && path.isOf(target))
     #expect(StoredKey(StoreKey("anything")).kind == .other)
+    // A partition may be a site.
+    if let inSite = CacheKey(
+      HTTPRequest(method: .get, scheme: "https", authority: "a", path: "/x"),
+      partition: "https://site.example")
+    {
+      let stored = key(inSite)
+      #expect(
+        stored.partition == "https://site.example" && stored.url == "https://a/x" && stored.kind == .get)
+    }
   }
 }

@@ -156,7 +156,9 @@ struct ExplainCommandTests {
       try explain("HTTP/1.1 200 OK\nClear-Site-Data: \"*\"\n\n", "--url", "https://a.example/logout"))
     #expect(
       origin.contains("Invalidates \(Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
-    #expect(origin.contains("A shared cache (many users', as in a proxy or a CDN) Stored Yes."))
+    #expect(
+      origin.contains(
+        "A shared cache (many users', as in a proxy or a CDN) Stored Yes, but in effect it is not cached"))
   }
 
   @Test("A request that only takes what is stored is refused before the origin")

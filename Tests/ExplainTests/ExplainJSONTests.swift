@@ -45,11 +45,12 @@ struct ExplainJSONTests {
     #expect(
       lines == [
         """
-        {"age":2,"conditionalHeaders":[],"freshnessLifetime":null,"heuristic":false,"plan":"forward",\
+        {"age":2,"conditionalHeaders":[],"freshnessLifetime":null,"heuristic":false,"notes":[],"plan":"forward",\
         "planReason":{"code":"nothingStored","section":"RFC 9111 §4","text":"Nothing is stored for this URI."},\
         "stored":false,\
         "storedReason":{"code":"responseNoStore","section":"RFC 9111 §5.2.2.5",\
-        "text":"The response carries no-store."}}
+        "text":"The response carries no-store."},\
+        "verdict":"Private caches: not stored (no-store)."}
 
         """
       ])
@@ -296,5 +297,38 @@ struct ExplainJSONTests {
       actual = HTTPCacheCommand.exitCode(for: error).rawValue
     }
     #expect(actual == status)
+  }
+
+  @Test("A line that cannot be read makes the exit status 1, after all others were answered")
+  func failedLine() throws {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).jsonl")
+    defer { try? FileManager.default.removeItem(at: file) }
+    let good = Self.line([["Cache-Control", "no-store"]])
+    for (text, status) in [
+      (good, 0), ("{\n" + good, 1), (good + "\n[]\n" + good, 1), ("\n" + good + "\n \n", 0),
+    ] as [(String, Int32)] {
+      try Data(text.utf8).write(to: file)
+      var actual: Int32 = 0
+      do {
+        let command = try #require(
+          try HTTPCacheCommand.parseAsRoot(["explain", "--json", file.path]) as? ExplainCommand)
+        try command.run()
+      } catch {
+        actual = HTTPCacheCommand.exitCode(for: error).rawValue
+      }
+      #expect(actual == status, "\(text)")
+    }
+  }
+
+  @Test("The verdict and the ranked notes are in each answer")
+  func advice() throws {
+    let answer = try object(
+      Self.line([["Cache-Control", "maxage=60"], ["Pragma", "no-cache"], ["ETag", "\\\"a\\\""]]))
+    #expect(answer["verdict"] as? String == "Private caches: stored, and every use asks the origin first.")
+    let notes = try #require(answer["notes"] as? [[String: String]])
+    #expect(notes.map { $0["code"] } == ["misspelt-directive", "pragma"])
+    #expect(notes.map { $0["severity"] } == ["error", "warning"])
+    #expect(notes.allSatisfy { Set($0.keys) == ["code", "severity", "text", "fix"] })
+    #expect(notes.first?["fix"] == "Cache-Control: max-age=60")
   }
 }

@@ -13,24 +13,144 @@ struct ProxyOptionsTests {
       + "\(cache.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.servesStaleWhenDisconnected)"
   }
 
-  @Test("A file says what the command line would, which overrides it")
-  func file() throws {
-    let file = try ConfigurationFile.arguments(
-      "# one\n\norigin = http://[::1]:8000/\nmemory=1GB\n listen = 127.0.0.1:81 \nno-stale-when-disconnected\ncache = cdn\ntransit = 8MB\nhalf-closure\n",
-      file: "f")
+  @Test(
+    "A file says the same as the command line", arguments: ["\n", "\r\n"],
+    [
+      """
+      # A comment.
+      origin: http://[::1]:8000/   # another
+      memory: 64KiB
+
+      listen: '127.0.0.1:81'
+      admin: "localhost:9"
+      stale-when-disconnected: false
+      cache: cdn
+      transit: 8MB
+      half-closure: yes
+      """,
+      """
+      {"origin": "http://[::1]:8000", "memory": 65536, "listen": "127.0.0.1:81", "admin": "localhost:9",
+       "stale-when-disconnected": false, "cache": "cdn", "transit": "8MB", "half-closure": true}
+      """,
+    ])
+  func file(ending: String, text: String) throws {
+    let file = try ConfigurationFile(
+      text.replacing("\n", with: ending), options: OptionList(of: ProxyOptions.self))
     #expect(
-      try resolved(file + ["--memory", "64KiB", "--admin", "localhost:9"])
+      try resolved(file.entries.flatMap(\.arguments))
         == "127.0.0.1:81 [::1]:8000 localhost:9 65536 \(10 << 30) \(8 << 20) true shared [\"cdn-cache-control\"] false"
     )
   }
 
-  @Test(
-    "What is wrong in a file is told with its line", arguments: ["= 1", "--origin = x", "a b", "config = f"])
-  func badLine(line: String) {
-    let error = #expect(throws: ConfigurationError.self) {
-      try ConfigurationFile.arguments("# one\n\(line)\n", file: "f")
+  @Test("By default the proxy negotiates no language, which goes beyond RFC 9111 §4.1")
+  func language() throws {
+    for (arguments, isOn) in [
+      ([], false), (["--negotiates-language"], true), (["--no-negotiates-language"], false),
+    ] {
+      let (_, cache, _) = try ProxyOptions.parse(["--origin", "http://a"] + arguments).resolved()
+      #expect(cache.rules.negotiatesLanguage == isOn, "\(arguments)")
     }
-    #expect(error?.description.hasPrefix("f, line 2: ") == true)
+  }
+
+  @Test("Cookies of shareable responses are stored, stripped or bypassed, as --set-cookie says")
+  func cookies() throws {
+    for (arguments, use) in [
+      ([], .store), (["--set-cookie", "store"], .store), (["--set-cookie", "strip"], .strip),
+      (["--set-cookie", "bypass"], .bypass),
+    ] as [([String], SetCookieUse)] {
+      let (_, cache, _) = try ProxyOptions.parse(["--origin", "http://a"] + arguments).resolved()
+      #expect(cache.rules.setCookie == use, "\(arguments)")
+    }
+    #expect(throws: (any Error).self) { try ProxyOptions.parse(["--set-cookie", "keep"]) }
+  }
+
+  @Test("A file may be empty", arguments: ["", "\n", "# nothing\n", "---\n"])
+  func emptyFile(text: String) throws {
+    let file = try ConfigurationFile(text, options: OptionList(of: ProxyOptions.self))
+    #expect(file.entries.isEmpty)
+  }
+
+  @Test("The proxies whose word counts may be many, and who asks is told in the fields of choice")
+  func whoAsks() throws {
+    let (byDefault, _, _) = try ProxyOptions.parse(["--origin", "http://a"]).resolved()
+    #expect(byDefault.forwardedFields == .xForwarded)
+    #expect(byDefault.trustedPeers.isEmpty && !byDefault.expectsProxyHeader && byDefault.allowsUpgrade)
+    #expect(byDefault.timeouts.tunnel == 3_600_000)
+    let (proxy, _, _) = try ProxyOptions.parse([
+      "--origin", "http://a", "--trust", "10.0.0.0/8", "--trust", "::1", "--forwarded", "rfc7239",
+      "--proxy-protocol",
+      "--no-upgrade", "--upgrade-timeout", "1.5",
+    ]).resolved()
+    #expect(proxy.forwardedFields == .rfc7239)
+    #expect(proxy.trustedPeers.map(\.description) == ["10.0.0.0/8", "::1/128"])
+    #expect(proxy.expectsProxyHeader && !proxy.allowsUpgrade)
+    #expect(proxy.timeouts.tunnel == 1500)
+  }
+
+  @Test(
+    "An error in a file names the line and what was expected",
+    arguments: [
+      ("= 1", "not valid"), ("--origin: x", "unknown option '--origin'"), ("a b", "not valid"),
+      ("config: f", "only the command line"), ("orign: x", "did you mean 'origin'?"),
+      ("origin: [a, b]", "found a list"),
+      ("memory: 1X", "memory: expected a size"), ("memory:", "found nothing"), ("memory: ~", "found nothing"),
+      ("memory: {a: 1}", "found a mapping"), ("half-closure: 1", "expected true or false, found '1'"),
+      ("no-half-closure: true", "expected `half-closure: false`"), ("memory = 1GB", "`memory: 1GB`"),
+      ("no-half-closure", "expected `half-closure: false`"),
+      ("half-closure", "expected `half-closure: true`"),
+      ("cache: big", "expected private, shared, cdn"), ("threads: 1.5", "expected a whole number"),
+      ("scheme: http\nscheme: http", "set more than once"), ("name: 'a", "quoted scalar"),
+      ("? [a]\n: b", "found a list"), ("name: a\u{7}", "control characters"),
+    ])
+  func badLine(line: String, text: String) throws {
+    let fault = try #require(throws: ConfigurationFile.Fault.self) {
+      try ConfigurationFile("# one\nlog: info\n\(line)\n", options: OptionList(of: ProxyOptions.self))
+    }
+    #expect(fault.line == 3)
+    #expect(fault.text.contains(text), "\(fault.text)")
+  }
+
+  @Test("Each option of the command can stand in a file, but for the name of the file")
+  func everyOption() throws {
+    let options = OptionList(of: ProxyOptions.self)
+    for name in options.names where name != "config" && name != "help" {
+      let option = try #require(options[name])
+      let fault = #expect(throws: ConfigurationFile.Fault.self) {
+        try ConfigurationFile("\(name): {}", options: options)
+      }
+      #expect(fault?.text.hasPrefix("\(name): expected ") == true, "\(fault?.text ?? "")")
+      guard option.isFlag else { continue }
+      for value in [true, false] {
+        let file = try ConfigurationFile("\(name): \(value)", options: options)
+        #expect(file.entries.count == 1)
+      }
+    }
+  }
+
+  @Test("An option that can change without a restart is an option")
+  func changeable() {
+    #expect(ProxyControl.changeable.isSubset(of: OptionList(of: ProxyOptions.self).names))
+  }
+
+  @Test(
+    "An option that is given twice is told from one that may be",
+    arguments: [
+      ("--memory 1 --memory 2", "--memory is given twice, with '1' and '2'"),
+      ("--memory=1 --log info --memory=1", "--memory is given twice"),
+      ("--half-closure --no-half-closure", "--half-closure is given twice, as"),
+      ("--memory --memory", nil), ("--name --memory --memory 1", nil), ("--memory 1 -- --memory 2", nil),
+      ("--unknown --unknown", nil),
+    ])
+  func repeats(line: String, text: String?) {
+    let fault = OptionList(of: ProxyOptions.self).repeats(in: line.split(separator: " ").map(String.init))
+    #expect(fault?.hasPrefix(text ?? "none") ?? (text == nil), "\(fault ?? "")")
+  }
+
+  @Test("The lists of a command may be repeated")
+  func lists() {
+    let options = OptionList(of: ConformCommand.self)
+    #expect(options.repeats(in: ["--field", "a: 1", "--field", "b: 2"]) == nil)
+    #expect(options.repeats(in: ["--only", "a", "--only", "b"]) != nil)
   }
 
   @Test(
@@ -40,6 +160,11 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--listen", "8080"], ["--origin", "http://a", "--listen", "a:70000"],
       ["--origin", "http://a", "--name", "a b"], ["--origin", "http://a", "--origin-timeout", "0"],
       ["--origin", "http://a", "--connections", "0"], ["--origin", "http://a", "--scheme", "ftp"],
+      ["--origin", "http://a", "--disk", "1GB"], ["--origin", "http://a:99999"], ["--origin", "http://u@a"],
+      ["--origin", "http://a", "--directory", ""], ["--origin", "http://a", "--admin", "0.0.0.0:9"],
+      ["--origin", "http://a", "--drain-timeout", "1e9"],
+      ["--origin", "http://a", "--trust", "10.0.0.1/8"], ["--origin", "http://a", "--trust", "localhost"],
+      ["--origin", "http://a", "--proxy-protocol"], ["--origin", "http://a", "--upgrade-timeout", "0"],
     ])
   func refused(arguments: [String]) {
     #expect(throws: ConfigurationError.self) { try resolved(arguments) }

@@ -6,13 +6,13 @@ import Testing
 @Suite("The admin port")
 struct AdminTests {
   private static let answering: RawOrigin.Answering = { _, connection in
-    try await connection.send(ok("hello", "Cache-Control: max-age=60\r\nCache-Groups: \"g\"\r\n"))
+    try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\nCache-Groups: \"g\"\r\n"))
     return true
   }
 
   private func ask(_ proxy: ProxyFixture, _ line: String, _ fields: String = "") async throws -> String {
     try await RawClient.exchange(
-      "\(line) HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n",
+      "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n",
       port: proxy.adminPort)
   }
 
@@ -25,7 +25,7 @@ struct AdminTests {
     } _: { proxy in
       for _ in 1...3 { _ = try await proxy.get("/") }
       let metrics = try await ask(proxy, "GET /metrics")
-      #expect(metrics.contains("\nhttpcache_requests_total{outcome=\"hit\"} 2\n"))
+      #expect(metrics.contains("\nhttpcache_requests_total{outcome=\"hit\",status=\"2xx\"} 2\n"))
       #expect(metrics.contains("\nhttpcache_origin_requests_total 1\n"))
       #expect(metrics.contains("\nhttpcache_stored_total 1\n"))
       #expect(metrics.contains("\nhttpcache_stored_bytes_total 5\n"))
@@ -59,6 +59,113 @@ struct AdminTests {
       expect(try await ask(proxy, "POST /purge?\(what)"), startsWith: "HTTP/1.1 200 ")
       let again = try await proxy.get("/")
       #expect(!again.contains("test; hit"))
+    }
+  }
+
+  /// A purge with some content, and the last line of its answer.
+  private func purge(
+    _ proxy: ProxyFixture, _ query: String, content: String = "", _ fields: String = ""
+  ) async throws -> String {
+    let answer = try await RawClient.exchange(
+      """
+      POST /purge\(query) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(content.utf8.count)\r\n\
+      Connection: close\r\n\(fields)\r\n\(content)
+      """, port: proxy.adminPort)
+    return answer.split(separator: "\r\n\r\n", maxSplits: 1).last.map { String($0) } ?? ""
+  }
+
+  @Test("A purge says how many responses it was of, and is of no others")
+  func purgeCounts() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { request, connection in
+      try await Self.answering(request, &connection)
+    } _: { proxy in
+      let paths = ["/1", "/2", "/i/1.css", "/i/2.css", "/i/3.png"]
+      let url = "http://a.example"
+      for (query, content, purged) in [
+        ("?url=\(url)/1&url=\(url)/2&url=\(url)/none", "", ["/1", "/2"]),
+        ("", "\(url)/1\r\n\(url)/i/1.css\n\n", ["/1", "/i/1.css"]),
+        ("?glob=*.png", "\(url)/2", ["/2", "/i/3.png"]),
+        ("", "url=\(url)/1&prefix=\(url)/i/", ["/1", "/i/1.css", "/i/2.css", "/i/3.png"]),
+        ("?glob=\(url)/i/%2A.css", "", ["/i/1.css", "/i/2.css"]),
+        ("?prefix=HTTP://A.Example:80/i/2", "", ["/i/2.css"]),
+        ("?group=g&url=\(url)/", "", paths), ("?group=none&url=\(url)/", "", []),
+        ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
+      ] {
+        for path in paths { _ = try await proxy.get(path) }
+        let responses = purged.count == 1 ? "1 response" : "\(purged.count) responses"
+        #expect(try await purge(proxy, query, content: content) == "Removed \(responses).\n", "\(query)")
+        for path in paths {
+          let isHit = try await proxy.get(path).contains("test; hit")
+          #expect(isHit == !purged.contains(path), "\(query) \(path)")
+        }
+      }
+      #expect(
+        try await purge(proxy, "?all", "Accept: application/json\r\n") == "{\"purged\":5,\"soft\":false}\n")
+    }
+  }
+
+  @Test("A soft purge has responses validated, or serves them while that is done")
+  func softPurge() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { request, connection in
+      let isValidation = request.contains("If-None-Match: \"1\"")
+      let directives = request.contains("GET /swr") ? "max-age=3600, stale-while-revalidate=60" : "max-age=3600"
+      let fields = "Cache-Control: \(directives)\r\nETag: \"1\"\r\nCache-Groups: \"g\"\r\n"
+      try await connection.send(
+        isValidation ? "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n" : ok("hello", fields))
+      return true
+    } _: { proxy in
+      for query in [
+        "?all&soft", "?soft=1&url=http://a.example/1&url=http://a.example/swr", "?glob=*&soft=true",
+        "?soft&prefix=http://a.example/", "?group=g&url=http://a.example/&soft",
+      ] {
+        for path in ["/1", "/swr"] {
+          _ = try await proxy.get(path)
+          #expect(try await proxy.get(path).contains("test; hit"))
+        }
+        #expect(try await purge(proxy, query) == "Marked 2 responses stale.\n")
+        let count = proxy.origin.requests.count
+        #expect(try await proxy.get("/1").contains("fwd=stale"))
+        #expect(proxy.origin.requests.count == count + 1)
+        let stale = try await proxy.get("/swr")
+        #expect(stale.contains("test; hit") && stale.hasSuffix("hello"))
+        // The revalidation in the background. Each turn takes a request to the proxy.
+        for _ in 0..<10_000 where proxy.origin.requests.count < count + 2 { _ = try await proxy.get("/1") }
+        #expect(proxy.origin.requests.count == count + 2)
+      }
+    }
+  }
+
+  @Test(
+    "What is wrong with a purge is said, and nothing is purged",
+    arguments: [
+      ("?all=0", ""), ("?all=false", ""), ("?all&url=http://a.example/", ""), ("?soft=0&all", ""), ("", ""),
+      ("?soft", ""), ("?url=ftp://a.example/", ""), ("?url=a.example/", ""), ("?url=http:///", ""),
+      ("?url=", ""), ("?url=http://a.example/&url=ftp://a.example/", ""), ("?glob=", ""), ("?prefix=", ""),
+      ("?group=g", ""), ("?group=&url=http://a.example/", ""), ("?group=g&url=http://a.example/&glob=*", ""),
+      ("?All", ""), ("", "http://a.example/\nftp://a.example/\n"), ("", "nonsense"), ("?all", "glob=*"),
+      ("?glob=" + String(repeating: "a", count: 2001), ""),
+      ("", (0...1000).map { "http://a.example/\($0)\n" }.joined()),
+      ("?" + (0...100).map { "glob=*\($0)" }.joined(separator: "&"), ""),
+    ])
+  func wrongPurges(query: String, content: String) async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { request, connection in
+      try await Self.answering(request, &connection)
+    } _: { proxy in
+      _ = try await proxy.get("/")
+      let answer = try await RawClient.exchange(
+        """
+        POST /purge\(query) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(content.utf8.count)\r\n\
+        Connection: close\r\n\r\n\(content)
+        """, port: proxy.adminPort)
+      expect(answer, startsWith: "HTTP/1.1 400 ")
+      #expect(answer.contains("POST /purge?url="))
+      #expect(try await proxy.get("/").contains("test; hit"))
     }
   }
 
@@ -98,7 +205,7 @@ struct AdminTests {
       try await Self.answering(request, &connection)
     } _: { proxy in
       let content = String(repeating: "a", count: 100_000)
-      let request = "POST /purge?all HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n\(content)"
+      let request = "POST /purge?all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n\(content)"
       let answer = try? await RawClient.exchange(request, port: proxy.adminPort)
       #expect(answer ?? "" == "")
       let port = proxy.adminPort
@@ -108,7 +215,7 @@ struct AdminTests {
           let isServed = Opening()
           group.addTask {
             try await RawClient.connect(to: port).talk { conversation in
-              try await conversation.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+              try await conversation.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
               await conversation.read(until: "ok\n")
               isServed.open()
               await done.pass()
@@ -116,7 +223,7 @@ struct AdminTests {
           }
           await isServed.pass()
         }
-        let one = try? await RawClient.exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n", port: port)
+        let one = try? await RawClient.exchange("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", port: port)
         #expect(one ?? "" == "")
         done.open()
         try await group.waitForAll()

@@ -111,7 +111,7 @@ struct BoundsTests {
     "A client that closes its half is served from memory, and from the origin where half-closure is allowed")
   func halfClosure() async throws {
     let origin: RawOrigin.Answering = { _, connection in
-      try await connection.send(ok("hello", "Cache-Control: max-age=60\r\n"))
+      try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
       return true
     }
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

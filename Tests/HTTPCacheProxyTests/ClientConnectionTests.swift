@@ -41,11 +41,12 @@ struct ClientConnectionTests {
     configuration.timeouts.stall = 1000
     let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
     let statistics = ProxyStatistics()
+    let settings = CurrentConfiguration(configuration)
     let origin = OriginClient(
-      configuration, group: MultiThreadedEventLoopGroup.singleton, statistics: statistics,
+      settings, group: MultiThreadedEventLoopGroup.singleton, statistics: statistics,
       transit: cache.transit)
     let context = ProxyContext(
-      configuration, cache: cache, origin: origin, statistics: statistics,
+      settings, cache: cache, origin: origin, statistics: statistics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let unread = Unread()
     let channel = EmbeddedChannel(handlers: [unread, ClientConnection(context)])

@@ -14,6 +14,9 @@ struct ProxyFixture: Sendable {
 
   static func run(
     _ configure: (inout ProxyConfiguration) -> Void = { _ in },
+    rules setRules: (inout CacheEngine.Configuration) -> Void = { _ in },
+    cache configureCache: (inout HTTPCache.Configuration) -> Void = { _ in },
+    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
     origin answering: @escaping RawOrigin.Answering,
     _ body: (ProxyFixture) async throws -> Void
   ) async throws {
@@ -26,9 +29,9 @@ struct ProxyFixture: Sendable {
     configure(&configuration)
     var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
     settings.name = "test"
-    let proxy = CachingProxy(
-      configuration, cache: try HTTPCache(settings),
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    setRules(&settings.rules)
+    configureCache(&settings)
+    let proxy = CachingProxy(configuration, cache: try HTTPCache(settings), logger: logger)
     let running = Task { try await proxy.run() }
     let addresses = try #require(await proxy.addresses())
     let fixture = ProxyFixture(
@@ -60,7 +63,7 @@ extension ProxyConfiguration.Timeouts {
   static var patient: Self {
     var timeouts = Self()
     for path in [
-      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.originBusy, \.expect, \.drain,
+      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.expect, \.drain,
     ] {
       timeouts[keyPath: path] = patience.nanoseconds / 1_000_000
     }

@@ -3,6 +3,14 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
 /// How long a test waits for what never comes; nothing depends on it where the code is right.
@@ -69,6 +77,11 @@ struct Conversation {
 
   func send(bytes: [UInt8]) async throws {
     try await output.write(ByteBuffer(bytes: bytes))
+  }
+
+  /// Has the connection end with RST instead of FIN.
+  func resetsWhenClosed() async throws {
+    try await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
   }
 
   func closeHalf() async throws {

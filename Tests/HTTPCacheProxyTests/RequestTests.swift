@@ -5,7 +5,7 @@ import Testing
 @Suite("Requests to the proxy")
 struct RequestTests {
   private static let hello: RawOrigin.Answering = { _, connection in
-    try await connection.send(ok("hello", "Cache-Control: max-age=60\r\n"))
+    try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
     return true
   }
 
@@ -15,6 +15,12 @@ struct RequestTests {
     ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost:\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: h:abc\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: h%00\r\n\r\n", 400),
+    ("GET http://h:99999/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET http://u@h/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\nHost: ]h[\r\n\r\n", 400),
+    ("GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("GET / HTTP/1.1\nHost: a\n\n", 400),
     ("GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
@@ -78,7 +84,7 @@ struct RequestTests {
   func pipelining() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       let path = String(request.split(separator: " ")[1])
-      try await connection.send(ok(path, "Cache-Control: max-age=60\r\n"))
+      try await connection.send(ok(path, "Cache-Control: max-age=3600\r\n"))
       return true
     }) { proxy in
       let requests = ["/a", "/b", "/a", "/c", "/a"].map { "GET \($0) HTTP/1.1\r\nHost: a\r\n\r\n" }
@@ -112,11 +118,42 @@ struct RequestTests {
       ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\n"),
       ("OPTIONS http://b.example HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: b.example\r\n"),
       ("FROB /z HTTP/1.1\r\nHost: a:81\r\n\r\n", "FROB /z HTTP/1.1\r\nHost: a:81\r\n"),
+      ("GET HTTP://B.example:80/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x HTTP/1.1\r\nHost: b.example\r\n"),
     ])
   func targets(request: String, forwarded: String) async throws {
     try await ProxyFixture.run(origin: Self.hello) { proxy in
       _ = try await proxy.exchange(request)
       #expect(proxy.origin.requests.first?.hasPrefix(forwarded) == true, "\(proxy.origin.requests)")
+    }
+  }
+
+  @Test(
+    "All spellings of an authority share a stored response, and the origin sees one of them (RFC 9110 §4.2.3)"
+  )
+  func authoritySpellings() async throws {
+    try await ProxyFixture.run(origin: { request, connection in
+      // An origin that writes its own name into what it answers.
+      let host = request.split(separator: "\r\n").first { $0.hasPrefix("Host: ") }
+      try await connection.send(ok(String(host ?? ""), "Cache-Control: max-age=3600\r\n"))
+      return true
+    }) { proxy in
+      for (index, spelling) in ["H:", "h:80", "H:080", "h"].enumerated() {
+        for head in [
+          "GET / HTTP/1.1\r\nHost: \(spelling)", "GET http://\(spelling)/ HTTP/1.1\r\nHost: other",
+        ] {
+          let answer = try await proxy.exchange("\(head)\r\nConnection: close\r\n\r\n")
+          expect(answer, endsWith: "\r\n\r\nHost: h")
+        }
+        #expect(proxy.origin.requests.count == 1, "\(index)")
+      }
+      // Without Host, the server is the origin, in the same spelling.
+      let origin = "127.0.0.1:\(proxy.origin.port)"
+      for request in [
+        "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: \(origin)\r\nConnection: close\r\n\r\n",
+      ] {
+        expect(try await proxy.exchange(request), endsWith: "\r\n\r\nHost: \(origin)")
+      }
+      #expect(proxy.origin.requests.count == 2)
     }
   }
 
@@ -132,7 +169,7 @@ struct RequestTests {
         proxy.origin.requests == [
           """
           GET / HTTP/1.1\r\nHost: a\r\nX-one: 1\r\nx-TWO: 2\r\nCache-Control: no-cache\r\nX-one: 3\r
-          Via: 1.1 httpcache\r\n\r\n
+          X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\nVia: 1.1 httpcache\r\n\r\n
           """
         ])
     }

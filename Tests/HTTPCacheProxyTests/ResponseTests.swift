@@ -1,6 +1,8 @@
+import HTTPCacheObserving
 import HTTPCacheProxy
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Responses through the proxy")
@@ -95,6 +97,12 @@ struct ResponseTests {
     ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 502),
     ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 502),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 502),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: frob, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 502),
+    ("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: frob\r\n\r\nx", 502),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 502),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nx", 502),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\r\nx", 502),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 502),
     ("HTTP/1.1 200 OK\r\nX: 1\r\n folded\r\n\r\n", 502),
     ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 502),
     ("HTTP/1.1 099 No\r\n\r\n", 502),
@@ -110,6 +118,18 @@ struct ResponseTests {
       let got = try await proxy.get("/")
       #expect(got.hasPrefix("HTTP/1.1 \(status) "), "\(answer): \(got)")
       #expect(got.contains("Proxy-Status: httpcache; error="))
+      _ = try await proxy.get("/")
+      #expect(proxy.origin.requests.count == 2, "nothing of it is stored")
+    }
+  }
+
+  @Test("Empty elements of a list of transfer codings say nothing (RFC 9110 §5.6.1)")
+  func emptyCodings() async throws {
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: , Chunked,\r\n\r\n1\r\nx\r\n0\r\n\r\n")
+      return true
+    }) { proxy in
+      expect(try await proxy.get("/"), endsWith: "\r\n\r\n1\r\nx\r\n0\r\n\r\n")
     }
   }
 
@@ -130,9 +150,9 @@ struct ResponseTests {
   @Test(
     "Content that breaks off is seen to be broken, and not stored as whole",
     arguments: [
-      "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello",
-      "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-      "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
+      "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10\r\n\r\nhello",
+      "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+      "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
     ])
   func cut(answer: String) async throws {
     try await ProxyFixture.run(origin: { _, connection in
@@ -162,15 +182,14 @@ struct ResponseTests {
   @Test(
     "A request that meets a closing connection is sent again if that is safe, and never otherwise (RFC 9110 §9.2.2)",
     arguments: [
-      ("GET", 0, 2, "200"), ("POST", 0, 1, "502"),
-      // Busy a moment ago: it has read the request.
-      ("GET", nil, 1, "502"),
-    ] as [(String, Int64?, Int, String)])
-  func retry(method: String, busy: Int64?, attempts: Int, status: String) async throws {
+      ("GET", "", 2, "200"), ("HEAD", "", 2, "200"), ("OPTIONS", "", 2, "200"), ("DELETE", "", 2, "200"),
+      ("POST", "", 1, "502"), ("PATCH", "", 1, "502"),
+      // A response has begun: the origin has read the request.
+      ("GET", "HTTP/1.1 2", 1, "502"), ("GET", "HTTP/1.1 100 Continue\r\n\r\n", 1, "502"),
+    ])
+  func retry(method: String, beginning: String, attempts: Int, status: String) async throws {
     let count = Mutex(0)
-    try await ProxyFixture.run {
-      if let busy { $0.timeouts.originBusy = busy }
-    } origin: { request, connection in
+    try await ProxyFixture.run(origin: { request, connection in
       guard request.contains("/again") else {
         try await connection.send(ok("first"))
         return true
@@ -179,16 +198,99 @@ struct ResponseTests {
         count += 1
         return count
       }
-      // Closed on the first: what is old enough is taken for a connection that was closing already.
-      if number == 1 { return false }
-      try await connection.send(ok("again"))
+      if number == 1 {
+        try await connection.send(beginning)
+        return false
+      }
+      try await connection.send(ok(request.hasPrefix("HEAD") ? "" : "again"))
       return true
-    } _: { proxy in
+    }) { proxy in
       _ = try await proxy.get("/first")
       let answer = try await proxy.exchange(
         "\(method) /again HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-      #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
       #expect(count.withLock { $0 } == attempts)
+    }
+  }
+
+  @Test("A request is sent again once, and not on another idle connection")
+  func retryOnce() async throws {
+    let arrivals = Mutex(0)
+    let together = Opening()
+    try await ProxyFixture.run(origin: { request, connection in
+      if request.contains("/fill") {
+        let count = arrivals.withLock { count in
+          count += 1
+          return count
+        }
+        if count == 5 { together.open() }
+        await together.pass()
+        try await connection.send(ok("filled"))
+        return true
+      }
+      // All five idle connections close at the next request, and only new ones answer.
+      guard connection.received.ranges(of: "\r\n\r\n").count == 1 else { return false }
+      try await connection.send(ok("new"))
+      return true
+    }) { proxy in
+      try await withThrowingTaskGroup { group in
+        for index in 1...5 { group.addTask { _ = try await proxy.get("/fill\(index)") } }
+        try await group.waitForAll()
+      }
+      let answer = try await proxy.get("/closing")
+      #expect(answer.hasPrefix("HTTP/1.1 200 "))
+      #expect(proxy.origin.requests.count { $0.contains("/closing") } == 2)
+      #expect(proxy.proxy.statistics.originRetries.value == 1)
+    }
+  }
+
+  /// How an origin ends a connection that has served a few requests.
+  enum Closing: CaseIterable { case announced, afterResponse, resetAfterResponse, onArrival, resetOnArrival }
+
+  @Test(
+    "An origin that closes its connections after a few responses never fails a safe request (RFC 9112 §9.5)",
+    arguments: Closing.allCases)
+  func closingOrigin(closing: Closing) async throws {
+    let generator = Mutex(SeededGenerator(seed: 11))
+    try await ProxyFixture.run(origin: { request, connection in
+      let served = connection.received.ranges(of: "\r\n\r\n").count
+      let isLast = served >= 5 && generator.withLock { Int.random(in: served...14, using: &$0) } == served
+      switch closing {
+      case .onArrival where isLast: return false
+      case .resetOnArrival where isLast:
+        try await connection.resetsWhenClosed()
+        return false
+      case .announced where isLast:
+        try await connection.send(ok("x", "Connection: close\r\n"))
+        return false
+      case .resetAfterResponse where isLast:
+        // After the response has gone: a reset would take it back.
+        try await connection.send(ok("x"))
+        _ = await connection.read(until: "\r\n\r\n", times: served + 1)
+        try await connection.resetsWhenClosed()
+        return false
+      default:
+        try await connection.send(ok("x"))
+        return !isLast
+      }
+    }) { proxy in
+      try await withThrowingTaskGroup { group in
+        for client in 1...4 {
+          group.addTask {
+            let failures = try await RawClient.connect(to: proxy.port).talk { conversation in
+              for number in 1...60 {
+                let method = ["GET", "OPTIONS"][number % 2]
+                try await conversation.send("\(method) /\(client)/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
+                await conversation.read(until: "\r\n\r\nx", times: number)
+              }
+              return conversation.received.ranges(of: "HTTP/1.1 502").count
+            }
+            #expect(failures == 0)
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(proxy.origin.connectionCount > 4)
     }
   }
 
@@ -199,7 +301,7 @@ struct ResponseTests {
       arrival.open()
       await half.pass()
       try await connection.send(
-        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 8\r\n\r\nhalf")
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 8\r\n\r\nhalf")
       await rest.pass()
       try await connection.send("rest")
       return true

@@ -178,7 +178,11 @@ private final class PausingFileSystem: FileSystem {
   let onRead = Mutex<(@Sendable () -> Void)?>(nil)
   private let base = POSIXFileSystem()
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) { try base.createDirectory(path) }
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
+    try base.createDirectory(path, withParents: withParents)
+  }
+
+  func makePrivate(_ directory: FilePath) throws(FileFailure) { try base.makePrivate(directory) }
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
     PausingFile(base: try base.open(path, creating: creating), system: self)
   }

@@ -28,6 +28,7 @@ final class FaultyFileSystem: FileSystem {
     var isDirectoryGone = false
     var syncs = 0
     var reads = 0
+    var bytesRead = 0
     var writes = 0
     /// In bytes.
     var largestWrite = 0
@@ -44,10 +45,12 @@ final class FaultyFileSystem: FileSystem {
     }
   }
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) {
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
     try check(.directory, path)
-    try base.createDirectory(path)
+    try base.createDirectory(path, withParents: withParents)
   }
+
+  func makePrivate(_ directory: FilePath) throws(FileFailure) { try base.makePrivate(directory) }
 
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
     if creating { try check(.create, path) }
@@ -88,6 +91,7 @@ private final class FaultyFile: File {
     try system.check(.read, path)
     system.plan.withLock { $0.reads += 1 }
     let count = try base.read(into: buffer, at: offset)
+    system.plan.withLock { $0.bytesRead += count }
     if let index = system.plan.withLock({ $0.flippedByte }), index < count { buffer[index] ^= 1 }
     return count
   }

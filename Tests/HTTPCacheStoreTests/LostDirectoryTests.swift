@@ -196,6 +196,27 @@ struct LostDirectoryTests {
     #expect(events.kinds == ["failing"])
   }
 
+  @Test("and has other files in its place by now, or was mounted, is left alone", arguments: [true, false])
+  func replacedByOthers(isThere: Bool) throws {
+    let store = try filled(writeBuffer: 0)
+    #expect(rename(scratch.path.string, other.path.string) == 0)
+    if isThere {
+      try POSIXFileSystem().createDirectory(scratch.path, withParents: false)
+      chmod(scratch.path.string, 0o755)
+      try scratch.write([1], to: "notes.txt")
+    }
+    store.flush()
+    for number in 100..<200 { store.insert(entry(key(number), number: number)) }
+    if isThere {
+      #expect(try scratch.names == ["notes.txt"])
+      var status = stat()
+      #expect(stat(scratch.path.string, &status) == 0 && status.st_mode & 0o777 == 0o755)
+      #expect(store.usage.diskEntries == 0)
+    } else {
+      #expect(store.usage.diskEntries > 0)
+    }
+  }
+
   @Test("takes a body in the making with it")
   func bodyInTheMaking() throws {
     let store = try filled(writeBuffer: 64 << 10)

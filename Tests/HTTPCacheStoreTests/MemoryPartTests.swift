@@ -234,6 +234,7 @@ struct MemoryPartTests {
     init() { Self.live.add(1, ordering: .relaxed) }
     deinit { Self.live.subtract(1, ordering: .relaxed) }
 
+    func prepare(from offset: Int) {}
     func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> { [] }
   }
 

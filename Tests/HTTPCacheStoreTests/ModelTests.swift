@@ -154,8 +154,20 @@ struct ModelTests {
           storedAt: Int64(step) * 1000)
         if hasRoom { #expect(isThere) }
         if isThere { model.items[index].storedAt = Int64(step) * 1000 } else { model.items.remove(at: index) }
-      case 85..<89:
-        store.remove(key(number))
+      case 85:
+        let rest = number % 7
+        let isMeant = { @Sendable (found: StoreKey) in
+          (0..<30).contains { $0 % 7 == rest && key($0) == found }
+        }
+        let removes = Bool.random(using: &random)
+        let count = store.sweep(.keys(isMeant)) { removes ? .remove : .update(metadata: $0.metadata) }
+        let meant = model.items.count { $0.key % 7 == rest }
+        if hasRoom { #expect(count == meant, "step \(step)") } else { #expect(count <= meant) }
+        if removes { model.items.removeAll { $0.key % 7 == rest } }
+      case 86..<89:
+        let count = store.remove(key(number))
+        let meant = model.items.count { $0.key == number }
+        if hasRoom { #expect(count == meant, "step \(step)") } else { #expect(count <= meant) }
         model.items.removeAll { $0.key == number }
       case 89..<93:
         store.remove(key(number), variant: variant)
@@ -174,7 +186,8 @@ struct ModelTests {
         }
       default:
         if Int.random(in: 0..<4, using: &random) == 0 {
-          store.removeAll()
+          let count = store.removeAll()
+          if hasRoom { #expect(count == model.items.count) } else { #expect(count <= model.items.count) }
           model.items = []
         }
       }

@@ -193,9 +193,11 @@ final class SimulatedFileSystem: FileSystem {
     return result
   }
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) {
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
     try access("create directory", path) { _ in () }
   }
+
+  func makePrivate(_ directory: FilePath) throws(FileFailure) {}
 
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
     let name = Self.name(path)

@@ -46,7 +46,7 @@ final class ScratchDirectory {
   /// What another process would find if this one were killed now.
   func copy() throws -> ScratchDirectory {
     let other = ScratchDirectory()
-    try POSIXFileSystem().createDirectory(other.path)
+    try POSIXFileSystem().createDirectory(other.path, withParents: false)
     for name in try names { try other.write(try bytes(of: name), to: name) }
     copies.append(other)
     return other

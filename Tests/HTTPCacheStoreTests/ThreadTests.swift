@@ -97,6 +97,55 @@ struct ThreadTests {
     #expect((store.statistics.diskRejections > 0) == (withDisk && policy == .s3fifo))
   }
 
+  @Test("brings nothing back that is swept while it is inserted or updated", arguments: [true, false])
+  func sweepsMeetInserts(withDisk: Bool) async throws {
+    var configuration =
+      withDisk ? scratch.configuration(memory: 20_000) : CacheStore.Configuration(memoryCapacity: 20_000)
+    configuration.shardCount = 2
+    configuration.writeBuffer = withDisk ? 64 << 10 : configuration.writeBuffer
+    let store = try CacheStore(configuration)
+    let keys = 4
+    let removed = (0..<keys).map { _ in Generation() }
+    let violations = Atomic<Int>(0)
+    await inParallel(4) { index in
+      var random = SeededGenerator(seed: UInt64(index) + 177)
+      for step in 0..<1500 {
+        let number = Int.random(in: 0..<keys, using: &random)
+        switch index {
+        case 0:
+          let token = store.removalToken(for: key(number))
+          let generation = removed[number].value + 1
+          if step % 3 == 0, let id = store.lookup(key(number)).first?.id {
+            // As a validation: what is stored is of this generation from now on.
+            store.updateMetadata(
+              of: id, key: key(number), metadata: Array("head \(generation)".utf8), storedAt: 1000,
+              unlessSweptSince: token)
+          } else {
+            store.insert(
+              entry(key(number), number: generation, size: 300, tiers: step % 4 == 0 ? .disk : .all),
+              unlessRemovedSince: token)
+          }
+          if step % 5 == 0 { store.insert(entry(key(1000 + step), size: 5000)) }
+        case 1 where step % 4 == 0:
+          let next = removed[number].value + 1
+          removed[number].begin(next)
+          let isSoft = step % 8 == 0
+          store.sweep(.keys { $0 == key(number) }) { _ in
+            isSoft ? .update(metadata: Array("head \(Int.max)".utf8)) : .remove
+          }
+          removed[number].end(next)
+        default:
+          let gone = removed[number].finished
+          for found in store.lookup(key(number)) {
+            let text = String(decoding: found.metadata.dropFirst(5), as: UTF8.self)
+            if (Int(text) ?? 0) <= gone { violations.increment() }
+          }
+        }
+      }
+    }
+    #expect(violations.value == 0)
+  }
+
   private final class Generation: Sendable {
     private let begun = Atomic<Int>(0)
     private let ended = Atomic<Int>(0)

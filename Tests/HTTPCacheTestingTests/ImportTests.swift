@@ -23,14 +23,14 @@ struct ImportTests {
 
   private func responses() throws -> [ArchivedResponse] {
     [
-      try archived("https://a.test/fresh", "fresh", [.cacheControl: "max-age=60", .contentLength: "999"]),
+      try archived("https://a.test/fresh", "fresh", [.cacheControl: "max-age=3600", .contentLength: "999"]),
       try archived(
-        "https://a.test/old", "old", [.cacheControl: "max-age=60", .date: "Sun, 06 Nov 1994 08:49:37 GMT"]),
+        "https://a.test/old", "old", [.cacheControl: "max-age=3600", .date: "Sun, 06 Nov 1994 08:49:37 GMT"]),
       try archived("https://a.test/secret", "secret", [.cacheControl: "no-store"]),
       try archived(
-        "https://a.test/vary", "de", [.cacheControl: "max-age=60", .vary: "Accept"], asked: [.accept: "a/b"]),
+        "https://a.test/vary", "de", [.cacheControl: "max-age=3600", .vary: "Accept"], asked: [.accept: "a/b"]),
       try archived(
-        "https://a.test/asked", "asked", [.cacheControl: "max-age=60", .eTag: "\"a\""],
+        "https://a.test/asked", "asked", [.cacheControl: "max-age=3600", .eTag: "\"a\""],
         asked: [.cacheControl: "no-cache, no-store", .ifNoneMatch: "\"a\""]),
       try archived("https://a.test/moved", "", [.location: "/fresh"], status: 301),
       try archived("https://a.test/post", "post", [:], method: .post),
@@ -77,7 +77,7 @@ struct ImportTests {
   func noRoom() async throws {
     let cache = try makeCache()
     let large = try archived(
-      "https://a.test/", String(repeating: "x", count: 8 << 20), [.cacheControl: "max-age=60"])
+      "https://a.test/", String(repeating: "x", count: 8 << 20), [.cacheControl: "max-age=3600"])
     #expect(try await cache.store([large]).notStored.count == 1)
   }
 
@@ -141,7 +141,7 @@ struct RecordingTests {
             ? .init(status: 304, fields: [.eTag: "\"a\""])
             : .init(
               fields: [
-                .contentType: "application/xml", .cacheControl: "max-age=60", .eTag: "\"a\"",
+                .contentType: "application/xml", .cacheControl: "max-age=3600", .eTag: "\"a\"",
                 .setCookie: "s=1",
               ], body: "<feed/>")
         default: .init(status: 404, body: "none")

@@ -106,7 +106,7 @@ struct FlightTests {
     }
   }
 
-  @Test("A follower that had to ask for itself was not collapsed (RFC 9211 §2.6)", .timeLimit(.minutes(1)))
+  @Test("A follower that had to ask for itself was not collapsed (RFC 9211 §2.6)", .timeLimit(.minutes(5)))
   func ownRequest() async throws {
     let setting = try Setting()
     let gate = Gate()

@@ -304,6 +304,89 @@ struct PartialContentTests {
     #expect(origin.requests.count == 2)
   }
 
+  struct Together: CustomTestStringConvertible, Sendable {
+    var parts: Int
+    var size: Int
+    var overlap = 0
+    var onDisk = false
+    var streams = true
+    var hasHook = false
+    /// How many bytes of the last part come.
+    var breaksOff: Int?
+
+    var testDescription: String {
+      let last = breaksOff.map { ", \($0) of the last" } ?? ""
+      let how = (onDisk ? ", disk" : "") + (streams ? "" : ", at once") + (hasHook ? ", willStore" : "")
+      return "\(parts) parts of \(size) bytes, overlapping by \(overlap)\(how)\(last)"
+    }
+  }
+
+  @Test(
+    "Parts that are fetched at the same time are all kept",
+    arguments: [
+      Together(parts: 2, size: 5), Together(parts: 16, size: 7, overlap: 3),
+      Together(parts: 8, size: 10, streams: false), Together(parts: 8, size: 10, hasHook: true),
+      Together(parts: 8, size: 10, onDisk: true), Together(parts: 4, size: 400_000, onDisk: true),
+      Together(parts: 4, size: 400_000, overlap: 70_000, onDisk: true, streams: false),
+      Together(parts: 6, size: 20, breaksOff: 13),
+      Together(parts: 3, size: 300_000, onDisk: true, breaksOff: 200_000),
+    ])
+  func together(_ trial: Together) async throws {
+    func run(_ setting: Setting) async throws {
+      let step = trial.size - trial.overlap
+      let length = step * (trial.parts - 1) + trial.size
+      let content = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+      let gate = Gate()
+      let origin = MemoryOrigin { request, _ in
+        let range = try #require(request.headerFields[.range].flatMap { RangeField(parsing: $0) })
+        let bounds = try #require(range.resolved(length: Int64(length)).first)
+        await gate.wait()
+        let part = content[Int(bounds.lowerBound)..<Int(bounds.upperBound)]
+        let isLast = bounds.upperBound == length
+        var response = RangeOrigin.part(
+          "", "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(length)", "\"1\"")
+        if let count = trial.breaksOff, isLast {
+          response.body = RangeOrigin.streamed(part.prefix(count), breaksOff: true)
+        } else {
+          response.body = trial.streams ? RangeOrigin.streamed(part, breaksOff: false) : MessageBody(part)
+        }
+        return response
+      }
+      let hook: StorageHook = { $0.tiers = .all }
+      @Sendable func isWhole(_ number: Int) async -> Bool {
+        let (start, end) = (number * step, number * step + trial.size)
+        let response = try? await setting.cache.respond(
+          to: .get(fields: [.range: "bytes=\(start)-\(end - 1)"]), willStore: trial.hasHook ? hook : nil,
+          transport: origin.transport)
+        guard let bytes = try? await response?.body.collect(upTo: .max) else { return false }
+        return Array(bytes) == Array(content[start..<end])
+      }
+      let whole = await withTaskGroup(of: Bool.self, returning: Int.self) { group in
+        for number in 0..<trial.parts { group.addTask { await isWhole(number) } }
+        await gate.arrived(trial.parts)
+        gate.open()
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      #expect(whole == trial.parts - (trial.breaksOff == nil ? 0 : 1))
+      // Everything that came answers without the origin.
+      let end = length - (trial.breaksOff.map { trial.size - $0 } ?? 0)
+      let stored = try await setting.cache.respond(
+        to: .get(fields: [.range: "bytes=0-\(end - 1)"]), policy: .returnCacheDataDontLoad,
+        transport: origin.transport)
+      #expect(Array(try await stored.body.collect(upTo: .max)) == Array(content[..<end]))
+      #expect(origin.requests.count == trial.parts)
+    }
+    if trial.onDisk {
+      try await withTemporaryDirectory { directory in
+        let setting = try Setting(directory: directory)
+        try await run(setting)
+        setting.cache.close()
+      }
+    } else {
+      try await run(Setting())
+    }
+  }
+
   @Test("A part that comes late does not replace what was stored whole meanwhile", arguments: [true, false])
   func overtaken(breaksOff: Bool) async throws {
     let setting = try Setting()
@@ -322,7 +405,7 @@ struct PartialContentTests {
     _ = try await setting.get(from: origin)
     gate.open()
     #expect(await part?.text == (breaksOff ? nil : "01234"))
-    #expect(setting.log.reasons(.notStored) == [breaksOff ? .incompleteContent : .partNotCombined])
+    #expect(setting.log.reasons(.notStored) == [.partAlreadyStored])
     let whole = try await setting.get(from: origin)
     #expect(whole.source == .hit)
     #expect(whole.text == "0123456789")

@@ -108,14 +108,18 @@ struct StatusTests {
   }
 
   @Test(
-    "A shared cache does not sign a response that it made up (§2)",
-    arguments: CacheEngine.Configuration.Kind.allCases)
-  func generated(kind: CacheEngine.Configuration.Kind) async throws {
+    "A generated response says why, in Cache-Status and in its content",
+    arguments: CacheEngine.Configuration.Kind.allCases, [HTTPRequest.Method.get, .head])
+  func generated(kind: CacheEngine.Configuration.Kind, method: HTTPRequest.Method) async throws {
     let setting = try Setting(kind: kind)
     let origin = MemoryOrigin { _, _ in .ok("content") }
-    let answer = try await setting.get(from: origin, fields: [.cacheControl: "only-if-cached"])
-    #expect(answer.response.head.status == .gatewayTimeout)
-    #expect(try statuses(answer).count == (kind == .private ? 1 : 0))
-    #expect(answer.response.cacheStatus.detail == .onlyIfCached)
+    var request = HTTPRequest.get(fields: [.cacheControl: "only-if-cached"])
+    request.method = method
+    let response = try await setting.cache.respond(to: request, transport: origin.transport)
+    #expect(response.head.status == .gatewayTimeout)
+    #expect(response.cacheStatus.detail == .onlyIfCached)
+    let text = String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
+    #expect(text == (method == .head ? "" : "504: \(Reason.onlyIfCached.sentence)\n"))
+    #expect(try statuses(Answer(response: response, text: text)) == ["HTTPCacheEngine; detail=onlyIfCached"])
   }
 }

@@ -147,6 +147,20 @@ private func remove(_ directory: FilePath) {
   rmdir(directory.string)
 }
 
+/// The names of the files in a directory.
+func fileNames(in directory: FilePath) throws -> [String] {
+  guard let handle = opendir(directory.string) else { throw Errno(rawValue: errno) }
+  defer { closedir(handle) }
+  var names: [String] = []
+  while let entry = readdir(handle) {
+    names.append(
+      withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      })
+  }
+  return names.filter { $0 != "." && $0 != ".." }
+}
+
 /// What the files of a directory hold, as text.
 func fileContents(in directory: FilePath) throws -> [String] {
   var contents: [String] = []

@@ -12,6 +12,9 @@ enum Column: String, CaseIterable, Sendable {
   case origins = "origin_connection"
   /// Bytes of content in flight, of the store in memory and on disk.
   case transit, memory, disk
+  /// How often a look at the door, each millisecond, met a writer: those of a session live for a moment, and no report of a
+  /// short run need meet one.
+  case writing
   /// Requests so far, and cells of the matrix that were drawn so far.
   case requests, cells
 
@@ -53,6 +56,7 @@ extension [Column: Int] {
   static func inside(_ cache: HTTPCache) -> Self {
     var values: Self = [.transit: cache.transit.used]
     for kind in LiveCount.Kind.allCases { Column(rawValue: kind.rawValue).map { values[$0] = kind.count } }
+    values[.writing] = WriterWatch.shared.meetings
     let usage = cache.store.usage
     (values[.memory], values[.disk]) = (usage.memoryBytes, usage.diskBytes)
     return values

@@ -78,7 +78,8 @@ struct DoorSizes: Sendable {
       .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
     ]
     limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests + Self.idleOriginConnections + files }
-    let counted: [Column] = [.flight, .transfer, .reader, .writer] + (isSession ? [] : [.clients, .origins])
+    let counted: [Column] =
+      [.flight, .transfer, .reader, .writing] + (isSession ? [] : [.clients, .origins])
     return Verdict(
       limits: limits, noise: isSession ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
   }

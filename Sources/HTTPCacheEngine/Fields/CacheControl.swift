@@ -2,7 +2,8 @@
 ///
 /// Parsing is tolerant where the RFC is (§5.2: any case, arguments quoted or not) and errs towards the more
 /// restrictive meaning everywhere else (§4.2.1): a directive that occurs twice keeps its shortest time, and a time
-/// that is no number counts as zero and sets ``Flags/invalidTime``. Unknown directives are ignored (§5.2.3).
+/// that is not a number counts as zero and sets ``Flags/invalidTime``. Invalid syntax, such as `private; max-age=60` or
+/// `no-store no-cache`, may only restrict: the cache honours the directives in it that do, and ignores the others. Unknown directives are ignored (§5.2.3).
 public struct CacheControl: Hashable, Sendable {
   /// Directives without an argument, or in their form without one.
   public struct Flags: OptionSet, Hashable, Sendable {
@@ -34,10 +35,18 @@ public struct CacheControl: Hashable, Sendable {
     /// A `max-age` or `s-maxage` was no number of seconds, and counts as 0 (§4.2.1).
     public static let invalidTime = Flags(rawValue: 1 << 11)
 
-    /// Those with which less may be done than without.
-    static let forbidding: Flags = [
-      .noCache, .noStore, .noTransform, .mustRevalidate, .isPrivate, .proxyRevalidate,
-    ]
+    // What is written in invalid syntax restricts and permits nothing (§4.2.1). These directives do both where they are valid,
+    // so each has a flag that only restricts.
+
+    /// `private` in invalid syntax: it does not make a status code cacheable for a private cache (§3).
+    public static let misplacedPrivate = Flags(rawValue: 1 << 12)
+    /// `must-revalidate` in invalid syntax: it does not let a shared cache store what answers Authorization (§3.5).
+    public static let misplacedRevalidate = Flags(rawValue: 1 << 13)
+    /// `must-understand` in invalid syntax: it does not switch `no-store` off (§5.2.2.3).
+    public static let misplacedUnderstand = Flags(rawValue: 1 << 14)
+    /// `max-age`, `s-maxage` or `min-fresh` in invalid syntax. Invalid freshness information makes a response stale (§4.2.1),
+    /// and a request take none that is stored without validation.
+    public static let misplacedTime = Flags(rawValue: 1 << 15)
   }
 
   public var flags: Flags = []
@@ -103,114 +112,163 @@ extension CacheControl {
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {
         guard let equals = members.equals else {
-          add(bytes, name: member, argument: nil)
+          if add(bytes, name: member, argument: nil) != .known, !bytes.isToken(member) {
+            addMisplaced(bytes, in: member)
+          }
           continue
         }
         let name = bytes.trimmed(ByteRange(start: member.start, end: equals))
         // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
         let start = name.end == equals ? equals + 1 : member.end
-        add(bytes, name: name, argument: ByteRange(start: start, end: member.end))
+        let argument = ByteRange(start: start, end: member.end)
+        switch add(bytes, name: name, argument: argument) {
+        case .known: break
+        case .invalidArgument where bytes.isArgument(argument): break
+        case .invalidArgument: addMisplaced(bytes, in: ByteRange(start: equals, end: member.end))
+        case .unknown where bytes.isToken(name) && bytes.isArgument(argument): break
+        case .unknown: addMisplaced(bytes, in: member)
+        }
       }
-      if let quote = members.openQuote { addForbidding(bytes, behind: quote) }
     }
   }
 
-  /// Adds what forbids something in the text behind a quote that nothing closes. It is no valid syntax; but what its sender
-  /// wrote there may well have been directives, and of what conflicts the most restrictive is honoured (§4.2.1).
-  private mutating func addForbidding(_ bytes: Span<UInt8>, behind quote: Int) {
-    var hidden = CacheControl()
-    var start = quote + 1
-    // By commas alone, for quotes have lost their meaning.
-    while start < bytes.count {
-      let rest = ByteRange(start: start, end: bytes.count)
-      let end = bytes.firstIndex(of: UInt8(ascii: ","), in: rest) ?? bytes.count
-      let member = bytes.trimmed(ByteRange(start: start, end: end))
-      let equals = bytes.firstIndex(of: UInt8(ascii: "="), in: member) ?? member.end
-      hidden.add(bytes, name: ByteRange(start: member.start, end: equals), argument: nil)
-      start = end + 1
-    }
-    flags.formUnion(hidden.flags.intersection(.forbidding))
+  /// What a member of the list turned out to be.
+  private enum Reading {
+    /// A directive that is known, in its proper form.
+    case known
+    /// A directive that is known, with an argument that it cannot have. What follows from that is noted.
+    case invalidArgument
+    /// Anything else.
+    case unknown
   }
 
-  private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: ByteRange?) {
+  /// Adds what restricts in a part of the value that is no valid syntax: directives with other separators than commas, within
+  /// quotes, or behind a quote that nothing closes. Its sender meant them, and of what conflicts the most restrictive is
+  /// honoured (§4.2.1). What permits something counts only where it is written as it should be.
+  private mutating func addMisplaced(_ bytes: Span<UInt8>, in part: ByteRange) {
+    var start = part.start
+    while start < part.end {
+      guard bytes[start].isTokenCharacter else {
+        start += 1
+        continue
+      }
+      var word = ByteRange(start: start, end: start)
+      while word.end < part.end, bytes[word.end].isTokenCharacter { word.end += 1 }
+      addMisplaced(bytes, word: word)
+      start = word.end
+    }
+  }
+
+  private mutating func addMisplaced(_ bytes: Span<UInt8>, word: ByteRange) {
+    switch word.count {
+    case 7:
+      if bytes.matches("private", in: word) { flags.insert(.misplacedPrivate) }
+      if bytes.matches("max-age", in: word) { flags.insert(.misplacedTime) }
+    case 8:
+      if bytes.matches("no-cache", in: word) { flags.insert(.noCache) }
+      if bytes.matches("no-store", in: word) { flags.insert(.noStore) }
+      if bytes.matches("s-maxage", in: word) { flags.insert(.misplacedTime) }
+    case 9:
+      if bytes.matches("min-fresh", in: word) { flags.insert(.misplacedTime) }
+    case 12:
+      if bytes.matches("no-transform", in: word) { flags.insert(.noTransform) }
+    case 15:
+      if bytes.matches("must-revalidate", in: word) { flags.insert(.misplacedRevalidate) }
+      if bytes.matches("must-understand", in: word) { flags.insert(.misplacedUnderstand) }
+    case 16:
+      if bytes.matches("proxy-revalidate", in: word) { flags.insert(.proxyRevalidate) }
+    default: break
+    }
+  }
+
+  private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: ByteRange?) -> Reading {
     // The length tells most directives apart, so that a directive is compared with one or two names only.
     switch name.count {
     case 6:
-      if bytes.matches("public", in: name) { flags.insert(.isPublic) }
+      if bytes.matches("public", in: name) { return add(bytes, .isPublic, argument) }
     case 7:
-      if bytes.matches("max-age", in: name) {
-        addTime(bytes, argument, isShared: false)
-      } else if bytes.matches("private", in: name) {
-        addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.isPrivate)
+      if bytes.matches("max-age", in: name) { return addTime(bytes, argument, isShared: false) }
+      if bytes.matches("private", in: name) {
+        return addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.isPrivate)
+          ? .known : .invalidArgument
       }
     case 8:
       if bytes.matches("no-cache", in: name) {
-        addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCache)
-      } else if bytes.matches("no-store", in: name) {
-        flags.insert(.noStore)
-      } else if bytes.matches("s-maxage", in: name) {
-        addTime(bytes, argument, isShared: true)
+        return addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCache)
+          ? .known : .invalidArgument
       }
+      if bytes.matches("no-store", in: name) { return add(bytes, .noStore, argument) }
+      if bytes.matches("s-maxage", in: name) { return addTime(bytes, argument, isShared: true) }
     case 9:
-      if bytes.matches("immutable", in: name) {
-        flags.insert(.immutable)
-      } else if bytes.matches("max-stale", in: name) {
-        addMaxStale(bytes, argument)
-      } else if bytes.matches("min-fresh", in: name), let time = Self.time(bytes, argument) {
+      if bytes.matches("immutable", in: name) { return add(bytes, .immutable, argument) }
+      if bytes.matches("max-stale", in: name) { return addMaxStale(bytes, argument) }
+      if bytes.matches("min-fresh", in: name), let time = Self.time(bytes, argument) {
         minFresh = Swift.max(minFresh ?? 0, time)
+        return .known
       }
     case 12:
-      if bytes.matches("no-transform", in: name) { flags.insert(.noTransform) }
+      if bytes.matches("no-transform", in: name) { return add(bytes, .noTransform, argument) }
     case 14:
-      if bytes.matches("only-if-cached", in: name) {
-        flags.insert(.onlyIfCached)
-      } else if bytes.matches("stale-if-error", in: name) {
-        Self.addWindow(bytes, argument, to: &staleIfError)
+      if bytes.matches("only-if-cached", in: name) { return add(bytes, .onlyIfCached, argument) }
+      if bytes.matches("stale-if-error", in: name) {
+        return Self.addWindow(bytes, argument, to: &staleIfError)
       }
     case 15:
-      if bytes.matches("must-revalidate", in: name) {
-        flags.insert(.mustRevalidate)
-      } else if bytes.matches("must-understand", in: name) {
-        flags.insert(.mustUnderstand)
-      }
+      if bytes.matches("must-revalidate", in: name) { return add(bytes, .mustRevalidate, argument) }
+      if bytes.matches("must-understand", in: name) { return add(bytes, .mustUnderstand, argument) }
     case 16:
-      if bytes.matches("proxy-revalidate", in: name) { flags.insert(.proxyRevalidate) }
+      if bytes.matches("proxy-revalidate", in: name) { return add(bytes, .proxyRevalidate, argument) }
     case 22:
       if bytes.matches("stale-while-revalidate", in: name) {
-        Self.addWindow(bytes, argument, to: &staleWhileRevalidate)
+        return Self.addWindow(bytes, argument, to: &staleWhileRevalidate)
       }
     default:
       break  // Unknown: ignored (§5.2.3).
     }
+    return .unknown
+  }
+
+  /// A directive that has no argument: what is given as one does not switch it off.
+  private mutating func add(_ bytes: Span<UInt8>, _ flag: Flags, _ argument: ByteRange?) -> Reading {
+    if let argument, !bytes.isArgument(argument) { return .unknown }
+    flags.insert(flag)
+    return .known
   }
 
   /// A lifetime: the shortest counts, and one that is no number counts as 0.
-  private mutating func addTime(_ bytes: Span<UInt8>, _ argument: ByteRange?, isShared: Bool) {
+  private mutating func addTime(_ bytes: Span<UInt8>, _ argument: ByteRange?, isShared: Bool) -> Reading {
     let value = Self.time(bytes, argument)
     if value == nil { flags.insert(.invalidTime) }
     let shortest = Swift.min((isShared ? sharedMaxAge : maxAge) ?? .infinity, value ?? 0)
     if isShared { sharedMaxAge = shortest } else { maxAge = shortest }
+    return value == nil ? .invalidArgument : .known
   }
 
   /// A permission to be stale: the shortest counts, and one that is no number permits nothing.
   private static func addWindow(
     _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: inout DeltaSeconds?
-  ) {
-    directive = Swift.min(directive ?? .infinity, time(bytes, argument) ?? 0)
+  ) -> Reading {
+    let value = time(bytes, argument)
+    directive = Swift.min(directive ?? .infinity, value ?? 0)
+    return value == nil ? .invalidArgument : .known
   }
 
-  private mutating func addMaxStale(_ bytes: Span<UInt8>, _ argument: ByteRange?) {
+  private mutating func addMaxStale(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> Reading {
     if argument == nil {
       flags.insert(.anyStaleness)
     } else if let time = Self.time(bytes, argument) {
       maxStale = Swift.min(maxStale ?? .infinity, time)
+    } else {
+      return .invalidArgument
     }
+    return .known
   }
 
+  /// - Returns: `true` if there is no argument, or if it consists of field names only.
   mutating func addFields(
     _ bytes: Span<UInt8>, argument: ByteRange?, unqualified: Flags,
     to directive: WritableKeyPath<Named, [String]>
-  ) {
+  ) -> Bool {
     var names: [String] = []
     if let argument {
       var members = ListMembers(bytes.unquoted(argument))
@@ -218,7 +276,7 @@ extension CacheControl {
         // What is no field name leaves the whole argument in doubt: the form without one forbids more.
         for index in name.start..<name.end where !bytes[index].isTokenCharacter {
           flags.insert(unqualified)
-          return
+          return false
         }
         names.append(bytes.string(name).lowercased())
       }
@@ -230,6 +288,7 @@ extension CacheControl {
       if named == nil { named = Named() }
       named?[keyPath: directive] += names
     }
+    return true
   }
 
   private static func time(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> DeltaSeconds? {
@@ -254,5 +313,21 @@ extension Span where Element == UInt8 {
       self[range.end - 1] == UInt8(ascii: "\"")
     else { return range }
     return ByteRange(start: range.start + 1, end: range.end - 1)
+  }
+
+  /// Whether a range is a token or a quoted string, as arguments are (RFC 9111 §5.2).
+  func isArgument(_ range: ByteRange) -> Bool {
+    !range.isEmpty && (isToken(range) || isQuotedString(range))
+  }
+
+  /// Whether a range is one quoted string and nothing else (RFC 9110 §5.6.4).
+  private func isQuotedString(_ range: ByteRange) -> Bool {
+    guard range.count >= 2, self[range.start] == UInt8(ascii: "\"") else { return false }
+    var position = range.start + 1
+    while position < range.end - 1 {
+      if self[position] == UInt8(ascii: "\"") { return false }
+      position += self[position] == UInt8(ascii: "\\") ? 2 : 1
+    }
+    return position == range.end - 1 && self[position] == UInt8(ascii: "\"")
   }
 }

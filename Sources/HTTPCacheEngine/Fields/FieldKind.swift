@@ -10,6 +10,8 @@ enum FieldKind {
 
   case age, cacheControl, cacheGroups, clearSiteData, contentEncoding, contentLength
   case date, entityTag, expires, lastModified, vary
+  /// Sets cookies: `Set-Cookie`, and the obsolete `Set-Cookie2`.
+  case setCookie
 
   case connection
   /// Tells, beside concerning one connection only, that the message says where its content ends.
@@ -34,7 +36,7 @@ enum FieldKind {
 
   /// Of the length of each name below, a bit.
   private static var lengths: UInt64 {
-    1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 0xFF << 12 | 1 << 25
+    1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 11 | 0xFF << 12 | 1 << 25
   }
 
   private init(_ name: Span<UInt8>) {
@@ -47,7 +49,10 @@ enum FieldKind {
       case 4: has("date") ? .date : has("etag") ? .entityTag : has("vary") ? .vary : .other
       case 5: has("close") ? .close : .other
       case 7: has("expires") ? .expires : has("upgrade") ? .hopByHop : .other
-      case 10: has("connection") ? .connection : has("keep-alive") ? .hopByHop : .other
+      case 10:
+        has("connection")
+          ? .connection : has("set-cookie") ? .setCookie : has("keep-alive") ? .hopByHop : .other
+      case 11: has("set-cookie2") ? .setCookie : .other
       case 12: has("cache-groups") ? .cacheGroups : .other
       case 13: has("cache-control") ? .cacheControl : has("last-modified") ? .lastModified : .other
       case 14: has("content-length") ? .contentLength : .other
@@ -75,7 +80,7 @@ enum FieldKind {
     case .age, .cacheControl, .cacheGroups, .contentLength, .date, .entityTag, .expires, .lastModified,
       .transferEncoding, .vary:
       true
-    case .other, .clearSiteData, .contentEncoding, .connection, .hopByHop, .close: false
+    case .other, .clearSiteData, .contentEncoding, .connection, .hopByHop, .close, .setCookie: false
     }
   }
 }

@@ -56,6 +56,8 @@ public struct ResponseFields: Hashable, Sendable {
   var hasContentCoding = false
   /// Whether there is a `Clear-Site-Data`.
   var clearsSiteData = false
+  /// Whether there is a `Set-Cookie`.
+  var setsCookie = false
   /// The fields that are not stored whatever the message says: those that concern one connection only (RFC 9111 §3.1),
   /// and those that are withheld.
   var omitted = FieldPositions()
@@ -154,6 +156,7 @@ public struct ResponseFields: Hashable, Sendable {
           hasContentCoding = true
         }
       case .clearSiteData: clearsSiteData = true
+      case .setCookie: setsCookie = true
       case .transferEncoding:
         isDelimited = true
       case .connection:
@@ -168,7 +171,7 @@ public struct ResponseFields: Hashable, Sendable {
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
-  public var hasValidator: Bool { entityTag != nil || lastModified.date != nil }
+  public var hasValidator: Bool { entityTag != nil || modified.isRecognisable }
 
   /// The length that the message gives its content, if it does so once.
   var onlyLength: Int64? { contentLengthLines == 1 ? contentLength : nil }
@@ -224,6 +227,14 @@ public struct ResponseFields: Hashable, Sendable {
       switch self {
       case .parsed(let field): field
       case .text(let text, let now): DateField(text, now: now)
+      }
+    }
+
+    /// Whether it is a date, in one of HTTP's formats or not.
+    var isRecognisable: Bool {
+      switch self {
+      case .parsed(let field): field.date != nil
+      case .text(let text, let now): HTTPDate.recognised(text, now: now) != nil
       }
     }
 

@@ -62,6 +62,6 @@ extension CacheControl {
       flags.insert(unqualified)
       return
     }
-    names.withFieldBytes { addFields($0, argument: $0.whole, unqualified: unqualified, to: directive) }
+    _ = names.withFieldBytes { addFields($0, argument: $0.whole, unqualified: unqualified, to: directive) }
   }
 }

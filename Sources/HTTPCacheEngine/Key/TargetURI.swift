@@ -36,6 +36,14 @@ public struct TargetURI: Hashable, Sendable {
     self.init(scheme: scheme, authority: authority, path: path)
   }
 
+  /// Reads an absolute URI, such as `https://example.com/path`; `nil` if the text has no scheme or no authority.
+  public init?(absolute text: String) {
+    guard let (scheme, rest) = Self.splitScheme(text), rest.hasPrefix("//") else { return nil }
+    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard Self.isAuthority(authority) else { return nil }
+    self.init(scheme: scheme, authority: String(authority), path: String(rest[authority.endIndex...]))
+  }
+
   /// RFC 3986 §3.1.
   private static func isScheme(_ text: some StringProtocol) -> Bool {
     guard let first = text.utf8.first, first.isLetter else { return false }

@@ -20,7 +20,7 @@ enum Freshening {
     }
     if let modified = response.lastModified.date {
       // A modification date is a weak validator unless proven otherwise (RFC 9110 §8.8.2.2).
-      return initial.first { candidates[$0].lastModified?.date == modified }.map { [$0] } ?? []
+      return initial.first { candidates[$0].modification?.date == modified }.map { [$0] } ?? []
     }
     // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
     // leave them out, and an answer to a condition that named one response of ours can mean no other.
@@ -42,22 +42,36 @@ enum Freshening {
     return since <= HTTPDate(stored.facts.date)
   }
 
+  /// The fields that say how the stored bytes are to be read, or that hold for these very bytes: their length and position,
+  /// their coding, media type and language, and their digests.
+  ///
+  /// An update brings no bytes, so these stay as they were stored. The origin may have chosen another representation with
+  /// the same weak validator: with that one's coding or type, the stored bytes are damaged, or are read as a script.
+  /// §3.2 excepts Content-Length, and allows caches to leave out "fields necessary to ensure integrity of the stored
+  /// response". Content-Location stays an update: it names the representation, and changes the meaning of no byte.
+  private static let describingContent = [
+    "content-length", "content-range", "content-encoding", "content-type", "content-language", "content-md5",
+    "content-digest", "repr-digest", "digest",
+  ]
+
   /// The fields of a response that update a stored one (§3.2).
   static func update(
     from head: HTTPResponse, _ configuration: CacheEngine.Configuration
   ) -> HTTPFields {
     ConnectionFields.removed(
-      from: head.headerFields, excluding: ["content-length", "content-range"], targets: configuration.targets)
+      from: head.headerFields, excluding: describingContent, targets: configuration.targets)
   }
 
   /// The stored response with its fields updated (§3.2).
   ///
-  /// - Parameter request: the fields of the request that was answered with `head`: where the update changes what the
-  ///   response varies on, it is these that select it from now on. Where it does not, the response stays that of the
-  ///   request it was stored for, though another may have been answered with it (see ``LanguageNegotiation``).
+  /// - Parameters:
+  ///   - request: the fields of the request that was answered with `head`: where the update changes what the
+  ///     response varies on, it is these that select it from now on. Where it does not, the response stays that of the
+  ///     request it was stored for, though another may have been answered with it (see ``LanguageNegotiation``).
+  ///   - isReselected: whether the request's fields select the response in any case.
   static func updated(
-    _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, requestTime: Timestamp,
-    responseTime: Timestamp, configuration: CacheEngine.Configuration
+    _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
+    requestTime: Timestamp, responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let update = withDate(Self.update(from: head, configuration), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
@@ -71,7 +85,7 @@ enum Freshening {
     for field in update { fields.append(field) }
     let vary = VaryField(parsing: fields[values: .vary])
     let selecting =
-      stored.selecting.vary == vary
+      stored.selecting.vary == vary && !isReselected
       ? stored.selecting : .nominated(by: vary, in: request, withholding: configuration.withheldNames)
     var updated = make(
       status: stored.status, fields: fields,
@@ -124,7 +138,7 @@ enum Freshening {
     }
     let withheld =
       parsed.cacheControl.noCacheFields + (isShared ? parsed.cacheControl.privateFields : [])
-      + configuration.withheldFields
+      + configuration.withheldNames.names
     let kept = ConnectionFields.removed(
       from: fields, excluding: withheld, namesOthers: parsed.namesOthers, targets: configuration.targets)
     return KeptFields(withDate(kept, at: responseTime))
@@ -141,7 +155,7 @@ enum Freshening {
   /// Whether a HEAD response describes the same representation as a stored GET response (§4.3.5).
   static func headMatches(_ head: ResponseFields, _ stored: StoredResponse) -> Bool {
     if let tag = head.entityTag, stored.entityTag != tag { return false }
-    if let modified = head.lastModified.date, stored.lastModified?.date != modified { return false }
+    if let modified = head.lastModified.date, stored.modification?.date != modified { return false }
     guard let length = head.contentLength,
       let storedLength = stored.value(of: .contentLength).flatMap({ Int64($0) }) ?? stored.completeLength
     else { return true }
@@ -153,8 +167,8 @@ extension RequestFields {
   /// Whether no entity tag of the client's goes to the origin beside those of this response (§4.3.2): a browser most often
   /// has the very one that is stored here.
   fileprivate func addsNoTag(to stored: StoredResponse) -> Bool {
-    // Where ours has none, the client's do not go along; nor does `*`.
-    guard let tag = stored.entityTag, case .tags(let tags) = ifNoneMatch else { return true }
-    return tags.allSatisfy { $0 == tag }
+    // `*` does not go along.
+    guard case .tags(let tags) = ifNoneMatch else { return true }
+    return tags.allSatisfy { $0 == stored.entityTag }
   }
 }

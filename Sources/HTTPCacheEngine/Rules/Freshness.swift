@@ -24,7 +24,10 @@ public struct FreshnessLifetime: Hashable, Sendable {
     status: Int, response: ResponseFields, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> FreshnessLifetime {
-    if configuration.kind == .shared, let sharedMaxAge = response.cacheControl.sharedMaxAge {
+    if response.cacheControl.contains(.misplacedTime) {
+      // §4.2.1: stale. It is an explicit time all the same, and no heuristic takes its place.
+      return .init(milliseconds: 0, source: .maxAge)
+    } else if configuration.kind == .shared, let sharedMaxAge = response.cacheControl.sharedMaxAge {
       return .init(milliseconds: sharedMaxAge.milliseconds, source: .sharedMaxAge)
     } else if let maxAge = response.cacheControl.maxAge {
       return .init(milliseconds: maxAge.milliseconds, source: .maxAge)
@@ -47,12 +50,14 @@ public struct FreshnessLifetime: Hashable, Sendable {
     self.source = source
   }
 
-  /// §4.2.2: never where the origin gave an explicit time, and only where the status code or `public` allows it.
+  /// §4.2.2: never where the origin gave an explicit time, and only where the status code or `public` allows it. In a shared
+  /// cache never with cookies: see ``SharedCookies``.
   private static func heuristic(
     status: Int, response: ResponseFields, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> Int64? {
-    guard configuration.usesHeuristics, let lastModified = response.lastModified.date,
+    guard configuration.usesHeuristics, configuration.kind == .private || !response.setsCookie,
+      let lastModified = response.lastModified.date,
       Storability.isHeuristicallyCacheable(status) || response.cacheControl.contains(.isPublic)
     else { return nil }
     let date = response.date.date?.timestamp ?? responseTime

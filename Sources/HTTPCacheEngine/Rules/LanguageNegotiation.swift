@@ -2,9 +2,9 @@ import HTTPTypes
 
 /// Which stored response a request prefers by its languages, where its `Accept-Language` matches none to the letter.
 ///
-/// This goes beyond RFC 9111 §4.1, by which such a request is the origin's to answer, and so is an option: an origin
-/// that has a representation in the one language that a client prefers to all others answers with it, whatever else the
-/// client would take. Caches in front of sites in many languages do this, as each client has a list of its own.
+/// This goes beyond RFC 9111 §4.1: a stored response matches "if and only if" the nominated fields do, so such a request is
+/// the origin's to answer. It is an option, off by default, for origins that answer with the one language that a client
+/// prefers to all others whenever they have it, whatever else the client would take.
 enum LanguageNegotiation {
   /// Whether the stored response is in the language that the request prefers to all others, and its other nominated
   /// fields match.

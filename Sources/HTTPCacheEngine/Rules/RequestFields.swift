@@ -62,6 +62,8 @@ struct RequestFields {
     if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }
     // In a request no-cache has no argument (§5.2.1.4); one that has some is meant as it stands in the name.
     if !cacheControl.noCacheFields.isEmpty { cacheControl.flags.insert(.noCache) }
+    // Nobody knows how young the response is to be: the origin is asked.
+    if cacheControl.contains(.misplacedTime) { cacheControl.maxAge = 0 }
     // §5.4: Pragma counts only where Cache-Control does not speak.
     if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
   }

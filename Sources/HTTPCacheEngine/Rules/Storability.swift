@@ -33,21 +33,21 @@ enum Storability {
   /// The reason against storing, or `nil` if the response may be stored.
   static func obstacle(
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
-    kind: CacheEngine.Configuration.Kind
+    responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> Reason? {
+    let kind = configuration.kind
     let directives = response.cacheControl.flags
     guard method.isRetrieval else { return .methodNotStored }
     guard (200...999).contains(status) else { return .statusNotFinal }
     if isAboutTheRequest(status) { return .statusNotUnderstood }
-    if directives.contains(.mustUnderstand) {
-      // §5.2.2.3: with must-understand, no-store is for caches that do not understand the status code.
-      if !isUnderstood(status) { return .statusNotUnderstood }
-    } else if directives.contains(.noStore) {
-      return .responseNoStore
+    if !isUnderstood(status), !directives.isDisjoint(with: [.mustUnderstand, .misplacedUnderstand]) {
+      return .statusNotUnderstood
     }
+    // §5.2.2.3: with must-understand, no-store is for caches that do not understand the status code.
+    if directives.contains(.noStore), !directives.contains(.mustUnderstand) { return .responseNoStore }
     if request.cacheControl.contains(.noStore) { return .requestNoStore }
     if kind == .shared {
-      if directives.contains(.isPrivate) { return .privateInSharedCache }
+      if !directives.isDisjoint(with: [.isPrivate, .misplacedPrivate]) { return .privateInSharedCache }
       if request.hasAuthorization, !allowsSharedReuseOfAuthorized(response.cacheControl) {
         return .authorizedInSharedCache
       }
@@ -56,7 +56,8 @@ enum Storability {
       directives.contains(.isPublic) || response.cacheControl.maxAge != nil || response.expires != .absent
       || (kind == .private && directives.contains(.isPrivate))
       || (kind == .shared && response.cacheControl.sharedMaxAge != nil)
-    return declared || isHeuristicallyCacheable(status) ? nil : .notDeclaredCacheable
+    guard declared || isHeuristicallyCacheable(status) else { return .notDeclaredCacheable }
+    return SharedCookies.obstacle(status: status, response, responseTime: responseTime, configuration)
   }
 
   /// The directives with which a shared cache may reuse what it got with Authorization (§3.5).

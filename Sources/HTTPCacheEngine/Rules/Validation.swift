@@ -33,15 +33,16 @@ enum Validation {
       nominated.append(index)
     }
     var lastModified: String?
-    if let selected, let text = candidates[selected].lastModified?.text, others.isEmpty || tags.isEmpty {
+    if let selected, let text = candidates[selected].modification?.text, others.isEmpty || tags.isEmpty {
       lastModified = text
       if !nominated.contains(selected) { nominated = [selected] }
     }
     guard !nominated.isEmpty else { return (original, []) }
 
     var request = original
-    // §4.3.2: the union of the client's tags and ours, so that its representation can be confirmed too.
-    if !tags.isEmpty, case .tags(let clientTags) = client.ifNoneMatch {
+    // §4.3.2: the union of the client's tags and ours, so that its representation can be confirmed too. Where ours has only a
+    // date, an origin that has entity tags goes by the client's (RFC 9110 §13.1.3), and any other by the date.
+    if case .tags(let clientTags) = client.ifNoneMatch {
       tags += clientTags.filter { !tags.contains($0) }
     }
     request.headerFields[.ifNoneMatch] =

@@ -4,16 +4,19 @@ import HTTPTypes
 enum VariantSelection {
   /// The positions of all candidates whose nominated fields match the request's, the most recent first (§4).
   ///
-  /// - Parameter negotiatesLanguage: whether those in the language that the request prefers match too.
+  /// If the configuration negotiates languages and none match, those in the language that the request prefers do.
   static func matching(
-    _ candidates: [StoredResponse], request: HTTPFields, negotiatesLanguage: Bool
+    _ candidates: [StoredResponse], request: HTTPFields, _ configuration: CacheEngine.Configuration
   ) -> [Int] {
-    let matching = mostRecentFirst(
-      candidates.indices.filter { candidates[$0].selecting.match(request) }, of: candidates)
-    guard matching.isEmpty, negotiatesLanguage else { return matching }
-    return mostRecentFirst(
-      candidates.indices.filter { LanguageNegotiation.prefers(candidates[$0], request: request) },
-      of: candidates)
+    func filtered(_ matches: (StoredResponse) -> Bool) -> [Int] {
+      mostRecentFirst(
+        candidates.indices.filter {
+          matches(candidates[$0]) && !SharedCookies.exclude(candidates[$0], configuration)
+        }, of: candidates)
+    }
+    let matching = filtered { $0.selecting.match(request) }
+    guard matching.isEmpty, configuration.negotiatesLanguage else { return matching }
+    return filtered { LanguageNegotiation.prefers($0, request: request) }
   }
 
   /// The one that answers, of those that match: the most recent (§4).

@@ -82,7 +82,16 @@ struct KeptFields: Sendable {
     return (date, text)
   }
 
-  func hasValidator(at now: Timestamp) -> Bool { entityTag != nil || lastModified(at: now) != nil }
+  /// The same of a date in any recognisable format: what a condition can be made of (§4.3.1).
+  func modification(at now: Timestamp) -> (date: HTTPDate, text: String)? {
+    let lines = values(of: .lastModified)
+    guard let text = lines.first, lines.allSatisfy({ $0 == text }),
+      let date = HTTPDate.recognised(text, now: now)
+    else { return nil }
+    return (date, text)
+  }
+
+  func hasValidator(at now: Timestamp) -> Bool { entityTag != nil || modification(at: now) != nil }
 }
 
 /// However they came to be.

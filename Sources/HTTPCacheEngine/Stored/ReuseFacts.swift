@@ -26,6 +26,9 @@ public struct ReuseFacts: Hashable, Sendable {
     public static let isDelimited = Flags(rawValue: 1 << 8)
     /// The response is in groups (RFC 9875 §2).
     public static let hasGroups = Flags(rawValue: 1 << 9)
+    /// The response set cookies when it came (RFC 9111 §7.3). They may be stored with it: not in a cache that was set to leave
+    /// them out.
+    public static let setsCookie = Flags(rawValue: 1 << 10)
   }
 
   public var flags: Flags
@@ -52,7 +55,7 @@ public struct ReuseFacts: Hashable, Sendable {
     let isShared = configuration.kind == .shared
     var flags: Flags = []
     if directives.contains(.noCache) { flags.insert(.noCache) }
-    if directives.contains(.mustRevalidate)
+    if !directives.isDisjoint(with: [.mustRevalidate, .misplacedRevalidate])
       || (isShared
         && (directives.contains(.proxyRevalidate) || response.cacheControl.sharedMaxAge != nil))
     {
@@ -64,6 +67,7 @@ public struct ReuseFacts: Hashable, Sendable {
     }
     if hasValidator { flags.insert(.hasValidator) }
     if !response.groups.isEmpty { flags.insert(.hasGroups) }
+    if response.setsCookie, !configuration.stripsCookies { flags.insert(.setsCookie) }
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
     return ReuseFacts(
       flags: flags,
@@ -99,11 +103,26 @@ public struct ReuseFacts: Hashable, Sendable {
     lifetime.milliseconds.saturatingSubtracted(currentAge(at: now))
   }
 
+  /// `current_age` in whole seconds, as `Age` has it.
+  public func ageInSeconds(at now: Timestamp) -> Int64 { currentAge(at: now) / 1000 }
+
+  /// How much longer the response is fresh, in whole seconds, as the `ttl` of `Cache-Status` has it (RFC 9211 §2.4): the
+  /// lifetime less the age, both rounded down, so that `Age` and `ttl` add up to the same at any time.
+  public func remainingSeconds(at now: Timestamp) -> Int64 {
+    lifetime.milliseconds / 1000 - ageInSeconds(at: now)
+  }
+
   /// Whether the clock is behind the time of storing, so that the time since then is not known.
   ///
   /// Such a response counts as stale: it might have been stale before the clock went back, and nothing turns fresh
   /// again because a clock moved.
   public func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
+
+  /// Ends the freshness lifetime at a time, unless it has ended before: the response is stale from then on, and for how long is
+  /// counted from there.
+  public mutating func expire(at now: Timestamp) {
+    lifetime.milliseconds = Swift.min(lifetime.milliseconds, currentAge(at: now))
+  }
 
   /// The reason for which the response is not fresh, or `nil` if it is (§4.2).
   func staleness(at now: Timestamp) -> Reason? {

@@ -1,6 +1,6 @@
 /// The stored form of a response: the bytes it is kept as, beside its content.
 ///
-/// All integers are little-endian. Version 3 begins with what decides on reuse, at fixed places, so that a decision
+/// All integers are little-endian. Version 4 begins with what decides on reuse, at fixed places, so that a decision
 /// reads it where it lies:
 ///
 /// | at | bytes | what |
@@ -26,11 +26,12 @@
 /// | 4, fields | number of fields; of each its name and, as a text, its value |
 /// | 4, 8 × 2 × n, 8, 1 | if in parts: their number; of each start and end; the complete length or -1; whether others may be combined |
 /// | 4, texts | if in groups: their number, and the groups |
+/// | 4, forms | if other responses share the content: their number; of each its length (4) and its stored form |
 ///
 /// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0 and
 /// a text.
 enum StoredForm {
-  static let version: UInt8 = 3
+  static let version: UInt8 = 4
   /// Where the selecting fields begin.
   static let frontCount = 52
   /// The most fields: `HTTPFields` takes no more than 65,534, and an answer adds some.
@@ -43,7 +44,9 @@ enum StoredForm {
     static let inParts = Special(rawValue: 1 << 0)
     /// `Vary: *`.
     static let unmatchable = Special(rawValue: 1 << 1)
-    static let all: Special = [.inParts, .unmatchable]
+    /// Other responses share the content; their forms follow. See ``StoredResponse/encoded(sharingContent:)``.
+    static let sharesContent = Special(rawValue: 1 << 2)
+    static let all: Special = [.inParts, .unmatchable, .sharesContent]
   }
 
   /// What is kept of a selecting field.

@@ -7,8 +7,24 @@ extension StoredResponse {
   /// - Complexity: O(*n*) in their number, with one allocation for nearly all.
   public func encoded() -> [UInt8] { ByteWriter.bytes { write(to: &$0) } }
 
-  private func write(to writer: inout ByteWriter) {
-    var special: StoredForm.Special = []
+  /// The bytes to store for responses that have one content: the same representation, which the origin chose for
+  /// requests with different selecting fields (RFC 9111 §4.1).
+  ///
+  /// The first is found the fastest.
+  ///
+  /// - Precondition: there is one at least.
+  package static func encoded(sharingContent responses: [StoredResponse]) -> [UInt8] {
+    let others = responses.dropFirst().map { $0.encoded() }
+    if others.isEmpty { return responses[0].encoded() }
+    return ByteWriter.bytes { writer in
+      responses[0].write(to: &writer, special: .sharesContent)
+      writer.write(UInt32(others.count))
+      for other in others { writer.write(other) }
+    }
+  }
+
+  private func write(to writer: inout ByteWriter, special: StoredForm.Special = []) {
+    var special = special
     if parts != nil { special.insert(.inParts) }
     if selecting.isUnmatchable { special.insert(.unmatchable) }
     writer.write(StoredForm.version)
@@ -84,7 +100,15 @@ extension StoredResponse {
     StoredLayout(bytes) != nil
   }
 
-  /// Reads what ``encoded()`` wrote, where it lies; `nil` for anything else, whatever the bytes are.
+  /// Reads all responses that share one content, the one that changed last first; none for anything else, whatever the bytes are.
+  public static func all(decoding bytes: RawSpan) -> [StoredResponse] {
+    guard let layout = StoredLayout(bytes), let first = StoredResponse(decoding: bytes) else { return [] }
+    return [first]
+      + layout.others.compactMap { StoredResponse(decoding: bytes.extracting($0.start..<$0.end)) }
+  }
+
+  /// Reads what ``encoded()`` wrote, where it lies, or the first of several responses that share their content; `nil` for
+  /// anything else, whatever the bytes are.
   public init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes), let front = StoredFront(bytes) else { return nil }
     var reader = StoredFormReader()
@@ -154,9 +178,13 @@ extension HTTPResponse {
 private struct StoredLayout {
   var parts: StoredParts?
   var groups: [ByteRange] = []
+  /// The forms of further responses with the same content.
+  var others: [ByteRange] = []
 
-  init?(_ bytes: RawSpan) {
-    guard let front = StoredFront(bytes) else { return nil }
+  init?(_ bytes: RawSpan, isOther: Bool = false) {
+    guard let front = StoredFront(bytes), !isOther || !front.special.contains(.sharesContent) else {
+      return nil
+    }
     var reader = StoredFormReader()
     for _ in 0..<front.selectingCount {
       guard reader.selecting(bytes) != nil else { return nil }
@@ -177,6 +205,15 @@ private struct StoredLayout {
       for _ in 0..<count {
         guard let group = reader.text(bytes) else { return nil }
         groups.append(group)
+      }
+    }
+    if front.special.contains(.sharesContent) {
+      guard let count = reader.count(bytes) else { return nil }
+      for _ in 0..<count {
+        guard let other = reader.text(bytes),
+          StoredLayout(bytes.extracting(other.start..<other.end), isOther: true) != nil
+        else { return nil }
+        others.append(other)
       }
     }
     guard reader.position == bytes.byteCount else { return nil }

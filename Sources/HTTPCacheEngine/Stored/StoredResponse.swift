@@ -87,6 +87,10 @@ public struct StoredResponse: Hashable, Sendable {
 
   var entityTag: EntityTag? { kept.entityTag }
 
-  /// `Last-Modified`, where it is a date, with the text to send back to the letter (RFC 9110 §13.1.3).
+  /// `Last-Modified`, where it is a date in one of HTTP's formats.
   var lastModified: (date: HTTPDate, text: String)? { kept.lastModified(at: facts.responseTime) }
+
+  /// `Last-Modified`, where it is a recognisable date, with the text to send back to the letter (RFC 9111 §4.3.1,
+  /// RFC 9110 §13.1.3).
+  var modification: (date: HTTPDate, text: String)? { kept.modification(at: facts.responseTime) }
 }

@@ -49,6 +49,12 @@ struct ByteWriter {
     }
   }
 
+  /// The length in bytes (4), and the bytes.
+  mutating func write(_ bytes: [UInt8]) {
+    write(UInt32(truncatingIfNeeded: bytes.count))
+    append(bytes.span)
+  }
+
   /// The length in bytes (4), and the text, if it is ASCII; `false` if not.
   @inline(__always)
   mutating func write(ascii text: String) -> Bool {

@@ -16,35 +16,66 @@ struct AdminRequest: Sendable {
 
   private let method: HTTPMethod
   private let path: String
-  private let query: [(name: String, value: String)]
+  private let query: Substring
+  private let content: [UInt8]
+  private let accept: String?
   private let authorization: String?
+  private let verdict: AdminHosts.Verdict
   /// Whether a page somewhere else makes a browser ask.
   private let isFromPage: Bool
   private let context: ProxyContext
 
-  init(_ head: HTTPRequestHead, _ context: ProxyContext) {
+  init(_ head: HTTPRequestHead, content: [UInt8], _ context: ProxyContext) {
     method = head.method
     path = String(head.uri.prefix { $0 != "?" })
-    query = Self.parameters(head.uri.dropFirst(path.count + 1))
+    query = head.uri.dropFirst(path.count + 1)
+    self.content = content
+    accept = head.headers.first(name: "Accept")
+    verdict = AdminHosts(context.configuration).judge(head.headers["Host"])
     authorization = head.headers.first(name: "Authorization")
     isFromPage = head.headers.contains(name: "Origin") || head.headers.contains(name: "Sec-Fetch-Site")
     self.context = context
   }
 
-  func answer() -> Answer {
+  func answer() async -> Answer {
     switch path {
-    case "/purge": return method == .POST ? purge() : notAllowed("POST")
+    // A probe may ask by any name: it learns nothing that is secret.
+    case "/health", "/ready": break
+    default:
+      switch verdict {
+      case .answered: break
+      case .ambiguous: return Answer(status: 400, text: "There is more than one Host.\n")
+      case .misdirected:
+        return Answer(
+          status: 421,
+          text:
+            "This port does not answer to the name in Host. Use its address, or name it with --admin-host.\n")
+      }
+    }
+    switch path {
+    case "/purge": return await method == .POST ? purge() : notAllowed("POST")
     case _ where method != .GET && method != .HEAD: return notAllowed("GET, HEAD")
     case "/health":
       let isDraining = context.isDraining.load(ordering: .relaxed)
       return Answer(status: isDraining ? 503 : 200, text: isDraining ? "stopping\n" : "ok\n")
+    case "/ready": return await readiness()
     case "/metrics":
       return Answer(
         type: "text/plain; version=0.0.4; charset=utf-8",
         text: PrometheusText.of(context.statistics, context.cache))
     case "/status", "/":
       return Answer(type: "text/html; charset=utf-8", text: StatusPage.html(context))
-    default: return Answer(status: 404, text: "There are /status, /metrics, /health and /purge.\n")
+    default: return Answer(status: 404, text: "There are /status, /metrics, /health, /ready and /purge.\n")
+    }
+  }
+
+  /// Whether clients get responses from here: the proxy serves, and its origin answers.
+  private func readiness() async -> Answer {
+    if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
+    switch await context.origin.state() {
+    case .ready: return Answer(text: "ready\n")
+    case .unreachable(let kind):
+      return Answer(status: 503, text: "the origin does not answer: \(kind.rawValue)\n")
     }
   }
 
@@ -54,8 +85,8 @@ struct AdminRequest: Sendable {
 
   // MARK: - Purging
 
-  private func purge() -> Answer {
-    if let token = context.configuration.adminToken {
+  private func purge() async -> Answer {
+    if let token = context.settings.value.adminToken {
       guard let authorization, Self.isEqual(authorization, "Bearer \(token)") else {
         return Answer(
           status: 401, text: "Purging needs the token: Authorization: Bearer TOKEN\n", challenge: "Bearer")
@@ -64,72 +95,7 @@ struct AdminRequest: Sendable {
       // Any page that an administrator looks at can post here; it cannot leave out these fields.
       return Answer(status: 403, text: "Purging from a page in a browser needs a token: set one.\n")
     }
-    let what = query.map(\.name)
-    guard what.count == 1 || (what.count == 2 && what.contains("group") && what.contains("url")) else {
-      return usage
-    }
-    if what == ["all"] {
-      context.cache.removeAllResponses()
-      return done("everything")
-    }
-    guard let text = value("url"), let target = Self.target(text) else { return usage }
-    if let group = value("group") {
-      context.cache.invalidateGroup(group, of: target)
-      return done("the group \(group) of \(target.scheme)://\(target.authority)")
-    }
-    context.cache.removeResponses(
-      for: HTTPRequest(method: .get, scheme: target.scheme, authority: target.authority, path: target.path))
-    return done(target.text)
-  }
-
-  private var usage: Answer {
-    Answer(
-      status: 400,
-      text: """
-        POST /purge?url=http://HOST/PATH (as clients name it), /purge?group=NAME&url=http://HOST/, or /purge?all
-
-        """)
-  }
-
-  private func done(_ what: String) -> Answer {
-    context.logger.notice("purged", metadata: ["what": "\(what)"])
-    return Answer(text: "Purged \(what).\n")
-  }
-
-  private func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
-
-  private static func target(_ text: String) -> TargetURI? {
-    guard let separator = text.range(of: "://") else { return nil }
-    let rest = text[separator.upperBound...]
-    let authority = rest.prefix { $0 != "/" && $0 != "?" }
-    return TargetURI(
-      HTTPRequest(
-        method: .get, scheme: String(text[..<separator.lowerBound]), authority: String(authority),
-        path: String(rest[authority.endIndex...])))
-  }
-
-  private static func parameters(_ query: Substring) -> [(name: String, value: String)] {
-    query.split(separator: "&").map { pair in
-      let name = pair.prefix { $0 != "=" }
-      return (decoded(name), decoded(pair[name.endIndex...].dropFirst()))
-    }
-  }
-
-  /// Percent-decoded; `+` is itself.
-  private static func decoded(_ text: Substring) -> String {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        bytes.append(decoded)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    return await PurgeRequest(query: query, content: content, accept: accept, context).answer()
   }
 
   /// Takes as long for a wrong token as for the right one.
@@ -139,8 +105,4 @@ struct AdminRequest: Sendable {
     for index in right.indices { difference |= Int(right[index] ^ (index < left.count ? left[index] : 0)) }
     return difference == 0
   }
-}
-
-extension String {
-  fileprivate func range(of text: String) -> Range<String.Index>? { firstRange(of: text) }
 }

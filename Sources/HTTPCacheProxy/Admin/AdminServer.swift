@@ -5,7 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// The admin port: metrics, a page for people, health, and purging.
+/// The admin port: metrics, a page for people, health, readiness, and purging.
 final class AdminServer: Sendable {
   /// Maximum connections: a monitor, a dashboard and a few people.
   static let connectionLimit = 64
@@ -23,7 +23,7 @@ final class AdminServer: Sendable {
 
   func bind(_ address: Address, group: any EventLoopGroup) async throws -> any Channel {
     let (context, connections) = (context, connections)
-    return try await ServerBootstrap(group: group)
+    let server = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
@@ -36,6 +36,16 @@ final class AdminServer: Sendable {
         }
       }
       .bind(host: address.host, port: address.port).get()
+    // `localhost` is a name: what it stands for is known only now.
+    if address.isLoopback, context.configuration.adminToken == nil,
+      let bound = IPAddress(server.localAddress), !bound.isLoopback
+    {
+      try? await server.close()
+      throw ConfigurationError(
+        "\(address.host) is \(bound), which can be reached from other machines; set an admin token, or use 127.0.0.1"
+      )
+    }
+    return server
   }
 }
 
@@ -44,12 +54,12 @@ private final class AdminConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Maximum bytes of a request's content, which is not used.
+  /// Maximum bytes of a request's content, which may be URLs to purge.
   private static let contentLimit = 64 << 10
 
   private let context: ProxyContext
   private var head: HTTPRequestHead?
-  private var contentBytes = 0
+  private var content: [UInt8] = []
   private var timer: Scheduled<Void>?
 
   init(_ context: ProxyContext) {
@@ -70,7 +80,7 @@ private final class AdminConnection: ChannelInboundHandler {
   private func armTimer(_ context: ChannelHandlerContext) {
     timer?.cancel()
     let channel = context.channel
-    let time = TimeAmount.milliseconds(self.context.configuration.timeouts.stall)
+    let time = TimeAmount.milliseconds(self.context.settings.value.timeouts.stall)
     timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
   }
 
@@ -78,19 +88,24 @@ private final class AdminConnection: ChannelInboundHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       self.head = head
-      contentBytes = 0
+      content = []
     case .body(let bytes):
-      contentBytes += bytes.readableBytes
-      if contentBytes > Self.contentLimit { context.close(promise: nil) }
+      content += bytes.readableBytesView
+      if content.count > Self.contentLimit {
+        content = []
+        head = nil
+        context.close(promise: nil)
+      }
     case .end:
       guard let head else { return }
       self.head = nil
-      let admin = AdminRequest(head, self.context)
+      let admin = AdminRequest(head, content: content, self.context)
+      content = []
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       let loop = context.eventLoop
-      // Purging may wait for the disk: not on the event loop.
+      // Purging may take its time: not on the event loop.
       Task {
-        let answer = admin.answer()
+        let answer = await admin.answer()
         loop.execute {
           let (connection, context) = bound.value
           connection.send(answer, to: head, context)

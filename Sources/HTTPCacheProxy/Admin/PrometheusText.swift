@@ -1,76 +1,149 @@
 import HTTPCacheObserving
-import HTTPCaching
 import HTTPCacheStore
+import HTTPCaching
 
 /// What the proxy and its store have counted, as Prometheus reads it.
-enum PrometheusText {
-  static func of(_ statistics: ProxyStatistics, _ httpCache: HTTPCache) -> String {
-    let store = httpCache.store
-    var text = ""
-    func metric(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: Int)]) {
-      text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
-      for sample in samples { text += "\(name)\(sample.labels) \(sample.value)\n" }
+struct PrometheusText {
+  private var text = ""
+
+  static func of(_ statistics: ProxyStatistics, _ cache: HTTPCache) -> String {
+    var page = PrometheusText()
+    page.gauge("httpcache_build_info", "The version that runs.", [("version", HTTPCacheVersion.current)], 1)
+    page.requests(Figures(statistics))
+    page.traffic(statistics)
+    page.objects(cache)
+    page.cache(statistics.cache)
+    page.store(cache.store)
+    page.histogram(
+      "httpcache_latency_seconds", "Time from a request's head to the head of its response.",
+      statistics.latency)
+    page.histogram(
+      "httpcache_origin_latency_seconds",
+      "Time from when the origin was to be asked to the head of its response.", statistics.originLatency)
+    return page.text
+  }
+
+  // MARK: - What is told
+
+  private mutating func requests(_ figures: Figures) {
+    family(
+      "httpcache_requests_total", "counter",
+      "Requests answered, by where the answer came from and by class of status.")
+    for outcome in RequestOutcome.allCases {
+      let counts = ResponseTable.classes.map { ($0, figures.requests(outcome, statusClass: $0)) }
+      // 2xx is always there: a rate needs the zero that it starts from.
+      for (statusClass, count) in counts where count > 0 || statusClass == 2 {
+        sample(
+          "httpcache_requests_total", [("outcome", outcome.rawValue), ("status", "\(statusClass)xx")], count)
+      }
     }
-    func counter(_ name: String, _ help: String, _ value: Int) {
-      metric(name, "counter", help, [("", value)])
+    family(
+      "httpcache_content_bytes_total", "counter", "Bytes of content sent, by where the answer came from.")
+    for outcome in RequestOutcome.allCases {
+      sample(
+        "httpcache_content_bytes_total", [("outcome", outcome.rawValue)], figures.contentBytes(outcome))
     }
-    func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, "gauge", help, [("", value)]) }
-    metric(
-      "httpcache_requests_total", "counter", "Requests answered, by where the answer came from.",
-      CachedResponse.Source.allCases.map { ("{outcome=\"\($0.rawValue)\"}", statistics[$0].value) })
-    counter(
-      "httpcache_requests_refused_total", "Requests refused as malformed or too large.",
-      statistics.refused.value)
-    counter("httpcache_requests_failed_total", "Requests that nobody could answer.", statistics.failed.value)
+  }
+
+  private mutating func traffic(_ statistics: ProxyStatistics) {
     counter("httpcache_responses_aborted_total", "Responses that broke off.", statistics.aborted.value)
-    counter("httpcache_origin_requests_total", "Requests to the origin.", statistics.originRequests.value)
+    counter(
+      "httpcache_origin_requests_total", "Requests to the origin.", statistics.originRequests.value)
     counter(
       "httpcache_origin_errors_total", "Requests to the origin without a response.",
       statistics.originErrors.value)
     counter(
       "httpcache_origin_retries_total", "Requests repeated on a new connection.",
       statistics.originRetries.value)
-    counter("httpcache_sent_bytes_total", "Bytes sent to clients.", statistics.bytesSent.value)
+    counter("httpcache_upgrades_total", "Connections that became tunnels.", statistics.upgrades.value)
+    counter(
+      "httpcache_sent_bytes_total", "Bytes sent to clients, heads included.", statistics.bytesSent.value)
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
-    metric(
-      "httpcache_live_objects", "gauge", "Objects in this process that must not outlive their use, by kind.",
-      LiveCount.Kind.allCases.map { ("{kind=\"\($0.rawValue)\"}", $0.count) })
+    counter(
+      "httpcache_access_log_dropped_lines_total",
+      "Lines of the access log that its file or reader did not take.", statistics.logLinesDropped.value)
+  }
+
+  private mutating func objects(_ cache: HTTPCache) {
+    family(
+      "httpcache_live_objects", "gauge", "Objects in this process that must not outlive their use, by kind.")
+    for kind in LiveCount.Kind.allCases {
+      sample("httpcache_live_objects", [("kind", kind.rawValue)], kind.count)
+    }
     gauge(
       "httpcache_transit_bytes", "Bytes in memory of content that is neither stored nor delivered yet.",
-      httpCache.transit.used)
-    let cache = statistics.cache
+      cache.transit.used)
+  }
+
+  private mutating func cache(_ cache: CacheMetrics) {
     counter("httpcache_stored_total", "Responses stored.", cache.stored.value)
     counter("httpcache_stored_bytes_total", "Bytes of content stored.", cache.storedBytes.value)
-    metric(
-      "httpcache_not_stored_total", "counter", "Responses not stored, by the reason.",
-      cache.notStored.sorted { $0.key.rawValue < $1.key.rawValue }.map {
-        ("{reason=\"\($0.key.rawValue)\"}", $0.value)
-      })
+    family("httpcache_not_stored_total", "counter", "Responses not stored, by the reason.")
+    for (reason, count) in cache.notStored.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      sample("httpcache_not_stored_total", [("reason", reason.rawValue)], count)
+    }
     counter("httpcache_updated_total", "Stored responses updated.", cache.updated.value)
     counter("httpcache_invalidated_total", "Invalidations.", cache.invalidated.value)
-    let (usage, stored) = (store.usage, store.statistics)
+  }
+
+  private mutating func store(_ store: CacheStore) {
+    let (usage, capacity, stored) = (store.usage, store.capacity, store.statistics)
     gauge("httpcache_memory_bytes", "Bytes that entries occupy in memory.", usage.memoryBytes)
+    gauge("httpcache_memory_capacity_bytes", "Bytes that entries may occupy in memory.", capacity.memory)
     gauge("httpcache_memory_entries", "Entries in memory.", usage.memoryEntries)
     gauge("httpcache_disk_bytes", "Bytes of the files on disk.", usage.diskBytes)
+    gauge("httpcache_disk_capacity_bytes", "Bytes that the files on disk may have.", capacity.disk)
     gauge("httpcache_disk_entries", "Entries on disk.", usage.diskEntries)
-    metric(
-      "httpcache_evictions_total", "counter", "Entries dropped to make room.",
-      [("{tier=\"memory\"}", stored.memoryEvictions), ("{tier=\"disk\"}", stored.diskEvictions)])
+    family("httpcache_evictions_total", "counter", "Entries dropped to make room.")
+    sample("httpcache_evictions_total", [("tier", "memory")], stored.memoryEvictions)
+    sample("httpcache_evictions_total", [("tier", "disk")], stored.diskEvictions)
     counter(
       "httpcache_corrupt_records_total", "Records that were not what was written.", stored.corruptRecords)
     counter("httpcache_io_errors_total", "Operations of the file system that failed.", stored.ioErrors)
-    let (counts, microseconds) = statistics.latency.snapshot
-    let name = "httpcache_latency_seconds"
-    text += "# HELP \(name) From a request's head to its response's.\n# TYPE \(name) histogram\n"
+    counter(
+      "httpcache_disk_failures_total", "Times that the disk stopped taking what was stored.",
+      stored.diskFailures)
+  }
+
+  // MARK: - Samples
+
+  private mutating func family(_ name: String, _ type: String, _ help: String) {
+    text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+  }
+
+  private mutating func sample(_ name: String, _ labels: [(String, String)], _ value: some Numeric) {
+    let labels = labels.map { "\($0)=\"\($1)\"" }.joined(separator: ",")
+    text += labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n"
+  }
+
+  private mutating func counter(_ name: String, _ help: String, _ value: Int) {
+    family(name, "counter", help)
+    sample(name, [], value)
+  }
+
+  private mutating func gauge(_ name: String, _ help: String, _ value: Int) {
+    gauge(name, help, [], value)
+  }
+
+  private mutating func gauge(
+    _ name: String, _ help: String, _ labels: [(String, String)], _ value: Int
+  ) {
+    family(name, "gauge", help)
+    sample(name, labels, value)
+  }
+
+  private mutating func histogram(_ name: String, _ help: String, _ histogram: LatencyHistogram) {
+    let (counts, microseconds) = histogram.snapshot
+    family(name, "histogram", help)
     var sum = 0
     for (bound, count) in zip(LatencyHistogram.bounds, counts) {
       sum += count
-      text += "\(name)_bucket{le=\"\(Double(bound) / 1e6)\"} \(sum)\n"
+      sample(name + "_bucket", [("le", "\(Double(bound) / 1e6)")], sum)
     }
     sum += counts.last ?? 0
-    text +=
-      "\(name)_bucket{le=\"+Inf\"} \(sum)\n\(name)_sum \(Double(microseconds) / 1e6)\n\(name)_count \(sum)\n"
-    return text
+    sample(name + "_bucket", [("le", "+Inf")], sum)
+    sample(name + "_sum", [], Double(microseconds) / 1e6)
+    sample(name + "_count", [], sum)
   }
 }

@@ -1,48 +1,64 @@
 import HTTPCacheObserving
-import HTTPCaching
 import HTTPCacheStore
+import HTTPCaching
 
 /// The page for people: one document, no script, nothing from elsewhere.
 enum StatusPage {
   static func html(_ context: ProxyContext) -> String {
     let (statistics, store) = (context.statistics, context.cache.store)
     let (usage, capacity) = (store.usage, store.capacity)
-    let requests = statistics.requests
-    let fromStore = statistics[.hit].value + statistics[.stale].value + statistics[.validated].value
-    let ratio = requests == 0 ? "none yet" : "\(permille(fromStore, of: requests))%"
-    let outcomes = CachedResponse.Source.allCases.map { source in
-      row(source.rawValue, "\(statistics[source].value)")
+    let all = Figures(statistics)
+    let (last, seconds) = context.recent.last(all)
+    /// A row with the figures of the last minute, and those of all time.
+    func both(_ name: String, _ value: (Figures) -> String) -> String { row(name, value(last), value(all)) }
+    let hits: [RequestOutcome] = [.hit, .stale]
+    let shares =
+      both("hit ratio: answered without the origin") { percent($0.share(of: hits).requests) }
+      + both("the same, by bytes of content") { percent($0.share(of: hits).contentBytes) }
+      + both("validated by the origin") { percent($0.share(of: [.validated]).requests) }
+      + both("the same, by bytes of content") { percent($0.share(of: [.validated]).contentBytes) }
+    let outcomes = RequestOutcome.allCases.map { outcome in
+      both(outcome.rawValue) { "\($0.requests(outcome))" }
     }
-    let quantiles = [0.5, 0.9, 0.99, 0.999].map { share in
-      row(
-        "\(share * 100)%", statistics.latency.quantile(share).map { "≤ \(milliseconds($0)) ms" } ?? "none yet"
-      )
+    let quantiles = [0.5, 0.9, 0.99, 0.999]
+    let latency = quantiles.map { share in
+      both("\(share * 100)%") { milliseconds(LatencyHistogram.quantile(share, of: $0.latency)) }
     }
+    let originLatency = quantiles.map { share in
+      both("\(share * 100)%") { milliseconds(LatencyHistogram.quantile(share, of: $0.originLatency)) }
+    }
+    let now = "last \(seconds) s"
     return """
       <!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5">
       <meta name="viewport" content="width=device-width"><title>\(escaped(context.configuration.name))</title><style>
-      body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:44rem;padding:0 1rem;color:#222}
-      h1{font-size:1.4rem}h2{font-size:1rem;margin:1.5rem 0 .3rem}p.big{font-size:3rem;margin:.2rem 0}
-      table{border-collapse:collapse;width:100%}td{padding:.15rem 0;border-bottom:1px solid #ddd}
-      td+td{text-align:right;font-variant-numeric:tabular-nums}
-      @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td{border-color:#444}}
+      body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem;color:#222}
+      h1{font-size:1.4rem}h2{font-size:1rem;margin:1.5rem 0 .3rem}
+      table{border-collapse:collapse;width:100%}td,th{padding:.15rem 0;border-bottom:1px solid #ddd}
+      th{text-align:left}td+td,th+th{text-align:right;width:9rem;font-variant-numeric:tabular-nums}
+      @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td,th{border-color:#444}}
       </style></head><body><h1>\(escaped(context.configuration.name)) in front of \(escaped("\(context.configuration.origin)"))</h1>
-      <h2>Hit ratio</h2><p class="big">\(ratio)</p>
-      <h2>Requests by outcome</h2><table>\(outcomes.joined())\(row("refused", "\(statistics.refused.value)"))\
-      \(row("failed", "\(statistics.failed.value)"))\(row("all answered", "\(requests)"))</table>
-      <h2>Latency to the head of the response</h2><table>\(quantiles.joined())</table>
-      <h2>Stored</h2><table>\
+      \(table("Shares of the requests that were not refused", now, [shares]))
+      \(table("Requests by outcome", now, outcomes))
+      \(table("Latency to the head of the response", now, latency))
+      \(table("Latency of the origin to the head of its response", now, originLatency))
+      \(table("Traffic", now, [
+        both("sent to clients") { bytes($0.sentBytes) },
+        both("requests to the origin") { "\($0.originRequests)" },
+        both("of these without a response") { "\($0.originErrors)" },
+      ]))
+      <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
-      </table><h2>Connections and origin</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
-      \(row("sent to clients", bytes(statistics.bytesSent.value)))\
-      \(row("requests to the origin", "\(statistics.originRequests.value)"))\
-      \(row("of these without a response", "\(statistics.originErrors.value)"))</table></body></html>
+      </table><p>httpcache \(HTTPCacheVersion.current)</p></body></html>
       """
   }
 
-  private static func row(_ name: String, _ value: String) -> String {
-    "<tr><td>\(escaped(name))</td><td>\(escaped(value))</td></tr>"
+  private static func table(_ heading: String, _ now: String, _ rows: [String]) -> String {
+    "<table><tr><th><h2>\(escaped(heading))</h2></th><th>\(now)</th><th>all time</th></tr>\(rows.joined())</table>"
+  }
+
+  private static func row(_ values: String...) -> String {
+    "<tr>" + values.map { "<td>\(escaped($0))</td>" }.joined() + "</tr>"
   }
 
   private static func escaped(_ text: String) -> String {
@@ -50,13 +66,16 @@ enum StatusPage {
   }
 
   /// In percent, with one digit behind the point.
-  private static func permille(_ part: Int, of whole: Int) -> String {
-    let permille = part * 1000 / whole
-    return "\(permille / 10).\(permille % 10)"
+  private static func percent(_ share: Double?) -> String {
+    guard let share else { return "none yet" }
+    let permille = Int(share * 1000)
+    return "\(permille / 10).\(permille % 10)%"
   }
 
-  private static func milliseconds(_ microseconds: Int64) -> String {
-    microseconds < 10_000 ? "\(microseconds / 1000).\(microseconds % 1000 / 100)" : "\(microseconds / 1000)"
+  private static func milliseconds(_ microseconds: Int64?) -> String {
+    guard let microseconds else { return "none yet" }
+    return microseconds < 10_000
+      ? "≤ \(microseconds / 1000).\(microseconds % 1000 / 100) ms" : "≤ \(microseconds / 1000) ms"
   }
 
   private static func bytes(_ count: Int) -> String {

@@ -16,7 +16,7 @@ public struct Address: Hashable, Sendable, CustomStringConvertible {
     var rest: Substring
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]") else {
-        throw ConfigurationError("'\(text)': the bracket is not closed; write [::1]:8080")
+        throw ConfigurationError("expected an address such as [::1]:8080, found '\(text)'")
       }
       host = text[text.index(after: text.startIndex)..<end]
       rest = text[text.index(after: end)...]
@@ -28,14 +28,17 @@ public struct Address: Hashable, Sendable, CustomStringConvertible {
       rest = ":\(defaultPort)"
     }
     guard !host.isEmpty, rest.first == ":", let port = Int(rest.dropFirst()), (0...65_535).contains(port)
-    else { throw ConfigurationError("'\(text)' is no address; write HOST:PORT, as 127.0.0.1:8080") }
+    else { throw ConfigurationError("expected an address such as 127.0.0.1:8080, found '\(text)'") }
     self.init(host: String(host), port: port)
   }
 
   public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-  /// Whether only this machine can reach it.
-  var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+  /// Whether only this machine can reach it: an address of the loopback network, or `localhost`.
+  ///
+  /// Only addresses are judged by their text. `127.a.example` is a name, which may stand for any address. So may
+  /// `localhost`, which is why the address that it turns out to be is judged again.
+  var isLoopback: Bool { host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true }
 }
 
 /// What a ``CachingProxy`` is to do; the cache has a configuration of its own.
@@ -53,6 +56,13 @@ public struct ProxyConfiguration: Sendable {
   /// What purging requires of those who come from elsewhere than this machine: `Authorization: Bearer` and this. Without
   /// it the admin port must be on loopback.
   public var adminToken: String?
+  /// Where each request is logged; `nil` for nowhere (default).
+  public var accessLog: AccessLogConfiguration?
+  /// Names that the admin port answers to, besides `localhost`, the host of ``admin`` and every IP address.
+  ///
+  /// It counts for an admin port on loopback. There, a page in a browser could reach the port under a name of its own,
+  /// which it has resolve to 127.0.0.1 (DNS rebinding). Requests for other names get 421.
+  public var adminHosts: [String] = []
   /// Threads that serve connections.
   public var threads = 1
   /// Whether a client that closes its sending half still gets its responses (default: false).
@@ -60,12 +70,38 @@ public struct ProxyConfiguration: Sendable {
   /// Without it, a client that closes its half has left, unless its response can be sent at once from memory. TCP does not
   /// tell the two apart, and fetching for clients that left costs the origin's time and the proxy's memory.
   public var allowsHalfClosure = false
+  /// Whether the origin may switch to another protocol, as WebSocket, at a client's request (default: true).
+  public var allowsUpgrade = true
+  /// Trusted peers, mostly other proxies: the fields in which they name their clients count (default: none).
+  public var trustedPeers: [AddressRange] = []
+  /// Whether each connection begins with a header of the PROXY protocol, version 1 or 2 (default: false).
+  ///
+  /// It must come from one of the ``trustedPeers``; all other connections are closed.
+  public var expectsProxyHeader = false
+  /// The fields that name the client to the origin (default: `X-Forwarded-For`, `-Proto` and `-Host`).
+  public var forwardedFields = ForwardedFields.xForwarded
   public var limits = Limits()
   public var timeouts = Timeouts()
 
   public init(listen: Address, origin: Address) {
     self.listen = listen
     self.origin = origin
+  }
+
+  /// Checks what no proxy may run with.
+  ///
+  /// - Throws: ``ConfigurationError`` for an admin port that is open to others and has no token, and for the PROXY protocol
+  ///   without trusted peers.
+  public func validate() throws {
+    if expectsProxyHeader, trustedPeers.isEmpty {
+      throw ConfigurationError(
+        "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
+      )
+    }
+    if let admin, !admin.isLoopback, adminToken == nil {
+      throw ConfigurationError(
+        "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")
+    }
   }
 
   /// What a client or the origin may send.
@@ -96,11 +132,10 @@ public struct ProxyConfiguration: Sendable {
     /// How long an idle connection to the origin is kept. Below the five seconds after which Node's servers close it, so
     /// that no request meets a closing door.
     public var originIdle: Int64 = 4_000
-    /// For how long after its last response an origin that ends a connection is taken to have read the next request, which
-    /// is then not sent again.
-    public var originBusy: Int64 = 1_000
     /// How long an origin that was asked by `Expect` may keep silent before it gets the content all the same.
     public var expect: Int64 = 1_000
+    /// For a tunnel, after an upgrade, in which nothing moves.
+    public var tunnel: Int64 = 3_600_000
     /// For what is under way when the proxy is to stop.
     public var drain: Int64 = 10_000
 

@@ -18,7 +18,10 @@ extension HTTPFields {
   /// The fields of a message without those that are for one connection (RFC 9110 §7.6.1).
   ///
   /// The engine takes them off what it stores; this is for what goes on to the client as it comes.
-  func withoutHopByHop() -> HTTPFields {
+  ///
+  /// - Parameter keepsUpgrade: whether `Upgrade` goes on, as in a response to a request for another protocol
+  ///   (RFC 9110 §7.8).
+  func withoutHopByHop(keepsUpgrade: Bool = false) -> HTTPFields {
     var named: Set<String>?
     var kept = HTTPFields()
     kept.reserveCapacity(count)
@@ -26,6 +29,9 @@ extension HTTPFields {
     for field in self {
       switch FieldRole(field.name.canonicalName) {
       case .connection, .transferEncoding, .te, .hop: continue
+      case .upgrade:
+        guard keepsUpgrade else { continue }
+        if kept[.upgrade] == nil { kept.append(HTTPField(name: .connection, value: "Upgrade")) }
       default: if named?.contains(field.name.canonicalName) == true { continue }
       }
       kept.append(field)

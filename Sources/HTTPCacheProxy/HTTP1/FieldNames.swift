@@ -12,8 +12,12 @@ enum FieldRole: Sendable {
   case maxForwards
   /// One that concerns a single connection (RFC 9110 §7.6.1).
   case hop
+  /// One that concerns a single connection, and yet goes on where both of its ends want to switch (RFC 9110 §7.8).
+  case upgrade
   /// Credentials for a proxy, which are not for the origin (RFC 9110 §11.7.2). Its own challenges are passed on.
   case proxyCredentials
+  /// A field by which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client sends it.
+  case forwarding
 
   init(_ canonicalName: String) {
     self =
@@ -25,11 +29,24 @@ enum FieldRole: Sendable {
       case "te": .te
       case "expect": .expect
       case "max-forwards": .maxForwards
-      case "keep-alive", "proxy-connection", "upgrade", "http2-settings":
-        .hop
+      case "keep-alive", "proxy-connection", "http2-settings": .hop
+      case "upgrade": .upgrade
       case "proxy-authorization": .proxyCredentials
-      default: .plain
+      case "forwarded", "x-real-ip": .forwarding
+      default: Self.tellsWhoAsks(canonicalName) ? .forwarding : .plain
       }
+  }
+}
+
+extension FieldRole {
+  /// Whether a field is of the `X-Forwarded` kind, in this spelling or in one with underscores, which CGI and its like do not
+  /// tell apart.
+  private static func tellsWhoAsks(_ name: String) -> Bool {
+    guard let first = name.utf8.first, first == UInt8(ascii: "x") else { return false }
+    if name.utf8.starts(with: "x-forwarded-".utf8) { return true }
+    guard name.utf8.contains(UInt8(ascii: "_")) else { return false }
+    let spelled = name.replacing("_", with: "-")
+    return spelled == "x-real-ip" || spelled.utf8.starts(with: "x-forwarded-".utf8)
   }
 }
 

@@ -46,13 +46,12 @@ enum Framing: Hashable, Sendable {
       if length != nil {
         throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.3)")
       }
-      // Nothing here undoes them, and what they did must not be taken for the content.
-      let known: Set = ["gzip", "x-gzip", "deflate", "compress", "x-compress"]
-      if codings.contains(where: known.contains) || codings.dropLast().contains("chunked") {
+      // Nothing here undoes any other, and what it did must not be taken for the content (§6.1). Empty elements of the
+      // list say nothing (RFC 9110 §5.6.1).
+      guard codings.filter({ !$0.isEmpty }) == ["chunked"] else {
         throw MessageFault("a transfer coding that was not asked for (RFC 9112 §7)")
       }
-      // §6.3: without chunked at the end, the content ends with the connection.
-      self = codings.last == "chunked" ? .chunked : .untilClose
+      self = .chunked
     } catch {
       throw MessageFault(502, error.reason)
     }

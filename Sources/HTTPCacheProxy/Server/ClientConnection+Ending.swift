@@ -6,14 +6,16 @@ import NIOCore
 /// How a connection ends: by what is wrong with a request, by time, or when the proxy stops.
 extension ClientConnection {
   /// Answers what is wrong, and reads nothing more as a request.
-  func refuse(_ fault: MessageFault, _ context: ChannelHandlerContext) {
-    self.context.statistics.refused.increment()
+  ///
+  /// - Parameter request: the request, if it could be read as one.
+  func refuse(_ fault: MessageFault, _ context: ChannelHandlerContext, of request: ClientRequest? = nil) {
     self.context.logger.debug(
       "request refused", metadata: ["status": "\(fault.status)", "reason": "\(fault.reason)"])
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
     let head = ResponseHead(response, to: .get, minorVersion: 1, isStored: true, length: bytes.count)
     writer.write(head, closes: true, to: &output.bytes)
     output.bytes.writeBytes(bytes)
+    note(fault, request, contentBytes: bytes.count)
     context.write(wrapOutboundOut(output.take()), promise: nil)
     current = nil
     end(context)
@@ -24,6 +26,7 @@ extension ClientConnection {
   func end(_ context: ChannelHandlerContext) {
     reading = .draining
     inbound = ByteBuffer()
+    unreadable = nil
     headStart = nil
     progress = .now()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -40,7 +43,7 @@ extension ClientConnection {
     // The client may leave the last bytes unread.
     let channel = context.channel
     timer?.cancel()
-    timer = context.eventLoop.scheduleTask(in: .milliseconds(self.context.configuration.timeouts.stall)) {
+    timer = context.eventLoop.scheduleTask(in: .milliseconds(self.context.settings.value.timeouts.stall)) {
       channel.close(promise: nil)
     }
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
@@ -55,7 +58,7 @@ extension ClientConnection {
   /// One timer a connection, and none set or cancelled on the way of a request: it looks what there is to wait for.
   func timerRang() {
     guard let context = channelContext else { return }
-    let timeouts = self.context.configuration.timeouts
+    let timeouts = self.context.settings.value.timeouts
     let now = NIODeadline.now()
     if let headStart {
       let deadline = headStart + .milliseconds(timeouts.head)
@@ -88,8 +91,10 @@ extension ClientConnection {
   /// Closes if nothing is under way, and else after it.
   func drain() {
     guard let channelContext else { return }
+    if case .draining = reading { return }
     if current == nil, inbound.readableBytes == 0 {
-      channelContext.close(promise: nil)
+      // Not at once: a response may wait for the client to take it.
+      end(channelContext)
     } else {
       current?.closes = true
     }

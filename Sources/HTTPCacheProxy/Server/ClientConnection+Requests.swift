@@ -50,9 +50,10 @@ extension ClientConnection {
           if current?.hasHead == true {
             context.close(promise: nil)
           } else {
+            let request = current?.request
             current?.task?.cancel()
             current = nil
-            refuse(error, context)
+            refuse(error, context, of: request)
           }
           return
         }
@@ -72,27 +73,41 @@ extension ClientConnection {
       if headStart == nil, let channelContext {
         headStart = .now()
         // The head's time is shorter than the idle connection's, whose timer is set.
-        armTimer(channelContext, at: .now() + .milliseconds(context.configuration.timeouts.head))
+        armTimer(channelContext, at: .now() + .milliseconds(context.settings.value.timeouts.head))
       }
       return nil
     }
     headStart = nil
     let reader = reader
     self.reader.reset()
-    return try ClientRequest(
-      head, reader, scheme: context.configuration.scheme, authority: context.authority)
+    do throws(MessageFault) {
+      var request = try ClientRequest(
+        head, reader, scheme: context.configuration.scheme, authority: context.authority)
+      // What is answered here is shown as it came.
+      if request.maxForwards == 0 {
+        request.client = clientAddress
+      } else {
+        request.client = forwarder?.apply(to: &request.request, given: request.forwarding)
+      }
+      return request
+    } catch {
+      unreadable = head
+      throw error
+    }
   }
 
   func begin(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     let isLast = request.closes || self.context.isDraining.load(ordering: .relaxed)
     var current = Current(request: request, start: progress, closes: isLast)
+    if let protocols = request.upgrade, request.request.method.rawValue != "PURGE" {
+      return beginUpgrade(to: protocols, current, context)
+    }
     if request.framing == .none, request.maxForwards != 0 {
       reading = .nothing
       // RFC 9111 §4: a hit needs nobody but memory. A HEAD or GET without content, as nearly all are.
       if request.request.method == .get || request.request.method == .head,
         let response = self.context.cache.storedResponse(for: request.request)
       {
-        self.context.statistics[response.source].increment()
         guard response.body.isInMemory, let count = response.body.length,
           count <= Responder.piece(self.context)
         else {
@@ -104,7 +119,7 @@ extension ClientConnection {
         self.current = current
         let head = ResponseHead(
           response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-          length: count)
+          length: count, Provenance(response))
         writeWhole(head, response.body, context, promise: nil)
         return
       }
@@ -121,23 +136,23 @@ extension ClientConnection {
       current.closes = current.closes || request.framing != .none
       reading = .nothing
       self.current = current
-      self.context.statistics[.generated].increment()
       let head = ResponseHead(
         response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
         length: bytes.count)
       writeWhole(head, MessageBody(bytes), context, promise: nil)
       return
     }
-    let limit = self.context.configuration.limits.requestBytes
+    let limit = self.context.settings.value.limits.requestBytes
     var length: Int?
     if case .length(let count) = request.framing {
       guard count <= limit else {
-        return refuse(MessageFault(413, "the content of the request has more than \(limit) bytes"), context)
+        return refuse(
+          MessageFault(413, "the content of the request has more than \(limit) bytes"), context, of: request)
       }
       length = count
     }
     if request.request.method == .trace {
-      return refuse(MessageFault("TRACE has no content (RFC 9110 §9.3.8)"), context)
+      return refuse(MessageFault("TRACE has no content (RFC 9110 §9.3.8)"), context, of: request)
     }
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop

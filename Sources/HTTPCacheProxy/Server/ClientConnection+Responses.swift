@@ -72,11 +72,15 @@ extension ClientConnection {
   func prepare(_ head: ResponseHead, _ current: inout Current) {
     current.hasHead = true
     current.framing = head.framing
+    current.status = head.response.status.code
+    current.provenance = head.provenance
     if head.framing == .untilClose { current.closes = true }
     // What the client still sends would be taken for the next request.
     if case .content = reading { current.closes = true }
     if context.isDraining.load(ordering: .relaxed) { current.closes = true }
-    context.statistics.latency.record(microseconds: (NIODeadline.now() - current.start).nanoseconds / 1000)
+    current.microsecondsToHead = (NIODeadline.now() - current.start).nanoseconds / 1000
+    context.statistics.latency.record(microseconds: current.microsecondsToHead)
+    context.statistics.answered(head.provenance.outcome, current.status)
   }
 
   func writeWhole(
@@ -164,6 +168,7 @@ extension ClientConnection {
     guard let ended = current else { return }
     current = nil
     progress = .now()
+    note(ended, endedAt: progress, isAborted: false)
     if ended.closes {
       flush(context)
       if case .content(let feed, _, _) = reading { feed.finish(.failure(CancellationError())) }

@@ -31,6 +31,10 @@ final class ClientConnection: ChannelDuplexHandler {
     var framing = ResponseFraming.none
     var sent = 0
     var hasHead = false
+    var status = AccessLogEntry.statusWithoutResponse
+    var provenance: Provenance?
+    /// From ``start`` to the head of the response.
+    var microsecondsToHead: Int64 = 0
     var closes: Bool
     var wantsContent = false
     var task: Task<Void, Never>?
@@ -39,12 +43,20 @@ final class ClientConnection: ChannelDuplexHandler {
   private let liveCount = LiveCount(.clientConnection)
   let context: ProxyContext
   let writer: ResponseWriter
+  /// The lines of the access log; `nil` without one.
+  private let log: AccessLogLines?
   var channelContext: ChannelHandlerContext?
+  /// Tells the origin who asks; `nil` before the connection is open.
+  var forwarder: Forwarder?
+  /// The address of the client at the other end of this connection; `nil` before the connection is open.
+  var clientAddress: IPAddress? { forwarder?.address }
 
   var inbound = ByteBuffer()
   /// Written to and taken within one turn of the event loop, for other connections use it, too.
   private(set) lazy var output = OutputBuffer.current
   var reader: HeadReader
+  /// The head that could not be read as a request, for the log.
+  var unreadable: ByteBuffer?
   var reading = Reading.head
   var current: Current?
   var inputIsClosed = false
@@ -59,10 +71,12 @@ final class ClientConnection: ChannelDuplexHandler {
   var writesPending = 0
   var timer: Scheduled<Void>?
 
-  init(_ context: ProxyContext) {
+  /// - Parameter log: the lines of the connection's event loop.
+  init(_ context: ProxyContext, log: AccessLogLines? = nil) {
     self.context = context
+    self.log = log
     writer = ResponseWriter(name: context.configuration.name, dates: DateCache())
-    reader = HeadReader(limits: context.configuration.limits.head, isResponse: false)
+    reader = HeadReader(limits: context.settings.value.limits.head, isResponse: false)
   }
 
   // MARK: - Channel
@@ -79,7 +93,10 @@ final class ClientConnection: ChannelDuplexHandler {
   func begin(_ context: ChannelHandlerContext) {
     guard timer == nil else { return }
     progress = .now()
-    let timeouts = self.context.configuration.timeouts
+    if forwarder == nil {
+      forwarder = Forwarder(IPAddress(context.remoteAddress), self.context.settings.value)
+    }
+    let timeouts = self.context.settings.value.timeouts
     armTimer(context, at: progress + .milliseconds(Swift.min(timeouts.idle, timeouts.stall)))
     read(context)
   }
@@ -168,8 +185,7 @@ final class ClientConnection: ChannelDuplexHandler {
     if case .draining = reading { return }
     guard let current else { return end(context) }
     // The client may have closed because it has everything.
-    let isWhole = if case .length(let count) = current.framing { current.sent == count } else { false }
-    if !isWhole { self.context.statistics.aborted.increment() }
+    if !current.isWhole { self.context.statistics.aborted.increment() }
     context.close(promise: nil)
   }
 
@@ -182,11 +198,62 @@ final class ClientConnection: ChannelDuplexHandler {
     reading = .draining
     inbound = ByteBuffer()
     current?.task?.cancel()
+    if let current { note(current, endedAt: .now(), isAborted: !current.isWhole) }
     current = nil
     context.fireChannelInactive()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
+  }
+
+  // MARK: - Log
+
+  /// Counts the content of a response that is over, and logs its request.
+  func note(_ ended: Current, endedAt end: NIODeadline, isAborted: Bool) {
+    let count = ended.framing == .none ? 0 : ended.sent
+    if let outcome = ended.provenance?.outcome { context.statistics.sent(count, outcome, ended.status) }
+    guard let log else { return }
+    log.append(
+      AccessLogEntry(
+        client: clientText(of: ended.request), minorVersion: ended.request.minorVersion,
+        status: ended.status, contentBytes: count, provenance: ended.provenance,
+        microsecondsToHead: ended.hasHead ? ended.microsecondsToHead : nil,
+        microseconds: (end - ended.start).nanoseconds / 1000, isAborted: isAborted),
+      ended.request.request)
+  }
+
+  /// Who sent a request, for the log. The text of nearly all is at hand.
+  private func clientText(of request: ClientRequest?) -> String {
+    guard let forwarder, forwarder.address != nil else { return "-" }
+    guard let client = request?.client, client != forwarder.address else { return forwarder.text }
+    return client.description
+  }
+
+  /// Counts a request that was refused, and logs it.
+  ///
+  /// - Parameter request: the request, if it could be read as one.
+  func note(_ fault: MessageFault, _ request: ClientRequest?, contentBytes: Int) {
+    context.statistics.answered(.refused, fault.status)
+    context.statistics.sent(contentBytes, .refused, fault.status)
+    guard let log else { return }
+    let time = (NIODeadline.now() - (headStart ?? progress)).nanoseconds / 1000
+    log.append(
+      AccessLogEntry(
+        client: clientText(of: request), minorVersion: request?.minorVersion ?? 1,
+        unreadable: unreadable ?? inbound, status: fault.status, contentBytes: contentBytes,
+        provenance: Provenance(failure: fault), microsecondsToHead: time, microseconds: time,
+        isAborted: false), request?.request)
+  }
+}
+
+extension ClientConnection.Current {
+  /// Whether all of the response was written.
+  fileprivate var isWhole: Bool {
+    switch framing {
+    case .none: hasHead
+    case .length(let count): sent == count
+    case .chunked, .untilClose: false
+    }
   }
 }

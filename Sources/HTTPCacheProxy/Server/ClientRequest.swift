@@ -12,6 +12,12 @@ struct ClientRequest: Sendable {
   var expectsContinue: Bool
   /// RFC 9110 §7.6.2; for TRACE and OPTIONS only.
   var maxForwards: Int?
+  /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request is none for another protocol.
+  var upgrade: String?
+  /// Fields that say who asks, as they came: they are for ``Forwarder`` to judge.
+  var forwarding: HTTPFields?
+  /// Who asks, as far as that can be trusted: the peer, or the client that trusted proxies name.
+  var client: IPAddress?
 
   /// - Parameters:
   ///   - head: the bytes of the head.
@@ -34,12 +40,14 @@ struct ClientRequest: Sendable {
   ) throws(MessageFault) {
     var line: HeadReader.RequestLine?
     var fields = HTTPFields()
-    fields.reserveCapacity(12)
+    fields.reserveCapacity(16)
     var framingFields: HTTPFields?
     var connection: HTTPFields?
     var host: String?
     var (expects, acceptsTrailers) = (false, false)
     var maxForwards: HTTPField?
+    var forwarding: HTTPFields?
+    var protocols: [String] = []
     try reader.readLines(head) { bytes throws(MessageFault) in
       guard line != nil else {
         line = try HeadReader.requestLine(bytes)
@@ -63,6 +71,8 @@ struct ClientRequest: Sendable {
         }
         expects = true
       case .maxForwards: maxForwards = field
+      case .forwarding: forwarding = (forwarding ?? HTTPFields()).appending(field)
+      case .upgrade: protocols += Self.protocols(field.value)
       case .hop, .proxyCredentials: break
       }
     }
@@ -75,16 +85,26 @@ struct ClientRequest: Sendable {
     closes = line.minorVersion == 0
     expectsContinue = expects && line.minorVersion > 0 && framing != .none
     if host == nil, line.minorVersion > 0 { throw MessageFault("Host is missing (RFC 9112 §3.2)") }
-    if let host, !Self.isAuthority(host) { throw MessageFault("Host is no host (RFC 9112 §3.2)") }
+    if let given = host {
+      host = Authority.normalized(given, scheme: scheme)
+      guard host != nil else { throw MessageFault("Host is not a host and a port (RFC 9112 §3.2)") }
+    }
+    // A server may ignore Upgrade (RFC 9110 §7.8). This one does where the client still sends content: that would have to be
+    // sent before the protocols are switched.
+    if !protocols.isEmpty, line.minorVersion > 0, framing == .none, maxForwards == nil,
+      connection?.says("upgrade") == true
+    {
+      upgrade = protocols.joined(separator: ", ")
+    }
     if let connection {
       closes = closes || connection.says("close")
       let named = connection.connectionOptions
       if !named.isEmpty {
-        var kept = HTTPFields()
-        for field in fields where !named.contains(field.name.canonicalName) { kept.append(field) }
-        fields = kept
+        fields = fields.without(named)
+        // Not those that tell who asks: a trusted proxy that passes Connection on must not lose its own word by it.
       }
     }
+    self.forwarding = forwarding
     // TE is for one connection, and this is the next one's (RFC 9110 §10.1.4).
     if acceptsTrailers { fields[.te] = "trailers" }
     request = HTTPRequest(
@@ -104,9 +124,19 @@ struct ClientRequest: Sendable {
         request.headerFields.append(maxForwards)
       }
     }
+    if line.method == .connect { throw MessageFault(501, "CONNECT is not supported") }
     if line.target.utf8.first != 0x2F { try resolve(line.target) }
     if line.target.utf8.contains(0x23) {
       throw MessageFault("the request target has a fragment (RFC 9112 §3.2)")
+    }
+  }
+
+  /// The protocols that `Upgrade` names, in their order, without those that carry HTTP: requests inside of them would reach
+  /// the origin unseen, past the cache and its invalidations. `h2c` is not even defined any more (RFC 9113 §3.1).
+  private static func protocols(_ value: String) -> [String] {
+    value.split(separator: ",").map { String($0).trimmingOptionalWhitespace }.filter { text in
+      let name = text.prefix { $0 != "/" }.lowercased()
+      return !name.isEmpty && !["http", "h2c", "h2", "h3", "tls"].contains(name)
     }
   }
 
@@ -129,28 +159,17 @@ struct ClientRequest: Sendable {
     }
     let rest = target.dropFirst(prefix)
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
-    guard Self.isAuthority(String(authority)) else { throw MessageFault("the request target has no host") }
+    guard let host = Authority.normalized(String(authority), scheme: request.scheme ?? "http") else {
+      throw MessageFault("the request target does not name a host and a port")
+    }
     let path = rest[authority.endIndex...]
     // §3.2.2: Host says nothing then.
-    request.authority = String(authority)
+    request.authority = host
     if path.isEmpty {
       request.path = request.method == .options ? "*" : "/"
     } else {
       request.path = path.first == "?" ? "/" + path : String(path)
     }
-  }
-
-  /// RFC 3986 §3.2.2 in broad strokes: what might end a host for another reader, or begin one, is refused.
-  private static func isAuthority(_ text: String) -> Bool {
-    var isEmpty = true
-    for byte in text.utf8 {
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E, 0x25, 0x5B, 0x5D: isEmpty = false
-      case 0x3A: if isEmpty { return false }
-      default: return false
-      }
-    }
-    return !isEmpty
   }
 }
 
@@ -159,6 +178,12 @@ extension HTTPFields {
     var fields = self
     fields.append(field)
     return fields
+  }
+
+  fileprivate func without(_ names: Set<String>) -> HTTPFields {
+    var kept = HTTPFields()
+    for field in self where !names.contains(field.name.canonicalName) { kept.append(field) }
+    return kept
   }
 
   /// Whether a Connection field has this option.

@@ -5,24 +5,41 @@ import Synchronization
 /// The clients' connections that are open.
 final class ConnectionTable: Sendable {
   private struct State {
+    var limit: Int
     var channels: [ObjectIdentifier: (channel: any Channel, connection: NIOLoopBound<ClientConnection>)] = [:]
+    var isDraining = false
     var onRoom: (@Sendable () -> Void)?
     var onEmpty: [EventLoopPromise<Void>] = []
   }
 
-  private let state = Mutex(State())
-  private let limit: Int
+  private let state: Mutex<State>
   private let statistics: ProxyStatistics
 
-  init(limit: Int, statistics: ProxyStatistics) {
-    self.limit = Swift.max(1, limit)
+  init(_ settings: CurrentConfiguration, statistics: ProxyStatistics) {
     self.statistics = statistics
+    state = Mutex(State(limit: settings.value.limits.connections))
+    settings.onChange { [weak self] in self?.setLimit($0.limits.connections) }
+  }
+
+  private func setLimit(_ limit: Int) {
+    let onRoom = state.withLock { state in
+      state.limit = limit
+      defer { state.onRoom = nil }
+      return state.onRoom
+    }
+    // Asks again, whatever the new limit is.
+    onRoom?()
   }
 
   func add(_ channel: any Channel, _ connection: ClientConnection) {
     statistics.connectionOpened()
     let bound = NIOLoopBound(connection, eventLoop: channel.eventLoop)
-    state.withLock { $0.channels[ObjectIdentifier(channel)] = (channel, bound) }
+    let isDraining = state.withLock { state in
+      state.channels[ObjectIdentifier(channel)] = (channel, bound)
+      return state.isDraining
+    }
+    // Accepted just before the port was closed.
+    if isDraining { channel.eventLoop.execute { bound.value.drain() } }
     channel.closeFuture.whenComplete { [self] _ in remove(channel) }
   }
 
@@ -43,7 +60,7 @@ final class ConnectionTable: Sendable {
   /// `false` if there are as many as may be; then `onRoom` is called when there is one less.
   func hasRoom(else onRoom: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
-      if state.channels.count < limit { return true }
+      if state.channels.count < Swift.max(1, state.limit) { return true }
       state.onRoom = onRoom
       return false
     }
@@ -51,7 +68,10 @@ final class ConnectionTable: Sendable {
 
   /// Has all connections end after what is under way, and closes those that take too long.
   func drain(within time: TimeAmount) async {
-    let all = state.withLock { Array($0.channels.values) }
+    let all = state.withLock { state in
+      state.isDraining = true
+      return Array(state.channels.values)
+    }
     for (channel, connection) in all { channel.eventLoop.execute { connection.value.drain() } }
     guard let loop = all.first?.channel.eventLoop else { return }
     let promise = loop.makePromise(of: Void.self)
@@ -60,11 +80,14 @@ final class ConnectionTable: Sendable {
       return state.channels.isEmpty
     }
     if isEmpty { promise.succeed() }
-    let timer = loop.scheduleTask(in: time) { [self] in
-      for (channel, _) in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
-    }
+    let timer = loop.scheduleTask(in: time) { [self] in closeAll() }
     try? await promise.futureResult.get()
     timer.cancel()
+  }
+
+  /// Closes all connections, whatever they do.
+  func closeAll() {
+    for (channel, _) in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
   }
 }
 

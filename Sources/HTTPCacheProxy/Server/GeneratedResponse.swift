@@ -3,7 +3,8 @@ import HTTPCaching
 /// Responses that the proxy makes up itself.
 enum GeneratedResponse {
   private static let phrases = [
-    200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+    200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed",
     408: "Request Timeout", 413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
     431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
     504: "Gateway Timeout", 505: "HTTP Version Not Supported",
@@ -26,12 +27,22 @@ enum GeneratedResponse {
   /// The answer to a request that nobody could answer (RFC 9110 §15.6.3, §15.6.5; RFC 9209 §2.3).
   static func failure(_ error: any Error, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
     switch error {
+    // What is behind the proxy, and what went wrong there, is for its log.
     case let error as OriginError:
       text(
-        error.status, "\(error.status): \(error.description).",
+        error.status, "\(error.status): \(sentence(error.kind)).",
         proxyStatus: "\(name); error=\(error.kind.rawValue)")
     case let fault as MessageFault: text(fault.status, "\(fault.status): \(fault.reason).")
-    default: text(502, "502: no response: \(error).", proxyStatus: "\(name); error=proxy_internal_error")
+    default: text(502, "502: the proxy failed.", proxyStatus: "\(name); error=proxy_internal_error")
+    }
+  }
+
+  private static func sentence(_ kind: OriginError.Kind) -> String {
+    switch kind {
+    case .connectionRefused, .connectionTimeout, .destinationUnavailable: "the server cannot be reached"
+    case .connectionTerminated: "the server closed the connection without a response"
+    case .responseTimeout: "the server did not respond in time"
+    case .responseIncomplete, .protocolError: "the server sent an invalid response"
     }
   }
 

@@ -9,35 +9,47 @@ struct Responder: Sendable {
   let channel: any Channel
   let client: ClientRequest
 
-  func run(_ body: MessageBody) async {
+  /// - Parameter refusal: what the origin answered to a request for another protocol, where it did not switch. The cache
+  ///   neither answers such a request nor stores its response.
+  func run(_ body: MessageBody, refusal: Result<TransportResponse, any Error>? = nil) async {
     let origin = context.origin
     let call = OriginClient.Call(
       minorVersion: client.minorVersion, expectsContinue: client.expectsContinue,
       trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
     do {
+      if client.request.method == .purge {
+        let (response, bytes) = try await purge()
+        let head = head(response, isStored: true, length: bytes.count, Provenance(.generated))
+        return write(.whole(head, MessageBody(bytes)))
+      }
+      var request = client.request
+      if refusal != nil { request.headerFields[.cacheControl] = "no-store" }
       let response = try await context.cache.respond(
-        to: client.request, body: body,
+        to: request, body: body,
+        policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
         interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) }
       ) { request, body in
-        try await origin.send(request, body, call)
+        if let refusal { return try refusal.get() }
+        return try await context.watch.observe { try await origin.send(request, body, call) }
       }
-      context.statistics[response.source].increment()
       await deliver(response, trailers: call.trailers)
     } catch {
       // The connection is gone, or says itself what is wrong.
       guard !Task.isCancelled else { return }
-      context.statistics.failed.increment()
       context.logger.debug(
         "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
       let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
-      write(.whole(head(response, isStored: true, length: bytes.count), MessageBody(bytes)))
+      let head = head(response, isStored: true, length: bytes.count, Provenance(failure: error))
+      write(.whole(head, MessageBody(bytes)))
     }
   }
 
-  private func head(_ response: HTTPResponse, isStored: Bool, length: Int?) -> ResponseHead {
+  private func head(
+    _ response: HTTPResponse, isStored: Bool, length: Int?, _ provenance: Provenance
+  ) -> ResponseHead {
     ResponseHead(
       response, to: client.request.method, minorVersion: client.minorVersion, isStored: isStored,
-      length: length)
+      length: length, provenance)
   }
 
   /// Maximum bytes that are handed to the connection at a time: for a client that does not take them, they are held.
@@ -52,11 +64,13 @@ struct Responder: Sendable {
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
     if response.body.isInMemory, let count = response.body.length, count <= Self.piece(context) {
-      write(.whole(head(response.head, isStored: isStored, length: count), response.body))
+      let head = head(response.head, isStored: isStored, length: count, Provenance(response))
+      write(.whole(head, response.body))
       return
     }
     do {
-      let head = head(response.head, isStored: isStored, length: response.body.length)
+      let head = head(
+        response.head, isStored: isStored, length: response.body.length, Provenance(response))
       write(.head(head))
       var (sent, last) = (0, ArraySlice<UInt8>())
       for try await chunk in response.body {
@@ -72,6 +86,7 @@ struct Responder: Sendable {
       try await send(last)
       write(.end(trailers: response.source == .network ? trailers?.fields : nil))
     } catch {
+      if response.source == .network { context.watch.failed(error) }
       // The head is out: all that can be said is that this is not the end.
       context.logger.debug(
         "response broke off", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])

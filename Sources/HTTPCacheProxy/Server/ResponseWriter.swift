@@ -14,15 +14,23 @@ enum ResponseFraming: Hashable, Sendable {
 struct ResponseHead: Sendable {
   var response: HTTPResponse
   var framing: ResponseFraming
+  /// Where the response comes from, for the log and the counters.
+  var provenance: Provenance
 
   /// - Parameters:
   ///   - isStored: whether the fields come from the store, which keeps none that concern a connection.
   ///   - length: of the content, if that is known.
   init(
-    _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?
+    _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
+    _ provenance: Provenance = Provenance(.generated)
   ) {
     self.response = response
-    if !isStored { self.response.headerFields = response.headerFields.withoutHopByHop() }
+    self.provenance = provenance
+    if !isStored {
+      // RFC 9110 §15.5.22: 426 says what to switch to.
+      self.response.headerFields = response.headerFields.withoutHopByHop(
+        keepsUpgrade: response.status.code == 426)
+    }
     let code = response.status.code
     if method == .head || code < 200 || code == 204 || code == 304 {
       framing = .none

@@ -21,9 +21,17 @@ public final class ProxyStatistics: Sendable {
   public let originRequests = Count("httpcache_origin_requests_total")
   public let originErrors = Count("httpcache_origin_errors_total")
   public let originRetries = Count("httpcache_origin_retries_total")
+  /// Connections that became tunnels, for the origin switched to another protocol.
+  public let upgrades = Count("httpcache_upgrades_total")
   public let bytesSent = Count("httpcache_sent_bytes_total")
+  /// Lines that the access log lost, because its file or its reader took no more.
+  public let logLinesDropped = Count("httpcache_access_log_dropped_lines_total")
   /// How long it took from a request's head to the head of its response.
   public let latency = LatencyHistogram()
+  /// How long the origin took from when it was to be asked to the head of its response, the connection included.
+  public let originLatency = LatencyHistogram()
+  /// The requests by outcome and status.
+  let responses = ResponseTable()
 
   public init() {}
 
@@ -46,38 +54,44 @@ public final class ProxyStatistics: Sendable {
   func connectionClosed() {
     open.wrappingSubtract(1, ordering: .relaxed)
   }
+
+  /// Counts a request, once the head of its response is sent.
+  func answered(_ outcome: RequestOutcome, _ status: Int) {
+    responses[outcome, status].requests.wrappingAdd(1, ordering: .relaxed)
+    switch outcome {
+    case .failed: failed.increment()
+    case .refused: refused.increment()
+    case .hit, .stale, .validated, .network, .generated:
+      if let source = outcome.source { cache[source].increment() }
+    }
+  }
+
+  /// Counts the content of a response, once it is over.
+  func sent(_ bytes: Int, _ outcome: RequestOutcome, _ status: Int) {
+    responses[outcome, status].contentBytes.wrappingAdd(bytes, ordering: .relaxed)
+  }
 }
 
-/// Times, counted in buckets of doubling width from a tenth of a millisecond.
-public final class LatencyHistogram: Sendable {
-  /// The upper ends of the buckets in microseconds; beyond the last there is one more.
-  public static let bounds: [Int64] = (0..<18).map { 100 << Int64($0) }
+/// Requests and the content of their responses, by outcome and by class of status.
+final class ResponseTable: Sendable {
+  /// The class of a status (RFC 9110 §15), as `2` for 200.
+  static let classes = 1...5
 
-  private let buckets = Mutex((counts: [Int](repeating: 0, count: 19), microseconds: Int64(0)))
-
-  public func record(microseconds: Int64) {
-    let index = Self.bounds.firstIndex { microseconds <= $0 } ?? Self.bounds.count
-    buckets.withLock {
-      $0.counts[index] += 1
-      $0.microseconds += microseconds
-    }
+  final class Cell: Sendable {
+    let requests = Atomic(0)
+    let contentBytes = Atomic(0)
   }
 
-  public var snapshot: (counts: [Int], microseconds: Int64) { buckets.withLock { $0 } }
+  private let cells = (0..<RequestOutcome.allCases.count * classes.count).map { _ in Cell() }
 
-  /// The upper end of the bucket in which this share of all times ends, in microseconds; `nil` if there are none.
-  public func quantile(_ share: Double) -> Int64? {
-    let counts = snapshot.counts
-    let total = counts.reduce(0, +)
-    guard total > 0 else { return nil }
-    let rank = Int((Double(total) * share).rounded(.up))
-    var sum = 0
-    for (index, count) in counts.enumerated() {
-      sum += count
-      if sum >= Swift.max(rank, 1) {
-        return index < Self.bounds.count ? Self.bounds[index] : Self.bounds.last.map { $0 * 2 }
-      }
-    }
-    return nil
+  subscript(outcome: RequestOutcome, status: Int) -> Cell {
+    cells[Self.index(outcome, Swift.min(Swift.max(status / 100, 1), 5))]
   }
+
+  static func index(_ outcome: RequestOutcome, _ statusClass: Int) -> Int {
+    outcome.index * classes.count + statusClass - 1
+  }
+
+  var requests: [Int] { cells.map { $0.requests.load(ordering: .relaxed) } }
+  var contentBytes: [Int] { cells.map { $0.contentBytes.load(ordering: .relaxed) } }
 }

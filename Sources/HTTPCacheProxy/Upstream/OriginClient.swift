@@ -10,12 +10,14 @@ import Synchronization
 /// responses (it drops them), trailers, fields in their order and case, `Host` as the client gave it, and the say over when a
 /// connection is used again or a request repeated. Nothing is decoded, and no redirect followed.
 final class OriginClient: Sendable {
-  private let configuration: ProxyConfiguration
+  private let settings: CurrentConfiguration
   private let group: any EventLoopGroup
   private let statistics: ProxyStatistics
   private let pool = Mutex(Pool())
+  private let health = Mutex(OriginHealth())
+  private let probe = Mutex<Task<OriginHealth.State, Never>?>(nil)
   private let transit: TransitBudget
-  private let via: String
+  let via: String
 
   private struct Pool {
     var idle: [OriginConnection.Handle] = []
@@ -24,14 +26,14 @@ final class OriginClient: Sendable {
 
   /// - Parameter transit: the budget in which content counts between its arrival and its readers.
   init(
-    _ configuration: ProxyConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics,
+    _ settings: CurrentConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics,
     transit: TransitBudget
   ) {
-    self.configuration = configuration
+    self.settings = settings
     self.transit = transit
     self.group = group
     self.statistics = statistics
-    via = configuration.name
+    via = settings.value.name
   }
 
   /// What a transport is called for.
@@ -72,11 +74,22 @@ final class OriginClient: Sendable {
   // MARK: - Requests
 
   func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws -> TransportResponse {
+    try await counting { try await attempt(request, body, call) }
+  }
+
+  /// Counts a request to the origin, and remembers whether the origin answered.
+  func counting<Response>(_ exchange: () async throws -> Response) async throws -> Response {
     statistics.originRequests.increment()
     do {
-      return try await attempt(request, body, call)
+      let response = try await exchange()
+      health.withLock { $0.exchangeEnded(nil, at: .now()) }
+      return response
     } catch let error as OriginError {
-      statistics.originErrors.increment()
+      // A client that leaves is not the origin's error: its connection is closed here, too.
+      if !Task.isCancelled {
+        statistics.originErrors.increment()
+        health.withLock { $0.exchangeEnded(error.kind, at: .now()) }
+      }
       throw error
     }
   }
@@ -89,12 +102,10 @@ final class OriginClient: Sendable {
         return try await exchange(request, body, call, connection)
       } catch let error as OriginError
         where !Task.isCancelled
-        && error.allowsRetry(
-          request.method, hasContent: body.isInMemory,
-          wasIdle: connection.wasIdle(for: .milliseconds(configuration.timeouts.originBusy)))
+        && error.allowsRetry(request.method, hasContent: body.isInMemory)
       {
         // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1). One attempt more, on a
-        // new connection.
+        // new connection: another idle one may be closing as well.
         statistics.originRetries.increment()
       }
     }
@@ -126,7 +137,7 @@ final class OriginClient: Sendable {
     _ reply: EventLoopFuture<OriginConnection.Reply>
   ) {
     let isChunked = body.length == nil
-    let sending = Task { [configuration] in
+    let sending = Task { [settings] in
       do {
         // Content that has been read is gone: a request that was not sent is to be sent again with it.
         guard try await connection.isOpen() else { return }
@@ -135,7 +146,7 @@ final class OriginClient: Sendable {
           let promise = loop.makePromise(of: Bool.self)
           reply.whenSuccess { promise.succeed($0.isInterim) }
           reply.whenFailure { _ in promise.succeed(false) }
-          let timer = loop.scheduleTask(in: .milliseconds(configuration.timeouts.expect)) {
+          let timer = loop.scheduleTask(in: .milliseconds(settings.value.timeouts.expect)) {
             promise.succeed(true)
           }
           defer { timer.cancel() }
@@ -182,10 +193,44 @@ final class OriginClient: Sendable {
     }
   }
 
-  private func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
+  func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
     call.trailers.set(reply.feed)
     guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
     return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: reply.length))
+  }
+
+  // MARK: - Health
+
+  /// Whether the origin answered lately; asks it for a connection if that is not known. Callers at the same time share one.
+  func state() async -> OriginHealth.State {
+    if let known = health.withLock({ $0.state(at: .now()) }) { return known }
+    let task = probe.withLock { probe in
+      if let probe { return probe }
+      let task = Task { [self] in
+        let kind = await probeKind()
+        health.withLock { $0.probeEnded(kind, at: .now()) }
+        self.probe.withLock { $0 = nil }
+        return kind.map { OriginHealth.State.unreachable($0) } ?? .ready
+      }
+      probe = task
+      return task
+    }
+    return await task.value
+  }
+
+  /// Why the origin accepts no connection; `nil` if it does.
+  private func probeKind() async -> OriginError.Kind? {
+    let origin = settings.value.origin
+    do {
+      let channel = try await ClientBootstrap(group: group).connectTimeout(OriginHealth.probeTimeout)
+        .connect(host: origin.host, port: origin.port).get()
+      channel.close(promise: nil)
+      return nil
+    } catch let error as ChannelError where error.isTimeout {
+      return .connectionTimeout
+    } catch {
+      return .connectionRefused
+    }
   }
 
   // MARK: - Connections
@@ -206,12 +251,13 @@ final class OriginClient: Sendable {
 
   private func checkIn(_ connection: OriginConnection.Handle) {
     let now = NIODeadline.now()
+    let limit = settings.value.limits.idleOriginConnections
     let old: [OriginConnection.Handle] = pool.withLock { pool in
       if pool.isClosed { return [connection] }
       // The longest idle are in front.
       var old = Array(pool.idle.prefix { $0.deadline <= now || !$0.channel.isActive })
       pool.idle.removeFirst(old.count)
-      if pool.idle.count >= configuration.limits.idleOriginConnections {
+      if pool.idle.count >= limit {
         old.append(connection)
       } else {
         pool.idle.append(connection)
@@ -231,12 +277,15 @@ final class OriginClient: Sendable {
     }
   }
 
-  private func connect() async throws -> OriginConnection.Handle {
+  /// - Parameter loop: the event loop of a connection that may become a tunnel.
+  func connect(on loop: (any EventLoop)? = nil) async throws -> OriginConnection.Handle {
+    let configuration = settings.value
     let (limits, timeouts, transit) = (configuration.limits.head, configuration.timeouts, transit)
-    let bootstrap = ClientBootstrap(group: group)
+    let bootstrap = ClientBootstrap(group: loop ?? group)
       .connectTimeout(.milliseconds(timeouts.connect))
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
       .channelOption(.autoRead, value: false)
+      .channelOption(.allowRemoteHalfClosure, value: loop != nil)
       // A feed that has room for one read is to get no more.
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin

@@ -40,6 +40,8 @@ final class OriginConnection: ChannelInboundHandler {
     /// An interim response was delivered. Nothing is read until the next one is asked for.
     case interim
     case content(BodyFeed, BodyDecoder)
+    /// The origin has switched protocols. What comes is kept for the tunnel that takes over.
+    case switched
     case closed
   }
 
@@ -57,6 +59,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var buffer = ByteBuffer()
   private var reader: HeadReader
   private var method = HTTPRequest.Method.get
+  /// The protocols that the origin may switch to.
+  private var upgrade: String?
   private var isReusable = true
   /// How many exchanges are over. What is said of one of them comes from other threads, and may come too late.
   private var exchange = 0
@@ -98,8 +102,6 @@ final class OriginConnection: ChannelInboundHandler {
     let connection: NIOLoopBound<OriginConnection>
     /// When it is to be used no more.
     let deadline: NIODeadline
-    /// Since when it has been idle; `nil` if it is new.
-    let idleSince: NIODeadline?
     /// The exchange that the handle is for.
     let exchange: Int
 
@@ -112,10 +114,15 @@ final class OriginConnection: ChannelInboundHandler {
 
     /// Sends a request's head, with its content if that is at hand.
     ///
-    /// - Parameter isWhole: whether no content follows through ``OriginConnection/Handle/send(_:)``.
-    func start(_ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool) -> EventLoopFuture<Reply> {
+    /// - Parameters:
+    ///   - isWhole: whether no content follows through ``OriginConnection/Handle/send(_:)``.
+    ///   - upgrade: the protocols that the origin may switch to; with 101 (Switching Protocols) it does.
+    func start(
+      _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
+    ) -> EventLoopFuture<Reply> {
       let promise = channel.eventLoop.makePromise(of: Reply.self)
       channel.eventLoop.execute {
+        connection.value.upgrade = upgrade
         connection.value.start(request, method: method, isWhole: isWhole, promise)
       }
       return promise.futureResult
@@ -143,8 +150,6 @@ final class OriginConnection: ChannelInboundHandler {
       try await channel.eventLoop.flatSubmit { connection.value.send(bytes) }.get()
     }
 
-    func wasIdle(for time: TimeAmount) -> Bool { idleSince.map { $0 + time <= .now() } ?? false }
-
     /// Says that the request is whole.
     func finishSending() {
       during { $0.finishSending() }
@@ -159,7 +164,7 @@ final class OriginConnection: ChannelInboundHandler {
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: .now() + .milliseconds(idleLimit), idleSince: idleSince, exchange: exchange)
+      deadline: .now() + .milliseconds(idleLimit), exchange: exchange)
   }
 
   // MARK: - Requests
@@ -167,7 +172,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func start(
     _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, _ promise: EventLoopPromise<Reply>
   ) {
-    guard case .idle = state, channel.isActive else {
+    guard case .idle = state, channel.isActive, !isEnding else {
       var failure = OriginError(.connectionTerminated, "the origin closed the idle connection")
       failure.reach = .unsent
       promise.fail(failure)
@@ -182,6 +187,23 @@ final class OriginConnection: ChannelInboundHandler {
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
     channel.read()
+  }
+
+  /// Whether the kernel knows that the origin has ended the connection, and the event loop has not looked yet.
+  ///
+  /// A request that must not be sent twice is lost on such a connection, and any other costs a second attempt.
+  private var isEnding: Bool {
+    #if os(Linux)
+      guard exchange > 0, let options = channel as? any SocketOptionProvider else { return false }
+      // The first byte of `struct tcp_info` is the state. The future has its value at once on the channel's event loop.
+      let state: EventLoopFuture<UInt8> = options.unsafeGetSocketOption(
+        level: .tcp, name: NIOBSDSocket.Option(rawValue: CInt(TCP_INFO)))
+      let isEnding = NIOLoopBoundBox(false, eventLoop: channel.eventLoop)
+      state.whenSuccess { isEnding.value = $0 != 1 }  // TCP_ESTABLISHED
+      return isEnding.value
+    #else
+      return false
+    #endif
   }
 
   var isOpen: Bool { if case .closed = state { false } else { true } }
@@ -230,7 +252,7 @@ final class OriginConnection: ChannelInboundHandler {
     switch state {
     case .idle, .awaitingHead: channel.read()
     case .content(let feed, _): if !feed.isFull { channel.read() }
-    case .interim, .closed: break
+    case .interim, .switched, .closed: break
     }
   }
 
@@ -243,7 +265,10 @@ final class OriginConnection: ChannelInboundHandler {
     process()
     buffer.trim()
     // All that came before the end has been processed now, up to another interim response.
-    if inputIsClosed { endInput() } else { readOn() }
+    guard inputIsClosed else { return readOn() }
+    endInput()
+    // The origin's half is closed already, and nothing else would end the other.
+    if case .closed = state { channel.close(promise: nil) }
   }
 
   private func process() {
@@ -254,7 +279,7 @@ final class OriginConnection: ChannelInboundHandler {
           // Nothing was asked: whatever this answers, it is not the next request.
           if buffer.readableBytes > 0 { close(nil) }
           return
-        case .closed, .interim: return
+        case .closed, .interim, .switched: return
         case .awaitingHead(let promise): if try !readHead(promise) { return }
         case .content(let feed, var decoder):
           let event = try decoder.next(from: &buffer)
@@ -299,8 +324,15 @@ final class OriginConnection: ChannelInboundHandler {
     let (head, minorVersion) = try parsed.get()
     self.reader.reset()
     if head.status.kind == .informational {
-      guard head.status.code != 101 else {
-        throw MessageFault(502, "it switches protocols, which nobody asked for")
+      if head.status.code == 101 {
+        guard let upgrade, Self.isAnswer(head, to: upgrade) else {
+          throw MessageFault(502, "it switches protocols, which nobody asked for")
+        }
+        timer?.cancel()
+        timer = nil
+        state = .switched
+        promise.succeed(Reply(head: head))
+        return true
       }
       interim = (interim.count + 1, interim.bytes + length)
       guard interim.count <= Self.interimLimit.count, interim.bytes <= Self.interimLimit.bytes else {
@@ -344,6 +376,23 @@ final class OriginConnection: ChannelInboundHandler {
     return true
   }
 
+  /// RFC 9110 §7.8: the protocols that the origin switches to are among those that it was asked for.
+  private static func isAnswer(_ head: HTTPResponse, to upgrade: String) -> Bool {
+    func protocols(_ value: String) -> [String] {
+      value.split(separator: ",").map { String($0).trimmingOptionalWhitespace.lowercased() }
+    }
+    let chosen = head.headerFields[.upgrade].map(protocols) ?? []
+    return !chosen.isEmpty && Set(chosen).isSubset(of: protocols(upgrade))
+  }
+
+  /// Gives what has come behind the switch of protocols, and whether that is all; `nil` if the connection has ended
+  /// otherwise.
+  func takeOver() -> (bytes: ByteBuffer, isEnded: Bool)? {
+    guard case .switched = state, channel.isActive else { return nil }
+    defer { buffer = ByteBuffer() }
+    return (buffer, inputIsClosed)
+  }
+
   private static func closes(_ head: HTTPResponse) -> Bool {
     head.headerFields[.connection]?.split(separator: ",").contains {
       String($0).trimmingOptionalWhitespace.lowercased() == "close"
@@ -383,6 +432,16 @@ final class OriginConnection: ChannelInboundHandler {
     endInput()
   }
 
+  /// Only a connection that may become a tunnel outlives the end of its input.
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case ChannelEvent.inputClosed = event {
+      inputIsClosed = true
+      if case .switched = state { return }
+      endInput()
+      if case .closed = state { channel.close(promise: nil) }
+    }
+  }
+
   /// Ends the exchange, but for a response that came behind an interim one and has not been asked for yet.
   private func endInput() {
     if case .interim = state, buffer.readableBytes > 0 { return }
@@ -390,12 +449,7 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    var failure = OriginError(.connectionTerminated, "the connection to the origin failed: \(error)")
-    // What is sent to a closed connection is answered so, without having been read.
-    if let code = (error as? IOError)?.errnoCode, code == ECONNRESET || code == EPIPE {
-      failure.reach = .reset
-    }
-    close(failure)
+    close(OriginError(.connectionTerminated, "the connection to the origin failed: \(error)"))
   }
 
   private func close(_ error: OriginError?) {
@@ -409,15 +463,18 @@ final class OriginConnection: ChannelInboundHandler {
     let ended = state
     state = .closed
     failure = failure ?? error
+    let isUnanswered = interim.count == 0 && buffer.readableBytes == 0
     buffer = ByteBuffer()
     sending?.cancel()
     sending = nil
     switch ended {
     case .idle: onEnd(channel)
-    case .closed, .interim: break
+    case .closed, .interim, .switched: break
     case .awaitingHead(let promise):
-      promise.fail(
-        error ?? OriginError(.connectionTerminated, "the origin closed the connection without a response"))
+      var error =
+        error ?? OriginError(.connectionTerminated, "the origin closed the connection without a response")
+      if isUnanswered { error.reach = .unanswered }
+      promise.fail(error)
     case .content(let feed, let decoder):
       if decoder.endsWithConnection, error == nil {
         feed.finish(.success(()))
@@ -440,7 +497,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func timerRang() {
     let isOurs: Bool
     switch state {
-    case .closed: return
+    case .closed, .switched: return
     case .idle:
       let deadline = (idleSince ?? progress) + .milliseconds(idleLimit)
       return deadline <= .now() ? close(nil) : armTimer(at: deadline)

@@ -16,33 +16,33 @@ struct OriginError: Error, CustomStringConvertible {
   enum Reach: Sendable, CaseIterable {
     /// No byte was written.
     case unsent
-    /// The origin reset the connection, as one does that has been closed: it has hardly read the request.
-    case reset
-    case unknown
+    /// It was written, and the connection ended before the first byte of a response.
+    case unanswered
+    /// A response had begun.
+    case answered
   }
 
   var kind: Kind
   var description: String
-  var reach = Reach.unknown
+  var reach = Reach.answered
 
   init(_ kind: Kind, _ description: String) {
     self.kind = kind
     self.description = description
   }
 
-  /// Whether the request may be sent again, on a new connection (RFC 9110 §9.2.2).
+  /// Whether a request that was sent on a connection that had served others may be sent again, on a new connection.
   ///
-  /// What was not sent was not applied, whatever the method. Otherwise the request must be idempotent, and its content must
-  /// be there still. An origin that ends a connection that was busy a moment ago has read the request and does not want to
-  /// answer: it is not asked twice.
-  ///
-  /// - Parameter wasIdle: whether the connection had been idle for so long that the origin may have closed it for that.
-  func allowsRetry(_ method: HTTPRequest.Method, hasContent: Bool, wasIdle: Bool) -> Bool {
+  /// An origin may close an idle connection at any time, also while a request is on its way (RFC 9112 §9.5). What was not
+  /// sent was not applied, whatever the method. Otherwise the request must be idempotent, its content must be there still,
+  /// and nothing of a response may have come (RFC 9110 §9.2.2). The proxy cannot know whether such an origin has read the
+  /// request: it may get an idempotent one twice.
+  func allowsRetry(_ method: HTTPRequest.Method, hasContent: Bool) -> Bool {
     guard kind == .connectionTerminated else { return false }
     return switch reach {
     case .unsent: true
-    case .reset: method.isIdempotent && hasContent
-    case .unknown: method.isIdempotent && hasContent && wasIdle
+    case .unanswered: method.isIdempotent && hasContent
+    case .answered: false
     }
   }
 

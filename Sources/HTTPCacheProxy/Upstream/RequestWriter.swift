@@ -5,9 +5,11 @@ import NIOCore
 enum RequestWriter {
   /// - Parameters:
   ///   - expects: whether the origin is asked before it gets the content (RFC 9110 §10.1.1).
+  ///   - upgrade: the protocols that the origin may switch to (RFC 9110 §7.8).
   ///   - via: what is added to `Via` (RFC 9110 §7.6.3).
   static func head(
-    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, allocator: ByteBufferAllocator
+    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String? = nil,
+    allocator: ByteBufferAllocator
   ) -> ByteBuffer {
     var buffer = allocator.buffer(capacity: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
     buffer.writeString(request.method.rawValue)
@@ -20,7 +22,7 @@ enum RequestWriter {
     var connection: [String] = []
     for field in request.headerFields {
       switch FieldRole(field.name.canonicalName) {
-      case .host, .connection, .transferEncoding, .hop, .expect, .proxyCredentials: continue
+      case .host, .connection, .transferEncoding, .hop, .upgrade, .expect, .proxyCredentials: continue
       case .contentLength:
         // The content's own length, in the place where the client has it.
         guard let length = body.length, !hasLength else { continue }
@@ -28,7 +30,7 @@ enum RequestWriter {
         buffer.write(name: field.name.rawName, value: String(length))
         continue
       case .te: connection.append("TE")
-      case .plain, .maxForwards: break
+      case .plain, .maxForwards, .forwarding: break
       }
       buffer.write(field)
     }
@@ -41,6 +43,10 @@ enum RequestWriter {
     }
     if expects { buffer.writeString("Expect: 100-continue\r\n") }
     buffer.write(name: "Via", value: via)
+    if let upgrade {
+      connection.append("Upgrade")
+      buffer.write(name: "Upgrade", value: upgrade)
+    }
     if !connection.isEmpty { buffer.write(name: "Connection", value: connection.joined(separator: ", ")) }
     buffer.writeString("\r\n")
     return buffer

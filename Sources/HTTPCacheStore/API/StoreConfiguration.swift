@@ -7,8 +7,8 @@ extension CacheStore {
     public var memoryCapacity: Int
     /// The most bytes that the directory's files may occupy. At least 1 MiB when there is a directory.
     public var diskCapacity: Int
-    /// Where to keep entries on disk; `nil` keeps them in memory only. Created when missing, private to its user, and
-    /// not to be shared with other files.
+    /// Where to keep entries on disk; `nil` keeps them in memory only. Created when missing, with what leads to it, and
+    /// private to its user. A directory that holds other files, and no cache, is refused.
     public var directory: FilePath?
     /// How many parts memory is split into so that threads do not wait for each other: a power of two up to 1,024;
     /// `nil` chooses by capacity.
@@ -37,8 +37,10 @@ extension CacheStore {
     /// Is told when the disk fails, and when it works again, in this order. Called on whatever thread finds out, by one at a
     /// time; it must not block, nor use the store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
-    /// Whether to discard what the directory holds.
+    /// Whether to discard what a cache has stored in the directory.
     public var startEmpty = false
+    /// What to do with a directory whose cache cannot be read: damaged, or of another version (default: `fail`).
+    public var whenUnreadable = UnreadableDirectory.fail
     /// Is told how the opening of the directory comes on, which may take seconds after a crash.
     public var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 

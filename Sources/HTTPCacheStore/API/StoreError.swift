@@ -6,8 +6,12 @@ public struct StoreError: Error, Sendable, Hashable {
   public enum Kind: Sendable, Hashable {
     /// Another store, in this process or another, has the directory open.
     case directoryInUse(path: FilePath, byProcess: Int32?)
-    /// The directory was written by a version of the format that this one does not know.
+    /// A cache is in the directory that was written in a version of the format that this one does not know.
     case unknownFormat(found: UInt32, supported: UInt32, path: FilePath)
+    /// A cache is in the directory whose file `format` is damaged or missing.
+    case unreadableDirectory(path: FilePath, what: String)
+    /// The directory holds no cache, but other files; `file` is the name of one, and `nil` where it holds none at all.
+    case notACache(path: FilePath, file: String?)
     /// An operation of the file system failed.
     case io(operation: String, path: FilePath, errno: Int32)
     /// Stored bytes are not what was written.
@@ -32,23 +36,42 @@ public struct StoreError: Error, Sendable, Hashable {
 }
 
 extension StoreError: CustomStringConvertible {
-  public var description: String {
+  public var description: String { remedy.map { "\(problem); \($0)" } ?? problem }
+
+  /// What happened, and to what.
+  package var problem: String {
     switch kind {
     case .directoryInUse(let path, let process):
       let holder = process.map { " by process \($0)" } ?? ""
-      return "cache directory \(path) is in use\(holder): close that store first, or choose another directory"
+      return "cache directory \(path) is in use\(holder)"
     case .unknownFormat(let found, let supported, let path):
-      return "\(path) has format version \(found), this version reads \(supported): "
-        + "use the version that wrote it, or open it with startEmpty to discard its contents"
+      return "cache directory \(path) has format version \(found), and this version reads \(supported)"
+    case .unreadableDirectory(let path, let what):
+      return "cannot read cache directory \(path): \(what)"
+    case .notACache(let path, let file):
+      return "\(path) is not a cache directory: it " + (file.map { "holds '\($0)'" } ?? "is empty")
     case .io(let operation, let path, let errno):
       return "cannot \(operation) \(path): \(Errno(rawValue: errno)) (errno \(errno))"
     case .corrupt(let what, let path):
-      return "\(path) is damaged: \(what); if it is the directory's format file, "
-        + "open the directory with startEmpty to discard its contents"
+      return "\(path) is damaged: \(what)"
     case .invalidConfiguration(let what):
       return "invalid store configuration: \(what)"
     case .closed:
       return "the store is closed"
+    }
+  }
+
+  /// What to do about it, for who calls the library; `nil` where that follows from what happened.
+  private var remedy: String? {
+    switch kind {
+    case .directoryInUse: "close that store first, or choose another directory"
+    case .unknownFormat:
+      "open it with the version that wrote it, set whenUnreadable to .startEmpty to discard what it holds, "
+        + "or choose another directory"
+    case .unreadableDirectory:
+      "set whenUnreadable to .startEmpty to discard what it holds, or choose another directory"
+    case .notACache: "choose the directory of a cache, or an empty one"
+    case .io, .corrupt, .invalidConfiguration, .closed: nil
     }
   }
 }

@@ -92,6 +92,18 @@ public struct StoredBody: Sendable {
     }
   }
 
+  /// Reads and verifies the block of a body on disk that a place is in, so that the next read from there cannot fail.
+  ///
+  /// The block, up to 64 KiB, is kept until that read takes it: the disk is not read twice. Call this before you promise
+  /// anybody the body. Of a body in memory there is nothing to do.
+  ///
+  /// - Parameter offset: the place, in bytes from the start of the body.
+  /// - Throws: as ``read(from:upTo:)``.
+  public func prepare(from offset: Int) throws(StoreError) {
+    guard case .file(let reader) = storage, offset >= 0, offset < count else { return }
+    try reader.prepare(from: offset)
+  }
+
   /// Reads the whole body into memory.
   ///
   /// - Throws: as ``read(from:upTo:)``.
@@ -110,5 +122,6 @@ public struct StoredBody: Sendable {
 /// What a body on disk is read through. An implementation returns at least one byte before the end, or throws.
 protocol BodyReading: AnyObject, Sendable {
   var count: Int { get }
+  func prepare(from offset: Int) throws(StoreError)
   func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8>
 }

@@ -28,6 +28,8 @@ public struct StoredEntry: Sendable {
   /// When the entry was stored or last updated, as the caller gave it: milliseconds since 1970.
   public var storedAt: Int64 { packed.storedAt }
 
+  var key: [UInt8] { packed.withHead { Array($0.key) } }
+
   /// The number of the insert or update that the metadata came with.
   var revision: UInt64 { packed.revision }
 

@@ -113,6 +113,12 @@ final class BodyFileReader: BodyReading {
   /// What one read gives at most.
   private static let maximumRead = 1 << 20
 
+  /// A chunk that was read and verified, and not handed out yet.
+  private struct Chunk: Sendable {
+    let number: Int
+    let bytes: [UInt8]
+  }
+
   let count: Int
   private let file: any File
   private let checksum: UInt64
@@ -120,6 +126,7 @@ final class BodyFileReader: BodyReading {
   private let candidate: DiskTier.Candidate
   /// The checksums of the chunks, read when the first is needed.
   private let table = Mutex<[UInt64]?>(nil)
+  private let prepared = Mutex<Chunk?>(nil)
 
   init(file: any File, count: Int, checksum: UInt64, tier: DiskTier, candidate: DiskTier.Candidate) {
     self.file = file
@@ -129,22 +136,50 @@ final class BodyFileReader: BodyReading {
     self.candidate = candidate
   }
 
+  func prepare(from offset: Int) throws(StoreError) {
+    let number = offset / DiskFormat.bodyChunkSize
+    if prepared.withLock({ $0?.number == number }) { return }
+    let chunk = Chunk(number: number, bytes: try readChunks(number..<number + 1))
+    prepared.withLock { $0 = chunk }
+  }
+
   func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
     let size = DiskFormat.bodyChunkSize
+    let first = offset / size
+    let start = first * size
+    var end = offset + min(maximumCount, Self.maximumRead, count - offset)
+    if let chunk = takePrepared(first) {
+      return chunk[offset - start..<min(end - start, chunk.count)]
+    }
+    // Of a chunk that is not wanted whole, all is read all the same: it is left to the next read, unless it is the only one.
+    if end < count, end / size > first { end = end / size * size }
+    let bytes = try readChunks(first..<(end + size - 1) / size)
+    return bytes[offset - start..<end - start]
+  }
+
+  /// What was prepared is handed out once: who reads again reads the file.
+  private func takePrepared(_ number: Int) -> [UInt8]? {
+    prepared.withLock { prepared in
+      guard let chunk = prepared, chunk.number == number else { return nil }
+      prepared = nil
+      return chunk.bytes
+    }
+  }
+
+  private func readChunks(_ chunks: Range<Int>) throws(StoreError) -> [UInt8] {
+    let size = DiskFormat.bodyChunkSize
     let checksums = try checksums()
-    let end = offset + min(maximumCount, Self.maximumRead, count - offset)
-    let firstChunk = offset / size
-    let start = firstChunk * size
-    let bytes = try readFile(min(count, (end + size - 1) / size * size) - start, at: start)
+    let start = chunks.lowerBound * size
+    let bytes = try readFile(min(count, chunks.upperBound * size) - start, at: start)
     var position = 0
-    for chunk in firstChunk..<(end + size - 1) / size {
+    for chunk in chunks {
       let next = min(position + size, bytes.count)
       guard tier.hasher.checksum(bytes[position..<next]) == checksums[chunk] else {
         throw corrupt("the checksum of bytes \(chunk * size)..<\(chunk * size + next - position) is wrong")
       }
       position = next
     }
-    return bytes[offset - start..<end - start]
+    return bytes
   }
 
   private func checksums() throws(StoreError) -> [UInt64] {
@@ -161,7 +196,7 @@ final class BodyFileReader: BodyReading {
       if let bytes = try file.read(count, at: offset) { return bytes }
     } catch {
       tier.counters.ioErrors.increment()
-      _ = tier.dropUnreadable(candidate)
+      tier.dropUnreadableBody(candidate)
       throw error.storeError
     }
     throw corrupt("it is shorter than its record says")
@@ -170,7 +205,7 @@ final class BodyFileReader: BodyReading {
   private func corrupt(_ what: String) -> StoreError {
     // Counted even if the entry is gone by now: a reader met it.
     tier.counters.corruptRecords.increment()
-    _ = tier.dropUnreadable(candidate)
+    tier.dropUnreadableBody(candidate)
     return StoreError(.corrupt(what: what, path: file.path))
   }
 }

@@ -49,19 +49,22 @@ enum DiskFormat {
     sealed([magic, UInt64(version), seed], hasher: KeyHasher(seed: 0))
   }
 
+  /// Whether bytes are those of a format file, of whatever version, and perhaps damaged.
+  static func isFormatFile(_ bytes: [UInt8]) -> Bool {
+    bytes.count == formatFileSize && words(bytes)[0] == magic
+  }
+
   /// The seed in a format file.
-  static func seed(in bytes: [UInt8], path: FilePath) throws(StoreError) -> UInt64 {
+  static func seed(in bytes: [UInt8], directory: FilePath) throws(StoreError) -> UInt64 {
     let words = words(bytes)
-    guard words.count == 4, words[0] == magic else {
-      throw StoreError(.corrupt(what: "it does not begin as a cache's format file", path: path))
+    // The checksum before the version, which damage may have changed: the file is the same in every version.
+    guard isFormatFile(bytes), bytes == sealed(Array(words[..<3]), hasher: KeyHasher(seed: 0)) else {
+      throw StoreError(
+        .unreadableDirectory(path: directory, what: "the checksum of its file 'format' is wrong"))
     }
     let found = UInt32(truncatingIfNeeded: words[1])
-    // The version before the checksum: another version may well check itself otherwise.
-    guard found == version else {
-      throw StoreError(.unknownFormat(found: found, supported: version, path: path))
-    }
-    guard bytes == formatFile(seed: words[2]) else {
-      throw StoreError(.corrupt(what: "its checksum is wrong", path: path))
+    guard words[1] == UInt64(version) else {
+      throw StoreError(.unknownFormat(found: found, supported: version, path: directory))
     }
     return words[2]
   }

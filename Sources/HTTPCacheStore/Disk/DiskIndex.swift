@@ -116,6 +116,16 @@ struct DiskIndex {
     return (replaced, count, oldest.fingerprint)
   }
 
+  /// What is known of the hash of an entry's key: its lower 32 and its upper 8 bits, by which the log refers to it.
+  func knownHash(of slot: UInt32) -> UInt64 {
+    let low = self[slot].hash
+    var position = home(low)
+    while places[position] & 0xFF_FFFF != slot + 1 {
+      position = position + 1 == places.count ? 0 : position + 1
+    }
+    return UInt64(places[position] >> 24) << 56 | UInt64(low)
+  }
+
   /// Shows all entries there are.
   func forEach(_ body: (UInt32, DiskIndexEntry) -> Void) {
     for chunk in chunks.indices {

@@ -9,6 +9,8 @@ struct DiskOpening {
     let marks: ScopeMarks
     let lastSequence: UInt64
     let counters: DiskCounters
+    /// Why what the directory held was discarded, where it could not be read.
+    var discarded: StoreError?
   }
 
   let directory: FilePath
@@ -22,15 +24,23 @@ struct DiskOpening {
   /// What the files are counted as that are no part of the log.
   static let fixedBytes = DiskFormat.formatFileSize + AcknowledgedRemovals.fileSize + 32
 
-  func open(startEmpty: Bool) throws(StoreError) -> Result {
-    try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
-    let lockFile = try lock()
+  func open(startEmpty: Bool, whenUnreadable: UnreadableDirectory = .fail) throws(StoreError) -> Result {
+    let lockFile = try takeDirectory(withParents: true)
+    // Once more, for until now it was not ours alone.
     var names = try reporting { () throws(FileFailure) in try files.list(directory) }
-    if startEmpty {
+    var (known, unreadable) = (UInt64?.none, StoreError?.none)
+    switch try state(names) {
+    case .empty: break
+    case .cache(let seed): known = startEmpty ? nil : seed
+    case .unreadable(let error):
+      guard startEmpty || whenUnreadable == .startEmpty else { throw error }
+      unreadable = error
+    case .other(let name): throw StoreError(.notACache(path: directory, file: name))
+    }
+    if known == nil {
       try reporting { () throws(FileFailure) in try discard(names) }
       names = []
     }
-    let known = try existingSeed(names)
     let seed = if let known { known } else { try newSeed() }
     let hasher = KeyHasher(seed: seed, mask: hashMask)
     var log = Log(capacity: capacity)
@@ -42,16 +52,19 @@ struct DiskOpening {
     return Result(
       hasher: hasher, log: recovered.log, catalog: recovered.catalog,
       marks: ScopeMarks(recovered.marks, limit: markLimit), lastSequence: recovered.lastSequence,
-      counters: counters)
+      counters: counters, discarded: unreadable)
   }
 
   /// Makes the directory anew, with nothing in it, and gives its lock.
   func remake(seed: UInt64) throws(StoreError) -> any File {
-    try reporting { () throws(FileFailure) in try files.createDirectory(directory) }
-    let lockFile = try lock()
+    let lockFile = try takeDirectory(withParents: false)
     let names = try reporting { () throws(FileFailure) in try files.list(directory) }
     let isOurs =
-      try existingSeed(names).map { $0 == seed } ?? true
+      switch try state(names) {
+      case .empty: true
+      case .cache(let found): found == seed
+      case .unreadable, .other: false
+      }
     guard isOurs, lockFile.isInPlace else {
       throw StoreError(.directoryInUse(path: directory, byProcess: nil))
     }
@@ -66,6 +79,26 @@ struct DiskOpening {
     } catch {
       throw error.storeError
     }
+  }
+
+  /// Makes the directory if it does not exist, and takes its lock. One that holds something else is left as it is.
+  ///
+  /// - Parameter withParents: whether to make the directories that lead to it, too. A directory that was lost is not made where
+  ///   it was mounted.
+  private func takeDirectory(withParents: Bool) throws(StoreError) -> any File {
+    let names = try reporting { () throws(FileFailure) in
+      try files.createDirectory(directory, withParents: withParents)
+      return try files.list(directory)
+    }
+    let state = try state(names)
+    if case .other(let name) = state { throw StoreError(.notACache(path: directory, file: name)) }
+    // One that was there may be open to others.
+    try reporting { () throws(FileFailure) in try files.makePrivate(directory) }
+    return try lock()
+  }
+
+  private func state(_ names: [String]) throws(StoreError) -> DirectoryState {
+    try reporting { () throws(FileFailure) in try DirectoryState(of: directory, names: names, files: files) }
   }
 
   private func lock() throws(StoreError) -> any File {
@@ -97,25 +130,6 @@ struct DiskOpening {
       try files.unlink(directory.appending(name))
     }
     try files.syncDirectory(directory)
-  }
-
-  /// The seed in the directory's format file; `nil` in a directory that holds nothing yet.
-  private func existingSeed(_ names: [String]) throws(StoreError) -> UInt64? {
-    let path = directory.appending(DiskFormat.formatName)
-    let hasSegments = names.contains { DiskFormat.segmentNumber($0) != nil }
-    guard names.contains(DiskFormat.formatName) else {
-      if hasSegments {
-        throw StoreError(.corrupt(what: "it is missing beside segments of a log", path: path))
-      }
-      return nil
-    }
-    let bytes = try reporting { () throws(FileFailure) in
-      let file = try files.open(path, creating: false)
-      return try file.read(min(try file.size(), DiskFormat.formatFileSize), at: 0) ?? []
-    }
-    // A crash while the directory was made can leave a short one, and no segments.
-    if bytes.count < DiskFormat.formatFileSize, !hasSegments { return nil }
-    return try DiskFormat.seed(in: bytes, path: path)
   }
 
   private func newSeed() throws(StoreError) -> UInt64 {

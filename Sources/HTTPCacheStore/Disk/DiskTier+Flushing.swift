@@ -187,6 +187,8 @@ extension DiskTier {
       if let orphan { removeBodyFile(orphan, log: &log) }
       log.suspect(header.hash)
       changes.advance(for: header.hash)
+      // A sweep may have made it.
+      if header.kind == .metadata { log.buffer.lostRemovals += 1 }
     case .removeVariant, .removeKey:
       log.suspect(header.hash)
       log.buffer.lostRemovals += 1

@@ -182,6 +182,11 @@ extension DiskTier {
   func dropUnreadable(_ candidate: Candidate) -> Bool {
     dropUnreadable(hash: candidate.hash, id: candidate.id, location: candidate.source.location)
   }
+
+  /// Drops an entry whose body file cannot be read, wherever its record is by now: the file is the same.
+  func dropUnreadableBody(_ candidate: Candidate) {
+    _ = dropUnreadable(hash: candidate.hash, id: candidate.id, location: nil)
+  }
 }
 
 extension Catalog {
@@ -202,7 +207,7 @@ extension Catalog {
 
   /// What is known of an entry; `nil` if its file is gone.
   @inline(__always)
-  fileprivate func candidate(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
+  func candidate(_ slot: UInt32, hash: UInt64) -> DiskTier.Candidate? {
     let entry = index[slot]
     guard let source = source(of: entry.location) else { return nil }
     let update = entry.hasUpdate ? index.updates[entry.id] : nil

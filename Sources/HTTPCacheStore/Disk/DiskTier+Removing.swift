@@ -3,20 +3,24 @@ import SystemPackage
 
 extension DiskTier {
   /// Removes one variant of a key, or all, and returns when that would survive a crash.
-  func remove(hash: UInt64, variant: UInt64? = nil) {
+  ///
+  /// - Returns: the ids of the entries.
+  @discardableResult
+  func remove(hash: UInt64, variant: UInt64? = nil) -> [UInt64] {
     let fingerprint = variant.map { DiskIndexEntry.fingerprint(of: $0, hash: hash) }
-    let removal = withLog { log -> Removal in
-      guard !log.isClosed else { return .unneeded }
+    let (removal, removed) = withLog { log -> (Removal, [UInt64]) in
+      guard !log.isClosed else { return (.unneeded, []) }
       let isPresent = isPresent(hash: hash, fingerprint: fingerprint)
       // A key that is neither known nor suspect has no record left that an opening could find.
-      guard isPresent || log.isSuspect(hash) else { return .unneeded }
+      guard isPresent || log.isSuspect(hash) else { return (.unneeded, []) }
       let record = removalRecord(hash: hash, fingerprint: fingerprint)
-      guard appendSurely(record, log: &log) else { return .failed }
-      dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
+      guard appendSurely(record, log: &log) else { return (.failed, []) }
+      let removed = dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
       changes.advance(for: hash)
-      return .logged(record.0.id, lostBefore: log.buffer.lostRemovals)
+      return (.logged(record.0.id, lostBefore: log.buffer.lostRemovals), removed)
     }
     finish(removal)
+    return removed
   }
 
   /// Removes what was stored at or after a time, to the second, and returns when that would survive a crash.
@@ -92,10 +96,12 @@ extension DiskTier {
   }
 
   /// Drops an entry that could not be read, if it still is where it was read from.
-  func dropUnreadable(hash: UInt64, id: UInt64, location: RecordLocation) -> Bool {
+  ///
+  /// - Parameter location: where that was; `nil` if its place does not matter.
+  func dropUnreadable(hash: UInt64, id: UInt64, location: RecordLocation?) -> Bool {
     withLog { log in
       guard !log.isClosed, let slot = currentSlot(hash: hash, id: id) else { return false }
-      guard catalog.withLock({ $0.index[slot].location == location }) else { return false }
+      if let location, catalog.withLock({ $0.index[slot].location != location }) { return false }
       let orphan = catalog.withLock { $0.index.remove(slot) }
       if let orphan { removeBodyFile(orphan, log: &log) }
       log.suspect(hash)
@@ -104,14 +110,18 @@ extension DiskTier {
     }
   }
 
-  private func dropFromIndex(hash: UInt64, fingerprint: UInt32?, log: inout Log) {
-    let orphans = catalog.withLock { catalog in
-      catalog.index.slots(for: hash, fingerprint: fingerprint).compactMap { catalog.index.remove($0) }
+  /// - Returns: the ids of the entries that were dropped.
+  @discardableResult
+  func dropFromIndex(hash: UInt64, fingerprint: UInt32?, log: inout Log) -> [UInt64] {
+    let (removed, orphans) = catalog.withLock { catalog in
+      let slots = catalog.index.slots(for: hash, fingerprint: fingerprint)
+      return (slots.map { catalog.index[$0].id }, slots.compactMap { catalog.index.remove($0) })
     }
     for orphan in orphans { removeBodyFile(orphan, log: &log) }
+    return removed
   }
 
-  private func removalRecord(hash: UInt64, fingerprint: UInt32?) -> (RecordHeader, [UInt8]) {
+  func removalRecord(hash: UInt64, fingerprint: UInt32?) -> (RecordHeader, [UInt8]) {
     let sequence = sequence.take()
     var header = RecordHeader(
       kind: fingerprint == nil ? .removeKey : .removeVariant, hash: hash,
@@ -121,7 +131,7 @@ extension DiskTier {
   }
 
   /// Appends a removal; when the file system is full, at the price of the oldest segment.
-  private func appendSurely(_ record: (header: RecordHeader, bytes: [UInt8]), log: inout Log) -> Bool {
+  func appendSurely(_ record: (header: RecordHeader, bytes: [UInt8]), log: inout Log) -> Bool {
     for _ in 0..<2 {
       if (try? append(record.bytes, record.header, log: &log)) != nil {
         log.hasUnsyncedRemoval = true
@@ -132,16 +142,16 @@ extension DiskTier {
     return false
   }
 
-  private enum Removal {
+  enum Removal {
     /// There was nothing on disk to remove.
     case unneeded
-    /// It is in the buffer or in the file, if no more removals were lost than before.
+    /// It, or the update that takes its place in a sweep, is in the buffer or in the file, if no more were lost than before.
     case logged(UInt64, lostBefore: Int)
     case failed
   }
 
   /// Makes a removal durable. One that cannot be logged or synced takes everything with it: a cache may forget.
-  private func finish(_ removal: Removal) {
+  func finish(_ removal: Removal) {
     if isDurable(removal) { return }
     withLog { log in wipe(log: &log) }
     if options.sync != .never { sync() }

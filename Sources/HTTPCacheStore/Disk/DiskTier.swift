@@ -195,12 +195,15 @@ final class DiskTier: Sendable {
   }
 
   /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it and forgot it.
-  func updateMetadata(of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64)
-    -> Bool
-  {
+  ///
+  /// - Parameter isKeptOut: asked under the log's lock.
+  func updateMetadata(
+    of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
+    unless isKeptOut: () -> Bool
+  ) -> Bool {
     awaitBuffer()
     let isUpdated = withLog { log -> Bool in
-      guard !log.isClosed, let slot = currentSlot(hash: hash, id: id) else { return false }
+      guard !log.isClosed, !isKeptOut(), let slot = currentSlot(hash: hash, id: id) else { return false }
       let (fingerprint, known) = catalog.withLock {
         ($0.index[slot].fingerprint, $0.index.updates[id]?.revision ?? id)
       }
@@ -229,6 +232,13 @@ final class DiskTier: Sendable {
       _ = self.yield(hash: hash, fingerprint: catalog.withLock { $0.index[slot].fingerprint })
     }
     return false
+  }
+
+  /// The number of the insert or update that the metadata of an entry came with; `nil` if the entry is not here.
+  func revision(of id: UInt64, hash: UInt64) -> UInt64? {
+    catalog.withLock { catalog in
+      catalog.index.slot(for: hash, id: id).map { _ in catalog.index.updates[id]?.revision ?? id }
+    }
   }
 
   func currentSlot(hash: UInt64, id: UInt64) -> UInt32? {

@@ -16,7 +16,7 @@ struct WriteBuffer: Sendable {
   /// Body files of entries that were replaced by what is here: until that is written, a process that is killed leaves
   /// what was replaced, and whole.
   private(set) var orphans: [DiskIndex.BodyFile] = []
-  /// How many removals were never written, though their records had been here.
+  /// How many removals and updates were never written, though their records had been here.
   var lostRemovals = 0
 
   mutating func append(_ piece: Piece) {

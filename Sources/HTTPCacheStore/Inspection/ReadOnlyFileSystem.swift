@@ -14,7 +14,8 @@ import SystemPackage
 struct ReadOnlyFileSystem: FileSystem {
   let base: any FileSystem
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) {}
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {}
+  func makePrivate(_ directory: FilePath) throws(FileFailure) {}
 
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
     ReadOnlyFile(base: try base.open(path, creating: false))

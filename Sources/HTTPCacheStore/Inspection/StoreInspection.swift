@@ -71,8 +71,8 @@ public struct StoreInspection: Sendable {
 
   /// Reads what is needed to know the entries; not the entries themselves.
   ///
-  /// - Throws: ``StoreError``: `io` when the directory cannot be read; `corrupt` when it is none of a store, or cannot be
-  ///   told what it is; `unknownFormat` when another version wrote it.
+  /// - Throws: ``StoreError``: `io` when the directory cannot be listed; `notACache` when it holds something else, or
+  ///   nothing; `unreadableDirectory` when what says how to read it is damaged; `unknownFormat` when another version wrote it.
   /// - Complexity: as opening it in a store.
   public init(directory: FilePath) throws(StoreError) {
     try self.init(directory: directory, files: POSIXFileSystem())
@@ -117,22 +117,18 @@ public struct StoreInspection: Sendable {
   }
 
   private static func seed(of directory: FilePath, _ files: ReadOnlyFileSystem) throws(StoreError) -> UInt64 {
-    let path = directory.appending(DiskFormat.formatName)
-    let bytes: [UInt8]?
+    let state: DirectoryState
     do throws(FileFailure) {
-      if try files.list(directory).contains(DiskFormat.formatName) {
-        let file = try files.open(path, creating: false)
-        bytes = try file.read(min(try file.size(), DiskFormat.formatFileSize), at: 0) ?? []
-      } else {
-        bytes = nil
-      }
+      state = try DirectoryState(of: directory, names: try files.list(directory), files: files)
     } catch {
       throw error.storeError
     }
-    guard let bytes else {
-      throw StoreError(.corrupt(what: "it is missing, so this is no cache directory", path: path))
+    switch state {
+    case .cache(let seed): return seed
+    case .unreadable(let error): throw error
+    case .empty: throw StoreError(.notACache(path: directory, file: nil))
+    case .other(let name): throw StoreError(.notACache(path: directory, file: name))
     }
-    return try DiskFormat.seed(in: bytes, path: path)
   }
 
   // MARK: Looking

@@ -149,6 +149,7 @@ final class MemoryTier: Sendable {
               new, cost: cost, key: key, tag: tag(hash), room: &room, state: &state, isComplete: isComplete,
               objection: objection)
           case .update:
+            if let reason = objection() { return .refused(reason) }
             let variants = state.variants(of: key, tag: tag(hash))
             return update(new, cost: cost, variants: variants, room: &room, state: &state)
           }
@@ -245,8 +246,11 @@ final class MemoryTier: Sendable {
   }
 
   /// Replaces the metadata of the entry with this id. `false` when memory does not hold it.
+  ///
+  /// - Parameter isKeptOut: asked under the shard's lock.
   func updateMetadata(
-    of id: UInt64, key: StoreKey, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64
+    of id: UInt64, key: StoreKey, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
+    unless isKeptOut: () -> Bool = { false }
   ) -> Bool {
     let old = withVariants(key, hash) { state, variants in
       variants.first { state.head($0)?.id == id }.flatMap { state.entry($0) }
@@ -255,7 +259,9 @@ final class MemoryTier: Sendable {
     let new = metadata.withUnsafeBytes {
       old.replacingMetadata($0, storedAt: storedAt, revision: revision)
     }
-    let refusal = place(EntryReference(new), key: key, hash: hash, purpose: .update)
+    let refusal = place(
+      EntryReference(new), key: key, hash: hash, purpose: .update,
+      objection: { isKeptOut() ? .superseded : nil })
     if let refusal, refusal != .superseded {
       remove(key, hash: hash, variant: new.variant, olderThan: id + 1)
       markIncomplete(key, hash: hash)
@@ -266,19 +272,36 @@ final class MemoryTier: Sendable {
   // MARK: Removing
 
   /// Removes one variant of a key, or all; of a variant only what is older than `id`, when given.
-  func remove(_ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max) {
+  ///
+  /// - Returns: the ids of the entries.
+  @discardableResult
+  func remove(
+    _ key: StoreKey, hash: UInt64, variant: VariantID? = nil, olderThan id: UInt64 = .max
+  ) -> [UInt64] {
     var room = Room(budget: budget)
-    key.bytes.withUnsafeBytes { key in
+    let removed = key.bytes.withUnsafeBytes { key in
       shards.change(number: shards.number(of: hash)) { state in
         let found = state.variants(of: key, tag: tag(hash)).filter { position in
           guard let head = state.head(position) else { return false }
           return (variant == nil || head.variant == variant?.rawValue) && head.id < id
         }
+        let ids = found.compactMap { state.head($0)?.id }
         // The last place first: taking one out leaves those before it where they are.
         for position in found.sorted(by: >) { room.hold(state.detach(position)) }
+        return ids
       }
     }
     room.close()
+    return removed
+  }
+
+  var shardCount: Int { shards.count }
+
+  /// The entries of a shard. They do not count as used.
+  func entries(inShard number: Int) -> [StoredEntry] {
+    shards.withLock(number: number) { state in
+      (0..<state.placeCount).compactMap { state.entry($0).map { StoredEntry($0, tier: .memory) } }
+    }
   }
 
   func removeAll() {

@@ -19,6 +19,8 @@ package struct LiveCount: ~Copyable, Sendable {
     case clientConnection = "client_connection"
     /// The proxy's connections to the origin.
     case originConnection = "origin_connection"
+    /// Pairs of the proxy's connections that carry another protocol than HTTP.
+    case tunnel
 
     /// The number of objects of this kind in this process.
     package var count: Int { counter.value.load(ordering: .relaxed) }
@@ -31,6 +33,7 @@ package struct LiveCount: ~Copyable, Sendable {
       case .writer: Self.writers
       case .clientConnection: Self.clientConnections
       case .originConnection: Self.originConnections
+      case .tunnel: Self.tunnels
       }
     }
 
@@ -40,6 +43,7 @@ package struct LiveCount: ~Copyable, Sendable {
     private static let writers = Counter()
     private static let clientConnections = Counter()
     private static let originConnections = Counter()
+    private static let tunnels = Counter()
   }
 
   private let kind: Kind

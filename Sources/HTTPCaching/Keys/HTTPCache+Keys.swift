@@ -197,18 +197,26 @@ extension HTTPCache {
   // MARK: - Removing
 
   /// Removes everything that is stored for a target, however it is found.
-  func removeAll(for target: TargetURI, partition: String) {
+  ///
+  /// - Returns: the number of responses, but for those to QUERY.
+  @discardableResult
+  func removeAll(for target: TargetURI, partition: String) -> Int {
     let target = keyed(target)
     let exact = exactKey(target, partition)
-    store.remove(exact)
+    let count = store.remove(exact)
     store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
+    return count + (commonKey(of: target, partition: partition).map { store.remove($0) } ?? 0)
+  }
+
+  /// The key that a target has in common with others by the `No-Vary-Search` of their path.
+  func commonKey(of target: TargetURI, partition: String) -> StoreKey? {
     guard configuration.rules.usesNoVarySearch,
       let entries = entries(for: .pathAnchor(target, partition: partition), inMemory: false),
       let anchor = entries.first.flatMap({ Anchor($0.metadata) }),
       let rule = NoVarySearch(parsing: anchor.lines)
-    else { return }
-    store.remove(StoreKey(CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition).bytes))
+    else { return nil }
+    return StoreKey(CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition).bytes)
   }
 
   private func exactKey(_ target: TargetURI, _ partition: String) -> StoreKey {

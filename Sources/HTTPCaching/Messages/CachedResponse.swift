@@ -15,7 +15,8 @@ public struct CachedResponse: Sendable {
     case validated
     /// From the origin.
     case network
-    /// Generated here: 504, because `only-if-cached` could not be met.
+    /// Generated here: 504, because `only-if-cached` could not be met, or because a stored response must be revalidated
+    /// and the origin cannot be reached.
     case generated
   }
 
@@ -81,10 +82,10 @@ public struct CachedResponse: Sendable {
 
   init(
     head: HTTPResponse, body: MessageBody, source: Source, reason: Reason, storage: Reason? = nil,
-    cacheStatus: CacheStatus, tellsStatus: Bool = true
+    cacheStatus: CacheStatus
   ) {
     var head = head
-    if tellsStatus { head.add(cacheStatus) }
+    head.add(cacheStatus)
     heading = .made(head)
     self.body = body
     self.source = source

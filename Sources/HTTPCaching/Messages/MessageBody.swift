@@ -154,6 +154,19 @@ public struct MessageBody: AsyncSequence, Sendable {
     return collected[...]
   }
 
+  /// Reads the first of what is on disk, so that it is there, and whole, when the head goes out: nothing is promised that
+  /// turns out to be damaged at its beginning.
+  ///
+  /// - Returns: `false` if it cannot be read; it is stored no more then.
+  func canBegin() async -> Bool {
+    guard case .pieces(let pieces) = storage else { return true }
+    for case .stored(let body, let range) in pieces where !range.isEmpty {
+      if body.isResident { return true }
+      return await BlockingExecutor.run { (try? body.prepare(from: range.lowerBound)) != nil }
+    }
+    return true
+  }
+
   public func makeAsyncIterator() -> Iterator { Iterator(storage) }
 
   public struct Iterator: AsyncIteratorProtocol {

@@ -48,9 +48,9 @@ extension HTTPCache {
         request: request, body: MessageBody(requestContent), policy: forwarding.policy,
         transport: { _, _ in throw CancellationError() })
       let pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
-      let outcome = outcome(
-        of: .response(response), pending, length: content.count, requestTime: clock.now)
-      apply(outcome, pending)
+      let outcome = engine.outcome(
+        of: exchange(.response(response), pending, length: content.count, requestTime: clock.now))
+      apply(outcome, pending, since: tokens.key)
       switch outcome.storage {
       case .none: return .failure(Refused(outcome.reason))
       case .refuse(let reason): return .failure(Refused(reason))

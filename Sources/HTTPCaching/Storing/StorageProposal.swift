@@ -41,7 +41,8 @@ extension HTTPCache {
   ) -> Result<EntryID, Refused> {
     let metadata = isBeginning ? stored.encoded() : nil
     guard let willStore, let taken = writer.takeEntry() else {
-      return Self.result(writer.commit(metadata: metadata, unless: isOvertaken), of: stored)
+      return Self.result(
+        writer.commit(metadata: metadata, unless: isOvertaken, keepsContent: stored.parts != nil), of: stored)
     }
     var entry = taken.entry
     metadata.map { entry.metadata = $0 }

@@ -1,12 +1,12 @@
 import Dispatch
 
 /// Threads for calls that may wait for the disk, so that none of Swift's cooperative threads ever does.
-final class BlockingExecutor: TaskExecutor {
+package final class BlockingExecutor: TaskExecutor {
   static let shared = BlockingExecutor()
 
   private let queue = DispatchQueue(label: "HTTPCaching.disk", attributes: .concurrent)
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
@@ -17,7 +17,7 @@ final class BlockingExecutor: TaskExecutor {
   }
 
   /// Runs a blocking call on these threads.
-  static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  package static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
       shared.queue.async { continuation.resume(returning: body()) }
     }

@@ -12,8 +12,8 @@ struct ConformCommand: AsyncParsableCommand {
     discussion: """
       Takes a file in the format that the public suite of cache behaviour tests exports (http-tests/cache-tests, \
       `npm run export`). Prints how many scenarios passed, by suite and kind, and of each that failed what was \
-      expected, what came, and the cache's reasons at each step. The scenarios ask for what a cache may do, so this one \
-      serves stale responses when disconnected and negotiates languages, which are options of it.
+      expected, what came, and the cache's reasons at each step. The cache serves stale responses when disconnected, as the \
+      scenarios ask. Everything else is at its default.
 
         httpcache conform tests.json --cache shared
         httpcache conform tests.json --only freshness-max-age

@@ -23,16 +23,40 @@ enum DirectoryInput {
     do throws(StoreError) {
       return try body()
     } catch {
-      Input.complain(error.description)
+      Input.complain(text(of: error))
       throw exitCode(error)
     }
+  }
+
+  /// What is wrong with a directory, and what to do, for who gave it to a command.
+  ///
+  /// - Parameter isServed: whether the command would store in the directory, and not only look at it.
+  static func text(of error: StoreError, isServed: Bool = false) -> String {
+    let discard =
+      isServed
+      ? "--start-empty-if-unreadable discards what it holds, or choose another --directory"
+      : "httpcache proxy --start-empty-if-unreadable discards what it holds"
+    let remedy: String? =
+      switch error.kind {
+      case .directoryInUse:
+        isServed
+          ? "stop that process, or choose another --directory"
+          : "stop that process first; a running proxy purges at its --admin address"
+      case .unknownFormat: "use the version of httpcache that wrote it; \(discard)"
+      case .unreadableDirectory: discard
+      case .notACache:
+        isServed
+          ? "give --directory one that is empty, or does not exist" : "give the directory of a cache"
+      case .invalidConfiguration, .io, .corrupt, .closed: nil
+      }
+    return remedy.map { "\(error.problem); \($0)" } ?? error.problem
   }
 
   /// As in sysexits.h.
   private static func exitCode(_ error: StoreError) -> ExitCode {
     switch error.kind {
     case .directoryInUse: ExitCode(75)  // EX_TEMPFAIL
-    case .unknownFormat, .corrupt: ExitCode(65)  // EX_DATAERR
+    case .unknownFormat, .unreadableDirectory, .notACache, .corrupt: ExitCode(65)  // EX_DATAERR
     default: ExitCode(66)  // EX_NOINPUT
     }
   }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
+import HTTPCaching
 
 /// `httpcache inspect`.
 struct InspectCommand: ParsableCommand {
@@ -38,7 +39,7 @@ struct InspectCommand: ParsableCommand {
   var sort = Order.stored
 
   @Option(help: ArgumentHelp("Only URLs of this pattern: * is any text, ? a character.", valueName: "glob"))
-  var url: Glob?
+  var url: String?
 
   @Option(help: "Show so many at most.")
   var limit: Int?
@@ -47,6 +48,7 @@ struct InspectCommand: ParsableCommand {
   var json = false
 
   func validate() throws {
+    if url == "" { throw ValidationError("--url takes a text.") }
     if let limit, limit < 1 { throw ValidationError("--limit is \(limit); give 1 or more") }
   }
 
@@ -65,10 +67,11 @@ struct InspectCommand: ParsableCommand {
 
   func output(now: Timestamp) throws -> String {
     let inspection = try DirectoryInput.inspection(directory)
+    let pattern = url.map { TargetPattern.glob($0) }
     var rows: [StoredRow] = []
     let unreadable = inspection.forEachEntry { entry in
       let row = StoredRow(entry, in: inspection, now: now)
-      if url?.matches(row.url) ?? true { rows.append(row) }
+      if pattern?.matches(row.url) ?? true { rows.append(row) }
     }
     sort(&rows)
     let shown = Array(rows.prefix(limit ?? rows.count))

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
+import HTTPCaching
 import HTTPTypes
 
 /// One entry of a directory, as `inspect` shows it. Times are in seconds, sizes in bytes.
@@ -67,13 +68,7 @@ struct StoredRow: Encodable {
 
   /// The target that an absolute URL names.
   static func target(_ text: String) -> TargetURI? {
-    guard let slashes = text.range(of: "://") else { return nil }
-    let rest = text[slashes.upperBound...]
-    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-    guard !rest[..<end].isEmpty else { return nil }
-    return TargetURI(
-      scheme: String(text[..<slashes.lowerBound]), authority: String(rest[..<end]), path: String(rest[end...])
-    )
+    TargetURI(absolute: text)
   }
 
   /// `fresh, 5 m left`.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HTTPCacheStore
+import HTTPCaching
 import SystemPackage
 
 /// `httpcache verify`.

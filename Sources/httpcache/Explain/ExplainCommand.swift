@@ -8,10 +8,15 @@ struct ExplainCommand: ParsableCommand {
     commandName: "explain",
     abstract: "Say what a cache does with a response, and why.",
     discussion: """
-      Reads a request and response head as curl -i or curl -v print them, or plain. Of several responses in a \
-      row, as with redirects, the last one is explained.
+      Reads a request and response head as curl -i, curl -v or wget -S print them, as the developer tools of a \
+      browser show them (copy the headers, formatted or raw), or plain. Of several responses in a row, as with \
+      redirects, the last one is explained.
+
+      The first line says what comes of it. What to change follows, the worst first, each with a fix; then what each \
+      kind of cache does, and the section of the RFC for it.
 
         curl -sv -o /dev/null https://example.com/ 2>&1 | httpcache explain
+        wget -SO /dev/null https://example.com/ 2>&1 | httpcache explain
         curl -si https://example.com/ | httpcache explain --url https://example.com/ --after 3600
 
       With --json, the input has one JSON object in each line, and so has the output:
@@ -32,18 +37,20 @@ struct ExplainCommand: ParsableCommand {
          "freshnessLifetime": 60, "heuristic": false, "age": 90,
          "plan": "validate", "planReason": {"code": "stale",
            "section": "RFC 9111 §4.2", "text": "…"},
-         "conditionalHeaders": [["If-None-Match", "\\"a\\""]]}
+         "conditionalHeaders": [["If-None-Match", "\\"a\\""]],
+         "verdict": "Private caches: cached for 1 minute (60 s).",
+         "notes": [{"code": "…", "severity": "warning", "text": "…", "fix": "…"}]}
 
       Only request.url and response.status must be there. The cache is private, the method GET, and the later \
       request the first again, at once, unless the line says otherwise. The policy is that of the later request. The \
       response arrives when the request is made: at its Date; at options.now, an HTTP date, if that is there; by the \
       system's clock if neither is. Times are whole seconds, rounded down. freshnessLifetime is null if the response \
       is not stored, or nothing says for how long it is fresh. plan is serve, validate, forward, fail or \
-      serveAndRevalidate; the conditional headers are those of the request that validates. A line that cannot be \
-      read becomes {"error": "…", "line": n}, the run goes on, and the exit status stays 0; blank lines are passed \
-      over.
+      serveAndRevalidate; the conditional headers are those of the request that validates. notes are ranked: \
+      error, warning, hint. A line that cannot be read becomes {"error": "…", "line": n}, the run goes on, and the \
+      exit status is 1 in the end; blank lines are skipped.
 
-      Exit status: 0 if it was explained, 64 for a wrong option, 65 for input that is no HTTP head, 66 for a file \
+      Exit status: 0 if it was explained, 1 if a line of --json could not be read, 64 for a wrong option, 65 for input that is no HTTP head, 66 for a file \
       that cannot be read.
       """)
 
@@ -128,9 +135,9 @@ struct ExplainCommand: ParsableCommand {
   }
 
   private func runOnLines(name: String) throws {
+    var answers = JSONLines()
     do {
       var input = try InputLines(path: file, limit: JSONLines.lineLimit)
-      var answers = JSONLines()
       while let lines = try input.next() {
         let systemTime = Input.systemTime
         for line in lines {
@@ -141,6 +148,7 @@ struct ExplainCommand: ParsableCommand {
       Input.complain(error.text(file: name))
       throw ExitCode(66)  // EX_NOINPUT
     }
+    if answers.hasFailed { throw ExitCode.failure }
   }
 
   /// The whole output for an input.

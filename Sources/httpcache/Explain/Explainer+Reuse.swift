@@ -7,10 +7,7 @@ extension Explainer {
     var statements = [freshness(question, stored), age(question, stored)]
     // Rounded up, so that it is over then: a heuristic lifetime need not be whole seconds.
     let remaining = max(0, (stored.facts.remainingLifetime(at: question.arrival) + 999) / 1000)
-    // Asked without the request's own directives: others will ask too, and this is about the response.
-    var plain = question
-    plain.request.headerFields[.cacheControl] = nil
-    HTTPField.Name("Pragma").map { plain.request.headerFields[$0] = nil }
+    let plain = question.withoutDirectives
     statements += atOnce(plain, stored, remaining)
     statements += whenStale(plain, stored, remaining)
     statements += onFailure(plain, stored, remaining)
@@ -40,7 +37,9 @@ extension Explainer {
     if let target = fields.target {
       sentence += " Its \(target) goes before Cache-Control and Expires (RFC\u{A0}9213\u{A0}§2.2)."
     }
-    if fields.cacheControl.contains(.invalidTime) {
+    if fields.cacheControl.contains(.misplacedTime) {
+      sentence += " A time here is not in valid syntax, and counts as 0."
+    } else if fields.cacheControl.contains(.invalidTime) {
       sentence += " A max-age or s-maxage here is no number of seconds, and counts as 0."
     } else if lifetime.source == .expires, fields.expires == .invalid {
       sentence += " The Expires here is no valid date."

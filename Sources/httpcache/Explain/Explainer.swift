@@ -26,13 +26,16 @@ struct Explainer {
     let status = exchange.response.status
     let phrase = status.reasonPhrase.isEmpty ? "" : " " + status.reasonPhrase
 
+    if exchange.isStatusAssumed { notes.append("No status line is given: taken for 200 (OK).") }
     var verdicts: [Explanation.Verdict] = []
+    var effects: [CacheEngine.Configuration.Kind: CacheEffect] = [:]
     for kind in kinds {
       let question = Question(
         engine: CacheEngine(.init(kind: kind, targets: targets)), request: request,
         response: exchange.response,
         arrival: arrival)
-      let statements = statements(question)
+      let (statements, effect) = statements(question)
+      effects[kind] = effect
       if let same = verdicts.firstIndex(where: { $0.statements == statements }) {
         verdicts[same].kinds.append(kind)
       } else {
@@ -40,7 +43,9 @@ struct Explainer {
       }
     }
     return Explanation(
+      verdict: CacheEffect.verdict(effects),
       title: "\(request.method.rawValue) \(target) -> \(status.code)\(phrase)", notes: notes,
+      advice: AdviceNote.all(about: AdviceSubject(exchange.response, effects: effects, arrival: arrival)),
       verdicts: verdicts)
   }
 
@@ -99,7 +104,7 @@ struct Explainer {
 
   // MARK: - The statements
 
-  private func statements(_ question: Question) -> [Explanation.Statement] {
+  private func statements(_ question: Question) -> ([Explanation.Statement], CacheEffect) {
     var statements: [Explanation.Statement] = []
     let forwarding: Forwarding
     switch question.firstPlan {
@@ -108,12 +113,11 @@ struct Explainer {
       if sent.reason != .nothingStored { statements.append(.init(.request, because: sent.reason)) }
     case .fail(let refusal):
       let status = refusal.response.status.code
-      return [
-        .init(
-          .request, "The cache itself answers \(status), and the origin is not asked.",
-          because: refusal.reason)
-      ]
-    case .serve: return []  // Nothing is stored that could be served.
+      let statement = Explanation.Statement(
+        .request, "The cache itself answers \(status), and the origin is not asked.", because: refusal.reason)
+      return ([statement], .refused(refusal.reason))
+    // Nothing is stored that could be served.
+    case .serve(let service): return ([], .refused(service.reason))
     }
     let outcome = question.outcome(of: forwarding)
     if !outcome.invalidations.isEmpty {
@@ -127,12 +131,34 @@ struct Explainer {
     }
     guard case .store(let stored, let reason) = outcome.storage else {
       if let reason = outcome.storage.reason { statements.append(.init(.stored, "No.", because: reason)) }
-      return statements + later(question, [])
+      return (
+        statements + later(question, []), .refused(outcome.storage.reason ?? outcome.reason)
+      )
     }
-    statements.append(.init(.stored, "Yes.", because: reason))
+    let effect = question.effect(of: stored, refusal: reason)
+    statements.append(storing(stored, reason, effect))
     statements += reuse(question, stored)
     statements += later(question, [stored])
-    return statements
+    return (statements, effect)
+  }
+
+  /// That it is stored, and what for: where nothing is gained by it, this says so at once.
+  private func storing(
+    _ stored: StoredResponse, _ reason: Reason, _ effect: CacheEffect
+  ) -> Explanation.Statement {
+    switch effect {
+    case .refused, .fresh, .staleFor: return .init(.stored, "Yes.", because: reason)
+    case .revalidated:
+      return .init(
+        .stored, "Yes, and every use asks the origin whether it still holds.", section: reason.section)
+    case .refetched:
+      let why =
+        stored.selecting.isUnmatchable
+        ? "no request matches its Vary" : "it is not fresh, and has no validator to ask the origin by"
+      return .init(
+        .stored, "Yes, but in effect it is not cached: \(why), so that every use fetches it again.",
+        section: reason.section)
+    }
   }
 
   /// The same request again, some seconds later.
@@ -170,6 +196,14 @@ struct Question {
   var request: HTTPRequest
   var response: HTTPResponse
   var arrival: Timestamp
+
+  /// The same without the request's own directives: others will ask too, and this is about the response.
+  var withoutDirectives: Question {
+    var plain = self
+    plain.request.headerFields[.cacheControl] = nil
+    HTTPField.Name("Pragma").map { plain.request.headerFields[$0] = nil }
+    return plain
+  }
 
   /// The plan for the request when it was first made, and nothing was stored.
   var firstPlan: Plan { plan([], after: 0) }

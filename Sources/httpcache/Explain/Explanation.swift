@@ -2,10 +2,14 @@ import HTTPCacheEngine
 
 /// What caches do with one exchange, ready to be shown.
 struct Explanation: Hashable {
+  /// What comes of it, in one line: `Private and shared caches: cached for 1 minute (60 s).`
+  var verdict = ""
   /// `GET http://a.example/ -> 200 OK`.
   var title: String
   /// What was taken for granted, because the input does not say it.
   var notes: [String]
+  /// What its author may want to change, ranked.
+  var advice: [AdviceNote] = []
   var verdicts: [Verdict]
 
   /// What one kind of cache does, or both kinds where they do the same.

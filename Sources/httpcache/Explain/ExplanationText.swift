@@ -9,7 +9,12 @@ struct ExplanationText {
   private static let labelWidth = 13
 
   func text(_ explanation: Explanation) -> String {
-    var lines = [bold(explanation.title)]
+    var lines = wrapped(explanation.verdict, indent: 0).map(bold) + [bold(explanation.title)]
+    if !explanation.advice.isEmpty {
+      lines += ["", bold("What to change")]
+      for (index, note) in explanation.advice.enumerated() { lines += text(note, number: index + 1) }
+      lines.append("")
+    }
     for note in explanation.notes { lines += wrapped(note, indent: 2) }
     for verdict in explanation.verdicts {
       lines += ["", bold(heading(verdict.kinds))]
@@ -26,6 +31,13 @@ struct ExplanationText {
       }
     }
     return names.count > 1 ? "A private cache and a shared cache alike" : names.joined()
+  }
+
+  private func text(_ note: AdviceNote, number: Int) -> [String] {
+    let label = "  \(number). "
+    var lines = wrapped("\(note.severity.rawValue): \(note.text)", indent: label.count)
+    if let first = lines.first { lines[0] = label + first.drop { $0 == " " } }
+    return lines + wrapped("Fix: \(note.fix)", indent: label.count)
   }
 
   private func text(_ statement: Explanation.Statement) -> [String] {

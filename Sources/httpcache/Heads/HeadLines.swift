@@ -17,12 +17,21 @@ struct HeadLine: Hashable {
   var isStatusLine: Bool { text.hasPrefix("HTTP/") }
 }
 
-enum HeadLines {
+/// The input as lines.
+struct HeadLines {
+  var lines: [HeadLine]
+  /// Whether the sender of each line is known.
+  var isMarked = false
+  /// Whether the connection was encrypted; `nil` where the input does not say.
+  var isEncrypted: Bool?
+  /// Whether the status code is 200 for want of another.
+  var isStatusAssumed = false
+
   /// Splits the input at LF or CRLF.
   ///
-  /// If it is a transcript of `curl -v`, only the marked lines are kept: what else it holds are notes, progress and
-  /// content. Bytes that are no UTF-8 become U+FFFD: they may be content.
-  static func split(_ bytes: [UInt8]) -> (lines: [HeadLine], isMarked: Bool, isEncrypted: Bool) {
+  /// If it is a transcript of `curl -v` or `wget -S`, or comes from the developer tools of a browser, only the lines of heads
+  /// are kept: what else it holds are notes, progress and content. Bytes that are no UTF-8 become U+FFFD: they may be content.
+  init(_ bytes: [UInt8]) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let input = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
     var all: [HeadLine] = []
@@ -38,13 +47,28 @@ enum HeadLines {
         if line.text.hasPrefix("* SSL connection using") { isEncrypted = true }
         return nil
       }
-      guard let sender = sender(of: line.text) else { return nil }
+      guard let sender = Self.sender(of: line.text) else { return nil }
       return HeadLine(number: line.number, sender: sender, text: String(line.text.dropFirst(2)))
     }
     let isMarked = marked.contains {
       $0.sender == .server && $0.isStatusLine || $0.sender == .client && StartLine.isRequest($0.text)
     }
-    return isMarked ? (marked, true, isEncrypted) : (all, false, false)
+    if isMarked {
+      self.init(lines: marked, isMarked: true, isEncrypted: isEncrypted)
+    } else if WgetTranscript.isOne(all) {
+      self.init(lines: WgetTranscript.heads(in: all), isMarked: true)
+    } else if let pasted = PastedHeads(all) {
+      self.init(lines: pasted.heads, isMarked: true, isStatusAssumed: pasted.isStatusAssumed)
+    } else {
+      self.init(lines: all)
+    }
+  }
+
+  private init(
+    lines: [HeadLine], isMarked: Bool = false, isEncrypted: Bool? = nil, isStatusAssumed: Bool = false
+  ) {
+    (self.lines, self.isMarked) = (lines, isMarked)
+    (self.isEncrypted, self.isStatusAssumed) = (isEncrypted, isStatusAssumed)
   }
 
   private static func sender(of text: String) -> HeadLine.Sender? {

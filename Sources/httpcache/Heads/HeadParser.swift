@@ -1,19 +1,16 @@
 import HTTPTypes
 
-/// Finds requests and responses in what `curl -v` or `curl -i` print, or in plain heads.
+/// Finds requests and responses in what `curl -v`, `curl -i` or `wget -S` print, in what the developer tools of browsers show, or in
+/// plain heads.
 struct HeadParser {
-  private let lines: [HeadLine]
-  private let isMarked: Bool
-  private let isEncrypted: Bool?
+  private let input: HeadLines
+  private var lines: [HeadLine] { input.lines }
   private var position = 0
   private var exchanges: [RecordedExchange] = []
   private var request: RecordedRequest?
 
   private init(_ bytes: [UInt8]) {
-    let (lines, isMarked, isEncrypted) = HeadLines.split(bytes)
-    self.lines = lines
-    self.isMarked = isMarked
-    self.isEncrypted = isMarked ? isEncrypted : nil
+    input = HeadLines(bytes)
   }
 
   /// All pairs of the input, in order; at least one.
@@ -32,7 +29,7 @@ struct HeadParser {
         line: nil, problem: "The input is empty.",
         advice: "Pipe a response into it, as in: curl -si URL | httpcache explain --url URL")
     }
-    if isMarked { try parseMarked() } else { try parsePlain(first) }
+    if input.isMarked { try parseMarked() } else { try parsePlain(first) }
     guard exchanges.isEmpty else { return }
     throw InputError(
       line: nil, problem: "There is no final response in the input.",
@@ -87,7 +84,7 @@ struct HeadParser {
     let host = hostName.flatMap { fields[$0] }
     if let hostName { fields[hostName] = nil }
     request = RecordedRequest(
-      method: method, target: target, fields: fields, host: host, isEncrypted: isEncrypted)
+      method: method, target: target, fields: fields, host: host, isEncrypted: input.isEncrypted)
   }
 
   private mutating func parseResponse(_ line: HeadLine) throws(InputError) {
@@ -98,11 +95,12 @@ struct HeadParser {
     let isTunnel =
       request?.method == .connect
       || (request == nil && fields.isEmpty && status.reasonPhrase.lowercased().contains("established"))
-    defer { if isMarked { request = nil } }
+    defer { if input.isMarked { request = nil } }
     if isTunnel, status.kind == .successful { return }
     exchanges.append(
       RecordedExchange(
-        request: request, response: HTTPResponse(status: status, headerFields: fields), line: line.number))
+        request: request, response: HTTPResponse(status: status, headerFields: fields), line: line.number,
+        isStatusAssumed: input.isStatusAssumed))
   }
 
   /// The field lines up to the blank line, or to the end of what this sender sent.

@@ -7,6 +7,8 @@ struct RecordedExchange: Hashable {
   var response: HTTPResponse
   /// The line of the response's status line.
   var line: Int
+  /// Whether the input shows no status code, and 200 stands for it.
+  var isStatusAssumed = false
 }
 
 /// A request head, with its target as it was written.

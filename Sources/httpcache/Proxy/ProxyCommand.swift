@@ -1,68 +1,77 @@
 import ArgumentParser
 import Foundation
+import HTTPCacheObserving
 import HTTPCacheProxy
+import HTTPCacheStore
 import HTTPCaching
 import Logging
-import ServiceLifecycle
-import UnixSignals
 
 /// `httpcache proxy`.
 struct ProxyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "proxy",
     abstract: "Put this cache in front of an HTTP server.",
+    usage: "httpcache proxy --origin <url> [<options>]",
     discussion: """
       A reverse proxy: clients connect to it, and it asks the origin for what it has not stored.
 
         httpcache proxy --origin http://127.0.0.1:8000 --listen 127.0.0.1:8080
         httpcache proxy --origin http://127.0.0.1:8000 --memory 1GB --disk 10GB --directory /var/cache/httpcache \\
           --admin 127.0.0.1:9090
+        httpcache proxy --config proxy.yaml
 
-      It is a shared cache unless told otherwise. Two things that RFC 9111 allows and does not ask for are on, because \
-      they are what a server's own proxy is put there for: a stale response is served when the origin cannot be reached, \
-      where no directive forbids it (§4.2.4), and a stored response in the language that a request prefers answers it. \
-      --no-stale-when-disconnected and --no-negotiates-language turn them off.
+      It is a shared cache by default. One thing that RFC 9111 allows and does not ask for is on: the proxy serves a stale \
+      response when the origin cannot be reached and no directive forbids it (§4.2.4). --no-stale-when-disconnected turns \
+      it off. --negotiates-language goes beyond the RFC, which lets only matching Accept-Language fields share a response \
+      (§4.1), and is off.
 
-      SIGTERM and SIGINT end it after what is under way. Options may stand in a file, too: see --config.
+      SIGTERM, SIGINT and SIGQUIT end it after the requests in flight; a second one ends it at once. SIGHUP reads the \
+      configuration file again. SIGUSR1 opens log files again.
 
-      Exit status: 0 after a graceful end, 1 if it could not serve, 64 for a wrong option, 66 for a configuration file \
-      that cannot be read.
+      Exit status: 0 if a signal ended it, 1 if it could not serve, 64 for an invalid option, 66 for a configuration \
+      file that cannot be read, 78 for one that is invalid.
       """)
 
   @OptionGroup var options: ProxyOptions
 
-  /// The options with those of the file, which those of the command line override.
-  private func completeOptions() throws -> ProxyOptions {
-    guard let file = options.config else { return options }
-    let text: String
-    do {
-      text = String(decoding: try Input.bytes(of: file), as: UTF8.self)
-    } catch {
-      Input.complain(error.text(file: file))
-      throw ExitCode(66)  // EX_NOINPUT of sysexits.h
-    }
-    let given = CommandLine.arguments.drop { $0 != "proxy" }.dropFirst()
-    return try ProxyOptions.parse(try ConfigurationFile.arguments(text, file: file) + given)
-  }
-
   func run() async throws {
     Allocator.keepCompact()
-    let (configuration, cacheConfiguration, level):
-      (ProxyConfiguration, HTTPCache.Configuration, Logger.Level)
-    do {
-      (configuration, cacheConfiguration, level) = try completeOptions().resolved()
-    } catch let error as ConfigurationError {
-      throw ValidationError(error.description)
+    let arguments = Array(CommandLine.arguments.drop { $0 != "proxy" }.dropFirst())
+    let (settings, resolved): (ProxySettings, ProxySettings.Resolved)
+    do throws(ProxySettings.Fault) {
+      settings = try ProxySettings.read(arguments)
+      resolved = try settings.resolved()
+    } catch {
+      Input.complain(error.description)
+      throw ExitCode(error.status)
     }
-    var logger = Logger(label: "httpcache") { StreamLogHandler.standardError(label: $0) }
-    logger.logLevel = level
+    // Before anything that takes time: no signal is lost.
+    let signals = await ProxySignals()
     do {
-      let cache = try HTTPCache(cacheConfiguration)
+      let level = SharedLogLevel(resolved.level)
+      let logger = level.logger(label: "httpcache")
+      var configuration = resolved.cache
+      configuration.logDiskFailures(to: logger)
+      let cache = try HTTPCache(configuration)
       defer { cache.close() }
-      let proxy = CachingProxy(configuration, cache: cache, logger: logger)
-      let group = ServiceGroup(
-        configuration: .init(services: [proxy], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-      try await group.run()
+      if let discarded = cache.store.discarded {
+        logger.warning("started empty", metadata: ["reason": "\(discarded.problem)"])
+      }
+      let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
+      let obeying = Task {
+        var control = ProxyControl(
+          proxy, arguments: arguments, running: settings, level: level, logger: logger)
+        await control.obey(signals)
+      }
+      defer { obeying.cancel() }
+      try await proxy.run()
+    } catch let error as StoreError {
+      Input.complain(DirectoryInput.text(of: error, isServed: true))
+      throw ExitCode.failure
+    } catch let error as ListenError {
+      let option = error.purpose == .clients ? "listen" : "admin"
+      Input.complain("cannot listen on \(error.address) (\(settings.place(of: option))): \(error.reason)")
+      throw ExitCode.failure
     } catch {
       Input.complain("\(error)")
       throw ExitCode.failure

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HTTPCacheProxy
+import HTTPCacheStore
 import HTTPCaching
 import Logging
 
@@ -10,7 +11,9 @@ struct ProxyOptions: ParsableArguments {
   var origin: String?
 
   @Option(
-    help: "A file with options, one name = value a line; those given here override it.", completion: .file())
+    help: ArgumentHelp(
+      "A YAML file with options, `name: value` a line; the command line overrides it.", valueName: "file"),
+    completion: .file())
   var config: String?
 
   @Option(help: ArgumentHelp("Where clients connect.", valueName: "host:port"))
@@ -21,11 +24,14 @@ struct ProxyOptions: ParsableArguments {
     help: "The kind of cache: shared, cdn, which is shared and heeds CDN-Cache-Control, or private.")
   var kind = ConformCommand.Kind.shared
 
-  @Option(help: ArgumentHelp("The most that stored responses occupy in memory.", valueName: "size"))
+  @Option(help: ArgumentHelp("Maximum bytes of stored responses in memory.", valueName: "size"))
   var memory = ByteSize(bytes: 256 << 20)
 
-  @Option(help: ArgumentHelp("The most that they occupy on disk; with --directory.", valueName: "size"))
-  var disk = ByteSize(bytes: 10 << 30)
+  @Option(
+    help: ArgumentHelp(
+      "Maximum bytes of stored responses in --directory, which it requires (default: 10GB).",
+      valueName: "size"))
+  var disk: ByteSize?
 
   @Option(
     help: ArgumentHelp(
@@ -33,109 +39,248 @@ struct ProxyOptions: ParsableArguments {
   var transit = ByteSize(bytes: 64 << 20)
 
   @Option(
-    help: "The directory to keep responses in, over restarts; memory only without it.", completion: .directory
+    help: "Directory that keeps stored responses over restarts; without it, they are in memory only.",
+    completion: .directory
   )
   var directory: String?
 
+  @Flag(
+    help: "Discard what --directory holds where its cache cannot be read: damaged, or of another version.")
+  var startEmptyIfUnreadable = false
+
   @Option(
     help: ArgumentHelp(
-      "Where /metrics, /status, /health and purging are; nowhere without it.", valueName: "host:port"))
+      "Address of /metrics, /status, /health, /ready and purging; off by default.", valueName: "host:port"))
   var admin: String?
 
   @Option(
     help: ArgumentHelp(
-      "What purging requires as a bearer token; needed for an admin address that is not loopback.",
+      "Bearer token that purging requires; needed for an admin address that is not loopback.",
       valueName: "token"))
   var adminToken: String?
 
-  @Option(help: "What the proxy calls itself in Via and Cache-Status.")
+  @Option(
+    help: ArgumentHelp(
+      "Log each request to this file, or to standard output with -. Off by default.", valueName: "file"),
+    completion: .file())
+  var accessLog: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Format of the access log: common, combined, or json (default: combined).", valueName: "format"))
+  var accessLogFormat: AccessLogConfiguration.Format?
+
+  @Option(
+    help: ArgumentHelp(
+      "Name that an admin port on loopback answers to, besides localhost and IP addresses; may be repeated.",
+      valueName: "name"))
+  var adminHost: [String] = []
+
+  @Option(help: "Name of the proxy in Via and Cache-Status.")
   var name = "httpcache"
 
-  @Option(help: "The scheme by which clients get here: https where something in front takes TLS off.")
+  @Option(help: "Scheme that clients use: http, or https if a TLS terminator is in front.")
   var scheme = "http"
 
   @Option(
     help: ArgumentHelp(
-      "Threads that serve connections; as many as there are processors if it is 0.", valueName: "count"))
+      "Threads that serve connections; 0 for one for each processor.", valueName: "count"))
   var threads = 0
 
-  @Option(help: ArgumentHelp("How long the origin may be silent, in seconds.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Origin read timeout in seconds.", valueName: "seconds"))
   var originTimeout = 60.0
 
-  @Option(help: ArgumentHelp("The largest content of a request.", valueName: "size"))
+  @Option(
+    help: ArgumentHelp("Time for requests in flight when the proxy stops, in seconds.", valueName: "seconds"))
+  var drainTimeout = 10.0
+
+  @Option(help: ArgumentHelp("Maximum bytes of a request's content.", valueName: "size"))
   var maximumRequest = ByteSize(bytes: 1 << 30)
 
-  @Option(help: ArgumentHelp("The most clients at a time.", valueName: "count"))
+  @Option(help: ArgumentHelp("Maximum concurrent client connections.", valueName: "count"))
   var connections = 10_000
 
   @Flag(
     inversion: .prefixedNo,
-    help: "Answer clients that close their sending half; without it, such a client has left.")
+    help: "Let the origin switch to other protocols, as WebSocket; without it, such requests get 501.")
+  var upgrade = true
+
+  @Option(
+    help: ArgumentHelp(
+      "How long a connection may be silent after an upgrade, in seconds.", valueName: "seconds"))
+  var upgradeTimeout = 3600.0
+
+  @Option(
+    help: ArgumentHelp(
+      "The fields that tell the origin who asks: x-forwarded, rfc7239, both or none.", valueName: "kind"))
+  var forwarded = ForwardedFields.xForwarded
+
+  @Option(
+    help: ArgumentHelp(
+      "Trusted proxies: addresses that may name their clients, such as 10.0.0.0/8; may be repeated.",
+      valueName: "cidr"))
+  var trust: [String] = []
+
+  @Flag(
+    help: """
+      Expect a header of the PROXY protocol, version 1 or 2, at the beginning of each connection, and close those of peers \
+      that --trust does not name.
+      """)
+  var proxyProtocol = false
+
+  @Flag(
+    inversion: .prefixedNo,
+    help:
+      "Answer clients that close their sending half; --no-half-closure takes such a client to have left.")
   var halfClosure = false
 
   @Flag(
-    inversion: .prefixedNo, help: "Serve stale responses when the origin cannot be reached (RFC 9111 §4.2.4)."
+    inversion: .prefixedNo,
+    help: """
+      Serve stale responses when the origin cannot be reached (RFC 9111 §4.2.4); --no-stale-when-disconnected \
+      answers 502 or 504 instead.
+      """
   )
   var staleWhenDisconnected = true
 
-  @Flag(inversion: .prefixedNo, help: "Choose among stored responses by Accept-Language.")
-  var negotiatesLanguage = true
+  @Flag(
+    inversion: .prefixedNo,
+    help: "Serve a stored response in the language that a request prefers; this goes beyond RFC 9111 §4.1.")
+  var negotiatesLanguage = false
 
-  @Flag(inversion: .prefixedNo, help: "Heed No-Vary-Search, which is a draft.")
+  @Option(
+    help: ArgumentHelp(
+      """
+      What a shared cache does with a response that sets cookies and that the origin declares shareable: store it with \
+      them, strip them for every client, or bypass the cache (default: store, because RFC 9111 §7.3 lets the origin decide).
+      """, valueName: "store|strip|bypass"))
+  var setCookie = SetCookieUse.store
+
+  @Flag(help: "Honour No-Vary-Search, which is a draft; ignored by default.")
   var noVarySearch = false
 
-  @Option(help: "What is logged, to standard error: trace, debug, info, notice, warning, error, critical.")
+  @Option(help: ArgumentHelp("Least level of messages on standard error.", valueName: "level"))
   var log = Logger.Level.info
 
   func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
     guard let origin else {
-      throw ConfigurationError("--origin is missing: http://127.0.0.1:8000, for example")
+      throw ConfigurationError(
+        "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
     }
-    var proxy = ProxyConfiguration(listen: try Address(parsing: listen), origin: try Self.origin(origin))
+    var proxy = ProxyConfiguration(
+      listen: try Self.address(listen, "--listen"), origin: try Self.origin(origin))
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
-    else { throw ConfigurationError("--name: '\(name)' is no token, which Via needs") }
-    guard scheme == "http" || scheme == "https" else { throw ConfigurationError("--scheme is http or https") }
-    guard originTimeout > 0, originTimeout <= 86_400 else {
-      throw ConfigurationError("--origin-timeout is between 0 and 86400 seconds")
+    else {
+      throw ConfigurationError("--name: expected letters, digits and -._ without spaces, found '\(name)'")
     }
-    guard (0...1024).contains(threads) else { throw ConfigurationError("--threads is between 0 and 1024") }
-    guard connections > 0 else { throw ConfigurationError("--connections is at least 1") }
+    guard scheme == "http" || scheme == "https" else {
+      throw ConfigurationError("--scheme: expected http or https, found '\(scheme)'")
+    }
+    guard originTimeout > 0, originTimeout <= 86_400 else {
+      throw ConfigurationError("--origin-timeout: expected more than 0 and at most 86400 seconds")
+    }
+    guard drainTimeout >= 0, drainTimeout <= 86_400 else {
+      throw ConfigurationError("--drain-timeout: expected 0 to 86400 seconds")
+    }
+    guard (0...1024).contains(threads) else { throw ConfigurationError("--threads: expected 0 to 1024") }
+    guard connections > 0 else { throw ConfigurationError("--connections: expected at least 1") }
+    guard disk == nil || directory != nil else {
+      throw ConfigurationError(
+        "--disk limits --directory, which is missing; add --directory, or remove --disk")
+    }
+    guard directory != "" else { throw ConfigurationError("--directory: expected a path, found nothing") }
     proxy.name = name
     proxy.scheme = scheme
-    proxy.admin = try admin.map { try Address(parsing: $0) }
+    proxy.admin = try admin.map { try Self.address($0, "--admin") }
     proxy.adminToken = adminToken
+    if let accessLog {
+      proxy.accessLog = AccessLogConfiguration(
+        accessLog == "-" ? .standardOutput : .file(accessLog), format: accessLogFormat ?? .combined)
+    } else if accessLogFormat != nil {
+      throw ConfigurationError(
+        "--access-log-format is for --access-log, which is missing; add --access-log FILE, or remove it")
+    }
     proxy.threads = threads == 0 ? ProcessInfo.processInfo.activeProcessorCount : threads
-    proxy.timeouts.response = Int64(originTimeout * 1000)
+    proxy.timeouts.response = Swift.max(1, Int64(originTimeout * 1000))
+    proxy.timeouts.drain = Int64(drainTimeout * 1000)
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
     proxy.allowsHalfClosure = halfClosure
+    guard upgradeTimeout > 0, upgradeTimeout <= 604_800 else {
+      throw ConfigurationError("--upgrade-timeout: expected more than 0 and at most 604800 seconds")
+    }
+    proxy.allowsUpgrade = upgrade
+    proxy.timeouts.tunnel = Swift.max(1, Int64(upgradeTimeout * 1000))
+    guard !proxyProtocol || !trust.isEmpty else {
+      throw ConfigurationError(
+        "--proxy-protocol needs --trust, which is missing; add the addresses of the proxies that connect, such as 10.0.0.0/8"
+      )
+    }
+    proxy.expectsProxyHeader = proxyProtocol
+    proxy.forwardedFields = forwarded
+    proxy.adminHosts = adminHost
+    proxy.trustedPeers = try trust.map { text in
+      do {
+        return try AddressRange(parsing: text)
+      } catch {
+        throw ConfigurationError("--trust: \(error)")
+      }
+    }
+    do {
+      try proxy.validate()
+    } catch let error as ConfigurationError {
+      throw ConfigurationError("--admin: \(error)")
+    }
     var cache = HTTPCache.Configuration(
-      kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes, diskCapacity: disk.bytes,
+      kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes,
+      diskCapacity: disk?.bytes ?? 10 << 30,
       directory: directory)
+    cache.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
     cache.name = name
     cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
     cache.rules.servesStaleWhenDisconnected = staleWhenDisconnected
     cache.rules.negotiatesLanguage = negotiatesLanguage
+    cache.rules.setCookie = setCookie
     cache.rules.usesNoVarySearch = noVarySearch
     return (proxy, cache, log)
+  }
+
+  private static func address(_ text: String, _ option: String) throws -> Address {
+    do {
+      return try Address(parsing: text)
+    } catch let error as ConfigurationError {
+      throw ConfigurationError("\(option): \(error)")
+    }
   }
 
   /// `http://host[:port]`, and no more.
   private static func origin(_ text: String) throws -> Address {
     guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
       !host.isEmpty
-    else { throw ConfigurationError("--origin: '\(text)' is no URL; write http://127.0.0.1:8000") }
-    guard scheme == "http" else {
-      throw ConfigurationError("--origin: only http:// is spoken to the origin; have something else do TLS")
+    else {
+      throw ConfigurationError("--origin: expected a URL such as http://127.0.0.1:8000, found '\(text)'")
     }
-    guard url.path.isEmpty || url.path == "/", url.query == nil else {
-      throw ConfigurationError("--origin: paths are passed on as they come; write \(scheme)://\(host) alone")
+    guard scheme == "http" else {
+      throw ConfigurationError(
+        "--origin: \(scheme) origins are not supported; use http, and put a TLS terminator in front of the origin"
+      )
+    }
+    guard (1...65_535).contains(url.port ?? 80) else {
+      throw ConfigurationError("--origin: expected a port from 1 to 65535, found '\(text)'")
+    }
+    guard url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil, url.user == nil else {
+      throw ConfigurationError(
+        "--origin: expected a host and a port only; use \(scheme)://\(host)\(url.port.map { ":\($0)" } ?? "")"
+      )
     }
     let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
     return Address(host: name, port: url.port ?? 80)
   }
 }
 
+extension ForwardedFields: ExpressibleByArgument {}
 extension Logger.Level: @retroactive ExpressibleByArgument {}
+extension SetCookieUse: ExpressibleByArgument {}
+extension AccessLogConfiguration.Format: ExpressibleByArgument {}

@@ -91,15 +91,55 @@ struct CacheControlTests {
   @Test(
     "What forbids something counts behind a quote that nothing closes, too (§4.2.1)",
     arguments: [
-      ("ext=\"a, no-store", .noStore), ("max-age=60, a=\"b, no-cache , private=x", [.noCache, .isPrivate]),
-      ("\"MUST-REVALIDATE", .mustRevalidate), ("a=\"\\\", proxy-revalidate", .proxyRevalidate),
+      ("ext=\"a, no-store", .noStore),
+      ("max-age=60, a=\"b, no-cache , private=x", [.noCache, .misplacedPrivate]),
+      ("\"MUST-REVALIDATE", .misplacedRevalidate), ("a=\"\\\", proxy-revalidate", .proxyRevalidate),
       ("no-cache=\"a, no-store", [.noCache, .noStore]), ("a=\"no-store\"", []), ("a=\"b, no-storex", []),
-      ("a=\"b, public, immutable, max-age=9", []), ("a=\"\\\"\\\"\\\", no-store", .noStore),
+      ("a=\"b, public, immutable, stale-if-error=9", []), ("a=\"b, max-age=9", .misplacedTime),
+      ("a=\"\\\"\\\"\\\", no-store", .noStore),
     ] as [(String, CacheControl.Flags)])
   func unclosed(value: String, flags: CacheControl.Flags) {
     let parsed = CacheControl(parsing: value)
     #expect(parsed.flags == flags)
     #expect(parsed.maxAge == (value.hasPrefix("max-age=60") ? 60 : nil))
+  }
+
+  @Test(
+    "Between other separators than commas, what restricts counts and what permits does not (§4.2.1)",
+    arguments: [
+      ("no-store; no-cache", [.noStore, .noCache]), ("no-store no-cache", [.noStore, .noCache]),
+      ("no-store;", .noStore), ("\"no-store\"", .noStore), ("\"no-store, no-cache\"", [.noStore, .noCache]),
+      ("\u{0}no-store", .noStore), ("[no-store]", .noStore), ("foo bar=\"no-store\"", .noStore),
+      ("private; max-age=600", [.misplacedPrivate, .misplacedTime]), ("public; max-age=600", .misplacedTime),
+      ("public max-age=600 immutable", .misplacedTime), ("x;s-maxage=600", .misplacedTime),
+      ("max-age:600", .misplacedTime), ("max-age;600", .misplacedTime), ("x; min-fresh=1", .misplacedTime),
+      ("No-Transform;PROXY-REVALIDATE", [.noTransform, .proxyRevalidate]),
+      ("x;must-revalidate", .misplacedRevalidate),
+      ("no-store; must-understand", [.noStore, .misplacedUnderstand]),
+      ("must-understand= no-store", [.misplacedUnderstand, .noStore]),
+      ("no-store=a b; private", [.noStore, .misplacedPrivate]),
+      ("no-store\", \"max-age=600", [.noStore, .misplacedTime]), ("public=\"a\" private", .misplacedPrivate),
+      ("no-cache=\"a\"; private", [.noCache, .misplacedPrivate]), ("stale-if-error=9; no-cache", .noCache),
+      ("x=\"a\"; no-store", .noStore), ("x=\"a\" \"no-store\"", .noStore), ("no-store=\"a\"b", .noStore),
+      ("only-if-cached no-transform", .noTransform), ("public, no-store; x", [.isPublic, .noStore]),
+    ] as [(String, CacheControl.Flags)])
+  func separators(value: String, flags: CacheControl.Flags) {
+    let parsed = CacheControl(parsing: value)
+    #expect(parsed.flags == flags)
+    #expect(parsed.maxAge == nil && parsed.sharedMaxAge == nil && parsed.noCacheFields.isEmpty)
+    #expect((parsed.staleIfError ?? 0) == 0 && parsed.maxStale == nil && parsed.minFresh == nil)
+    // Beside valid directives it says the same, and takes nothing from them.
+    let beside = CacheControl(parsing: ["max-age=5, s-maxage=6", value])
+    #expect(beside.flags == flags)
+    #expect(beside.maxAge == 5 && beside.sharedMaxAge == 6)
+  }
+
+  @Test("A time with something behind it is invalid itself, and what is behind it restricts")
+  func behindTimes() {
+    let parsed = CacheControl(parsing: "max-age=600; private, s-maxage=60 no-store")
+    #expect(parsed.flags == [.invalidTime, .misplacedPrivate, .noStore])
+    #expect(parsed.maxAge == 0 && parsed.sharedMaxAge == 0)
+    #expect(CacheControl(parsing: "max-age=\"600; private\"").flags == .invalidTime)
   }
 
   @Test("Commas within quotes separate nothing, and unknown directives are ignored (§5.2.3)")
@@ -149,8 +189,11 @@ struct CacheControlTests {
   @Test(
     "What is no directive of ours sets nothing",
     arguments: [
-      "", " ", ",", ",,,\t,", "=", "=5", "\"", "\"no-store\"", "no_store", "nostore", "no-store2", "no store",
-      "max-age:5", "max-age;5", "'no-store'", "\\", "\"\\", "no-cache-please", "\u{0}no-store", "é", "🦊=1",
+      "", " ", ",", ",,,\t,", "=", "=5", "\"", "no_store", "nostore", "no-store2", "no store", "'no-store'",
+      "\\", "\"\\",
+      "no-cache-please", "é", "🦊=1", "x=no-store", "x=\"no-store; private\"", "x=\"max-age=5, no-cache\"",
+      "public;", "immutable public",
+      "x; stale-while-revalidate=60", "max-stale=5 5", "\"public\"", "x;stale-if-error=60", "only-if-cached;",
     ])
   func garbage(value: String) {
     #expect(CacheControl(parsing: value) == CacheControl())

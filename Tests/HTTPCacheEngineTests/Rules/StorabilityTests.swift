@@ -48,7 +48,11 @@ struct StorabilityTests {
     Row(200, "Cache-Control: private, s-maxage=60", inPrivate: nil, inShared: .privateInSharedCache),
     Row(200, "Cache-Control: private, public", inPrivate: nil, inShared: .privateInSharedCache),
     Row(200, "Cache-Control: private=\"a\", private", inPrivate: nil, inShared: .privateInSharedCache),
-    Row(200, "Cache-Control: private=\"a\""), Row(200, "Vary: *"), Row(200, "Set-Cookie: a=b"),
+    Row(200, "Cache-Control: private=\"a\""), Row(200, "Vary: *"),
+    Row(200, "Set-Cookie: a=b", inPrivate: nil, inShared: .cookiesNotShared),
+    Row(200, "Cache-Control: max-age=60", "Set-Cookie: a=b"),
+    Row(200, "Cache-Control: public", "Set-Cookie: a=b"),
+    Row(302, "Set-Cookie: a=b", refusal: .notDeclaredCacheable),
     Row(200, "Pragma: no-cache"),
   ]
 
@@ -165,19 +169,20 @@ struct StorabilityTests {
     ])
   func connectionFields(line: String, isKept: Bool) throws {
     let answer = response(
-      200, "Connection: x-hop, X-Other-Hop, cache-control, vary", "Cache-Control: max-age=60, no-cache",
+      200, "Connection: x-hop, X-Other-Hop, cache-control, vary",
+      "Cache-Control: public, max-age=60, no-cache",
       "Vary: A", line)
     let stored = try #require(CacheEngine.shared.stored(answer))
     let name = try #require(HTTPFields(line).first?.name)
     #expect((stored.fields[name] != nil) == isKept)
-    #expect(stored.fields[.cacheControl] == "max-age=60, no-cache")
+    #expect(stored.fields[.cacheControl] == "public, max-age=60, no-cache")
     #expect(stored.fields[.vary] == "A")
   }
 
   @Test("Lines of one field stay apart and in order")
   func lines() throws {
     let stored = try #require(
-      CacheEngine.shared.stored(response(200, "Set-Cookie: a", "X: 1", "Set-Cookie: b")))
+      CacheEngine.privately.stored(response(200, "Set-Cookie: a", "X: 1", "Set-Cookie: b")))
     #expect(stored.fields[values: .setCookie] == ["a", "b"])
   }
 

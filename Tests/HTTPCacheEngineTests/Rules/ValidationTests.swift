@@ -35,6 +35,16 @@ struct ValidationTests {
       (["Last-Modified: \(date(-1000))"], nil, date(-1000)),
       (["ETag: \"a\"", "Last-Modified: \(date(-1000))"], "\"a\"", date(-1000)),
       (["Last-Modified: Sunday, 06-Nov-94 08:00:00 GMT"], nil, "Sunday, 06-Nov-94 08:00:00 GMT"),
+      (["Last-Modified: 6 Nov 1994 8:00 UTC"], nil, "6 Nov 1994 8:00 UTC"),
+      (["Last-Modified: 1994-11-06T08:00:00+00:00"], nil, "1994-11-06T08:00:00+00:00"),
+      (
+        ["ETag: \"a\"", "Last-Modified: Sun, 6 Nov 1994 08:00:00 GMT"], "\"a\"",
+        "Sun, 6 Nov 1994 08:00:00 GMT"
+      ),
+      (
+        ["Last-Modified: Sun, 6 Nov 1994 08:00:00 GMT", "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT"], nil,
+        nil
+      ),
       (["ETag: \"a\"", "Last-Modified: yesterday"], "\"a\"", nil), (["ETag: *"], nil, nil),
       (["ETag: \"a\", *"], nil, nil), ([], nil, nil), (["Last-Modified: yesterday"], nil, nil),
       (["ETag: \"a\"", "ETag: \"b\""], "\"a\"", nil),
@@ -83,6 +93,45 @@ struct ValidationTests {
     let asked = request("If-None-Match: \"b\", \"a\"", "If-None-Match: W/\"c\"")
     let forwarding = try #require(engine.plan(asked, [stored], after: 61).forwarding)
     #expect(forwarding.request.headerFields[.ifNoneMatch] == "\"a\", \"b\", W/\"c\"")
+  }
+
+  @Test("The client's entity tags are sent where the stored response has only a date (§4.3.2)")
+  func tagsBesideDate() throws {
+    let stored = try stored("Last-Modified: \(lastModified)")
+    let asked = request("If-None-Match: \"b\", W/\"c\"", "If-Modified-Since: \(date(-5))")
+    let forwarding = try #require(engine.plan(asked, [stored], after: 61).forwarding)
+    #expect(forwarding.request.headerFields[.ifNoneMatch] == "\"b\", W/\"c\"")
+    #expect(forwarding.request.headerFields[.ifModifiedSince] == lastModified)
+    #expect(forwarding.nominated == [0])
+    // An origin that has the client's representation says so, and an origin without tags goes by our date.
+    let confirmed = try validate([stored], response(304, "ETag: \"b\""), asked)
+    #expect(confirmed.answer == .network)
+    #expect(confirmed.updates.isEmpty)
+    let validated = try validate([stored], response(304, "Last-Modified: \(lastModified)"), asked)
+    #expect(validated.storedAnswer?.content == .whole)
+    #expect(validated.updates.map(\.candidate) == [0])
+  }
+
+  @Test(
+    "A response with an odd date is found again by what a 304 or HEAD response says of it",
+    arguments: ["Last-Modified: \(date(-1000))", "Last-Modified: 6 Nov 1994 08:32:57 GMT", ""])
+  func oddDate(line: String) throws {
+    let stored = try stored("Last-Modified: 6 Nov 1994 08:32:57 GMT")
+    #expect(stored.facts.flags.contains(.hasValidator))
+    let outcome = try validate([stored], response(304, line))
+    #expect(outcome.storedAnswer != nil)
+    #expect(outcome.updates.map(\.candidate) == [0])
+    let head = try #require(
+      engine.exchange(
+        request(method: .head), [stored], .response(response(200, line)), requestTime: later,
+        responseTime: later))
+    #expect(head.updates.first?.reason == .freshenedByHead)
+    // It makes nothing fresh, and answers no condition of a client.
+    #expect(
+      engine.stored(response(200, "Last-Modified: 6 Nov 1984 08:32:57 GMT"))?.facts.lifetime.source
+        == FreshnessLifetime.Source.none)
+    let asked = request("If-Modified-Since: \(date(-999))")
+    #expect(engine.plan(asked, [stored]).service?.content == .whole)
   }
 
   @Test("Where no variant matches, the tags of all are offered, and no date (§4.1, §4.3.1)")
@@ -256,7 +305,8 @@ struct ValidationTests {
       ("ETag: \"a\"", "If-None-Match: \"a\"", true, .notModified),
       // What is sent in its place, or without it, is ours alone.
       ("ETag: \"a\"", "If-None-Match: *", true, .notModified),
-      ("Last-Modified: \(date(-9))", "If-None-Match: \"b\"", true, .whole),
+      ("Last-Modified: \(date(-9))", "If-None-Match: *", true, .notModified),
+      ("Last-Modified: \(date(-9))", "If-None-Match: \"b\"", false, nil),
     ] as [(String, String, Bool, ContentSelection?)])
   func ambiguous(storedLine: String, asking: String, isSame: Bool, content: ContentSelection?) throws {
     let asked = request(asking)

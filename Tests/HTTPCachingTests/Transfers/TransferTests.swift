@@ -46,7 +46,7 @@ struct TransferTests {
 
   @Test(
     "A reader gets only its part of the content that is stored, however far it is behind",
-    .timeLimit(.minutes(1)), arguments: [Place.memory, .disk, .nowhere], [10, 5000, 100_000, 700_000])
+    .timeLimit(.minutes(5)), arguments: [Place.memory, .disk, .nowhere], [10, 5000, 100_000, 700_000])
   func part(place: Place, size: Int) async throws {
     try await withTemporaryDirectory { directory in
       let store = try CacheStore(Self.configuration(place, directory: directory))
@@ -79,7 +79,7 @@ struct TransferTests {
     }
   }
 
-  @Test("No reader of a file is forgotten while the budget is full", .timeLimit(.minutes(2)))
+  @Test("No reader of a file is forgotten while the budget is full", .timeLimit(.minutes(5)))
   func wakeUp() async throws {
     try await withTemporaryDirectory { directory in
       let store = try CacheStore(Self.configuration(.disk, directory: directory))

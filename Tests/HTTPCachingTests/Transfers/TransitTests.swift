@@ -65,7 +65,7 @@ struct TransitTests {
 
   @Test(
     "A response that its last reader left is finished for the store if little is missing, and given up otherwise",
-    .timeLimit(.minutes(1)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
+    .timeLimit(.minutes(5)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
   func worthFinishing(missing: Int?, isFinished: Bool) async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -94,7 +94,7 @@ struct TransitTests {
     }
   }
 
-  @Test("Waiting for the little that is missing ends, though the origin is silent", .timeLimit(.minutes(1)))
+  @Test("Waiting for the little that is missing ends, though the origin is silent", .timeLimit(.minutes(5)))
   func silent() async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()

@@ -3,7 +3,11 @@ import SystemPackage
 /// Every touch of the disk goes through here, so that tests can make each of them fail.
 protocol FileSystem: Sendable {
   /// Creates a directory, private to its user, unless it is there.
-  func createDirectory(_ path: FilePath) throws(FileFailure)
+  ///
+  /// - Parameter withParents: whether to create those that lead to it, too, which are as private as others.
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure)
+  /// Closes a directory to all but its user.
+  func makePrivate(_ directory: FilePath) throws(FileFailure)
   /// Opens a file for reading and writing, private to its user.
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File
   /// The names of the files in a directory.

@@ -14,18 +14,23 @@ import SystemPackage
 struct POSIXFileSystem: FileSystem {
   static var currentProcess: Int32 { getpid() }
 
-  func createDirectory(_ path: FilePath) throws(FileFailure) {
-    let failed = path.withPlatformString { mkdir($0, 0o700) } != 0
-    guard failed else { return }
-    guard errno == EEXIST else {
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
+    try createDirectory(path, mode: 0o700, withParents: withParents)
+  }
+
+  private func createDirectory(_ path: FilePath, mode: mode_t, withParents: Bool) throws(FileFailure) {
+    if path.withPlatformString({ mkdir($0, mode) }) == 0 || errno == EEXIST { return }
+    let parent = path.removingLastComponent()
+    guard withParents, errno == ENOENT, !parent.isEmpty, parent != path else {
       throw FileFailure(operation: "create directory", path: path, errno: errno)
     }
-    // One that was there may be open to others. If it is a store's, or is to be one's alone, it is closed to them; a
-    // directory with other things in it is not ours to close, and our files are private by themselves.
-    let names = try list(path)
-    guard names.isEmpty || names.contains(DiskFormat.formatName) else { return }
-    guard path.withPlatformString({ chmod($0, 0o700) }) == 0 else {
-      throw FileFailure(operation: "make private", path: path, errno: errno)
+    try createDirectory(parent, mode: 0o777, withParents: true)
+    try createDirectory(path, mode: mode, withParents: false)
+  }
+
+  func makePrivate(_ directory: FilePath) throws(FileFailure) {
+    guard directory.withPlatformString({ chmod($0, 0o700) }) == 0 else {
+      throw FileFailure(operation: "make private", path: directory, errno: errno)
     }
   }
 

@@ -35,9 +35,14 @@ struct ExplainAnswer: Hashable, Encodable {
   var planReason: Because
   /// The preconditions that the origin is asked with, in front of the client or behind its back.
   var conditionalHeaders: [[String]]
+  /// What comes of it, in one line.
+  var verdict: String
+  /// What its author may want to change, ranked.
+  var notes: [AdviceNote]
 
   private enum CodingKeys: CodingKey {
-    case stored, storedReason, freshnessLifetime, heuristic, age, plan, planReason, conditionalHeaders
+    case stored, storedReason, freshnessLifetime, heuristic, age, plan, planReason, conditionalHeaders,
+      verdict, notes
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -51,6 +56,8 @@ struct ExplainAnswer: Hashable, Encodable {
     try values.encode(plan, forKey: .plan)
     try values.encode(planReason, forKey: .planReason)
     try values.encode(conditionalHeaders, forKey: .conditionalHeaders)
+    try values.encode(verdict, forKey: .verdict)
+    try values.encode(notes, forKey: .notes)
   }
 }
 

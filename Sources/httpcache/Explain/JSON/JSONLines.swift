@@ -7,6 +7,8 @@ struct JSONLines {
   static let lineLimit = 4 << 20
 
   private var number = 0
+  /// Whether a line could not be read.
+  private(set) var hasFailed = false
   private let encoder: JSONEncoder
 
   init() {
@@ -27,6 +29,7 @@ struct JSONLines {
       let query = try ExplainQuery(parsing: bytes)
       json = try encoder.encode(QueryExplainer(systemTime: systemTime).answer(query))
     } catch let error as ExplainQueryError {
+      hasFailed = true
       json = try encoder.encode(ExplainComplaint(error: error.text, line: number))
     }
     return Array(json) + [UInt8(ascii: "\n")]

@@ -18,11 +18,15 @@ struct QueryExplainer {
     let isSameKey = Self.key(request) == Self.key(query.request.head)
     let plan = engine.plan(
       for: request, policy: query.policy, candidates: isSameKey ? stored.map { [$0] } ?? [] : [], now: later)
+    let effects = [query.cache: question.effect(of: stored, refusal: storedReason)]
     let lifetime = stored.flatMap { $0.facts.lifetime.source == .none ? nil : $0.facts.lifetime }
     return ExplainAnswer(
       stored: stored != nil, storedReason: .init(storedReason), freshnessLifetime: lifetime?.seconds,
       heuristic: lifetime?.source == .heuristic, age: age(question, stored, at: later),
-      plan: .init(plan), planReason: .init(plan.reason), conditionalHeaders: preconditions(of: plan))
+      plan: .init(plan), planReason: .init(plan.reason), conditionalHeaders: preconditions(of: plan),
+      verdict: CacheEffect.verdict(effects),
+      notes: AdviceNote.all(
+        about: AdviceSubject(question.response, effects: effects, arrival: question.arrival)))
   }
 
   /// Two QUERY requests are taken to have the same content, of which a line says nothing.

@@ -1,0 +1,36 @@
+import HTTPTypes
+
+/// Whether a client takes content in a coding (RFC 9110 §12.5.3).
+enum ContentCoding {
+  /// - Parameters:
+  ///   - lines: the values of a response's `Content-Encoding` lines.
+  ///   - request: the request's fields. One without `Accept-Encoding` is taken to accept no coding: the RFC lets the server
+  ///     choose then, and clients that do not send the field decode nothing.
+  static func areAccepted(_ lines: [String], by request: HTTPFields) -> Bool {
+    let codings = lines.flatMap(members).map(canonical).filter { $0 != "identity" }
+    if codings.isEmpty { return true }
+    let ranges = request[values: .acceptEncoding].flatMap(PreferenceField.ranges)
+    return codings.allSatisfy { coding in
+      let range = ranges.first { canonical($0.range) == coding } ?? ranges.first { $0.range == "*" }
+      return range.map { $0.weight > 0 } ?? false
+    }
+  }
+
+  private static func members(_ line: String) -> [String] {
+    line.withFieldBytes { bytes in
+      var members: [String] = []
+      var list = ListMembers(bytes.whole)
+      while let member = list.next(in: bytes) { members.append(bytes.string(member).lowercased()) }
+      return members
+    }
+  }
+
+  /// RFC 9110 §8.4.1: two names for one coding.
+  private static func canonical(_ coding: String) -> String {
+    switch coding {
+    case "x-gzip": "gzip"
+    case "x-compress": "compress"
+    default: coding
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import HTTPCacheEngine
+import HTTPCaching
+import Logging
+import Synchronization
+
+/// Logs failures that repeat: each kind once, then how often, at most one warning a minute, and when they are over.
+///
+/// ```
+/// warning: no connection to 127.0.0.1:8000: connection refused    failures=1 kind=connection_refused
+/// warning: no connection to 127.0.0.1:8000: connection refused    failures=4711 kind=connection_refused
+/// notice: the origin answers again                                failures=302 kind=connection_refused
+/// ```
+///
+/// `failures` counts those since the line before. The number of lines depends on time alone: a failure that comes and goes
+/// makes one warning and one notice a minute.
+package final class FailureLog: Sendable {
+  /// The shortest time between two warnings of a kind, in milliseconds.
+  package static let interval: Int64 = 60_000
+
+  /// Runs something after so many milliseconds.
+  package typealias Schedule = @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
+
+  private struct Kind {
+    /// The last failure.
+    var message = ""
+    /// Failures that no line has told of.
+    var untold = 0
+    /// Whether it failed when it was last tried.
+    var isFailing = true
+    /// Whether the last line was a warning.
+    var isTold = false
+    var nextWarning = Timestamp(milliseconds: .min)
+    /// Whether ``FailureLog/tellLater()`` will look at it.
+    var isScheduled = false
+
+    mutating func warning(at now: Timestamp) -> Line {
+      defer { untold = 0 }
+      isTold = true
+      nextWarning = Timestamp(milliseconds: now.milliseconds + FailureLog.interval)
+      return Line(level: .warning, message: message, failures: untold)
+    }
+
+    mutating func notice(_ message: String) -> Line {
+      defer { untold = 0 }
+      isTold = false
+      return Line(level: .notice, message: message, failures: untold)
+    }
+  }
+
+  private struct Line {
+    var level: Logger.Level
+    var message: String
+    var failures: Int
+  }
+
+  private let kinds = Mutex<[String: Kind]>([:])
+  /// Whether ``recovered()`` has something to note.
+  private let isFailing = Atomic(false)
+  private let logger: Logger
+  private let clock: any CacheClock
+  private let schedule: Schedule
+  private let recovery: String
+
+  /// - Parameter recovery: what is said when the failures are over.
+  package init(
+    _ logger: Logger, recovery: String, clock: any CacheClock = SystemCacheClock.shared,
+    schedule: @escaping Schedule = { delay, body in
+      Task {
+        try? await Task.sleep(for: .milliseconds(delay))
+        body()
+      }
+    }
+  ) {
+    self.logger = logger
+    self.recovery = recovery
+    self.clock = clock
+    self.schedule = schedule
+  }
+
+  /// Counts failures, and logs them: at once, or when a minute has passed since the last warning of their kind.
+  ///
+  /// - Parameter kind: one of few, for each is remembered.
+  package func failed(_ kind: String, _ message: @autoclosure () -> String, count: Int = 1) {
+    let now = clock.now
+    let (line, delay): (Line?, Int64?) = kinds.withLock { kinds in
+      isFailing.store(true, ordering: .relaxed)
+      var state = kinds[kind] ?? Kind()
+      defer { kinds[kind] = state }
+      state.untold += count
+      state.isFailing = true
+      state.message = message()
+      if now >= state.nextWarning { return (state.warning(at: now), nil) }
+      if state.isScheduled { return (nil, nil) }
+      state.isScheduled = true
+      return (nil, state.nextWarning.milliseconds - now.milliseconds)
+    }
+    if let line { log(line, kind) }
+    if let delay { schedule(delay) { [weak self] in self?.tellLater(kind) } }
+  }
+
+  private func tellLater(_ kind: String) {
+    let now = clock.now
+    let lines: [Line] = kinds.withLock { kinds in
+      guard var state = kinds[kind] else { return [] }
+      defer { kinds[kind] = state }
+      state.isScheduled = false
+      // They were told of with what followed them.
+      guard state.untold > 0, now >= state.nextWarning else { return [] }
+      let line = state.warning(at: now)
+      return state.isFailing ? [line] : [line, state.notice(recovery)]
+    }
+    for line in lines { log(line, kind) }
+  }
+
+  /// Logs that what failed works again, if it failed. Costs the load of a flag otherwise.
+  package func recovered() {
+    guard isFailing.load(ordering: .relaxed) else { return }
+    let lines: [(String, Line)] = kinds.withLock { kinds in
+      isFailing.store(false, ordering: .relaxed)
+      var lines: [(String, Line)] = []
+      for kind in kinds.keys {
+        kinds[kind]?.isFailing = false
+        if kinds[kind]?.isTold == true, let line = kinds[kind]?.notice(recovery) {
+          lines.append((kind, line))
+        }
+      }
+      return lines
+    }
+    for (kind, line) in lines { log(line, kind) }
+  }
+
+  private func log(_ line: Line, _ kind: String) {
+    logger.log(
+      level: line.level, "\(line.message)", metadata: ["kind": "\(kind)", "failures": "\(line.failures)"])
+  }
+}

@@ -1,0 +1,24 @@
+import HTTPCacheStore
+import HTTPCaching
+import Logging
+
+extension HTTPCache.Configuration {
+  /// Logs, from when the cache is opened, that the disk fails, with `warning`, and that it works again, with `notice`. A
+  /// disk that fails and recovers by turns makes one line of each a minute.
+  ///
+  /// It uses ``HTTPCache/Configuration/diskObserver``, and calls the observer that was there before.
+  public mutating func logDiskFailures(to logger: Logger) {
+    logDiskFailures(to: FailureLog(logger, recovery: "the disk works again"))
+  }
+
+  package mutating func logDiskFailures(to failures: FailureLog) {
+    diskObserver = { [diskObserver] event in
+      switch event {
+      case .failing(let error):
+        failures.failed("disk", "the disk fails, responses are kept in memory only: \(error)")
+      case .recovered: failures.recovered()
+      }
+      diskObserver?(event)
+    }
+  }
+}

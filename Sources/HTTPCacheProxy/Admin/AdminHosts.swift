@@ -1,0 +1,41 @@
+/// The names that the admin port answers to.
+///
+/// A page in a browser may come from a name that its owner has resolve to 127.0.0.1: to the browser, the admin port is then
+/// part of that site, and the page reads what it answers (DNS rebinding). `Host` has that name, and an address never needs
+/// one. A port that others than this machine may reach is asked by all sorts of names, and its purging needs a token.
+struct AdminHosts: Sendable {
+  /// `nil` for all.
+  private let names: Set<String>?
+
+  init(_ configuration: ProxyConfiguration) {
+    guard let admin = configuration.admin, admin.isLoopback else {
+      names = nil
+      return
+    }
+    names = Set((configuration.adminHosts + ["localhost", admin.host]).map { $0.lowercased() })
+  }
+
+  enum Verdict {
+    case answered
+    /// There are several, so that others may read another one.
+    case ambiguous
+    /// RFC 9110 §15.5.20.
+    case misdirected
+  }
+
+  /// - Parameter hosts: the `Host` fields. Browsers always send one, so a request without it is allowed.
+  func judge(_ hosts: [String]) -> Verdict {
+    guard hosts.count <= 1 else { return .ambiguous }
+    guard let names, let host = hosts.first else { return .answered }
+    let name = Self.name(of: host)
+    return IPAddress(name) != nil || names.contains(name.lowercased()) ? .answered : .misdirected
+  }
+
+  /// Without the port, and an IPv6 address without its brackets.
+  private static func name(of host: String) -> String {
+    if host.first == "[", let end = host.firstIndex(of: "]") {
+      return String(host[host.index(after: host.startIndex)..<end])
+    }
+    return String(host.prefix { $0 != ":" })
+  }
+}

@@ -1,0 +1,71 @@
+import HTTPCaching
+import Logging
+
+/// What is to be purged.
+struct Purge: Sendable {
+  enum Extent: Sendable {
+    /// What is stored for targets, and for the targets of patterns.
+    case targets([TargetURI], [TargetPattern])
+    /// What is in groups of the origins of targets.
+    case groups([String], of: [TargetURI])
+    case everything
+  }
+
+  var extent: Extent
+  /// Whether responses become stale, and are not removed.
+  var isSoft = false
+
+  /// Purges, on a thread that may wait for the disk.
+  ///
+  /// - Returns: the number of responses.
+  func run(_ context: ProxyContext) async -> Int {
+    let cache = context.cache
+    let count = await BlockingExecutor.run { purge(cache) }
+    context.logger.notice(
+      "purged", metadata: ["what": "\(self)", "soft": "\(isSoft)", "responses": "\(count)"])
+    return count
+  }
+
+  private func purge(_ cache: HTTPCache) -> Int {
+    switch extent {
+    case .everything: return isSoft ? cache.expireAllResponses() : cache.removeAllResponses()
+    case .groups(let groups, let targets):
+      return groups.reduce(0) { sum, group in
+        targets.reduce(sum) { sum, target in
+          sum + (isSoft ? cache.expireGroup(group, of: target) : cache.removeGroup(group, of: target))
+        }
+      }
+    case .targets(let targets, let patterns):
+      let count = targets.reduce(0) { sum, target in
+        let request = HTTPRequest(
+          method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
+        return sum + (isSoft ? cache.expireResponses(for: request) : cache.removeResponses(for: request))
+      }
+      return count
+        + (isSoft ? cache.expireResponses(matching: patterns) : cache.removeResponses(matching: patterns))
+    }
+  }
+
+  /// What a purge came to, as text.
+  func text(_ count: Int) -> String {
+    let responses = count == 1 ? "1 response" : "\(count) responses"
+    return isSoft ? "Marked \(responses) stale.\n" : "Removed \(responses).\n"
+  }
+
+  /// What a purge came to, as JSON.
+  func json(_ count: Int) -> String { "{\"purged\":\(count),\"soft\":\(isSoft)}\n" }
+}
+
+extension Purge: CustomStringConvertible {
+  var description: String {
+    switch extent {
+    case .everything: return "everything"
+    case .groups(let groups, let targets):
+      return "groups \(groups.joined(separator: ", ")) of \(targets.map(\.text).joined(separator: ", "))"
+    case .targets(let targets, let patterns):
+      let all = targets.map(\.text) + patterns.map(\.description)
+      let rest = all.count > 10 ? " and \(all.count - 10) more" : ""
+      return all.prefix(10).joined(separator: ", ") + rest
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import HTTPCaching
+
+/// A request to purge, from a client that may, and its answer.
+///
+/// What is wrong with any part of it is an error, and nothing is purged.
+struct PurgeRequest: Sendable {
+  /// Maximum URLs of one request.
+  private static let targetLimit = 1000
+  /// Maximum patterns of one request: each is compared with each URL that is stored.
+  private static let patternLimit = 100
+  /// Maximum bytes of a pattern.
+  private static let patternLength = 2000
+
+  private struct Fault: Error {
+    let text: String
+    init(_ text: String) { self.text = text }
+  }
+
+  private let query: String
+  private let content: [UInt8]
+  private let wantsJSON: Bool
+  private let context: ProxyContext
+
+  /// - Parameter content: one URL a line, or as a form what the query may have, too.
+  init(query: Substring, content: [UInt8], accept: String?, _ context: ProxyContext) {
+    self.query = String(query)
+    self.content = content
+    wantsJSON = accept?.lowercased().contains("application/json") ?? false
+    self.context = context
+  }
+
+  func answer() async -> AdminRequest.Answer {
+    do throws(Fault) {
+      let purge = try purge()
+      let count = await purge.run(context)
+      return wantsJSON
+        ? AdminRequest.Answer(type: "application/json", text: purge.json(count))
+        : AdminRequest.Answer(text: purge.text(count))
+    } catch {
+      return AdminRequest.Answer(
+        status: 400,
+        text: """
+          \(error.text)
+          POST /purge?url=http://HOST/PATH, as clients name it; url can be repeated, or be the lines of the content
+          POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both can be repeated
+          POST /purge?group=NAME&url=http://HOST/ or ?all
+          With soft, what is stored becomes stale and is not removed: POST /purge?all&soft
+
+          """)
+    }
+  }
+
+  // MARK: - Reading it
+
+  private func purge() throws(Fault) -> Purge {
+    var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
+    var (isAll, isSoft) = (false, false)
+    for (name, value) in Self.parameters(query[...]) + contentParameters {
+      switch name {
+      case "url": targets.append(try Self.target(value))
+      case "glob": patterns.append(.glob(try Self.pattern(value, name)))
+      case "prefix": patterns.append(.prefix(try Self.pattern(value, name)))
+      case "group":
+        guard !value.isEmpty else { throw Fault("group has no name.") }
+        groups.append(value)
+      case "all": isAll = try Self.flag(value, name)
+      case "soft": isSoft = try Self.flag(value, name)
+      default: throw Fault("'\(name)' is not a parameter.")
+      }
+    }
+    guard targets.count <= Self.targetLimit else { throw Fault("Give up to \(Self.targetLimit) URLs.") }
+    guard patterns.count + groups.count <= Self.patternLimit else {
+      throw Fault("Give up to \(Self.patternLimit) patterns or groups.")
+    }
+    if isAll {
+      guard targets.isEmpty, patterns.isEmpty, groups.isEmpty else { throw Fault("all goes alone.") }
+      return Purge(extent: .everything, isSoft: isSoft)
+    }
+    if !groups.isEmpty {
+      guard patterns.isEmpty, !targets.isEmpty else {
+        throw Fault("group takes a url, which names the origin, and no pattern.")
+      }
+      return Purge(extent: .groups(groups, of: targets), isSoft: isSoft)
+    }
+    guard !targets.isEmpty || !patterns.isEmpty else { throw Fault("There is nothing to purge.") }
+    return Purge(extent: .targets(targets, patterns), isSoft: isSoft)
+  }
+
+  private var contentParameters: [(name: String, value: String)] {
+    let text = String(decoding: content, as: UTF8.self)
+    // Some clients call everything a form.
+    guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+      return Self.parameters(text.prefix { !$0.isNewline })
+    }
+    return text.split(whereSeparator: \.isNewline).filter { !$0.isEmpty }.map { ("url", String($0)) }
+  }
+
+  /// A flag is on if it is there. One that is given as off is no way to say what is to be purged.
+  private static func flag(_ value: String, _ name: String) throws(Fault) -> Bool {
+    guard ["", "1", "true"].contains(value) else {
+      throw Fault("\(name) takes no value: write \(name), or leave it out.")
+    }
+    return true
+  }
+
+  private static func target(_ text: String) throws(Fault) -> TargetURI {
+    guard let target = TargetURI(absolute: text), target.scheme == "http" || target.scheme == "https" else {
+      throw Fault("url: expected http://HOST/PATH or https://HOST/PATH, found '\(text.prefix(200))'.")
+    }
+    return target
+  }
+
+  private static func pattern(_ text: String, _ name: String) throws(Fault) -> String {
+    guard !text.isEmpty, text.utf8.count <= patternLength else {
+      throw Fault("\(name): give 1 to \(patternLength) bytes.")
+    }
+    return text
+  }
+
+  private static func parameters(_ query: Substring) -> [(name: String, value: String)] {
+    query.split(separator: "&").map { pair in
+      let name = pair.prefix { $0 != "=" }
+      return (decoded(name), decoded(pair[name.endIndex...].dropFirst()))
+    }
+  }
+
+  /// Percent-decoded; `+` is itself.
+  private static func decoded(_ text: Substring) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2,
+        let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        bytes.append(decoded)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

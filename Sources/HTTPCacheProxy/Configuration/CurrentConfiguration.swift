@@ -1,0 +1,37 @@
+import Synchronization
+
+/// The configuration of a proxy that runs, some of which may change.
+final class CurrentConfiguration: Sendable {
+  private struct State {
+    var value: ProxyConfiguration
+    var onChange: [@Sendable (ProxyConfiguration) -> Void] = []
+  }
+
+  private let state: Mutex<State>
+
+  init(_ configuration: ProxyConfiguration) {
+    state = Mutex(State(value: configuration))
+  }
+
+  var value: ProxyConfiguration { state.withLock { $0.value } }
+
+  /// Calls `body` after each change, for as long as the proxy exists.
+  func onChange(_ body: @escaping @Sendable (ProxyConfiguration) -> Void) {
+    state.withLock { $0.onChange.append(body) }
+  }
+
+  /// Takes over what can change while the proxy serves.
+  func update(_ configuration: ProxyConfiguration) throws {
+    let (value, observers) = try state.withLock { state in
+      var value = state.value
+      value.limits = configuration.limits
+      value.timeouts = configuration.timeouts
+      value.adminToken = configuration.adminToken
+      value.trustedPeers = configuration.trustedPeers
+      try value.validate()
+      state.value = value
+      return (value, state.onChange)
+    }
+    for observer in observers { observer(value) }
+  }
+}

@@ -1,0 +1,75 @@
+/// The host and the port that a request names, in the one spelling that both the key and the origin get.
+///
+/// Spellings that share a key must look the same to the origin: otherwise the first client chooses what an origin that
+/// writes its own name into links has stored for all others. `TargetURI` leaves this form as it is, and a test shows that.
+enum Authority {
+  /// The host in lowercase, without an empty or a default port (RFC 9110 §4.2.3); an address in brackets in its canonical
+  /// form (RFC 5952).
+  ///
+  /// Returns `nil` for what names no server: a port that is not a number from 1 to 65535, an empty label, user
+  /// information, or a character that host names do not have. Percent-encoding is among these: it would spell one name in
+  /// many ways (RFC 3986 §3.2.2).
+  static func normalized(_ text: String, scheme: String) -> String? {
+    if text.utf8.first == 0x5B { return normalizedLiteral(text, scheme: scheme) }
+    var isLowercase = true
+    var label = 0
+    var end = text.utf8.startIndex
+    loop: while end < text.utf8.endIndex {
+      switch text.utf8[end] {
+      case 0x61...0x7A, 0x30...0x39, 0x2D, 0x5F, 0x7E: label += 1
+      case 0x41...0x5A:
+        isLowercase = false
+        label += 1
+      case 0x2E:
+        guard label > 0 else { return nil }
+        label = 0
+      case 0x3A: break loop
+      default: return nil
+      }
+      end = text.utf8.index(after: end)
+    }
+    guard end > text.utf8.startIndex else { return nil }
+    let rest = text.utf8[end...]
+    // The spelling of nearly all clients costs no new string.
+    if isLowercase, rest.isEmpty || isNormalized(port: rest, scheme: scheme) { return text }
+    return normalizedPort(rest, scheme: scheme).map { text[..<end].lowercased() + $0 }
+  }
+
+  /// RFC 3986 §3.2.2, without zones and without addresses of future versions.
+  private static func normalizedLiteral(_ text: String, scheme: String) -> String? {
+    let inside = text.dropFirst().prefix { $0 != "]" }
+    guard inside.endIndex < text.endIndex, let address = IPAddress(inside), address.isIPv6,
+      let port = normalizedPort(text[text.index(after: inside.endIndex)...].utf8, scheme: scheme)
+    else { return nil }
+    return "[\(address)]" + port
+  }
+
+  /// Whether a port with its colon is spelled as ``normalizedPort(_:scheme:)`` spells it.
+  private static func isNormalized(port text: Substring.UTF8View, scheme: String) -> Bool {
+    guard text.first == 0x3A else { return false }
+    var (number, isFirst) = (0, true)
+    for byte in text.dropFirst() {
+      guard byte >= (isFirst ? 0x31 : 0x30), byte <= 0x39 else { return false }
+      isFirst = false
+      number = number * 10 + Int(byte - 0x30)
+      guard number <= 65_535 else { return false }
+    }
+    return number > 0 && number != (scheme == "https" ? 443 : 80)
+  }
+
+  /// The port with its colon, or nothing where the scheme implies it.
+  private static func normalizedPort(_ text: Substring.UTF8View, scheme: String) -> String? {
+    guard let colon = text.first else { return "" }
+    let digits = text.dropFirst()
+    guard colon == 0x3A else { return nil }
+    guard !digits.isEmpty else { return "" }
+    var number = 0
+    for byte in digits {
+      guard byte >= 0x30, byte <= 0x39 else { return nil }
+      number = number * 10 + Int(byte - 0x30)
+      guard number <= 65_535 else { return nil }
+    }
+    guard number > 0 else { return nil }
+    return number == (scheme == "https" ? 443 : 80) ? "" : ":\(number)"
+  }
+}

@@ -1,0 +1,146 @@
+import HTTPCacheObserving
+import HTTPCaching
+import Logging
+import NIOCore
+import Synchronization
+import SystemPackage
+
+/// The access log: a line for each request, written by a thread of its own.
+///
+/// Event loops write lines into buffers of theirs, and this writes the buffers to the file: at once when one is full, and
+/// a second after its first line otherwise. An event loop never waits for the file. While the file takes nothing, because
+/// the disk is full or a pipe is not read, the buffers grow to their limit; then lines are dropped and counted.
+final class AccessLog: Sendable {
+  /// Maximum bytes of lines that wait, for each event loop; as much may be on its way to the file.
+  static let limit = 1 << 20
+  /// The longest time that a line waits.
+  static let delay = TimeAmount.seconds(1)
+
+  /// Lines that were dropped.
+  let dropped: MetricCount
+  private let configuration: AccessLogConfiguration
+  /// Whose thread writes, and may block.
+  private let loop: any EventLoop
+  private let clock: any CacheClock
+  private let logger: Logger
+  private let failures: FailureLog
+  private let limit: Int
+  /// How long to wait for a reader of a pipe before other work gets a turn, in milliseconds.
+  private let patience: Int32
+  private let sink: Mutex<LogSink>
+  private let lines = Mutex<[ObjectIdentifier: AccessLogLines]>([:])
+  /// Whether a write is due.
+  private let isScheduled = Atomic(false)
+
+  /// Opens the log.
+  ///
+  /// - Throws: ``ConfigurationError`` if the file cannot be written to.
+  init(
+    _ configuration: AccessLogConfiguration, loop: any EventLoop, dropped: MetricCount, logger: Logger,
+    clock: any CacheClock = SystemCacheClock.shared, limit: Int = AccessLog.limit, patience: Int32 = 1000
+  ) throws {
+    self.configuration = configuration
+    self.loop = loop
+    self.dropped = dropped
+    self.logger = logger
+    self.clock = clock
+    self.limit = limit
+    self.patience = patience
+    failures = FailureLog(logger, recovery: "the access log is written again", clock: clock)
+    do {
+      sink = Mutex(try LogSink(configuration.destination))
+    } catch {
+      throw ConfigurationError(
+        "cannot open the access log \(configuration.destination): \(error); choose another file")
+    }
+  }
+
+  /// The buffer of an event loop.
+  func lines(of loop: any EventLoop) -> AccessLogLines {
+    lines.withLock { lines in
+      if let known = lines[ObjectIdentifier(loop)] { return known }
+      let new = AccessLogLines(configuration.format, limit: limit, clock: clock, log: self)
+      lines[ObjectIdentifier(loop)] = new
+      return new
+    }
+  }
+
+  // MARK: - Writing
+
+  func writeSoon() { writeLater(Self.delay) }
+
+  func writeNow() { loop.execute { [self] in write() } }
+
+  private func writeLater(_ delay: TimeAmount) {
+    // Ordered with the buffers: a line that finds the write due is there when it is done.
+    guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    loop.scheduleTask(in: delay) { [self] in
+      _ = isScheduled.exchange(false, ordering: .acquiringAndReleasing)
+      write()
+    }
+  }
+
+  private func write() {
+    switch sink.withLock({ write(to: &$0) }) {
+    case .done: failures.recovered()
+    case .blocked: writeLater(.milliseconds(100))
+    case .failed(let error):
+      failures.failed("write", "cannot write the access log \(configuration.destination): \(error)")
+      writeLater(Self.delay)
+    }
+  }
+
+  private func write(to sink: inout LogSink) -> LogSink.Progress {
+    var progress = sink.write(patience: patience)
+    for lines in lines.withLock({ Array($0.values) }) {
+      guard progress == .done else { break }
+      let count = lines.move(into: &sink)
+      if count > 0 { drop(count) }
+      progress = sink.write(patience: patience)
+    }
+    return progress
+  }
+
+  private func drop(_ count: Int) {
+    dropped.increment(by: count)
+    failures.failed(
+      "drop", "the access log \(configuration.destination) fell behind: lines are missing", count: count)
+  }
+
+  // MARK: - Rotation
+
+  /// Opens the file under its name again, after it was moved away. If that fails, the old file stays in use, and a warning
+  /// says so.
+  func reopen() {
+    loop.execute { [self] in
+      write()
+      do {
+        let lost = try sink.withLock { try $0.reopen() }
+        if lost > 0 { drop(lost) }
+      } catch {
+        logger.warning(
+          "cannot reopen the access log \(configuration.destination): \(error); the old file stays in use")
+      }
+    }
+  }
+
+  /// Writes what there is and closes the file. Lines that its reader does not take are dropped.
+  func close() async {
+    try? await loop.submit { [self] in
+      write()
+      var lost = sink.withLock { $0.close() }
+      // Left by event loops, if the sink took no more.
+      for lines in lines.withLock({ Array($0.values) }) { lost += lines.removeAll() }
+      if lost > 0 { drop(lost) }
+    }.get()
+  }
+}
+
+extension AccessLogConfiguration.Destination: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .standardOutput: "-"
+    case .file(let path): path
+    }
+  }
+}

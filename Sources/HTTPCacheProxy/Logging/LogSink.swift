@@ -1,0 +1,112 @@
+import SystemPackage
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The file or pipe that log lines go to, with the lines that are on their way.
+///
+/// Writing to a file blocks while the disk does, which is what the log's thread is for. A pipe that its reader does not
+/// empty, or a stopped terminal, blocks for as long as it is told, and no longer.
+struct LogSink {
+  enum Progress: Equatable {
+    case done
+    /// The reader does not take more.
+    case blocked
+    case failed(Errno)
+  }
+
+  /// What a pipe that is ready takes at once, on every system.
+  private static let pipePiece = 4096
+
+  let destination: AccessLogConfiguration.Destination
+  private var descriptor: FileDescriptor
+  private var isFile: Bool
+  /// Complete lines, of which the first bytes may have been written.
+  private var pending: [UInt8] = []
+  private var written = 0
+
+  /// - Throws: `Errno` if the file cannot be written to.
+  init(_ destination: AccessLogConfiguration.Destination) throws {
+    self.destination = destination
+    (descriptor, isFile) = try Self.open(destination)
+  }
+
+  private static func open(_ destination: AccessLogConfiguration.Destination) throws -> (FileDescriptor, Bool)
+  {
+    let descriptor: FileDescriptor
+    switch destination {
+    case .standardOutput: descriptor = .standardOutput
+    case .file(let path):
+      // Not blocking: opening a named pipe without a reader would wait for one.
+      descriptor = try FileDescriptor.open(
+        FilePath(path), .writeOnly, options: [.append, .create, .nonBlocking, .closeOnExec],
+        permissions: [.ownerReadWrite, .groupRead])
+    }
+    var status = stat()
+    let isFile = fstat(descriptor.rawValue, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    // A pipe whose reader has left makes an error, and does not end the process.
+    if !isFile { _ = signal(SIGPIPE, SIG_IGN) }
+    return (descriptor, isFile)
+  }
+
+  var isEmpty: Bool { written == pending.count }
+
+  /// Takes lines to write, and gives an empty buffer in exchange. What it had must have been written.
+  mutating func exchange(_ lines: inout [UInt8]) {
+    swap(&pending, &lines)
+  }
+
+  /// Writes what it has.
+  ///
+  /// - Parameter patience: how long to wait for a reader, in milliseconds.
+  mutating func write(patience: Int32) -> Progress {
+    while written < pending.count {
+      if !isFile {
+        var ready = pollfd(fd: descriptor.rawValue, events: Int16(POLLOUT), revents: 0)
+        if poll(&ready, 1, patience) == 0 { return .blocked }
+      }
+      let count = isFile ? pending.count - written : min(pending.count - written, Self.pipePiece)
+      do {
+        let range = written..<written + count
+        // A system call takes a pointer; it does not leave this line.
+        let taken = try pending.withUnsafeBytes { try descriptor.write(.init(rebasing: $0[range])) }
+        if taken == 0 { return .blocked }
+        written += taken
+      } catch let error as Errno {
+        return error == .wouldBlock ? .blocked : .failed(error)
+      } catch {
+        return .failed(.ioError)
+      }
+    }
+    pending.removeAll(keepingCapacity: true)
+    written = 0
+    return .done
+  }
+
+  /// Opens the file under its name again, which may be another file by now. If that fails, the old one stays in use.
+  ///
+  /// - Returns: how many lines were lost: at most the one of which the old file has the beginning.
+  mutating func reopen() throws -> Int {
+    guard case .file = destination else { return 0 }
+    let new = try Self.open(destination)
+    try? descriptor.close()
+    (descriptor, isFile) = new
+    guard written > 0, written < pending.count, pending[written - 1] != 0x0A else { return 0 }
+    written = pending[written...].firstIndex(of: 0x0A).map { $0 + 1 } ?? pending.count
+    return 1
+  }
+
+  /// Closes the file.
+  ///
+  /// - Returns: how many lines were not written.
+  mutating func close() -> Int {
+    if case .file = destination { try? descriptor.close() }
+    defer { (pending, written) = ([], 0) }
+    return pending[written...].count { $0 == 0x0A }
+  }
+}

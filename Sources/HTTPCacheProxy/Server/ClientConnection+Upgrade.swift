@@ -1,0 +1,96 @@
+import HTTPCacheObserving
+import HTTPCaching
+import HTTPTypes
+import NIOCore
+
+/// Requests for another protocol (RFC 9110 §7.8), which the cache has no part in.
+///
+/// Nothing that the client sends behind the request goes to the origin before the origin has switched: an origin that does
+/// not would read it as further requests, which this proxy has not seen. If the origin refuses, the connection ends with
+/// its response: what the client may have sent already is not a request either.
+extension ClientConnection {
+  func beginUpgrade(
+    to protocols: String, _ current: Current, _ context: ChannelHandlerContext
+  ) {
+    guard self.context.configuration.allowsUpgrade else {
+      return refuse(MessageFault(501, "upgrades are not supported here"), context, of: current.request)
+    }
+    var current = current
+    current.closes = true
+    reading = .nothing
+    let responder = Responder(context: self.context, channel: context.channel, client: current.request)
+    let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
+    current.task = Task { await responder.upgrade(connection, to: protocols) }
+    self.current = current
+  }
+
+  /// Sends the origin's 101, and whatever comes from either side to the other.
+  fileprivate func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
+    guard let context = channelContext, context.channel.isActive, var current,
+      let rest = origin.connection.value.takeOver()
+    else { throw ChannelError.ioOnClosedChannel }
+    prepare(
+      ResponseHead(
+        head, to: .get, minorVersion: current.request.minorVersion, isStored: false, length: nil,
+        Provenance(.network)), &current)
+    self.current = current
+    self.context.statistics.upgrades.increment()
+    timer?.cancel()
+    timer = nil
+    let (client, server) = Tunnel.ends(self.context.settings.value.timeouts, self.context.statistics) {
+      [weak self] count in
+      // For what is noted of the request at its end.
+      self?.current?.framing = .length(count)
+      self?.current?.sent = count
+    }
+    try context.pipeline.syncOperations.addHandler(client, position: .before(self))
+    try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
+    output.bytes.writeString("HTTP/1.1 101 \(head.status.reasonPhrase)\r\n")
+    for field in head.headerFields.withoutHopByHop(keepsUpgrade: true)
+    where field.name.canonicalName != "content-length" {
+      output.bytes.write(field)
+    }
+    output.bytes.writeStaticString("\r\n")
+    send(context, nil)
+    flush(context)
+    server.write(inbound)
+    client.write(rest.bytes)
+    inbound = ByteBuffer()
+    client.flush()
+    server.flush()
+    if inputIsClosed { client.closeInput() }
+    if rest.isEnded { server.closeInput() }
+    client.readOn()
+    server.readOn()
+  }
+}
+
+extension Responder {
+  fileprivate func upgrade(_ connection: NIOLoopBound<ClientConnection>, to protocols: String) async {
+    let call = OriginClient.Call(
+      minorVersion: client.minorVersion, expectsContinue: false, trailers: OriginClient.TrailerSource(),
+      interim: OriginClient.InterimWrites())
+    do {
+      let result = try await context.watch.observe {
+        try await context.origin.upgrade(
+          client.request, to: protocols, call, on: channel.eventLoop,
+          interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) })
+      }
+      switch result {
+      case .switched(let head, let origin):
+        do {
+          try await channel.eventLoop.submit { try connection.value.switchProtocols(head, origin) }.get()
+        } catch {
+          // The client, or the origin, is gone.
+          origin.close()
+          channel.close(promise: nil)
+        }
+      case .refused(let response): await run(.empty, refusal: .success(response))
+      }
+    } catch {
+      // The client is gone.
+      guard !Task.isCancelled else { return }
+      await run(.empty, refusal: .failure(error))
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import HTTPTypes
+
+/// Tells the origin who asks over one connection, and finds out who that is.
+///
+/// What a client says of itself counts only if its address is trusted. All that others say is removed: an origin that writes
+/// `X-Forwarded-Host` into what it answers would have it stored for everybody. The fields become part of the request before
+/// the cache sees it, so that `Vary` selects by what the origin gets. They are not part of the key.
+struct Forwarder: Sendable {
+  /// The client at the other end of the connection; `nil` if it has no IP address.
+  let address: IPAddress?
+  /// The address as text; `unknown` if there is none.
+  let text: String
+  let isTrusted: Bool
+  private let forwarding: ForwardedFields
+  private let trusted: [AddressRange]
+  /// Made once a connection: a hit pays for no more than their place among the fields.
+  private let own: (for: HTTPField, proto: HTTPField)?
+  /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.
+  private var lastHost: HTTPField?
+
+  init(_ address: IPAddress?, _ configuration: ProxyConfiguration) {
+    self.address = address
+    let text = address?.description ?? "unknown"
+    self.text = text
+    forwarding = configuration.forwardedFields
+    let trusted = configuration.trustedPeers
+    self.trusted = trusted
+    isTrusted = address.map { trusted.contains($0) } ?? false
+    if let forName = Self.forName, let protoName = Self.protoName {
+      own = (
+        HTTPField(name: forName, value: text),
+        HTTPField(name: protoName, value: configuration.scheme)
+      )
+    } else {
+      own = nil
+    }
+  }
+
+  private static let forName = HTTPField.Name("X-Forwarded-For")
+  private static let protoName = HTTPField.Name("X-Forwarded-Proto")
+  private static let hostName = HTTPField.Name("X-Forwarded-Host")
+  private static let forwardedName = HTTPField.Name("Forwarded")
+
+  /// Adds the fields to a request.
+  ///
+  /// - Parameter given: the fields of this kind that came with it.
+  /// - Returns: The client that the request comes from.
+  mutating func apply(to request: inout HTTPRequest, given: HTTPFields?) -> IPAddress? {
+    guard isTrusted, let given, !given.isEmpty else {
+      if forwarding.usesXForwarded, let own, let hostName = Self.hostName {
+        request.headerFields.append(own.for)
+        request.headerFields.append(own.proto)
+        let authority = request.authority ?? ""
+        let known = lastHost.flatMap { $0.value == authority ? $0 : nil }
+        let host = known ?? HTTPField(name: hostName, value: authority)
+        lastHost = host
+        request.headerFields.append(host)
+      }
+      if forwarding.usesForwarded, let name = Self.forwardedName {
+        request.headerFields.append(HTTPField(name: name, value: element(of: request)))
+      }
+      return address
+    }
+    var rest = given
+    if forwarding.usesXForwarded, let own, let forName = Self.forName, let protoName = Self.protoName,
+      let hostName = Self.hostName
+    {
+      rest[values: forName] = [Self.list(given[values: forName], own.for.value)]
+      // These stay as the first proxy, the one that the client talks to, has set them.
+      if rest[protoName] == nil { rest.append(own.proto) }
+      if rest[hostName] == nil { rest.append(HTTPField(name: hostName, value: request.authority ?? "")) }
+    }
+    if forwarding.usesForwarded, let name = Self.forwardedName {
+      // One that cannot be read would swallow what is added behind an open quotation mark.
+      let values = given[values: name]
+      let isReadable = ForwardedField.nodes(values) != nil
+      rest[values: name] = [Self.list(isReadable ? values : [], element(of: request))]
+    }
+    for field in rest { request.headerFields.append(field) }
+    return client(given)
+  }
+
+  private static func list(_ values: [String], _ own: String) -> String {
+    (values.filter { !$0.isEmpty } + [own]).joined(separator: ", ")
+  }
+
+  /// RFC 7239 §4, §6. A host with a colon must be quoted; no authority has a quotation mark or a backslash.
+  private func element(of request: HTTPRequest) -> String {
+    let host = request.authority ?? ""
+    let node = address?.isIPv6 == true ? "\"[\(text)]\"" : text
+    let isToken = !host.isEmpty && !host.utf8.contains { $0 == 0x3A || $0 == 0x5B }
+    return "for=\(node);host=\(isToken ? host : "\"\(host)\"");proto=\(request.scheme ?? "http")"
+  }
+
+  /// Who asks, by the last address that a trusted proxy names: what stands before it may have been made up.
+  ///
+  /// - Returns: `nil` where a trusted proxy says that it asks for somebody, and not for whom: that is not the proxy itself.
+  private func client(_ given: HTTPFields) -> IPAddress? {
+    guard var client = address else { return nil }
+    let nodes: [String]
+    if forwarding == .rfc7239 {
+      guard let name = Self.forwardedName else { return client }
+      nodes = ForwardedField.nodes(given[values: name]) ?? [""]
+    } else {
+      guard let name = Self.forName else { return client }
+      nodes = given[values: name].flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        .map { String($0).trimmingOptionalWhitespace }
+    }
+    // There are fields of this kind, but not the one that is read.
+    if nodes.isEmpty { return nil }
+    for node in nodes.reversed() {
+      guard trusted.contains(client) else { break }
+      guard let next = IPAddress(node: node) else { return nil }
+      client = next
+    }
+    return client
+  }
+}
+
+/// `Forwarded` (RFC 7239 §4): `for=192.0.2.43;proto=https, for="[2001:db8::1]:4711"`.
+enum ForwardedField {
+  /// What each element says after `for`, or an empty text, in their order; `nil` if a value is malformed.
+  static func nodes(_ values: [String]) -> [String]? {
+    var nodes: [String] = []
+    for value in values {
+      var bytes = Array(value.utf8)[...]
+      var node = ""
+      while true {
+        trim(&bytes)
+        if let (name, text) = pair(&bytes) {
+          if name == "for" { node = text }
+        } else if let next = bytes.first, next != 0x2C, next != 0x3B {
+          return nil
+        }
+        trim(&bytes)
+        let separator = bytes.popFirst()
+        guard separator == nil || separator == 0x2C || separator == 0x3B else { return nil }
+        if separator != 0x3B {
+          nodes.append(node)
+          node = ""
+        }
+        if separator == nil { break }
+      }
+    }
+    return nodes
+  }
+
+  /// A token, an equals sign, and a token or a quoted text; `nil`, with nothing taken, if there is none.
+  private static func pair(_ bytes: inout ArraySlice<UInt8>) -> (name: String, value: String)? {
+    var rest = bytes
+    guard let name = token(&rest), rest.popFirst() == 0x3D,
+      let value = rest.first == 0x22 ? quoted(&rest) : token(&rest)
+    else { return nil }
+    bytes = rest
+    return (name.lowercased(), value)
+  }
+
+  private static func token(_ bytes: inout ArraySlice<UInt8>) -> String? {
+    let token = bytes.prefix {
+      switch $0 {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+      default: "!#$%&'*+-.^_`|~".utf8.contains($0)
+      }
+    }
+    bytes = bytes.dropFirst(token.count)
+    return token.isEmpty ? nil : String(decoding: token, as: UTF8.self)
+  }
+
+  private static func quoted(_ bytes: inout ArraySlice<UInt8>) -> String? {
+    bytes = bytes.dropFirst()
+    var text: [UInt8] = []
+    while var byte = bytes.popFirst() {
+      if byte == 0x22 { return String(decoding: text, as: UTF8.self) }
+      if byte == 0x5C {
+        guard let escaped = bytes.popFirst() else { return nil }
+        byte = escaped
+      }
+      text.append(byte)
+    }
+    return nil
+  }
+
+  private static func trim(_ bytes: inout ArraySlice<UInt8>) {
+    bytes = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+  }
+}
+
+extension IPAddress {
+  /// An address as `X-Forwarded-For` and `Forwarded` have it, perhaps in brackets and with a port (RFC 7239 §6).
+  init?(node: String) {
+    if node.utf8.first == 0x5B {
+      let inside = node.dropFirst().prefix { $0 != "]" }
+      guard inside.endIndex < node.endIndex, let address = IPAddress(inside), address.isIPv6,
+        Self.isPort(node[node.index(after: inside.endIndex)...])
+      else { return nil }
+      self = address.unmapped
+    } else if let address = IPAddress(node) {
+      self = address.unmapped
+    } else {
+      let host = node.prefix { $0 != ":" }
+      guard let address = IPAddress(host), Self.isPort(node[host.endIndex...]) else { return nil }
+      self = address
+    }
+  }
+
+  /// Nothing, or a colon and a port, which may be obfuscated.
+  private static func isPort(_ text: Substring) -> Bool {
+    text.isEmpty || text.first == ":" && text.utf8.count > 1
+  }
+}

@@ -1,0 +1,36 @@
+import HTTPCaching
+
+extension HTTPRequest.Method {
+  /// Not registered, and what other caches answer to: it purges its target.
+  static let purge = HTTPRequest.Method("PURGE")
+}
+
+extension Responder {
+  /// Answers PURGE, where a trusted client asks: everything stored for the target is removed, or becomes stale with
+  /// `Soft-Purge: 1`.
+  ///
+  /// The client counts, and not only the peer: whoever comes through a trusted proxy is not trusted for it.
+  ///
+  /// - Throws: ``MessageFault`` where nothing was purged.
+  func purge() async throws(MessageFault) -> (HTTPResponse, ArraySlice<UInt8>) {
+    guard let address = client.client, context.settings.value.trustedPeers.contains(address) else {
+      throw MessageFault(403, "PURGE is for trusted clients")
+    }
+    guard let target = TargetURI(client.request) else {
+      throw MessageFault("PURGE takes a path or an absolute URL")
+    }
+    let purge = Purge(extent: .targets([target], []), isSoft: try isSoft)
+    let count = await purge.run(context)
+    return GeneratedResponse.text(200, String(purge.text(count).dropLast()))
+  }
+
+  private var isSoft: Bool {
+    get throws(MessageFault) {
+      guard let value = HTTPField.Name("Soft-Purge").flatMap({ client.request.headerFields[$0] }) else {
+        return false
+      }
+      guard value == "1" else { throw MessageFault("Soft-Purge is 1, or absent") }
+      return true
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import HTTPCacheObserving
+import HTTPCacheStore
+import NIOCore
+
+/// Two connections on one event loop that carry each other's bytes, after the origin has switched protocols.
+///
+/// Neither side is read while the other does not take what came. The end of one direction goes on to the other side, and the
+/// opposite direction stays open. The tunnel ends when both directions have ended, when one connection is gone, or when
+/// nothing has moved for too long.
+final class Tunnel {
+  private let liveCount = LiveCount(.tunnel)
+  fileprivate let timeouts: ProxyConfiguration.Timeouts
+  fileprivate var progress = NIODeadline.now()
+
+  private init(_ timeouts: ProxyConfiguration.Timeouts) {
+    self.timeouts = timeouts
+  }
+
+  /// Makes the two ends of a tunnel.
+  ///
+  /// - Parameter onEnd: called when the connection to the client is gone, with how many bytes it was sent.
+  static func ends(
+    _ timeouts: ProxyConfiguration.Timeouts, _ statistics: ProxyStatistics, onEnd: @escaping (Int) -> Void
+  ) -> (client: TunnelEnd, origin: TunnelEnd) {
+    let tunnel = Tunnel(timeouts)
+    let client = TunnelEnd(
+      tunnel, onWrite: { statistics.bytesSent.increment(by: $0) }, onEnd: onEnd)
+    let origin = TunnelEnd(tunnel, onWrite: { _ in }, onEnd: { _ in })
+    (client.other, origin.other) = (origin, client)
+    return (client, origin)
+  }
+}
+
+/// One end of a ``Tunnel``: the handler next to the socket, so that the one behind it sees nothing but the connection's end.
+final class TunnelEnd: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private let tunnel: Tunnel
+  private let onWrite: (Int) -> Void
+  private let onEnd: (Int) -> Void
+  /// `nil` as soon as this connection is gone: the two ends hold each other until then.
+  fileprivate var other: TunnelEnd?
+  private var context: ChannelHandlerContext?
+  private var timer: Scheduled<Void>?
+  private var written = 0
+  private var inputIsClosed = false
+  private var outputIsClosing = false
+
+  fileprivate init(_ tunnel: Tunnel, onWrite: @escaping (Int) -> Void, onEnd: @escaping (Int) -> Void) {
+    self.tunnel = tunnel
+    self.onWrite = onWrite
+    self.onEnd = onEnd
+  }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    armTimer(context, at: .now() + .milliseconds(tunnel.timeouts.tunnel))
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    end()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    other?.write(unwrapInboundIn(data))
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    other?.context?.flush()
+    readOn()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable {
+      tunnel.progress = .now()
+      other?.readOn()
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case ChannelEvent.inputClosed = event {
+      closeInput()
+    } else {
+      context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    onEnd(written)
+    other?.closeAfterWrites()
+    end()
+    context.fireChannelInactive()
+  }
+
+  private func end() {
+    timer?.cancel()
+    timer = nil
+    other = nil
+    context = nil
+  }
+
+  // MARK: - The other end's calls
+
+  /// Sends bytes at the next flush.
+  func write(_ bytes: ByteBuffer) {
+    guard let context, bytes.readableBytes > 0, !outputIsClosing else { return }
+    tunnel.progress = .now()
+    written += bytes.readableBytes
+    onWrite(bytes.readableBytes)
+    context.write(wrapOutboundOut(bytes), promise: nil)
+  }
+
+  func flush() { context?.flush() }
+
+  /// Reads where the other side takes what comes.
+  func readOn() {
+    guard let context, !inputIsClosed, other?.context?.channel.isWritable == true else { return }
+    context.read()
+  }
+
+  /// This side has sent its last byte.
+  func closeInput() {
+    inputIsClosed = true
+    other?.closeOutput()
+  }
+
+  /// Ends one direction, when all that came before has been sent: a connection closed earlier would lose it.
+  private func closeOutput() {
+    guard !outputIsClosing, let context else { return }
+    outputIsClosing = true
+    afterWrites(context) { end, context in
+      context.close(mode: end.inputIsClosed ? .all : .output, promise: nil)
+    }
+  }
+
+  /// Ends this connection, when all that came for it has been sent, or it has not been taken for the time of a stalled client.
+  private func closeAfterWrites() {
+    guard let context else { return }
+    outputIsClosing = true
+    timer?.cancel()
+    let channel = context.channel
+    timer = context.eventLoop.scheduleTask(in: .milliseconds(tunnel.timeouts.stall)) {
+      channel.close(promise: nil)
+    }
+    afterWrites(context) { _, context in context.close(promise: nil) }
+  }
+
+  private func afterWrites(
+    _ context: ChannelHandlerContext, _ body: @escaping (TunnelEnd, ChannelHandlerContext) -> Void
+  ) {
+    let bound = NIOLoopBound((self, body), eventLoop: context.eventLoop)
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.whenComplete { _ in
+      let (end, body) = bound.value
+      if let context = end.context { body(end, context) }
+    }
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise)
+  }
+
+  // MARK: - Time
+
+  /// One timer an end, and none set for a byte: when it rings early it is set anew.
+  private func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerRang() }
+  }
+
+  private func timerRang() {
+    guard let context else { return }
+    let deadline = tunnel.progress + .milliseconds(tunnel.timeouts.tunnel)
+    if deadline <= .now() { return context.close(promise: nil) }
+    armTimer(context, at: deadline)
+  }
+}

@@ -1,0 +1,103 @@
+import HTTPCacheObserving
+import HTTPCaching
+import Synchronization
+
+/// The proxy's counters at one moment, or what was counted between two.
+struct Figures: Sendable {
+  private var requests: [Int]
+  private var contentBytes: [Int]
+  var latency: [Int]
+  var originLatency: [Int]
+  var originRequests: Int
+  var originErrors: Int
+  var sentBytes: Int
+
+  init(_ statistics: ProxyStatistics) {
+    requests = statistics.responses.requests
+    contentBytes = statistics.responses.contentBytes
+    latency = statistics.latency.snapshot.counts
+    originLatency = statistics.originLatency.snapshot.counts
+    originRequests = statistics.originRequests.value
+    originErrors = statistics.originErrors.value
+    sentBytes = statistics.bytesSent.value
+  }
+
+  static func - (later: Figures, earlier: Figures) -> Figures {
+    func difference(_ of: KeyPath<Figures, [Int]>) -> [Int] {
+      zip(later[keyPath: of], earlier[keyPath: of]).map { $0 - $1 }
+    }
+    var figures = later
+    figures.requests = difference(\.requests)
+    figures.contentBytes = difference(\.contentBytes)
+    figures.latency = difference(\.latency)
+    figures.originLatency = difference(\.originLatency)
+    figures.originRequests -= earlier.originRequests
+    figures.originErrors -= earlier.originErrors
+    figures.sentBytes -= earlier.sentBytes
+    return figures
+  }
+
+  func requests(_ outcome: RequestOutcome, statusClass: Int) -> Int {
+    requests[ResponseTable.index(outcome, statusClass)]
+  }
+
+  func requests(_ outcome: RequestOutcome) -> Int {
+    ResponseTable.classes.reduce(0) { $0 + requests(outcome, statusClass: $1) }
+  }
+
+  func contentBytes(_ outcome: RequestOutcome) -> Int {
+    ResponseTable.classes.reduce(0) { $0 + contentBytes[ResponseTable.index(outcome, $1)] }
+  }
+
+  /// A share of the requests that the cache was asked for: those that were refused never reached it.
+  struct Share {
+    var requests: Double?
+    var contentBytes: Double?
+  }
+
+  /// The hit ratio is the share of `.hit` and `.stale`: what was answered without the origin. Validated responses cost the
+  /// origin a request each and have a share of their own.
+  func share(of outcomes: [RequestOutcome]) -> Share {
+    let asked = RequestOutcome.allCases.filter { $0 != .refused }
+    func ratio(_ count: (RequestOutcome) -> Int) -> Double? {
+      let all = asked.reduce(0) { $0 + count($1) }
+      return all == 0 ? nil : Double(outcomes.reduce(0) { $0 + count($1) }) / Double(all)
+    }
+    return Share(requests: ratio { requests($0) }, contentBytes: ratio { contentBytes($0) })
+  }
+}
+
+/// The figures of the last minute, from what the counters said every few seconds. Counting costs nothing more for it.
+final class RecentFigures: Sendable {
+  /// Seconds between two looks at the counters.
+  static let interval: Int64 = 5
+  static let span: Int64 = 60
+
+  private let history: Mutex<[(time: Timestamp, figures: Figures)]>
+  private let clock: any CacheClock
+
+  /// - Parameter figures: those of the beginning.
+  init(_ figures: Figures, clock: any CacheClock = SystemCacheClock.shared) {
+    self.clock = clock
+    history = Mutex([(clock.now, figures)])
+  }
+
+  /// Notes what the counters say now; called every ``interval`` seconds.
+  func note(_ figures: Figures) {
+    let now = clock.now
+    history.withLock { history in
+      history.append((now, figures))
+      // One of a minute ago, or longer, stays.
+      while history.count > 1, history[1].time.advanced(bySeconds: Self.span) <= now { history.removeFirst() }
+    }
+  }
+
+  /// What was counted in the last minute, and how many seconds that are.
+  func last(_ figures: Figures) -> (figures: Figures, seconds: Int64) {
+    let now = clock.now
+    let start = history.withLock { history in
+      history.last { $0.time.advanced(bySeconds: Self.span) <= now } ?? history[0]
+    }
+    return (figures - start.figures, now.millisecondsSince(start.time) / 1000)
+  }
+}

@@ -1,0 +1,35 @@
+import HTTPCacheObserving
+import HTTPCaching
+import Logging
+import NIOCore
+
+/// Sees each request to the origin: measures it, and logs failures, each kind once and then with its number.
+struct OriginWatch: Sendable {
+  private let statistics: ProxyStatistics
+  private let failures: FailureLog
+
+  init(_ statistics: ProxyStatistics, _ logger: Logger) {
+    self.statistics = statistics
+    failures = FailureLog(logger, recovery: "the origin answers again")
+  }
+
+  /// Sends a request to the origin.
+  func observe<Response>(_ send: () async throws -> Response) async throws -> Response {
+    let start = NIODeadline.now()
+    do {
+      let response = try await send()
+      statistics.originLatency.record(microseconds: (NIODeadline.now() - start).nanoseconds / 1000)
+      failures.recovered()
+      return response
+    } catch {
+      failed(error)
+      throw error
+    }
+  }
+
+  /// Logs why the origin gave no response, or not all of one. A client that leaves is not the origin's failure.
+  func failed(_ error: any Error) {
+    guard let error = error as? OriginError, !Task.isCancelled else { return }
+    failures.failed(error.kind.rawValue, error.description)
+  }
+}

@@ -1,0 +1,87 @@
+import HTTPCaching
+
+/// How a request was answered: what counters and logs tell apart.
+enum RequestOutcome: String, CaseIterable, Sendable {
+  /// From the store, fresh.
+  case hit
+  /// From the store, stale.
+  case stale
+  /// From the store, after the origin validated it.
+  case validated
+  /// From the origin.
+  case network
+  /// By the proxy itself, as it should: OPTIONS and TRACE with `Max-Forwards: 0`, 504 to `only-if-cached`.
+  case generated
+  /// By the proxy, because neither the store nor the origin had a response.
+  case failed
+  /// By the proxy, because the request was malformed or too large.
+  case refused
+
+  /// Its place in ``allCases``.
+  var index: Int {
+    switch self {
+    case .hit: 0
+    case .stale: 1
+    case .validated: 2
+    case .network: 3
+    case .generated: 4
+    case .failed: 5
+    case .refused: 6
+    }
+  }
+
+  init(_ source: CachedResponse.Source) {
+    self =
+      switch source {
+      case .hit: .hit
+      case .stale: .stale
+      case .validated: .validated
+      case .network: .network
+      case .generated: .generated
+      }
+  }
+
+  /// What the cache's own metrics call it; `nil` for what the cache never sees as a response.
+  var source: CachedResponse.Source? {
+    switch self {
+    case .hit: .hit
+    case .stale: .stale
+    case .validated: .validated
+    case .network: .network
+    case .generated: .generated
+    case .failed, .refused: nil
+    }
+  }
+}
+
+/// Where a response came from, and why.
+struct Provenance: Sendable {
+  var outcome: RequestOutcome
+  /// Why the client gets this response: what `Cache-Status` tells as `detail`.
+  var reason: Reason?
+  /// Why the origin was asked (RFC 9211 §2.2).
+  var forward: CacheStatus.Forward?
+  /// Why the origin gave no response.
+  var originError: OriginError.Kind?
+  /// What went wrong, for people.
+  var failure: String?
+
+  init(_ outcome: RequestOutcome) {
+    self.outcome = outcome
+  }
+
+  init(_ response: CachedResponse) {
+    outcome = RequestOutcome(response.source)
+    reason = response.cacheStatus.detail ?? response.reason
+    forward = response.cacheStatus.forward
+  }
+
+  init(failure error: any Error) {
+    outcome = error is MessageFault ? .refused : .failed
+    originError = (error as? OriginError)?.kind
+    failure = (error as? MessageFault)?.reason ?? "\(error)"
+  }
+
+  /// A name for programs to read.
+  var code: String? { originError?.rawValue ?? reason?.rawValue }
+}

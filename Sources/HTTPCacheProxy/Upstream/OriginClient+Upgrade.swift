@@ -1,0 +1,50 @@
+import HTTPCaching
+import NIOCore
+
+extension OriginClient {
+  /// The origin's answer to a request for another protocol.
+  enum UpgradeResult: Sendable {
+    /// It has switched; the connection is the caller's.
+    case switched(HTTPResponse, OriginConnection.Handle)
+    /// It has given another final response.
+    case refused(TransportResponse)
+  }
+
+  /// Asks the origin to switch to another protocol (RFC 9110 §7.8), over a connection of its own.
+  ///
+  /// - Parameters:
+  ///   - request: a request without content.
+  ///   - protocols: the value of `Upgrade`.
+  ///   - loop: the event loop for the connection: that of the client's, so that bytes go from one to the other directly.
+  ///   - interim: gets interim responses.
+  func upgrade(
+    _ request: HTTPRequest, to protocols: String, _ call: Call, on loop: any EventLoop,
+    interim: @Sendable (HTTPResponse) -> Void
+  ) async throws -> UpgradeResult {
+    try await counting {
+      let connection = try await connect(on: loop)
+      guard !Task.isCancelled else {
+        connection.close()
+        throw CancellationError()
+      }
+      let head = RequestWriter.head(
+        request, .empty, expects: false, via: "1.\(call.minorVersion) \(via)", upgrade: protocols,
+        allocator: connection.channel.allocator)
+      var pending = connection.start(head, method: request.method, isWhole: true, upgrade: protocols)
+      while true {
+        let reply = try await withTaskCancellationHandler { [pending] in
+          try await pending.get()
+        } onCancel: {
+          connection.close()
+        }
+        if reply.head.status.code == 101 { return .switched(reply.head, connection) }
+        guard reply.isInterim else { return .refused(final(reply, call)) }
+        if reply.head.status.code != 100 {
+          interim(reply.head)
+          await call.interim.wait()
+        }
+        pending = connection.next()
+      }
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import NIOCore
+
+/// What is known of the origin: whether it answered lately, and whether it accepts connections.
+///
+/// Exchanges tell most. Where there were none lately, because there is no traffic or all of it is served from the store, a
+/// probe opens a connection, and closes it without a request.
+struct OriginHealth: Sendable {
+  /// How long the end of an exchange counts as lately.
+  static let memory = TimeAmount.seconds(10)
+  /// How long the result of a probe is used.
+  static let probeMemory = TimeAmount.seconds(1)
+  static let probeTimeout = TimeAmount.seconds(1)
+
+  private var lastSuccess: NIODeadline?
+  private var lastFailure: (time: NIODeadline, kind: OriginError.Kind)?
+  private var lastProbe: (time: NIODeadline, kind: OriginError.Kind?)?
+
+  /// What ``OriginClient/isReady()`` tells.
+  enum State: Hashable, Sendable {
+    /// The origin gave a response, or accepted a connection.
+    case ready
+    /// Why it did not.
+    case unreachable(OriginError.Kind)
+  }
+
+  /// - Parameter kind: `nil` for a response, whatever its status.
+  mutating func exchangeEnded(_ kind: OriginError.Kind?, at now: NIODeadline) {
+    if let kind { lastFailure = (now, kind) } else { lastSuccess = now }
+  }
+
+  mutating func probeEnded(_ kind: OriginError.Kind?, at now: NIODeadline) {
+    lastProbe = (now, kind)
+  }
+
+  /// `nil` if nothing is known lately: a probe tells.
+  ///
+  /// One exchange that succeeded outweighs others that failed: a page of the origin may be broken or slow.
+  func state(at now: NIODeadline) -> State? {
+    if let lastSuccess, now - lastSuccess <= Self.memory { return .ready }
+    if let lastFailure, now - lastFailure.time <= Self.memory { return .unreachable(lastFailure.kind) }
+    if let lastProbe, now - lastProbe.time <= Self.probeMemory {
+      return lastProbe.kind.map { .unreachable($0) } ?? .ready
+    }
+    return nil
+  }
+}

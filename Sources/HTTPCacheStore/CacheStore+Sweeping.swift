@@ -1,0 +1,182 @@
+extension CacheStore {
+  /// What a sweep is about.
+  ///
+  /// It is asked of what is stored, and of what is under way: an insert or update whose token is older than the sweep is
+  /// refused.
+  public enum SweepExtent: Sendable {
+    /// Entries whose keys are meant. It is called on any thread, at any time, while inserts under way may be older than the
+    /// sweep.
+    case keys(@Sendable (StoreKey) -> Bool)
+    /// Entries in a scope. What is in it, the sweep is told entry by entry.
+    case scope(StoreScope)
+  }
+
+  /// An entry that a sweep has come to, without its body.
+  public struct SweptEntry: Sendable {
+    public let id: EntryID
+    public let key: StoreKey
+    public let variant: VariantID
+    /// As the caller gave it: milliseconds since 1970.
+    public let storedAt: Int64
+    /// The caller's opaque bytes, the latest.
+    public let metadata: [UInt8]
+  }
+
+  /// What becomes of an entry that a sweep has come to.
+  public enum SweepAction: Sendable, Hashable {
+    case keep
+    case remove
+    case update(metadata: [UInt8])
+  }
+
+  /// Goes through what is stored, and removes or updates what is decided on. Returns when that would survive a crash (see
+  /// ``Configuration/sync``).
+  ///
+  /// What was stored before the call is swept, in memory and on disk. What is stored later stays, unless it was asked for
+  /// before the call: an insert whose token is older, and which is within the extent, is refused. No lookup waits for it, and
+  /// an insert for no more than some dozens of entries. An entry on disk that cannot be read is removed.
+  ///
+  /// - Parameters:
+  ///   - extent: which entries the sweep is about.
+  ///   - keys: where to look, if that is known; `nil` looks everywhere.
+  ///   - decide: called on the calling thread for each entry within the extent, with no lock held; it must not call the store.
+  /// - Returns: the number of entries that were removed or updated.
+  /// - Complexity: O(entries), with one read for each entry on disk; O(entries of the keys) where they are given.
+  @discardableResult
+  public func sweep(
+    _ extent: SweepExtent, in keys: [StoreKey]? = nil, _ decide: (SweptEntry) -> SweepAction
+  ) -> Int {
+    guard isOpen else { return 0 }
+    counters.removals.increment()
+    let fence: PurgeFences.Extent =
+      switch extent {
+      case .keys(let isMeant): .keys(isMeant)
+      case .scope(let scope): .scope(hash(scope))
+      }
+    var sweep = Sweeping(extent: extent, number: fences.add(fence) { takeID() })
+    if let disk {
+      sweep.disk = disk.beginSweep(sweep.number)
+      if let keys {
+        for key in keys {
+          let heads = sweep.heads(for: hasher.hash(key), disk)
+          change(heads.filter { $0.key == key && sweep.isMeant(key) }, &sweep, decide)
+        }
+      } else {
+        while let heads = sweep.nextHeads(disk) {
+          change(heads.filter { sweep.isMeant($0.key) }, &sweep, decide)
+        }
+      }
+    }
+    if let keys {
+      for key in keys { change(memory.peek(key, hash: hasher.hash(key)), &sweep, decide) }
+    } else {
+      for shard in 0..<memory.shardCount { change(memory.entries(inShard: shard), &sweep, decide) }
+    }
+    if let disk, let ended = sweep.disk { disk.finish(ended) }
+    return sweep.count
+  }
+
+  /// A sweep under way.
+  private struct Sweeping: Sendable {
+    let extent: SweepExtent
+    /// Entries with an id from here on are newer than the sweep.
+    let number: UInt64
+    var disk: DiskTier.Sweep?
+    var count = 0
+
+    init(extent: SweepExtent, number: UInt64) {
+      self.extent = extent
+      self.number = number
+    }
+
+    func isMeant(_ key: StoreKey) -> Bool {
+      if case .keys(let isMeant) = extent { isMeant(key) } else { true }
+    }
+
+    mutating func apply(_ changes: [DiskTier.Change], _ tier: DiskTier?) {
+      guard let tier, var sweep = disk, !changes.isEmpty else { return }
+      tier.apply(changes, &sweep)
+      disk = sweep
+    }
+
+    mutating func heads(for hash: UInt64, _ tier: DiskTier) -> [DiskTier.Head] {
+      guard var sweep = disk else { return [] }
+      defer { disk = sweep }
+      return tier.heads(for: hash, &sweep)
+    }
+
+    mutating func nextHeads(_ tier: DiskTier) -> [DiskTier.Head]? {
+      guard var sweep = disk else { return nil }
+      defer { disk = sweep }
+      return tier.nextHeads(&sweep)
+    }
+  }
+
+  /// As for heads, and no more of these at a time than a few: an entry in memory may have a copy of its head.
+  private func change(
+    _ entries: [StoredEntry], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
+  ) {
+    var heads: [DiskTier.Head] = []
+    for entry in entries where entry.id.rawValue < sweep.number {
+      let key = StoreKey(entry.key)
+      // What is on disk, too, has been swept.
+      guard sweep.isMeant(key), disk?.currentSlot(hash: hasher.hash(key), id: entry.id.rawValue) == nil
+      else { continue }
+      heads.append(entry.head(key))
+      if heads.count == 64 {
+        change(heads, &sweep, decide)
+        heads = []
+      }
+    }
+    change(heads, &sweep, decide)
+  }
+
+  /// Decides on some entries, and changes them: on disk, and then in memory.
+  ///
+  /// An update that reads what it changes comes before, or after; what it has changed by then goes with the sweep.
+  private func change(
+    _ heads: [DiskTier.Head], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
+  ) {
+    var removed: [DiskTier.Head] = []
+    for head in heads {
+      let entry = SweptEntry(
+        id: EntryID(rawValue: head.id), key: head.key, variant: VariantID(rawValue: head.variant),
+        storedAt: head.storedAt, metadata: head.metadata)
+      switch decide(entry) {
+      case .keep: break
+      case .remove: removed.append(head)
+      case .update(let metadata): update(head, metadata, &sweep)
+      }
+    }
+    sweep.apply(removed.map { DiskTier.Change(hash: hasher.hash($0.key), id: $0.id, update: nil) }, disk)
+    for head in removed {
+      memory.remove(
+        head.key, hash: hasher.hash(head.key), variant: VariantID(rawValue: head.variant),
+        olderThan: head.id + 1)
+    }
+    sweep.count += removed.count
+  }
+
+  private func update(_ head: DiskTier.Head, _ metadata: [UInt8], _ sweep: inout Sweeping) {
+    let hash = hasher.hash(head.key)
+    sweep = decisions.withLock(hash) { [sweep] in
+      var sweep = sweep
+      let revision = takeID()
+      sweep.apply(
+        [DiskTier.Change(hash: hash, id: head.id, update: (metadata, head.storedAt, revision))], disk)
+      _ = memory.updateMetadata(
+        of: head.id, key: head.key, hash: hash, metadata: metadata, storedAt: head.storedAt,
+        revision: revision)
+      sweep.count += 1
+      return sweep
+    }
+  }
+}
+
+extension StoredEntry {
+  /// Without the body.
+  fileprivate func head(_ key: StoreKey) -> DiskTier.Head {
+    DiskTier.Head(
+      id: id.rawValue, variant: variant.rawValue, storedAt: storedAt, key: key, metadata: metadata)
+  }
+}

@@ -1,0 +1,67 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// What the bytes of a key say: the partition, the URI, and what else there is.
+package struct StoredKey: Hashable, Sendable {
+  package enum Kind: String, Codable, Sendable {
+    /// A response to GET.
+    case get = "GET"
+    /// A response to QUERY, or what finds those of a target.
+    case query = "QUERY"
+    /// What the URLs of a path have in common by `No-Vary-Search`, or what finds it.
+    case noVarySearch = "No-Vary-Search"
+    /// What an application keeps beside a response, or nothing that HTTPCache stores.
+    case other
+  }
+
+  package let kind: Kind
+  private let bytes: [UInt8]
+  private let partitionEnd: Int
+  private let uri: Range<Int>
+
+  /// No URI contains NUL; it stands behind the partition, and before what is not a URI.
+  package init(_ key: StoreKey) {
+    bytes = key.bytes
+    func isURI(_ part: ArraySlice<UInt8>) -> Bool {
+      part.starts(with: "https://".utf8) || part.starts(with: "http://".utf8)
+    }
+    var end = bytes.firstIndex(of: 0) ?? bytes.count
+    var start = 0
+    // A partition may look like a URI, and nothing behind a URI does.
+    if end < bytes.count {
+      let next = bytes[(end + 1)...].firstIndex(of: 0) ?? bytes.count
+      if isURI(bytes[(end + 1)..<next]) { (start, end) = (end + 1, next) }
+    }
+    partitionEnd = max(0, start - 1)
+    uri = start..<end
+    guard isURI(bytes[uri]) else {
+      kind = .other
+      return
+    }
+    guard end < bytes.count else {
+      kind = .get
+      return
+    }
+    let word = bytes[(end + 1)...].prefix { $0 != 0 }
+    kind = Kind(rawValue: String(decoding: word, as: UTF8.self)) ?? .other
+  }
+
+  package var partition: String { String(decoding: bytes[..<partitionEnd], as: UTF8.self) }
+  package var url: String { String(decoding: bytes[uri], as: UTF8.self) }
+
+  package func isIn(partition: String) -> Bool { bytes[..<partitionEnd].elementsEqual(partition.utf8) }
+
+  /// Whether what is stored under this key is of a target, as a purge of it means that.
+  package func isOf(_ target: TargetURI) -> Bool {
+    let text = Array(target.text.utf8)
+    if bytes[uri] == text[...] { return true }
+    // What all queries of the path have in common is of each of them.
+    return kind == .noVarySearch && bytes[uri] == text.prefix { $0 != UInt8(ascii: "?") }
+  }
+
+  /// Whether what is stored under this key is of a target that a pattern means.
+  package func isMeant(by pattern: TargetPattern) -> Bool {
+    if pattern.matches(bytes[uri]) { return true }
+    return kind == .noVarySearch && pattern.mayMatch(beginningWith: bytes[uri] + [UInt8(ascii: "?")])
+  }
+}

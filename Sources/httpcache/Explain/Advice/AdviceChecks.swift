@@ -1,0 +1,320 @@
+import HTTPTypes
+
+// The table of what `httpcache explain` looks for. The order counts within a severity: what decides on more stands first.
+extension AdviceCheck {
+  static let all: [AdviceCheck] = syntax + contradictions + sharing + validity + lifetimes
+
+  // MARK: - Spelling
+
+  private static let syntax: [AdviceCheck] = [
+    AdviceCheck("separators", .error) { subject in
+      subject.directives.filter { !$0.isValid && $0.corrected.count > 1 }.map { member in
+        Finding(
+          "'\(member.text)' is not separated by commas. Caches honour what restricts in it, and ignore what permits.",
+          fix: subject.correctedCacheControl)
+      }
+    },
+    AdviceCheck("directive-syntax", .error) { subject in
+      subject.directives.filter { !$0.isValid && $0.corrected.count <= 1 }.map { member in
+        Finding(
+          "'\(member.text)' is not valid syntax. Caches honour what restricts in it, and ignore what permits.",
+          fix: subject.correctedCacheControl)
+      }
+    },
+    AdviceCheck("misspelt-directive", .error) { subject in
+      subject.directives.filter(\.isValid).compactMap { member in
+        Directives.meant(by: member.name).map {
+          Finding(
+            "Caches ignore '\(member.text)': there is no directive of that name. '\($0)' was meant.",
+            fix: subject.correctedCacheControl)
+        }
+      }
+    },
+    AdviceCheck("invalid-time", .error) { subject in
+      subject.directives.filter { $0.isValid && Directives.withTime.contains($0.name) && $0.seconds == nil }
+        .map {
+          Finding(
+            "'\($0.text)' is not a number of whole seconds. It counts as 0.",
+            fix: subject.correctedCacheControl)
+        }
+    },
+    AdviceCheck("targeted-syntax", .error) { subject in
+      subject.invalidTargets.map { field in
+        let members = DirectiveText.members(of: [field.value]).flatMap(\.corrected)
+        return Finding(
+          "Caches ignore \(field.name.rawName): it is not a valid Dictionary (RFC 9213 §2.1), and Cache-Control governs.",
+          fix: members.isEmpty
+            ? "Leave the field out, or write \(field.name.rawName): max-age=3600"
+            : "\(field.name.rawName): \(members.joined(separator: ", ").lowercased())")
+      }
+    },
+    AdviceCheck("targeted-values", .error) { subject in
+      subject.fields.filter { field in
+        field.name.canonicalName.hasSuffix("-cache-control") && !subject.invalidTargets.contains(field)
+      }.flatMap { field in
+        DirectiveText.members(of: [field.value]).compactMap { member in
+          let isParameter = member.text.contains(";")
+          let isText = Directives.withTime.contains(member.name) && member.text.contains("\"")
+          guard isParameter || isText else { return nil }
+          return Finding(
+            isParameter
+              ? "In \(field.name.rawName), what stands behind a semicolon is a parameter, which caches ignore."
+              : "In \(field.name.rawName), '\(member.text)' is a text, not a number. It counts as 0.",
+            fix:
+              "\(field.name.rawName): \(DirectiveText(member.text.replacing("\"", with: "").replacing(";", with: " ")).corrected.joined(separator: ", "))"
+          )
+        }
+      }
+    },
+    AdviceCheck("large-time", .warning) { subject in
+      subject.directives.filter { $0.seconds ?? 0 > 2_147_483_648 }.map {
+        Finding(
+          "'\($0.text)' is more than 2^31 seconds (68 years), and counts as that.",
+          fix: "\($0.name)=31536000 is a year.")
+      }
+    },
+  ]
+
+  // MARK: - Contradictions
+
+  private static let contradictions: [AdviceCheck] = [
+    AdviceCheck("public-and-private", .error) { subject in
+      guard subject.has("public"), subject.has("private") else { return [] }
+      return [
+        Finding(
+          "'public' and 'private' contradict each other. 'private' counts.",
+          fix: "Leave out 'public', or 'private' if all users may share the response.")
+      ]
+    },
+    AdviceCheck("repeated-directive", .error) { subject in
+      Directives.withTime.sorted().compactMap { name in
+        let times = subject.directives.filter { $0.name == name }.compactMap(\.seconds)
+        guard times.count > 1, let shortest = times.min() else { return nil }
+        return Finding(
+          "'\(name)' occurs \(times.count == 2 ? "twice" : "\(times.count) times"). The shortest time counts.",
+          fix: "Write it once: \(name)=\(shortest)")
+      }
+    },
+    AdviceCheck("no-store-and-more", .warning) { subject in
+      let others = subject.directives.filter {
+        ["max-age", "s-maxage", "public", "immutable", "stale-while-revalidate", "stale-if-error"].contains(
+          $0.name)
+          && ($0.seconds ?? 1) > 0
+      }
+      guard subject.has("no-store"), !subject.has("must-understand"), !others.isEmpty else { return [] }
+      return [
+        Finding(
+          "With 'no-store' nothing is stored, and \(list(others.map(\.text))) has no effect.",
+          fix: "Leave 'no-store' out if caches may store the response, else write Cache-Control: no-store")
+      ]
+    },
+    AdviceCheck("no-cache-and-more", .warning) { subject in
+      let others = subject.directives.filter {
+        ["max-age", "s-maxage", "immutable", "stale-while-revalidate"].contains($0.name)
+          && ($0.seconds ?? 1) > 0
+      }
+      guard subject.directives.contains(where: { $0.name == "no-cache" && $0.argument == nil }),
+        !subject.has("no-store"),
+        !others.isEmpty
+      else { return [] }
+      return [
+        Finding(
+          "With 'no-cache' every use asks the origin, and \(list(others.map(\.text))) has no effect.",
+          fix: "Leave 'no-cache' out if caches may use the response while it is fresh.")
+      ]
+    },
+    AdviceCheck("private-and-s-maxage", .warning) { subject in
+      guard subject.has("private"), subject.seconds("s-maxage") != nil else { return [] }
+      return [
+        Finding(
+          "'s-maxage' is for shared caches, and 'private' keeps the response out of them.",
+          fix: "Leave out 's-maxage', or 'private' if all users may share the response.")
+      ]
+    },
+    AdviceCheck("must-revalidate-and-stale", .warning) { subject in
+      let others = subject.directives.filter {
+        ["stale-while-revalidate", "stale-if-error"].contains($0.name) && ($0.seconds ?? 0) > 0
+      }
+      guard subject.has("must-revalidate"), !others.isEmpty else { return [] }
+      return [
+        Finding(
+          "'must-revalidate' forbids what \(list(others.map(\.text))) permits, and counts.",
+          fix: "Leave out one or the other.")
+      ]
+    },
+  ]
+
+  // MARK: - Who shares it
+
+  private static let sharing: [AdviceCheck] = [
+    AdviceCheck("vary-star", .error) { subject in
+      guard subject.vary.contains("*") else { return [] }
+      return [
+        Finding(
+          "'Vary: *' matches no request: no cache answers with the response before it has asked the origin.",
+          fix: "Name the request fields that the response depends on, as in Vary: Accept-Encoding")
+      ]
+    },
+    AdviceCheck("set-cookie-shared", .warning) { subject in
+      guard subject.setsCookie, subject.isShared else { return [] }
+      return [
+        Finding(
+          "A shared cache gives the cookie of this response to all of its users.",
+          fix:
+            "Write Cache-Control: private if the cookie is one user's, or leave Set-Cookie out. httpcache proxy can strip it: --set-cookie strip"
+        )
+      ]
+    },
+    AdviceCheck("set-cookie-not-shared", .warning) { subject in
+      guard subject.isUnsharedForItsCookie else { return [] }
+      return [
+        Finding(
+          "Because of Set-Cookie, and for want of a lifetime, shared caches do not store the response.",
+          fix:
+            "Leave Set-Cookie out where no cookie changes, or write Cache-Control: private if that is meant.")
+      ]
+    },
+    AdviceCheck("vary-cookie", .warning) { subject in
+      guard subject.vary.contains("cookie"), subject.isStored else { return [] }
+      return [
+        Finding(
+          "'Vary: Cookie' makes each user's response another one: a shared cache hardly ever has an answer.",
+          fix:
+            "Write Cache-Control: private for what depends on the user, and leave Cookie out of Vary elsewhere."
+        )
+      ]
+    },
+    AdviceCheck("vary-user-agent", .warning) { subject in
+      guard subject.vary.contains("user-agent"), subject.isStored else { return [] }
+      return [
+        Finding(
+          "'Vary: User-Agent' has thousands of values: caches store as many copies and hardly ever have an answer.",
+          fix: "Leave User-Agent out of Vary, and serve the same content to all, or other URLs.")
+      ]
+    },
+  ]
+
+  // MARK: - Validators and dates
+
+  private static let validity: [AdviceCheck] = [
+    AdviceCheck("invalid-etag", .error) { subject in
+      guard let text = subject.fields[values: .eTag].first else { return [] }
+      let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+      let tag = text.replacing("\"", with: "")
+      let isQuoted = opaque.count >= 2 && opaque.hasPrefix("\"") && opaque.hasSuffix("\"")
+      guard !isQuoted || opaque.dropFirst().dropLast().contains("\"") else { return [] }
+      return [
+        Finding(
+          "'\(text)' is not a valid entity tag: it has to stand in double quotes. Many caches ignore it.",
+          fix: "ETag: \"\(tag.isEmpty || tag == "*" ? "1" : tag)\"")
+      ]
+    },
+    AdviceCheck("invalid-expires", .warning) { subject in
+      guard case .invalid(let text) = subject.expires else { return [] }
+      if subject.seconds("max-age") != nil {
+        return [
+          Finding(
+            "The Expires is not a date. Caches ignore it because of max-age.", fix: "Leave Expires out.")
+        ]
+      }
+      return [
+        Finding(
+          "'Expires: \(text)' is not a date, and counts as a date in the past.",
+          fix: "Write Cache-Control: no-cache if that is meant, else Cache-Control: max-age=3600")
+      ]
+    },
+    AdviceCheck("invalid-last-modified", .warning) { subject in
+      guard case .invalid(let text) = subject.lastModified else { return [] }
+      return [
+        Finding(
+          "'Last-Modified: \(text)' is not a date in the format of HTTP. It makes nothing fresh.",
+          fix: "Write it as in Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
+      ]
+    },
+    AdviceCheck("no-validator", .warning) { subject in
+      guard subject.isStored, !subject.hasEntityTag, case .absent = subject.lastModified,
+        subject.fields[.eTag] == nil
+      else { return [] }
+      return [
+        Finding(
+          "There is neither an ETag nor a Last-Modified: a stale response is fetched again even if it has not changed.",
+          fix: "Add one, as in ETag: \"v1\"")
+      ]
+    },
+    AdviceCheck("pragma", .warning) { subject in
+      guard let name = HTTPField.Name("Pragma"), subject.fields[name] != nil else { return [] }
+      let isSaid = subject.has("no-cache") || subject.has("no-store")
+      return [
+        Finding(
+          "Pragma means nothing in a response (RFC 9111 §5.4).",
+          fix: isSaid
+            ? "Leave it out: Cache-Control says it." : "Write Cache-Control: no-cache if that is meant.")
+      ]
+    },
+  ]
+
+  // MARK: - Lifetimes
+
+  private static let lifetimes: [AdviceCheck] = [
+    AdviceCheck("heuristic-lifetime", .warning) { subject in
+      let guesses = subject.effects.values.compactMap { effect -> Int64? in
+        if case .fresh(let seconds, isGuess: true) = effect { seconds } else { nil }
+      }
+      guard let seconds = guesses.max() else { return [] }
+      return [
+        Finding(
+          "Nothing says for how long it is fresh. From Last-Modified alone caches guess, this one \(Phrases.duration(seconds)).",
+          fix:
+            "Say it: Cache-Control: max-age=\(max(1, seconds)), or no-cache to have every use ask the origin."
+        )
+      ]
+    },
+    AdviceCheck("no-lifetime", .warning) { subject in
+      guard subject.isStored, !subject.saysLifetime, !subject.has("no-cache"), !subject.vary.contains("*"),
+        !subject.effects.values.contains(where: { if case .fresh = $0 { true } else { false } })
+      else { return [] }
+      return [
+        Finding(
+          "Nothing says for how long it is fresh, so that every use asks the origin.",
+          fix: "Say it: Cache-Control: max-age=3600, or no-cache if that is meant.")
+      ]
+    },
+    AdviceCheck("status-without-lifetime", .warning) { subject in
+      guard subject.isRefusedForItsStatus else { return [] }
+      return [
+        Finding(
+          "Caches store a response with status \(subject.status) only if it says for how long.",
+          fix: "Add Cache-Control: max-age=3600 if it may be stored.")
+      ]
+    },
+    AdviceCheck("stale-on-arrival", .warning) { subject in
+      guard let age = subject.fields[.age].flatMap({ Int64($0) }), let lifetime = subject.seconds("max-age"),
+        lifetime > 0, age >= lifetime, subject.isStored, subject.seconds("s-maxage") == nil
+      else { return [] }
+      return [
+        Finding(
+          "It was stale when it came: its Age of \(age) s is not less than its max-age of \(lifetime) s.",
+          fix: "A cache before this one serves it longer than it is fresh: look at that one's configuration.")
+      ]
+    },
+    AdviceCheck("expires-beside-max-age", .hint) { subject in
+      guard subject.seconds("max-age") != nil, case .valid = subject.expires else { return [] }
+      return [Finding("Caches ignore Expires because of max-age.", fix: "Leave Expires out.")]
+    },
+  ]
+
+  private static func list(_ texts: [String]) -> String {
+    texts.map { "'\($0)'" }.joined(separator: ", ")
+  }
+}
+
+extension AdviceSubject {
+  fileprivate var setsCookie: Bool { fields[.setCookie] != nil }
+
+  /// Whether anything says for how long the response is fresh, right or wrong.
+  fileprivate var saysLifetime: Bool {
+    let names: Set = ["max-age", "s-maxage"]
+    return expires != .absent
+      || directives.contains { !$0.isValid || names.contains(Directives.meant(by: $0.name) ?? $0.name) }
+  }
+}

@@ -1,0 +1,71 @@
+import HTTPCacheEngine
+import HTTPTypes
+
+/// A response as the checks see it: its fields, and what the engine found out about it.
+struct AdviceSubject {
+  /// A date field.
+  enum DateText: Hashable {
+    case absent
+    case invalid(String)
+    case valid(Timestamp)
+  }
+
+  var status: Int
+  /// The fields of the response.
+  var fields: HTTPFields
+  /// What each kind of cache does with it.
+  var effects: [CacheEngine.Configuration.Kind: CacheEffect]
+  var directives: [DirectiveText]
+  var expires: DateText
+  var lastModified: DateText
+  var arrival: Timestamp
+  /// Whether there is an entity tag in valid syntax.
+  var hasEntityTag: Bool
+  /// The targeted fields (RFC 9213) that no cache can read.
+  var invalidTargets: [HTTPField]
+
+  init(
+    _ response: HTTPResponse, effects: [CacheEngine.Configuration.Kind: CacheEffect], arrival: Timestamp
+  ) {
+    status = response.status.code
+    fields = response.headerFields
+    self.effects = effects
+    self.arrival = arrival
+    directives = DirectiveText.members(of: fields[values: .cacheControl])
+    func date(_ name: HTTPField.Name) -> DateText {
+      guard let text = response.headerFields[name] else { return .absent }
+      return HTTPDate(parsing: text, now: arrival).map { .valid($0.timestamp) } ?? .invalid(text)
+    }
+    expires = date(.expires)
+    lastModified = date(.lastModified)
+    hasEntityTag = ResponseFields(fields, now: arrival, targets: []).entityTag != nil
+    invalidTargets = response.headerFields.filter { field in
+      let name = field.name.canonicalName
+      return name.hasSuffix("-cache-control")
+        && ResponseFields(response.headerFields, now: arrival, targets: [name]).target == nil
+    }
+  }
+
+  /// Whether a directive is there in valid syntax.
+  func has(_ name: String) -> Bool { directives.contains { $0.name == name && $0.isValid } }
+
+  /// The shortest time that a directive gives.
+  func seconds(_ name: String) -> Int64? { directives.filter { $0.name == name }.compactMap(\.seconds).min() }
+
+  var isStored: Bool { effects.values.contains { !$0.isRefusal } }
+  var isShared: Bool { effects[.shared].map { !$0.isRefusal } ?? false }
+  var isUnsharedForItsCookie: Bool { effects[.shared] == .refused(.cookiesNotShared) }
+  var isRefusedForItsStatus: Bool { effects.values.contains(.refused(.notDeclaredCacheable)) }
+
+  /// The field as it should be written, for fixes.
+  var correctedCacheControl: String {
+    var seen: Set<String> = []
+    let corrected = directives.flatMap(\.corrected).filter { seen.insert(DirectiveText($0).name).inserted }
+    return "Cache-Control: " + (corrected.isEmpty ? "max-age=3600" : corrected.joined(separator: ", "))
+  }
+
+  /// The members of `Vary`, in lowercase.
+  var vary: [String] {
+    fields[values: .vary].flatMap { $0.split(separator: ",") }.map { String($0).trimmedOfBlanks.lowercased() }
+  }
+}

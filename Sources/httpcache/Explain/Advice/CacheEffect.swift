@@ -1,0 +1,78 @@
+import HTTPCacheEngine
+
+/// What storing or not storing a response comes to, for one kind of cache.
+enum CacheEffect: Hashable {
+  /// Not stored.
+  case refused(Reason)
+  /// Answers for so many seconds without the origin.
+  case fresh(seconds: Int64, isGuess: Bool)
+  /// Stale at once, and answers for so many seconds while it is revalidated.
+  case staleFor(seconds: Int64)
+  /// Every use asks the origin whether it still holds.
+  case revalidated
+  /// Every use fetches it again, so that storing it helps nobody.
+  case refetched
+
+  var isRefusal: Bool { if case .refused = self { true } else { false } }
+
+  /// As a part of a sentence.
+  var phrase: String {
+    switch self {
+    case .refused(let reason): "not stored (\(reason.keyword))"
+    case .fresh(0, let isGuess): "cached for less than a second" + (isGuess ? ", by a guess" : "")
+    case .fresh(let seconds, let isGuess):
+      "cached for \(Phrases.duration(seconds))" + (isGuess ? ", by a guess" : "")
+    case .staleFor(let seconds): "served stale for \(Phrases.duration(seconds)) while it is revalidated"
+    case .revalidated: "stored, and every use asks the origin first"
+    case .refetched: "in effect not cached: every use fetches it again"
+    }
+  }
+
+  /// One line for all kinds of cache that were asked about.
+  static func verdict(_ effects: [CacheEngine.Configuration.Kind: CacheEffect]) -> String {
+    switch (effects[.private], effects[.shared]) {
+    case (let own?, let shared?) where own == shared: "Private and shared caches: \(own.phrase)."
+    case (let own?, let shared?): "Private caches: \(own.phrase). Shared caches: \(shared.phrase)."
+    case (let own?, nil): "Private caches: \(own.phrase)."
+    case (nil, let shared?): "Shared caches: \(shared.phrase)."
+    case (nil, nil): "No cache was asked about."
+    }
+  }
+}
+
+extension Question {
+  /// What a response comes to that is stored, or not.
+  ///
+  /// - Parameter refusal: why nothing is stored.
+  func effect(of stored: StoredResponse?, refusal: Reason) -> CacheEffect {
+    guard let stored else { return .refused(refusal) }
+    switch withoutDirectives.plan([stored], after: 0) {
+    case .serve(let service) where service.isStale:
+      return .staleFor(seconds: stored.facts.staleWhileRevalidate.seconds)
+    case .serve:
+      return .fresh(
+        seconds: stored.facts.remainingLifetime(at: arrival) / 1000,
+        isGuess: stored.facts.lifetime.source == .heuristic)
+    case .forward(let forwarding): return forwarding.isValidation ? .revalidated : .refetched
+    case .fail(let refusal): return .refused(refusal.reason)
+    }
+  }
+}
+
+extension Reason {
+  /// A word or two for a line that has no room for the sentence.
+  fileprivate var keyword: String {
+    switch self {
+    case .responseNoStore: "no-store"
+    case .requestNoStore: "the request's no-store"
+    case .privateInSharedCache: "private"
+    case .authorizedInSharedCache: "the request's Authorization"
+    case .cookiesNotShared, .cookiesBypassed: "Set-Cookie"
+    case .methodNotStored: "the method"
+    case .statusNotFinal, .statusNotUnderstood, .notDeclaredCacheable: "the status code"
+    case .partNotPlaced: "a part of unknown place"
+    case .onlyIfCached: "only-if-cached"
+    default: rawValue
+    }
+  }
+}

@@ -1,0 +1,153 @@
+/// A member of a `Cache-Control` field as its author wrote it, right or wrong.
+///
+/// The engine reads directives to obey them. This reads them to say what is wrong with their spelling.
+struct DirectiveText: Hashable {
+  /// Without whitespace around it.
+  var text: String
+  /// What stands before the equals sign, in lowercase.
+  var name: String
+  /// What stands behind it, without quotes; `nil` without an equals sign.
+  var argument: String?
+  /// Whether it is a token, perhaps with an argument that is a token or a quoted string (RFC 9111 §5.2).
+  var isValid: Bool
+
+  /// The members of field lines. A comma within quotes separates nothing.
+  static func members(of lines: [String]) -> [DirectiveText] {
+    lines.flatMap { line in
+      var members: [String] = []
+      var (member, isQuoted) = ("", false)
+      for character in line {
+        if character == "\"" { isQuoted.toggle() }
+        if character == ",", !isQuoted {
+          members.append(member)
+          member = ""
+        } else {
+          member.append(character)
+        }
+      }
+      return (members + [member]).map(\.trimmedOfBlanks).filter { !$0.isEmpty }.map(DirectiveText.init)
+    }
+  }
+
+  init(_ text: String) {
+    self.text = text
+    guard let equals = text.firstIndex(of: "=") else {
+      (name, argument, isValid) = (text.lowercased(), nil, text.isToken)
+      return
+    }
+    name = text[..<equals].lowercased()
+    let behind = String(text[text.index(after: equals)...])
+    let inside = behind.dropFirst().dropLast()
+    let isQuoted =
+      behind.count >= 2 && behind.hasPrefix("\"") && behind.hasSuffix("\"") && !inside.contains("\"")
+    argument = isQuoted ? String(inside) : behind
+    isValid = name.isToken && (isQuoted || behind.isToken)
+  }
+
+  /// The number of seconds that it says; `nil` where it says none.
+  var seconds: Int64? {
+    guard let argument, !argument.isEmpty, argument.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+      return nil
+    }
+    return Int64(argument) ?? .max
+  }
+
+  /// The directives that were meant, each as it should be written.
+  var corrected: [String] {
+    if isValid { return [Self.spelled(text)] }
+    // Blanks around an equals sign are part of a directive; all others, semicolons and quotes end one.
+    var text = self.text.replacing("\"", with: " ").replacing("'", with: " ").replacing(":", with: "=")
+    for blank in [" =", "= "] { while text.contains(blank) { text = text.replacing(blank, with: "=") } }
+    return text.split {
+      !$0.isASCII || $0 == ";" || $0 == "," || $0.isWhitespace || $0.asciiValue.map { $0 < 0x21 } ?? true
+    }
+    .map { Self.spelled(String($0)) }
+    // `max-age;60`: the number is what is left of it.
+    .filter { $0.first?.isNumber == false && DirectiveText($0).isValid }
+  }
+
+  /// A directive with its name and its time as they should be.
+  private static func spelled(_ text: String) -> String {
+    let directive = DirectiveText(text)
+    let name = Directives.meant(by: directive.name) ?? directive.name
+    let isTime = Directives.withTime.contains(name)
+    guard let argument = directive.argument, !argument.isEmpty else {
+      return isTime && name != "max-stale" ? "\(name)=3600" : name
+    }
+    if isTime, directive.seconds == nil { return "\(name)=\(Directives.seconds(in: argument) ?? 3600)" }
+    let behind = text.dropFirst(directive.name.count)
+    return DirectiveText(name + behind).isValid ? name + behind : name
+  }
+}
+
+/// The directives that there are.
+enum Directives {
+  static let withTime: Set = [
+    "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "max-stale", "min-fresh",
+  ]
+  static let known: Set = withTime.union([
+    "public", "private", "no-cache", "no-store", "no-transform", "must-revalidate", "proxy-revalidate",
+    "must-understand",
+    "immutable", "only-if-cached",
+  ])
+  /// Of no standard, and in use all the same: not misspelt.
+  private static let others: Set = ["pre-check", "post-check", "community", "no-vary", "no-archive"]
+
+  /// The directive that a name which is none was meant to be; `nil` where the name is right, or like no directive.
+  static func meant(by name: String) -> String? {
+    guard !known.contains(name), !others.contains(name), name.count >= 4 else { return nil }
+    let letters = bare(name)
+    if let same = known.sorted().first(where: { bare($0) == letters }) { return same }
+    let near = known.map { (name: $0, distance: distance(letters, bare($0))) }
+      .min { ($0.distance, $0.name) < ($1.distance, $1.name) }
+    guard let near, near.distance <= (letters.count < 8 ? 1 : 2) else { return nil }
+    return near.name
+  }
+
+  /// Without what is easily left out or mistaken: `s-max_age` is `smaxage`.
+  private static func bare(_ name: String) -> String { name.filter { $0 != "-" && $0 != "_" && $0 != "'" } }
+
+  /// How many letters have to be put in, taken out or changed (Levenshtein).
+  private static func distance(_ left: String, _ right: String) -> Int {
+    let (left, right) = (Array(left.utf8.prefix(32)), Array(right.utf8))
+    var row = Array(0...right.count)
+    for (index, letter) in left.enumerated() {
+      var (diagonal, first) = (row[0], index + 1)
+      row[0] = first
+      for position in right.indices {
+        let cost = diagonal + (letter == right[position] ? 0 : 1)
+        diagonal = row[position + 1]
+        first = min(cost, diagonal + 1, first + 1)
+        row[position + 1] = first
+      }
+    }
+    return row[right.count]
+  }
+
+  /// What a time with a unit is in seconds: `1h`, `30 min`, `1.5`.
+  static func seconds(in text: String) -> Int64? {
+    let number = text.drop { $0 == " " }.prefix { $0.isNumber || $0 == "." }
+    guard let value = Double(number), value < 1e12 else { return nil }
+    let units: [(String, Double)] = [
+      ("w", 604_800), ("d", 86_400), ("h", 3600), ("mi", 60), ("m", 60), ("y", 31_536_000), ("s", 1), ("", 1),
+    ]
+    let unit = text.drop { $0 == " " }.dropFirst(number.count).drop { $0 == " " }.lowercased()
+    return units.first { $0.0.isEmpty ? unit.isEmpty : unit.hasPrefix($0.0) }.map {
+      Int64(Swift.min(value * $0.1, 1e15))
+    }
+  }
+}
+
+extension String {
+  var trimmedOfBlanks: String {
+    var text = drop { $0 == " " || $0 == "\t" }
+    while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
+    return String(text)
+  }
+
+  /// RFC 9110 §5.6.2.
+  var isToken: Bool {
+    !isEmpty
+      && utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+  }
+}

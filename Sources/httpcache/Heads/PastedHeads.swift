@@ -1,0 +1,151 @@
+import HTTPTypes
+
+/// Heads copied from the developer tools of a browser: a name and its value in one line or in two, pseudo fields of HTTP/2,
+/// and titles such as "Response Headers" between them.
+struct PastedHeads {
+  /// Which part of the panel a line belongs to.
+  private enum Part {
+    case request
+    case response
+  }
+
+  private let lines: [HeadLine]
+  private var request: [HeadLine] = []
+  private var response: [HeadLine] = []
+  private var requestLine: HeadLine?
+  private var status: HeadLine?
+  /// What the panel says of the request, and pseudo fields: `:method`, `:path`, `request url` and so on.
+  private var facts: [String: String] = [:]
+
+  /// `nil` where the lines are not from such a panel.
+  init?(_ lines: [HeadLine]) {
+    self.lines = lines.map {
+      HeadLine(number: $0.number, sender: .unknown, text: Self.trimmed($0.text))
+    }
+    guard let first = self.lines.first(where: { !$0.isBlank }),
+      Self.title(first.text) != nil || Self.pair(first.text) != nil
+    else { return nil }
+    read()
+    let isKnown = response.contains { line in
+      Self.pair(line.text).map { Self.responseFields.contains($0.name.lowercased()) } ?? false
+    }
+    guard status != nil || isKnown else { return nil }
+  }
+
+  /// The lines of both heads, each with its sender.
+  var heads: [HeadLine] {
+    var heads: [HeadLine] = []
+    let first = lines.first?.number ?? 1
+    if let line = requestLine?.text ?? composedRequestLine {
+      heads.append(HeadLine(number: requestLine?.number ?? first, sender: .client, text: line))
+      heads += request + [HeadLine(number: first, sender: .client, text: "")]
+    }
+    heads.append(
+      HeadLine(number: status?.number ?? first, sender: .server, text: "HTTP/1.1 " + (status?.text ?? "200")))
+    return heads + response
+  }
+
+  /// Whether no status code was among the lines.
+  var isStatusAssumed: Bool { status == nil }
+
+  // MARK: - Reading
+
+  private mutating func read() {
+    var part = Part.response
+    var position = 0
+    while position < lines.count {
+      let line = lines[position]
+      position += 1
+      if let title = Self.title(line.text) {
+        part = title
+      } else if line.isStatusLine {
+        part = .response
+        takeStatus(line, line.text.drop { $0 != " " })
+      } else if StartLine.isRequest(line.text) {
+        part = .request
+        requestLine = line
+      } else if let pair = Self.pair(line.text) {
+        var value = pair.value
+        if value.isEmpty, position < lines.count, !lines[position].isBlank,
+          Self.pair(lines[position].text)?.value.isEmpty != true
+        {
+          value = lines[position].text
+          position += 1
+        }
+        take(pair.name, value, line, &part)
+      }
+    }
+  }
+
+  private mutating func take(_ name: String, _ value: String, _ line: HeadLine, _ part: inout Part) {
+    switch name.lowercased() {
+    case ":status", "status code":
+      if name.hasPrefix(":") { part = .response }
+      takeStatus(line, value[...])
+    case let fact where fact.hasPrefix(":"):
+      part = .request
+      facts[fact] = value
+    case let fact where fact.contains(" "): facts[fact] = value
+    default:
+      let field = HeadLine(
+        number: line.number, sender: part == .request ? .client : .server, text: "\(name): \(value)")
+      if part == .request { request.append(field) } else { response.append(field) }
+    }
+  }
+
+  /// `200 OK`, and what a browser adds: `200 OK (from disk cache)`.
+  private mutating func takeStatus(_ line: HeadLine, _ text: Substring) {
+    guard status == nil else { return }
+    let code = text.drop { !$0.isNumber }
+    let end = code.ranges(of: " (").first?.lowerBound ?? code.endIndex
+    status = HeadLine(number: line.number, sender: .server, text: String(code[..<end]))
+  }
+
+  private var composedRequestLine: String? {
+    let method = facts["request method"] ?? facts[":method"] ?? "GET"
+    if let url = facts["request url"] { return "\(method) \(url) HTTP/1.1" }
+    if let authority = facts[":authority"] {
+      return "\(method) \(facts[":scheme"] ?? "https")://\(authority)\(facts[":path"] ?? "/") HTTP/1.1"
+    }
+    return request.isEmpty ? nil : "\(method) \(facts[":path"] ?? "/") HTTP/1.1"
+  }
+
+  // MARK: - Lines
+
+  private static func title(_ text: String) -> Part? {
+    let name = text.lowercased()
+    if name == "request" || name.hasPrefix("request headers") { return .request }
+    // Fields under a heading of both are more often the response's.
+    return ["general", "summary", "response"].contains(name) || name.hasPrefix("response headers")
+      ? .response : nil
+  }
+
+  /// `name: value`, where the name is that of a field, a pseudo field, or one that only a panel has.
+  private static func pair(_ text: String) -> (name: String, value: String)? {
+    guard let start = text.first, let colon = text.dropFirst().firstIndex(of: ":") else { return nil }
+    let name = String(text[..<colon])
+    let isName =
+      start == ":"
+      ? HTTPField.Name(String(name.dropFirst())) != nil
+      : HTTPField.Name(name) != nil || panelNames.contains(name.lowercased())
+    return isName ? (name, trimmed(text[text.index(after: colon)...])) : nil
+  }
+
+  private static func trimmed(_ text: some StringProtocol) -> String {
+    var text = text.drop { $0 == " " || $0 == "\t" }
+    while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
+    return String(text)
+  }
+
+  private static let panelNames: Set = [
+    "request url", "request method", "status code", "remote address", "referrer policy",
+  ]
+
+  /// Fields that a text has hardly by accident.
+  private static let responseFields: Set = [
+    "age", "cache-control", "cdn-cache-control", "content-encoding", "content-length", "content-type", "date",
+    "etag",
+    "expires", "last-modified", "location", "pragma", "server", "set-cookie", "vary", "cf-cache-status",
+    "x-cache",
+  ]
+}

@@ -1,0 +1,111 @@
+import HTTPCacheProxy
+import HTTPCacheStore
+import HTTPCaching
+import Logging
+import UnixSignals
+
+/// Does what signals ask of a proxy that runs.
+struct ProxyControl {
+  private let proxy: CachingProxy
+  private let arguments: [String]
+  /// The options by which the proxy runs now.
+  private var running: ProxySettings
+  private let level: SharedLogLevel
+  private let logger: Logger
+  private var isStopping = false
+
+  /// The options that change without a restart. All others keep their values.
+  static let changeable: Set<String> = [
+    "admin-token", "connections", "disk", "drain-timeout", "log", "maximum-request", "memory",
+    "origin-timeout", "trust", "upgrade-timeout",
+  ]
+  /// Options that are checked together with another one.
+  private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]
+  /// The options whose values are not logged.
+  static let secret: Set<String> = ["admin-token"]
+
+  init(
+    _ proxy: CachingProxy, arguments: [String], running: ProxySettings, level: SharedLogLevel, logger: Logger
+  ) {
+    self.proxy = proxy
+    self.arguments = arguments
+    self.running = running
+    self.level = level
+    self.logger = logger
+  }
+
+  /// Obeys signals until the task is cancelled.
+  mutating func obey(_ signals: ProxySignals) async {
+    for await signal in signals.events { receive(signal) }
+  }
+
+  private mutating func receive(_ signal: UnixSignal) {
+    switch signal {
+    case .sighup: reload()
+    case .sigusr1:
+      proxy.reopenLogs()
+      logger.notice("SIGUSR1: opening log files again")
+    case _ where isStopping:
+      logger.notice("\(signal) again: ending at once")
+      proxy.stopAtOnce()
+    default:
+      isStopping = true
+      logger.notice("\(signal): ending after the requests in flight; a second signal ends at once")
+      proxy.stop()
+    }
+  }
+
+  // MARK: - The configuration file
+
+  private mutating func reload() {
+    guard let file = running.file else {
+      return logger.notice("SIGHUP: there is no configuration file to read again (--config)")
+    }
+    guard file != "-" else {
+      return logger.warning("SIGHUP: standard input cannot be read again; the configuration stays as it is")
+    }
+    do throws(ProxySettings.Fault) {
+      let read = try ProxySettings.read(arguments)
+      // All of it must be valid, what cannot change now included.
+      _ = try read.resolved()
+      let changes = running.changes(to: read)
+      let names = Set(changes.map(\.name))
+      // An option that goes with another, which needs a restart, waits for it, too.
+      let taken = names.filter {
+        Self.changeable.contains($0) && Self.companion[$0].map(names.contains) != true
+      }
+      let merged = running.taking(taken.sorted(), from: read)
+      let resolved = try merged.resolved()
+      do {
+        try proxy.update(resolved.proxy)
+      } catch {
+        throw read.located("\(error)")
+      }
+      level.value = resolved.level
+      proxy.cache.store.setCapacity(
+        memory: resolved.cache.memoryCapacity,
+        disk: resolved.cache.directory == nil ? nil : resolved.cache.diskCapacity)
+      running = merged
+      report(changes, taken: taken, file: file)
+    } catch {
+      logger.error("SIGHUP: the configuration stays as it is: \(error)")
+    }
+  }
+
+  private func report(_ changes: [ProxySettings.Change], taken: Set<String>, file: String) {
+    for change in changes {
+      let isSecret = Self.secret.contains(change.name)
+      let values = isSecret ? "" : ": '\(change.old)' before, '\(change.new)' now"
+      if taken.contains(change.name) {
+        logger.notice("SIGHUP: \(change.name) has changed\(values)")
+      } else if isSecret {
+        logger.warning("SIGHUP: \(change.name) cannot change without a restart")
+      } else {
+        logger.warning(
+          "SIGHUP: \(change.name) cannot change without a restart: it stays '\(change.old)', \(file) says '\(change.new)'"
+        )
+      }
+    }
+    if changes.isEmpty { logger.notice("SIGHUP: nothing has changed in \(file)") }
+  }
+}

@@ -1,0 +1,144 @@
+import ArgumentParser
+import HTTPCacheProxy
+import HTTPCaching
+import Logging
+
+/// What `httpcache proxy` was told: the options of its command line and of its configuration file.
+struct ProxySettings {
+  /// An option that was given.
+  struct Setting: Equatable {
+    /// As on a command line.
+    var arguments: [String]
+    /// `file:line`; `nil` for the command line.
+    var place: String?
+
+    static func == (left: Self, right: Self) -> Bool { left.arguments == right.arguments }
+  }
+
+  /// By the names of options.
+  private(set) var settings: [String: Setting] = [:]
+  /// The configuration file; `-` for standard input.
+  private(set) var file: String?
+
+  /// What a proxy is made of.
+  struct Resolved {
+    var proxy: ProxyConfiguration
+    var cache: HTTPCache.Configuration
+    var level: Logger.Level
+  }
+
+  /// A fault of what was told, and the exit status that tells it.
+  struct Fault: Error, CustomStringConvertible {
+    var description: String
+    var status: Int32
+
+    /// EX_USAGE, EX_NOINPUT and EX_CONFIG of sysexits.h.
+    static func usage(_ text: String) -> Self { Self(description: text, status: 64) }
+    static func unreadable(_ text: String) -> Self { Self(description: text, status: 66) }
+    static func file(_ text: String) -> Self { Self(description: text, status: 78) }
+  }
+
+  private init() {}
+
+  /// Reads the configuration file, if the command line names one. What the command line says overrides it.
+  ///
+  /// - Parameter arguments: the command line, without the name of the command.
+  static func read(_ arguments: [String]) throws(Fault) -> ProxySettings {
+    let options = Self.options
+    var given: [String: Setting] = [:]
+    for use in options.uses(in: arguments) {
+      given[use.option.name, default: Setting(arguments: [])].arguments += use.arguments
+    }
+    var read = ProxySettings()
+    if let file = given.removeValue(forKey: "config")?.arguments.last {
+      let path = file.hasPrefix("--config=") ? String(file.dropFirst(9)) : file
+      read.file = path
+      try read.add(file: path, options)
+    }
+    read.settings.merge(given) { $1 }
+    return read
+  }
+
+  static let options = OptionList(of: ProxyOptions.self)
+
+  private mutating func add(file: String, _ options: OptionList) throws(Fault) {
+    let name = file == "-" ? "standard input" : file
+    let bytes: [UInt8]
+    do {
+      bytes = try Input.bytes(of: file)
+    } catch {
+      throw .unreadable("cannot read the configuration file \(name) (--config)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw .file("\(name): expected YAML in UTF-8, found other bytes")
+    }
+    do {
+      for entry in try ConfigurationFile(text, options: options).entries {
+        settings[entry.option] = Setting(arguments: entry.arguments, place: "\(name):\(entry.line)")
+      }
+    } catch {
+      throw .file("\(name):\(error.line): \(error.text)")
+    }
+  }
+
+  /// Makes configurations of what was told.
+  func resolved() throws(Fault) -> Resolved {
+    do {
+      let (proxy, cache, level) = try ProxyOptions.parse(settings.values.flatMap(\.arguments)).resolved()
+      return Resolved(proxy: proxy, cache: cache, level: level)
+    } catch let error as ConfigurationError {
+      throw located(error.description)
+    } catch {
+      throw .usage(ProxyOptions.message(for: error))
+    }
+  }
+
+  // MARK: - Changes
+
+  /// An option that has another value now.
+  struct Change {
+    var name: String
+    var old: String
+    var new: String
+  }
+
+  /// In the order of their names.
+  func changes(to new: ProxySettings) -> [Change] {
+    Set(settings.keys).union(new.settings.keys).sorted().compactMap { name in
+      settings[name] == new.settings[name]
+        ? nil : Change(name: name, old: shown(name), new: new.shown(name))
+    }
+  }
+
+  /// The value of an option, or its default.
+  private func shown(_ name: String) -> String {
+    let option = Self.options[name]
+    guard let setting = settings[name] else {
+      guard let option, option.isFlag else { return option?.defaultValue ?? "" }
+      return "\(option.defaultValue == "--\(name)")"
+    }
+    return Self.options.uses(in: setting.arguments).map { use in
+      use.option.isFlag ? "\(!use.value.hasPrefix("--no-") || use.value == "--\(name)")" : use.value
+    }.joined(separator: ", ")
+  }
+
+  /// These settings with some of others.
+  func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {
+    var taken = self
+    for name in names { taken.settings[name] = other.settings[name] }
+    return taken
+  }
+
+  // MARK: - Faults
+
+  /// Names the line instead of the option of the command line, where a file gave the option that an error begins with.
+  func located(_ text: String) -> Fault {
+    guard text.hasPrefix("--") else { return .usage(text) }
+    let name = text.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
+    guard let place = settings[String(name)]?.place else { return .usage(text) }
+    return .file("\(place): \(text.dropFirst(2))")
+  }
+
+  /// Where an option was given, for an error: `--listen`, or the line of a file.
+  func place(of name: String) -> String { settings[name]?.place ?? "--\(name)" }
+}

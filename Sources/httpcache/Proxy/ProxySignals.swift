@@ -1,0 +1,13 @@
+import Foundation
+import UnixSignals
+
+/// The signals that a proxy obeys. The others that end a process by default, and are sent by people or by scripts, are
+/// ignored.
+struct ProxySignals {
+  let events: UnixSignalsSequence
+
+  init() async {
+    for number in [SIGPIPE, SIGALRM, SIGUSR2] { signal(number, SIG_IGN) }
+    events = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit, .sighup, .sigusr1)
+  }
+}

@@ -1,0 +1,21 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCacheEngine
+
+struct ContentCodingTests {
+  @Test(
+    "A coding is accepted where Accept-Encoding names it with a weight, or all others (RFC 9110 §12.5.3)",
+    arguments: [
+      ([], nil, true), (["identity"], nil, true), (["gzip"], nil, false), (["gzip"], "", false),
+      (["gzip"], "gzip", true), (["GZip"], "br;q=0.5, GZIP;q=0.1", true), (["gzip"], "gzip;q=0", false),
+      (["gzip"], "gzip;q=0, *", false), (["br"], "gzip;q=0, *", true), (["br"], "gzip, *;q=0", false),
+      (["gzip"], "x-gzip", true), (["x-gzip"], "gzip", true), (["gzip, br"], "gzip", false),
+      (["gzip", "br"], "br, gzip", true), (["gzip"], "deflate, br", false), (["gzip"], "gzip;q=x", false),
+    ] as [([String], String?, Bool)])
+  func accepted(codings: [String], accepting: String?, isAccepted: Bool) {
+    var request = HTTPFields()
+    request[.acceptEncoding] = accepting
+    #expect(ContentCoding.areAccepted(codings, by: request) == isAccepted)
+  }
+}

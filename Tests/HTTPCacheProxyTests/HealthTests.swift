@@ -1,0 +1,248 @@
+import HTTPCacheStore
+import HTTPCaching
+import Logging
+import NIOCore
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("Health and readiness")
+struct HealthTests {
+  // MARK: - What is known of the origin
+
+  private enum Step: Sendable {
+    case success
+    case failure
+    case probe(OriginError.Kind?)
+    /// Seconds.
+    case wait(Int64)
+  }
+
+  @Test(
+    "The origin is ready if it answered lately, and otherwise if a recent probe reached it",
+    arguments: [
+      ([], nil), ([.success], .ready), ([.failure], .unreachable(.responseTimeout)),
+      ([.success, .failure], .ready), ([.failure, .success], .ready),
+      ([.success, .wait(10)], .ready), ([.success, .wait(11)], nil),
+      ([.success, .wait(9), .failure, .wait(2)], .unreachable(.responseTimeout)),
+      ([.failure, .wait(11)], nil), ([.probe(nil)], .ready), ([.probe(nil), .wait(2)], nil),
+      ([.probe(.connectionRefused)], .unreachable(.connectionRefused)),
+      ([.probe(.connectionRefused), .wait(2)], nil), ([.probe(.connectionRefused), .success], .ready),
+      ([.probe(nil), .failure], .unreachable(.responseTimeout)),
+    ] as [([Step], OriginHealth.State?)])
+  private func knowledge(steps: [Step], state: OriginHealth.State?) {
+    var health = OriginHealth()
+    var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+    for step in steps {
+      switch step {
+      case .success: health.exchangeEnded(nil, at: now)
+      case .failure: health.exchangeEnded(.responseTimeout, at: now)
+      case .probe(let kind): health.probeEnded(kind, at: now)
+      case .wait(let seconds): now = now + .seconds(seconds)
+      }
+    }
+    #expect(health.state(at: now) == state)
+  }
+
+  // MARK: - Over sockets
+
+  private func ask(_ proxy: ProxyFixture, _ path: String) async throws -> String {
+    try await RawClient.exchange(
+      "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", port: proxy.adminPort)
+  }
+
+  @Test("Readiness is learnt from a connection without a request, or from requests")
+  func readiness() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { request, connection in
+      if request.hasPrefix("GET /broken ") { return false }
+      try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
+      return true
+    } _: { proxy in
+      expect(try await ask(proxy, "/ready"), startsWith: "HTTP/1.1 200 ")
+      #expect(proxy.origin.requests.isEmpty)
+      expect(try await proxy.get("/broken"), startsWith: "HTTP/1.1 502 ")
+      let answer = try await ask(proxy, "/ready")
+      expect(answer, startsWith: "HTTP/1.1 503 ")
+      expect(answer, endsWith: "\r\nthe origin does not answer: connection_terminated\n")
+      expect(try await proxy.get("/"), startsWith: "HTTP/1.1 200 ")
+      expect(try await ask(proxy, "/ready"), startsWith: "HTTP/1.1 200 ")
+    }
+  }
+
+  @Test("Without an origin the proxy is healthy and not ready")
+  func unreachable() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { _, _ in
+      false
+    } _: { proxy in
+      await proxy.origin.stop()
+      let answer = try await ask(proxy, "/ready")
+      expect(answer, startsWith: "HTTP/1.1 503 ")
+      #expect(!answer.contains("127.0.0.1"))
+      expect(try await ask(proxy, "/health"), startsWith: "HTTP/1.1 200 ")
+    }
+  }
+
+  @Test(
+    "While the proxy drains it is neither healthy nor ready, and says so until the last request has ended")
+  func draining() async throws {
+    let (isAsked, isReleased) = (Opening(), Opening())
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { _, connection in
+      isAsked.open()
+      await isReleased.pass()
+      try await connection.send(ok("hello"))
+      return true
+    } _: { proxy in
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        await isAsked.pass()
+        defer { isReleased.open() }
+        proxy.proxy.stop()
+        // The main port closes at once: whoever connects is refused as soon as it has.
+        while let late = try? await RawClient.connect(to: proxy.port) {
+          try? await late.talk { _ = await $0.readAll() }
+        }
+        for path in ["/health", "/ready"] {
+          let answer = try await ask(proxy, path)
+          expect(answer, startsWith: "HTTP/1.1 503 ")
+          expect(answer, endsWith: "\r\nstopping\n")
+        }
+        isReleased.open()
+        expect(await conversation.readAll(), endsWith: "\r\n\r\nhello")
+      }
+      try await proxy.running.value
+      #expect((try? await ask(proxy, "/health")) == nil)
+    }
+  }
+
+  @Test("To stop at once closes what is in flight, draining or not", arguments: [true, false])
+  func atOnce(drainsFirst: Bool) async throws {
+    let isAsked = Opening()
+    try await ProxyFixture.run(origin: { _, connection in
+      isAsked.open()
+      _ = await connection.readAll()
+      return false
+    }) { proxy in
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        await isAsked.pass()
+        if drainsFirst { proxy.proxy.stop() }
+        proxy.proxy.stopAtOnce()
+        #expect(await conversation.readAll() == "")
+      }
+      try await proxy.running.value
+    }
+  }
+
+  // MARK: - What changes while the proxy serves
+
+  @Test("Limits, time-outs and the token change while the proxy serves, and nothing else")
+  func update() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "127.0.0.1", port: 0)
+    } origin: { _, connection in
+      try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
+      return true
+    } _: { proxy in
+      let post = "POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
+      expect(try await proxy.exchange(post), startsWith: "HTTP/1.1 200 ")
+      var configuration = proxy.proxy.configuration
+      configuration.limits.requestBytes = 2
+      configuration.adminToken = "secret"
+      configuration.name = "other"
+      try proxy.proxy.update(configuration)
+      let refused = try await proxy.exchange(post)
+      expect(refused, startsWith: "HTTP/1.1 413 ")
+      let purge = "POST /purge?all HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n"
+      expect(
+        try await RawClient.exchange(purge + "\r\n", port: proxy.adminPort), startsWith: "HTTP/1.1 401 ")
+      expect(
+        try await RawClient.exchange(
+          purge + "Authorization: Bearer secret\r\n\r\n", port: proxy.adminPort),
+        startsWith: "HTTP/1.1 200 ")
+      #expect(try await proxy.get("/").contains("Via: 1.1 httpcache\r\n"))
+    }
+  }
+
+  @Test("A higher limit of connections lets in those that wait")
+  func connectionLimit() async throws {
+    try await ProxyFixture.run {
+      $0.limits.connections = 1
+    } origin: { _, connection in
+      try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
+      return true
+    } _: { proxy in
+      let get = "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"
+      try await RawClient.connect(to: proxy.port).talk { first in
+        try await first.send(get)
+        await first.read(until: "hello")
+        try await RawClient.connect(to: proxy.port).talk { second in
+          try await second.send(get)
+          var configuration = proxy.proxy.configuration
+          configuration.limits.connections = 2
+          try proxy.proxy.update(configuration)
+          expect(await second.read(until: "hello"), endsWith: "hello")
+        }
+      }
+    }
+  }
+
+  @Test("What no proxy may start with, it does not change to")
+  func invalidUpdate() async throws {
+    try await ProxyFixture.run {
+      $0.admin = Address(host: "0.0.0.0", port: 0)
+      $0.adminToken = "secret"
+    } origin: { _, _ in
+      false
+    } _: { proxy in
+      var configuration = proxy.proxy.configuration
+      configuration.adminToken = nil
+      #expect(throws: ConfigurationError.self) { try proxy.proxy.update(configuration) }
+    }
+  }
+
+  @Test("An address that cannot be listened on is named with the reason", arguments: [true, false])
+  func listenError(isAdmin: Bool) async throws {
+    try await ProxyFixture.run(origin: { _, _ in false }) { taken in
+      var configuration = ProxyConfiguration(
+        listen: Address(host: "127.0.0.1", port: isAdmin ? 0 : taken.port),
+        origin: taken.proxy.configuration.origin
+      )
+      if isAdmin { configuration.admin = Address(host: "127.0.0.1", port: taken.port) }
+      let proxy = CachingProxy(
+        configuration, cache: try HTTPCache(.init(kind: .shared)),
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      let error = await #expect(throws: ListenError.self) { try await proxy.run() }
+      #expect(error?.address.port == taken.port)
+      #expect(error?.purpose == (isAdmin ? .administrators : .clients))
+      #expect(error?.reason.hasPrefix("address already in use; ") == true)
+    }
+  }
+
+  // MARK: - What clients learn
+
+  @Test("A 502 says nothing of what is behind the proxy", arguments: [true, false])
+  func badGateway(isDown: Bool) async throws {
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send("nonsense at 10.1.2.3\r\n\r\n")
+      return false
+    }) { proxy in
+      if isDown { await proxy.origin.stop() }
+      let answer = try await proxy.get("/")
+      expect(answer, startsWith: "HTTP/1.1 502 ")
+      #expect(
+        answer.contains(
+          "Proxy-Status: httpcache; error=\(isDown ? "connection_refused" : "http_protocol_error")\r\n"))
+      expect(
+        answer,
+        endsWith: isDown
+          ? "\r\n502: the server cannot be reached.\n" : "\r\n502: the server sent an invalid response.\n")
+      #expect(!answer.contains("127.0.0.1") && !answer.contains("nonsense"))
+    }
+  }
+}

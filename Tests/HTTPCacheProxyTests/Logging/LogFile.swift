@@ -1,0 +1,60 @@
+import Foundation
+import Logging
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A path in a directory of its own, removed with the test.
+final class LogFile: Sendable {
+  let path: String
+  private let directory: URL
+
+  init() throws {
+    directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "httpcache-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    path = directory.appendingPathComponent("access.log").path
+  }
+
+  deinit { try? FileManager.default.removeItem(at: directory) }
+
+  static func lines(_ path: String) throws -> [String] {
+    try Data(contentsOf: URL(fileURLWithPath: path)).split(separator: 0x0A, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }.dropLast()
+  }
+
+  var lines: [String] { get throws { try Self.lines(path) } }
+
+  /// The lines of a log in JSON, by name.
+  var objects: [[String: String]] {
+    get throws { try lines.map { try Self.object($0) } }
+  }
+
+  /// The members of an object as texts; `nil` for no object, or another line than one.
+  static func object(_ line: String) throws -> [String: String] {
+    let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+    return (object ?? [:]).mapValues { value in
+      switch value {
+      case let text as String: text
+      case is NSNull: "null"
+      case let number as NSNumber: number.stringValue
+      default: "?"
+      }
+    }
+  }
+
+  /// What a pipe holds.
+  static func unread(_ descriptor: Int32) -> [UInt8] {
+    var all: [UInt8] = []
+    var bytes = [UInt8](repeating: 0, count: 64 << 10)
+    while case let count = read(descriptor, &bytes, bytes.count), count > 0 { all += bytes[..<count] }
+    return all
+  }
+
+  func makePipe() { _ = mkfifo(path, 0o600) }
+}

@@ -1,0 +1,160 @@
+import HTTPCaching
+import NIOCore
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("The PROXY protocol")
+struct ProxyHeaderTests {
+  private static let signature: [UInt8] = Array("\r\n\r\n\0\r\nQUIT\n".utf8)
+
+  private static func binary(_ command: UInt8, _ family: UInt8, _ content: [UInt8]) -> [UInt8] {
+    signature + [command, family, UInt8(content.count >> 8), UInt8(content.count & 0xFF)] + content
+  }
+
+  private static let ipv4: [UInt8] = [198, 51, 100, 1, 10, 0, 0, 1, 0x12, 0x67, 0, 80]
+  private static let ipv6: [UInt8] =
+    [0x20, 1, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7] + [UInt8](repeating: 0, count: 15) + [
+      1, 0x12, 0x67, 0, 80,
+    ]
+  private static let mapped: [UInt8] =
+    [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 198, 51, 100, 1] + [UInt8](repeating: 0, count: 20)
+
+  static let headers: [([UInt8], String)] = [
+    (Array("PROXY TCP4 198.51.100.1 10.0.0.1 4711 80\r\n".utf8), "198.51.100.1"),
+    (Array("PROXY TCP6 2001:db8::7 ::1 4711 80\r\n".utf8), "2001:db8::7"),
+    (Array("PROXY TCP6 ::ffff:198.51.100.1 ::1 4711 80\r\n".utf8), "198.51.100.1"),
+    (Array("PROXY UNKNOWN\r\n".utf8), "unknown"),
+    (Array("PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n".utf8), "unknown"),
+    (binary(0x21, 0x11, ipv4), "198.51.100.1"), (binary(0x21, 0x21, ipv6), "2001:db8::7"),
+    (binary(0x21, 0x21, mapped), "198.51.100.1"),
+    // With extensions behind the addresses.
+    (binary(0x21, 0x11, ipv4 + [1, 0, 2, 0x68, 0x32]), "198.51.100.1"),
+    (binary(0x21, 0x11, ipv4 + [UInt8](repeating: 4, count: 4000)), "198.51.100.1"),
+    (binary(0x20, 0x00, []), "127.0.0.1"), (binary(0x20, 0x11, ipv4), "127.0.0.1"),
+    (binary(0x21, 0x00, []), "unknown"),
+    (binary(0x21, 0x31, [UInt8](repeating: 0x2F, count: 216)), "unknown"),
+  ]
+
+  private static let trusting: @Sendable (inout ProxyConfiguration) -> Void = {
+    $0.expectsProxyHeader = true
+    if let range = try? AddressRange(parsing: "127.0.0.0/8") { $0.trustedPeers = [range] }
+  }
+
+  private static let hello: RawOrigin.Answering = { _, connection in
+    try await connection.send(ok("hello"))
+    return true
+  }
+
+  private static let request = Array(
+    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n".utf8)
+
+  @Test("The header names the client, whether it comes at once or in single bytes", arguments: headers)
+  func accepted(header: [UInt8], client: String) async throws {
+    try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
+      for isWhole in [true, false] {
+        let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+          if isWhole {
+            try await conversation.send(bytes: header + Self.request)
+          } else {
+            for byte in header { try await conversation.send(bytes: [byte]) }
+            try await conversation.send(bytes: Self.request)
+          }
+          return await conversation.readAll()
+        }
+        expect(answer, endsWith: "\r\n\r\nhello")
+      }
+      // The client that the header names is not trusted, as its peer is.
+      let given = client == "127.0.0.1" ? "1.1.1.1, " : ""
+      for request in proxy.origin.requests {
+        #expect(request.contains("\r\nX-Forwarded-For: \(given)\(client)\r\n"), "\(request)")
+      }
+      #expect(proxy.origin.requests.count == 2)
+    }
+  }
+
+  static let malformed: [[UInt8]] = [
+    Array("".utf8), Array("GET / HTTP/1.1\r\n".utf8), Array("PROXY\r\n".utf8), Array("PROXY TCP4\r\n".utf8),
+    Array("proxy TCP4 1.1.1.1 1.1.1.1 1 1\r\n".utf8), Array("PROXY TCP5 1.1.1.1 1.1.1.1 1 1\r\n".utf8),
+    Array("PROXY TCP4 ::1 ::1 1 1\r\n".utf8), Array("PROXY TCP6 1.1.1.1 1.1.1.1 1 1\r\n".utf8),
+    Array("PROXY TCP4 1.1.1.1 1.1.1.1 1 65536\r\n".utf8), Array("PROXY TCP4 1.1.1.1 1.1.1.1 1 \r\n".utf8),
+    Array("PROXY TCP4  1.1.1.1 1.1.1.1 1 1\r\n".utf8), Array("PROXY TCP4 1.1.1.1 1.1.1.1 1 1\n".utf8),
+    Array("PROXY TCP4 1.1.1.1 1.1.1.1 1 1 1\r\n".utf8),
+    Array("PROXY UNKNOWN \(String(repeating: "x", count: 100))\r\n".utf8),
+    binary(0x11, 0x11, ipv4), binary(0x22, 0x11, ipv4), binary(0x21, 0x11, Array(ipv4.prefix(11))),
+    binary(0x21, 0x21, ipv4),
+    binary(0x21, 0x12, ipv4), binary(0x21, 0x41, ipv4),
+    binary(0x21, 0x11, ipv4 + [UInt8](repeating: 4, count: 4096)),
+    Array("\r\n\r\n\0\r\nQUIT!".utf8) + [0x21, 0x11, 0, 12] + ipv4,
+  ]
+
+  @Test(
+    "A connection without a header, or with one that is malformed or too long, is closed",
+    arguments: malformed)
+  func refused(header: [UInt8]) async throws {
+    try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
+      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+        try? await conversation.send(bytes: header + Self.request)
+        return await conversation.readAll()
+      }
+      #expect(answer.isEmpty)
+      #expect(proxy.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("A header has the time of a request's head, and a peer that is not trusted has none")
+  func time() async throws {
+    try await ProxyFixture.run {
+      Self.trusting(&$0)
+      $0.timeouts.head = 50
+    } origin: { _, _ in
+      false
+    } _: { proxy in
+      for text in ["PROXY TCP4", ""] {
+        let answer = try await RawClient.exchange(text, port: proxy.port)
+        #expect(answer.isEmpty)
+      }
+    }
+    try await ProxyFixture.run {
+      Self.trusting(&$0)
+      $0.trustedPeers = (try? [AddressRange(parsing: "127.0.0.2")]) ?? []
+    } origin: { _, _ in
+      false
+    } _: { proxy in
+      let header = "PROXY TCP4 127.0.0.2 127.0.0.1 1 1\r\n"
+      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
+        try? await conversation.send(header + String(decoding: Self.request, as: UTF8.self))
+        return await conversation.readAll()
+      }
+      #expect(answer.isEmpty)
+      #expect(proxy.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("A proxy that expects headers and trusts no peer does not start")
+  func noPeers() async throws {
+    var configuration = ProxyConfiguration(
+      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: 9))
+    configuration.expectsProxyHeader = true
+    let proxy = CachingProxy(configuration, cache: try .init(.init(memoryCapacity: 1 << 20)))
+    await #expect(throws: ConfigurationError.self) { try await proxy.run() }
+  }
+
+  @Test(
+    "Every beginning of a header is incomplete, and no bytes make the parser fail otherwise than by an error")
+  func prefixes() throws {
+    for (header, _) in Self.headers {
+      for count in 0..<header.count {
+        #expect(
+          try ProxyHeader.parse(ByteBuffer(bytes: header.prefix(count)).readableBytesView) == .incomplete)
+      }
+      for index in header.indices {
+        for byte: UInt8 in [0, 0x0A, 0x0D, 0x20, 0x7F, 0xFF] {
+          var changed = header
+          changed[index] = byte
+          _ = try? ProxyHeader.parse(ByteBuffer(bytes: changed).readableBytesView)
+        }
+      }
+    }
+  }
+}

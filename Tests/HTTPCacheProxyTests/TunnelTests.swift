@@ -1,0 +1,112 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("Tunnels in virtual time")
+struct TunnelTests {
+  /// Counts how often the socket is asked for bytes.
+  private final class Reads: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    private(set) var count = 0
+
+    func read(context: ChannelHandlerContext) { count += 1 }
+  }
+
+  private struct Side {
+    let channel = EmbeddedChannel()
+    let reads = Reads()
+
+    init(_ end: TunnelEnd) throws {
+      try channel.pipeline.syncOperations.addHandlers([reads, end])
+      channel.embeddedEventLoop.advanceTime(to: .now())
+      channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+    }
+
+    func receive(_ text: String) throws { try channel.writeInbound(ByteBuffer(string: text)) }
+    func sent() throws -> String? { try channel.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) } }
+  }
+
+  @Test("A side is not read while the other does not take what came")
+  func backPressure() throws {
+    let ends = Tunnel.ends(.patient, ProxyStatistics()) { _ in }
+    let (client, origin) = (try Side(ends.client), try Side(ends.origin))
+    ends.origin.readOn()
+    #expect(origin.reads.count == 1)
+    try origin.receive("a")
+    #expect(try client.sent() == "a")
+    #expect(origin.reads.count == 2)
+    client.channel.isWritable = false
+    client.channel.pipeline.fireChannelWritabilityChanged()
+    try origin.receive("b")
+    #expect(origin.reads.count == 2)
+    // The other direction goes on.
+    let before = client.reads.count
+    try client.receive("c")
+    #expect(try origin.sent() == "c")
+    #expect(client.reads.count == before + 1)
+    client.channel.isWritable = true
+    client.channel.pipeline.fireChannelWritabilityChanged()
+    #expect(origin.reads.count == 3)
+    _ = try? client.channel.finish()
+    _ = try? origin.channel.finish()
+  }
+
+  @Test("The ends of a tunnel are let go when one connection is gone", arguments: [true, false])
+  func release(clientGoes: Bool) throws {
+    weak var first: TunnelEnd?
+    weak var second: TunnelEnd?
+    var written: Int?
+    do {
+      let ends = Tunnel.ends(.patient, ProxyStatistics()) { written = $0 }
+      (first, second) = (ends.client, ends.origin)
+      let (client, origin) = (try Side(ends.client), try Side(ends.origin))
+      try origin.receive("abc")
+      (clientGoes ? client : origin).channel.close(promise: nil)
+      client.channel.embeddedEventLoop.run()
+      origin.channel.embeddedEventLoop.run()
+      #expect(!client.channel.isActive && !origin.channel.isActive)
+      _ = try? client.channel.finish()
+      _ = try? origin.channel.finish()
+    }
+    #expect(written == 3)
+    #expect(first == nil && second == nil)
+  }
+
+  @Test("What the client has not taken when the origin goes is kept for the time of a stalled client")
+  func stalled() throws {
+    var timeouts = ProxyConfiguration.Timeouts.patient
+    timeouts.stall = 1000
+    let ends = Tunnel.ends(timeouts, ProxyStatistics()) { _ in }
+    let (client, origin) = (try Side(ends.client), try Side(ends.origin))
+    let unread = Unread()
+    try client.channel.pipeline.syncOperations.addHandler(unread, position: .first)
+    try origin.receive("abc")
+    origin.channel.close(promise: nil)
+    client.channel.embeddedEventLoop.advanceTime(by: .milliseconds(500))
+    #expect(client.channel.isActive)
+    client.channel.embeddedEventLoop.advanceTime(by: .milliseconds(600))
+    #expect(!client.channel.isActive)
+    _ = try? client.channel.finish()
+    _ = try? origin.channel.finish()
+  }
+
+  /// A client that takes nothing.
+  private final class Unread: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    private var promises: [EventLoopPromise<Void>] = []
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      if let promise { promises.append(promise) }
+    }
+
+    func flush(context: ChannelHandlerContext) {}
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+      for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+      promises = []
+      context.close(mode: mode, promise: promise)
+    }
+  }
+}

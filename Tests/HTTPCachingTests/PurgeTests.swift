@@ -1,0 +1,303 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Purging")
+struct PurgeTests {
+  private let groups: HTTPField.Name
+
+  init() throws {
+    groups = try #require(HTTPField.Name("Cache-Groups"))
+  }
+
+  /// What a purge is of, in one of the ways to say it.
+  private enum Purge: CaseIterable {
+    case request, glob, prefix, group, everything
+
+    /// Of `/a/1` and its like.
+    func run(_ cache: HTTPCache, softly: Bool) -> Int {
+      let target = TargetURI(scheme: "https", authority: "example.test", path: "/a/1")
+      let glob = TargetPattern.glob("https://example.test/a/*")
+      let prefix = TargetPattern.prefix("HTTPS://Example.Test:443/a/")
+      return switch self {
+      case .request:
+        softly ? cache.expireResponses(for: .get("/a/1")) : cache.removeResponses(for: .get("/a/1"))
+      case .glob: softly ? cache.expireResponses(matching: glob) : cache.removeResponses(matching: glob)
+      case .prefix: softly ? cache.expireResponses(matching: prefix) : cache.removeResponses(matching: prefix)
+      case .group: softly ? cache.expireGroup("a", of: target) : cache.removeGroup("a", of: target)
+      case .everything: softly ? cache.expireAllResponses() : cache.removeAllResponses()
+      }
+    }
+
+    /// Which of ``PurgeTests/paths`` it is of.
+    var paths: [String] {
+      switch self {
+      case .request: ["/a/1"]
+      case .glob, .prefix: ["/a/1", "/a/2?x=y"]
+      case .group: ["/a/1", "/a/2?x=y", "/c"]
+      case .everything: PurgeTests.paths
+      }
+    }
+  }
+
+  private static let paths = ["/a/1", "/a/2?x=y", "/b/1", "/b", "/c"]
+
+  /// Validates by an entity tag, and counts.
+  private func origin(_ more: HTTPFields = [:]) -> MemoryOrigin {
+    MemoryOrigin { [groups] request, number in
+      var fields: HTTPFields = [.cacheControl: "max-age=600", .eTag: "\"1\""]
+      let path = request.path ?? ""
+      if path.hasPrefix("/a") || path == "/c" { fields[groups] = "\"a\"" }
+      for field in more { fields[field.name] = field.value }
+      if request.headerFields[.ifNoneMatch] == "\"1\"" {
+        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
+      }
+      return .ok("\(number)", fields)
+    }
+  }
+
+  private enum Tier: CaseIterable {
+    case memory, disk
+
+    func run(_ body: (FilePath?) async throws -> Void) async throws {
+      if self == .memory {
+        try await body(nil)
+      } else {
+        try await withTemporaryDirectory { try await body($0) }
+      }
+    }
+  }
+
+  @Test(
+    "removes what it is of, and says how much that is", arguments: Purge.allCases, Tier.allCases)
+  private func removes(purge: Purge, tier: Tier) async throws {
+    try await tier.run { directory in
+      var setting = try Setting(directory: directory)
+      let origin = origin()
+      for path in Self.paths { #expect(try await setting.get(path, from: origin).source == .network) }
+      #expect(purge.run(setting.cache, softly: false) == purge.paths.count)
+      #expect(purge.run(setting.cache, softly: false) == 0)
+      if directory != nil {
+        setting.cache.close()
+        setting = try Setting(directory: directory)
+      }
+      for path in Self.paths {
+        let source = try await setting.get(path, from: origin).source
+        #expect(source == (purge.paths.contains(path) ? .network : .hit), "\(path)")
+      }
+      setting.cache.close()
+    }
+  }
+
+  @Test(
+    "softly, has what it is of validated before its next use", arguments: Purge.allCases, Tier.allCases)
+  private func expires(purge: Purge, tier: Tier) async throws {
+    try await tier.run { directory in
+      var setting = try Setting(directory: directory)
+      let origin = origin()
+      for path in Self.paths { _ = try await setting.get(path, from: origin) }
+      setting.clock.advance(seconds: 10)
+      #expect(purge.run(setting.cache, softly: true) == purge.paths.count)
+      if directory != nil {
+        setting.cache.close()
+        let clock = setting.clock
+        setting = try Setting(directory: directory)
+        setting.clock.advance(seconds: clock.now.seconds - setting.clock.now.seconds)
+      }
+      for source in [CachedResponse.Source.validated, .hit] {
+        for path in Self.paths {
+          let answer = try await setting.get(path, from: origin)
+          #expect(answer.source == (purge.paths.contains(path) ? source : .hit), "\(path)")
+          #expect(answer.text == "\(1 + (Self.paths.firstIndex(of: path) ?? 0))")
+        }
+      }
+      setting.cache.close()
+    }
+  }
+
+  @Test("softly, leaves what directives and outages allow of a stale response", arguments: Purge.allCases)
+  private func staleUse(purge: Purge) async throws {
+    let unreachable = MemoryOrigin { _, _ in throw Unreachable() }
+    for (directives, isServed) in [
+      ("max-age=600, stale-while-revalidate=60", true), ("max-age=600, stale-if-error=60", true),
+      ("max-age=600, must-revalidate, stale-if-error=60", false), ("max-age=600", false),
+    ] {
+      let setting = try Setting(kind: .shared) { $0.rules.whenDisconnected = .nothing }
+      let origin = origin([.cacheControl: directives])
+      _ = try await setting.get("/a/1", from: origin)
+      // Not from when it was stored is it counted how long it is stale, but from the purge.
+      setting.clock.advance(seconds: 500)
+      #expect(purge.run(setting.cache, softly: true) == 1)
+      setting.clock.advance(seconds: 50)
+      let answer = try? await setting.get("/a/1", from: unreachable)
+      #expect((answer?.source == .stale) == isServed, "\(directives)")
+      await setting.cache.settle()
+      setting.clock.advance(seconds: 20)
+      let late = try? await setting.get("/a/1", from: unreachable)
+      #expect(late?.source != .stale, "\(directives)")
+    }
+    let setting = try Setting(kind: .shared) { $0.rules.whenDisconnected = .unlessForbidden }
+    _ = try await setting.get("/a/1", from: origin())
+    #expect(purge.run(setting.cache, softly: true) == 1)
+    #expect(try await setting.get("/a/1", from: unreachable).source == .stale)
+    #expect(purge.run(setting.cache, softly: false) == 1)
+    await #expect(throws: Unreachable.self) { try await setting.get("/a/1", from: unreachable) }
+  }
+
+  @Test(
+    "keeps out what was on its way, and is not waited for with it", arguments: Purge.allCases, [false, true])
+  private func underway(purge: Purge, softly: Bool) async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let slow = MemoryOrigin { [groups] request, number in
+      if number <= 2 { await gate.wait() }
+      return .ok("\(number)", [.cacheControl: "max-age=600", groups: "\"a\""])
+    }
+    let first = Task { try await setting.get("/a/1", from: slow).text }
+    await gate.arrived(1)
+    let other = Task { try await setting.get("/b/1", from: slow).text }
+    await gate.arrived(2)
+    #expect(purge.run(setting.cache, softly: softly) == 0)
+    if purge != .group {
+      // It is not known yet of what group the one is that is on its way.
+      #expect(try await setting.get("/a/1", from: slow).text == "3")
+    }
+    gate.open()
+    #expect(try await first.value == "1")
+    #expect(try await other.value == "2")
+    let isGroup = purge == .group
+    let stored = setting.cache.storedResponse(for: .get("/a/1"))?.body.bytes
+    #expect(stored.map(Array.init) == (isGroup ? nil : Array("3".utf8)))
+    // The other one is in the group, too.
+    #expect(
+      (setting.cache.storedResponse(for: .get("/b/1")) == nil) == (isGroup || purge == .everything))
+  }
+
+  @Test("softly, is not undone by a validation that was under way", arguments: Purge.allCases)
+  private func validationUnderway(purge: Purge) async throws {
+    let (setting, origin, gate) = (try Setting(), origin(), Gate())
+    _ = try await setting.get("/a/1", from: origin)
+    setting.clock.advance(seconds: 700)
+    let slow = MemoryOrigin { request, _ in
+      await gate.wait()
+      return try await origin.transport(request, .empty)
+    }
+    let first = Task { try await setting.get("/a/1", from: slow).source }
+    await gate.arrived(1)
+    #expect(purge.run(setting.cache, softly: true) == 1)
+    gate.open()
+    #expect(try await first.value == .validated)
+    #expect(try await setting.get("/a/1", from: origin).source == .validated)
+    #expect(try await setting.get("/a/1", from: origin).source == .hit)
+  }
+
+  @Test("takes the variants of a target, its ranges and its partition alone")
+  func variants() async throws {
+    let setting = try Setting()
+    let languages = MemoryOrigin.varyingOnLanguage()
+    for language in ["de", "fr"] {
+      _ = try await setting.get("/a/1", from: languages, fields: [.acceptLanguage: language])
+    }
+    _ = try await setting.cache.respond(
+      to: .get("/a/1"), partition: "other", transport: languages.transport)
+    let pattern = TargetPattern.prefix("https://example.test/")
+    #expect(setting.cache.expireResponses(for: .get("/a/1")) == 2)
+    #expect(setting.cache.removeResponses(matching: pattern, partition: "none") == 0)
+    #expect(setting.cache.removeResponses(matching: pattern) == 2)
+    #expect(setting.cache.removeResponses(matching: [], partition: "other") == 0)
+    #expect(setting.cache.removeResponses(matching: pattern, partition: "other") == 1)
+  }
+
+  @Test("takes what URLs of a path have in common by No-Vary-Search", arguments: [false, true])
+  func noVarySearch(softly: Bool) async throws {
+    let field = try #require(HTTPField.Name("No-Vary-Search"))
+    let origin = MemoryOrigin { _, number in
+      .ok("\(number)", [.cacheControl: "max-age=600", field: "key-order, params=(\"utm\")"])
+    }
+    for pattern in [
+      TargetPattern.glob("*/a?id=1*"), .prefix("https://example.test/a?id=1"),
+      .prefix("https://example.test/a"),
+      .glob("https://*/a*"),
+    ] {
+      let setting = try Setting { $0.rules.usesNoVarySearch = true }
+      _ = try await setting.get("/a?id=1&utm=x", from: origin)
+      #expect(try await setting.get("/a?utm=y&id=1", from: origin).source == .hit)
+      let none = TargetPattern.glob("https://example.test/b*")
+      #expect(setting.cache.removeResponses(matching: none) == 0)
+      #expect(
+        (softly
+          ? setting.cache.expireResponses(matching: pattern)
+          : setting.cache.removeResponses(matching: pattern))
+          == 1)
+      #expect(try await setting.get("/a?utm=z&id=1", from: origin).source == .network)
+      #expect(try await setting.get("/a?id=1&utm=w", from: origin).source == .hit)
+      #expect(setting.cache.expireResponses(for: .get("/a?utm=1&id=1")) == 1)
+      #expect(setting.cache.removeResponses(for: .get("/a?id=1&utm=2")) == 1)
+    }
+  }
+
+  @Test("takes responses to QUERY")
+  func query() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, number in .ok("\(number)") }
+    var request = HTTPRequest.get("/a/1")
+    request.method = try #require(HTTPRequest.Method("QUERY"))
+    func source() async throws -> CachedResponse.Source {
+      let response = try await setting.cache.respond(
+        to: request, body: MessageBody(Array("q".utf8)), transport: origin.transport)
+      _ = try await response.body.collect(upTo: .max)
+      return response.source
+    }
+    let purges: [(HTTPCache) -> Int] = [
+      { $0.removeResponses(for: .get("/a/1")) }, { $0.expireResponses(for: .get("/a/1")) },
+      { $0.removeResponses(matching: .glob("*/a/*")) }, { $0.expireResponses(matching: .glob("*/a/*")) },
+    ]
+    // The third finds those, too, to which nothing leads any more.
+    for (purge, count) in zip(purges, [0, 0, 3, 1]) {
+      _ = try await source()
+      #expect(try await source() == .hit)
+      #expect(purge(setting.cache) == count)
+      #expect(try await source() == .network)
+    }
+  }
+
+  @Test(
+    "compares patterns with whole URIs, in their normal form",
+    arguments: [
+      (TargetPattern.glob("*"), true), (.glob("https://example.com/a/b.css?v=1"), true),
+      (.glob("https://example.com/*.css"), false), (.glob("https://*.com/*.css*"), true),
+      (.glob("HTTPS://EXAMPLE.com:443/a/*"), true), (.glob("https://example.com/A/*"), false),
+      (.glob("https://example.com:8443/*"), false), (.glob("https://*:443/*"), true),
+      (.prefix("https://example.com/a/"), true), (.prefix("https://EXAMPLE.com:443/a"), true),
+      (.prefix("https://exam"), true), (.prefix("https://example.com/*"), false), (.prefix("/a/"), false),
+    ])
+  func patterns(pattern: TargetPattern, isMatch: Bool) {
+    #expect(pattern.matches("https://example.com/a/b.css?v=1") == isMatch)
+  }
+
+  @Test("knows whether a URI that begins so may be meant")
+  func beginnings() {
+    // Compared with every text of a small alphabet that follows.
+    let texts = (0..<1 << 8).map { number in
+      String((0..<4).map { "ab?c"[(number >> ($0 * 2)) & 3] })
+    }
+    for pattern in ["a*b", "*", "a?b?", "ab", "**c", "?", "a*c*b?", "abca", "b*?a"] {
+      let pattern = TargetPattern.glob(pattern)
+      for start in ["", "a", "ab", "abc", "b?"] {
+        let expected = texts.contains { text in
+          (0...4).contains { pattern.matches(start + text.prefix($0)) }
+        }
+        #expect(pattern.mayMatch(beginningWith: Array(start.utf8)) == expected, "\(pattern) \(start)")
+      }
+    }
+  }
+}
+
+extension String {
+  fileprivate subscript(offset: Int) -> Character { self[index(startIndex, offsetBy: offset)] }
+}
