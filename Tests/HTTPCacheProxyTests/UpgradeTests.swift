@@ -108,6 +108,22 @@ struct UpgradeTests {
     }
   }
 
+  @Test("The connection to an origin that refuses and sends FIN is closed")
+  func refusedWithFIN() async throws {
+    let closed = Opening()
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send("HTTP/1.1 103 Early Hints\r\n\r\n" + ok("no"))
+      try await connection.closeHalf()
+      _ = await connection.readAll()
+      closed.open()
+      return false
+    }) { proxy in
+      let answer = try await RawClient.exchange(Self.handshake, port: proxy.port)
+      expect(answer, endsWith: "\r\n\r\nno")
+      await closed.pass()
+    }
+  }
+
   @Test("A stored response does not answer a request for another protocol")
   func stored() async throws {
     try await ProxyFixture.run(origin: { request, connection in

@@ -149,6 +149,31 @@ struct DiskTests {
     #expect(again.lookup(key(0)).first?.metadata == [5])
   }
 
+  @Test("updates an entry that only the disk holds, after its record has moved and after reopening")
+  func updatingMoved() throws {
+    let capacity = 1 << 20
+    let store = try CacheStore(scratch.configuration(disk: capacity))
+    store.insert(entry(key(0), size: 1000, tiers: .disk))
+    func add(_ byte: UInt8, in store: CacheStore) throws -> Bool {
+      let found = try #require(store.lookup(key(0)).first)
+      return store.updateMetadata(of: found, key: key(0), storedAt: found.storedAt) { bytes in
+        bytes.withUnsafeBytes { Array($0) } + [byte]
+      }
+    }
+    #expect(try add(1, in: store))
+    for number in 1..<3000 {
+      store.insert(entry(key(number), number: number, size: 1000))
+      if number % 50 == 0 { #expect(store.lookup(key(0)).count == 1) }
+    }
+    #expect(store.statistics.diskCarries > 0)
+    #expect(try add(2, in: store))
+    store.close()
+    let again = try CacheStore(scratch.configuration(disk: capacity))
+    #expect(try add(3, in: again))
+    let last = try #require(again.lookup(key(0)).first)
+    #expect(Array(last.metadata) == Array("head 0".utf8) + [1, 2, 3])
+  }
+
   @Test("evicts when it is reopened with, or set to, a smaller capacity")
   func shrinking() throws {
     let store = try CacheStore(scratch.configuration(disk: 8 << 20))

@@ -28,7 +28,8 @@ struct ImportTests {
         "https://a.test/old", "old", [.cacheControl: "max-age=3600", .date: "Sun, 06 Nov 1994 08:49:37 GMT"]),
       try archived("https://a.test/secret", "secret", [.cacheControl: "no-store"]),
       try archived(
-        "https://a.test/vary", "de", [.cacheControl: "max-age=3600", .vary: "Accept"], asked: [.accept: "a/b"]),
+        "https://a.test/vary", "de", [.cacheControl: "max-age=3600", .vary: "Accept"], asked: [.accept: "a/b"]
+      ),
       try archived(
         "https://a.test/asked", "asked", [.cacheControl: "max-age=3600", .eTag: "\"a\""],
         asked: [.cacheControl: "no-cache, no-store", .ifNoneMatch: "\"a\""]),

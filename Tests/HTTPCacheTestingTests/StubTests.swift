@@ -42,8 +42,8 @@ struct StubTests {
     let cache = try makeCache(clock: clock)
     stubs.on(.get, "/feed") { call in
       call.fields[.ifNoneMatch] == "\"a\""
-        ? .status(304, fields: [.cacheControl: "max-age=3600"])
-        : .text("feed", fields: [.cacheControl: "max-age=3600", .eTag: "\"a\""])
+        ? .status(304, fields: [.cacheControl: "max-age=60"])
+        : .text("feed", fields: [.cacheControl: "max-age=60", .eTag: "\"a\""])
     }
     for (seconds, source) in [(0, CachedResponse.Source.network), (59, .hit), (2, .validated), (30, .hit)] {
       clock.advance(by: .seconds(seconds))
@@ -86,7 +86,7 @@ struct StubTests {
   func failures() async throws {
     let (stubs, cache) = (HTTPStubs(), try makeCache())
     stubs.on(.get, "/refused", .failure(URLError(.cannotConnectToHost)))
-    stubs.on(.get, "/half", .text("half of it", fields: [.cacheControl: "max-age=3600"]).cut(afterBytes: 4))
+    stubs.on(.get, "/half", .text("half of it", fields: [.cacheControl: "max-age=60"]).cut(afterBytes: 4))
     stubs.on(.get, "/file", .file("/nowhere/at/all"))
     stubs.on(.get, "/status", .status(99))
     var codes: [URLError.Code?] = []

@@ -74,11 +74,11 @@ struct StubbedSessionTests {
     let (stubs, clock) = (HTTPStubs(), TestClock())
     let cache = try makeCache(clock: clock)
     stubs.on(
-      .get, "https://api.test/old", .status(301, fields: [.location: "/feed", .cacheControl: "max-age=3600"]))
+      .get, "https://api.test/old", .status(301, fields: [.location: "/feed", .cacheControl: "max-age=60"]))
     stubs.on(.get, "https://api.test/feed") { call in
       call.fields[.ifNoneMatch] != nil
         ? .status(304, fields: [.eTag: "\"a\""])
-        : .text("feed", fields: [.cacheControl: "max-age=3600", .eTag: "\"a\""])
+        : .text("feed", fields: [.cacheControl: "max-age=60", .eTag: "\"a\""])
     }
     try await withSession(stubs, cache: cache) { session async throws in
       for (seconds, source) in [(0, CachedResponse.Source.network), (1, .hit), (60, .validated)] {

@@ -276,4 +276,29 @@ struct ProxyProcessTests {
       }
     }
   }
+
+  @Test("An option that goes with one that needs a restart waits for the restart, too")
+  func reloadPairs() async throws {
+    try await withOrigin { origin in
+      try await Scratch.use { scratch in
+        let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\n"
+        let file = try scratch.write(base, to: "proxy.yaml")
+        try await CommandProcess.run(["proxy", "--config", file]) { proxy in
+          _ = try await proxy.ports()
+          try scratch.write(
+            base + "directory: \(scratch.path)/cache\ndisk: 1GB\nadmin: 127.0.0.1:0\nadmin-token: secret\n"
+              + "proxy-protocol: true\ntrust: 10.0.0.0/8\nmemory: 1GB\n",
+            to: "proxy.yaml")
+          proxy.signal(SIGHUP)
+          for name in ["admin", "admin-token", "directory", "disk", "proxy-protocol", "trust"] {
+            try await proxy.says("SIGHUP: \(name) cannot change without a restart")
+          }
+          try await proxy.says("memory has changed: '256MB' before, '1GB' now")
+          #expect(!proxy.errorText.contains("secret"))
+          proxy.signal(SIGTERM)
+          #expect(await proxy.end().status == 0)
+        }
+      }
+    }
+  }
 }
