@@ -2,10 +2,14 @@
 
 SWIFT ?= swift
 
+# The traits of Package.swift: each builds one product and fetches what only that product needs. Everything here switches all
+# of them on, as another set of traits builds every file again.
+TRAITS = --enable-all-traits
+
 # Both 0 and -1 stand for no limit.
 SECONDS ?= 3600
 RUNS ?= -1
-FUZZ_BUILD = HTTPCACHE_FUZZ=1 $(SWIFT) build -c release --scratch-path .build/fuzz --product fuzz
+FUZZ_BUILD = HTTPCACHE_FUZZ=1 $(SWIFT) build $(TRAITS) -c release --scratch-path .build/fuzz --product fuzz
 # Swift's own crash reports would come before libFuzzer keeps the input.
 FUZZ = SWIFT_BACKTRACE=enable=no .build/fuzz/release/fuzz
 FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -dict=Fuzz/fields.dict \
@@ -23,8 +27,8 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
 
 bench: prepare ## build for release, measure the store and real requests end to end
-	$(SWIFT) build -c release --product cache-bench
-	$(SWIFT) run -c release --skip-build cache-bench quick
+	$(SWIFT) build $(TRAITS) -c release --product cache-bench
+	$(SWIFT) run $(TRAITS) -c release --skip-build cache-bench quick
 
 bench-instructions: prepare ## count instructions and allocations of single operations, and compare with the limits
 	@sh scripts/bench-instructions.sh
@@ -36,28 +40,28 @@ test: prepare ## run all tests; when some fail, say at the end again which
 	@SWIFT="$(SWIFT)" bash scripts/test.sh
 
 test-session: prepare ## run ten thousand requests through a URLSession, a hundred at once
-	STRESS_REQUESTS=10000 $(SWIFT) test --filter StressTests
+	STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --filter StressTests
 
 test-session-thread: prepare ## run them, and all tests of the adapter, under ThreadSanitizer
-	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test --sanitize=thread \
+	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread \
 	  --scratch-path .build/thread-session --filter "$(or $(TESTS),HTTPCacheURLSessionTests)"
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
-	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --sanitize=thread --scratch-path .build/thread \
+	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread --scratch-path .build/thread \
 	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
-	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test --filter "CrashTests|PowerLossTests"
+	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test $(TRAITS) --filter "CrashTests|PowerLossTests"
 
 test-large: prepare ## let a response of 2 GiB pass through the cache, and look at the memory that takes
-	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test --filter LargeResponseTests
+	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test $(TRAITS) --filter LargeResponseTests
 
 soak: prepare ## send requests of all kinds through proxy and URLSession for MINUTES, with a SEED, and fail if anything grows
-	$(SWIFT) build -c release --product Soak
+	$(SWIFT) build $(TRAITS) -c release --product Soak
 	.build/release/Soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
 
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
-	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test --sanitize=address --scratch-path .build/address \
+	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test $(TRAITS) --sanitize=address --scratch-path .build/address \
 	  --filter "$(or $(TESTS),.)"
 
 fuzz: prepare ## let libFuzzer look for inputs that break the engine, for so many SECONDS
@@ -71,7 +75,7 @@ fuzz-corpus: ## pick the few inputs that take the branches of all that were foun
 	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 .build/fuzz/merged .build/fuzz/corpus Fuzz/Corpus
 
 conformance-live: prepare ## run the scenarios, or those of FILE, through proxies over sockets in real time
-	$(SWIFT) build -c release --product httpcache
+	$(SWIFT) build $(TRAITS) -c release --product httpcache
 	for kind in shared cdn private; do \
 	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
 	done
@@ -83,7 +87,7 @@ example: prepare ## build Examples/FeedReader and run it, with its server and wi
 	Examples/FeedReader/.build/debug/FeedReader --offline
 
 build: prepare ## build everything for debugging
-	$(SWIFT) build --build-tests
+	$(SWIFT) build $(TRAITS) --build-tests
 
 lint: ## check the formatting
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \

@@ -18,7 +18,26 @@ let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-h
 // For structured fields only: they parse strictly, and the fields of old do not.
 let structuredFields: Target.Dependency = .product(
   name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
-let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+// What only some products need comes with a trait of its own: a package that does not switch it on does not even fetch it.
+let arguments: Target.Dependency = .product(
+  name: "ArgumentParser", package: "swift-argument-parser",
+  condition: .when(traits: ["CommandLine", "Benchmarks"]))
+func nio(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks"]))
+}
+func logging(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing"]))
+}
+func metrics(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "swift-metrics", condition: .when(traits: ["Observing"]))
+}
+func lifecycle(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "swift-service-lifecycle", condition: .when(traits: ["Proxy"]))
+}
+let histogram: Target.Dependency = .product(
+  name: "Histogram", package: "hdrhistogram-swift", condition: .when(traits: ["Benchmarks"]))
+let yams: Target.Dependency = .product(
+  name: "Yams", package: "Yams", condition: .when(traits: ["CommandLine"]))
 
 let package = Package(
   name: "HTTPCacheEngine",
@@ -34,6 +53,15 @@ let package = Package(
     .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
+  ],
+  traits: [
+    .default(enabledTraits: []),
+    .trait(name: "Observing", description: "HTTPCacheObserving: events in swift-log and swift-metrics."),
+    .trait(
+      name: "Proxy", description: "HTTPCacheProxy: the cache in front of an origin, on SwiftNIO.",
+      enabledTraits: ["Observing"]),
+    .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
+    .trait(name: "Benchmarks", description: "The command cache-bench."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -74,8 +102,8 @@ let package = Package(
       name: "HTTPCacheObserving",
       dependencies: [
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore",
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "CoreMetrics", package: "swift-metrics"),
+        logging("Logging"),
+        metrics("CoreMetrics"),
       ],
       swiftSettings: settings),
 
@@ -108,12 +136,12 @@ let package = Package(
       name: "HTTPCacheProxy",
       dependencies: [
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", httpTypes,
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        nio("NIOHTTP1"),
+        logging("Logging"),
+        lifecycle("ServiceLifecycle"),
+        lifecycle("UnixSignals"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
@@ -125,7 +153,7 @@ let package = Package(
         "CFloorTable", "CMalloc",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "LoopbackOrigin",
         arguments, httpTypes,
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
+        histogram,
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -135,10 +163,10 @@ let package = Package(
         "HTTPCacheProxy",
         "HTTPCacheTesting", "HTTPCacheURLSession", arguments, httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-        .product(name: "Yams", package: "Yams"),
+        logging("Logging"),
+        lifecycle("ServiceLifecycle"),
+        lifecycle("UnixSignals"),
+        yams,
       ],
       swiftSettings: settings),
 
@@ -147,9 +175,9 @@ let package = Package(
       name: "Conformance",
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin", httpTypes,
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        nio("NIOHTTP1"),
       ],
       exclude: ["Format.md"], swiftSettings: settings),
 
@@ -157,9 +185,9 @@ let package = Package(
     .target(
       name: "LoopbackOrigin",
       dependencies: [
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        nio("NIOHTTP1"),
         httpTypes,
       ],
       swiftSettings: settings),
@@ -199,13 +227,13 @@ let package = Package(
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching",
         "LoopbackOrigin", "TestSupport", arguments,
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "Logging", package: "swift-log"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        logging("Logging"),
       ],
       path: "Tests/Soak", swiftSettings: settings),
     .testTarget(
-      name: "SoakTests", dependencies: ["Soak", .product(name: "NIOCore", package: "swift-nio")],
+      name: "SoakTests", dependencies: ["Soak", nio("NIOCore")],
       swiftSettings: settings),
     // What the tests of several targets share.
     .target(
@@ -226,9 +254,9 @@ let package = Package(
       name: "HTTPCacheObservingTests",
       dependencies: [
         "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "InMemoryLogging", package: "swift-log"),
-        .product(name: "MetricsTestKit", package: "swift-metrics"),
+        logging("Logging"),
+        logging("InMemoryLogging"),
+        metrics("MetricsTestKit"),
       ],
       swiftSettings: settings),
     .testTarget(
@@ -243,11 +271,11 @@ let package = Package(
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
         "LoopbackOrigin", "TestSupport",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOEmbedded", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "InMemoryLogging", package: "swift-log"),
+        nio("NIOCore"),
+        nio("NIOEmbedded"),
+        nio("NIOPosix"),
+        logging("Logging"),
+        logging("InMemoryLogging"),
       ],
       swiftSettings: settings),
     .testTarget(
@@ -257,7 +285,7 @@ let package = Package(
       name: "CacheBenchTests",
       dependencies: [
         "CacheBench", "CFloorTable", "HTTPCacheEngine", "HTTPCacheStore", arguments,
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
+        histogram,
       ],
       swiftSettings: settings),
     // The command as a process: it is built because its tests depend on it.
@@ -265,8 +293,8 @@ let package = Package(
       name: "ProxyCommandTests",
       dependencies: [
         "httpcache", "LoopbackOrigin", "TestSupport", httpTypes,
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# `swift test` with the arguments given. When it fails, says at the end again what failed: of a log of which somebody keeps
+# `swift test` with all traits and the arguments given. When it fails, says at the end again what failed: of a log of which somebody keeps
 # only the last lines, these are the ones to keep.
 set -uo pipefail
 swift=${SWIFT:-swift}
 
 # Without a limit all tests start at once. On a machine with two cores, one test then waits minutes for its turn between
 # two of its steps, and every time limit in it, or in Foundation, runs out. Toolchains before 6.3 do not have the option.
+set -- --enable-all-traits "$@"
 if $swift test --help-hidden | grep -q experimental-maximum-parallelization-width; then
   set -- --experimental-maximum-parallelization-width 16 "$@"
 fi

@@ -1,0 +1,3 @@
+#if !Benchmarks
+  #error("CacheBench needs the trait Benchmarks: pass --traits Benchmarks or set it in your .package")
+#endif

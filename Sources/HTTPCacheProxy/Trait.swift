@@ -1,0 +1,3 @@
+#if !Proxy
+  #error("HTTPCacheProxy needs the trait Proxy: pass --traits Proxy or set it in your .package")
+#endif

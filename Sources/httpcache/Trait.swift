@@ -1,0 +1,3 @@
+#if !CommandLine
+  #error("httpcache needs the trait CommandLine: pass --traits CommandLine or set it in your .package")
+#endif
