@@ -83,11 +83,10 @@ extension Scenario {
 /// What a scenario sets the cache to; what is absent is as the runner has it.
 public struct ScenarioOptions: Decodable, Hashable, Sendable {
   public var usesHeuristics: Bool?
-  public var servesStaleWhenDisconnected: Bool?
-  public var whenDisconnected: DisconnectedUse?
+  public var whenDisconnected: CacheEngine.DisconnectedUse?
   public var usesNoVarySearch: Bool?
   public var negotiatesLanguage: Bool?
-  public var setCookie: SetCookieUse?
+  public var setCookie: CacheEngine.SetCookieUse?
   public var clearsSiteData: Bool?
   public var targets: [String]?
   public var name: String?

@@ -109,7 +109,7 @@ struct AnswerCheck {
     guard let offset = value.integer else { return value.text }
     guard ScenarioOrigin.dateFields.contains(name.lowercased()) else { return String(offset) }
     guard let made = head.headerFields[named: "Server-Now"].flatMap({ Int64($0) }) else { return nil }
-    return HTTPDate(Timestamp(milliseconds: made).advanced(bySeconds: offset)).imfFixdate
+    return HTTPDate(Timestamp(milliseconds: made).advanced(bySeconds: offset)).fieldValue
   }
 
   private func bodyProblem() -> ScenarioRunner.Result? {

@@ -165,7 +165,7 @@ final class ScenarioOrigin: Sendable {
       guard dateFields.contains(name) else { return String(offset) }
       let date = HTTPDate(now.advanced(bySeconds: offset))
       let isRFC850 = step.list("rfc850date").contains { $0.text?.lowercased() == name }
-      return isRFC850 ? date.rfc850 : date.imfFixdate
+      return isRFC850 ? date.rfc850 : date.fieldValue
     }
     let text = specification.value.text ?? ""
     if step.flag("magic_locations"), name == "location" || name == "content-location" {
@@ -216,7 +216,7 @@ extension HTTPDate {
       "Sun": "Sunday", "Mon": "Monday", "Tue": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
       "Fri": "Friday", "Sat": "Saturday",
     ]
-    let parts = imfFixdate.split(separator: " ")
+    let parts = fieldValue.split(separator: " ")
     let weekday = String(parts[0].dropLast())
     return "\(days[weekday] ?? weekday), \(parts[1])-\(parts[2])-\(parts[3].suffix(2)) \(parts[4]) GMT"
   }

@@ -33,7 +33,7 @@ public struct ScenarioRunner: Sendable {
   public init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
     var configuration = HTTPCache.Configuration(kind: kind)
     // The suite asks what a cache does that has lost its origin: one that may serve stale (RFC 9111 §4.2.4).
-    configuration.rules.servesStaleWhenDisconnected = true
+    configuration.rules.whenDisconnected = .unlessForbidden
     configuration.rules.targets = targets
     self.configuration = configuration
   }
@@ -159,7 +159,6 @@ public struct ScenarioRunner: Sendable {
     var configuration = configuration
     let options = scenario.options
     options.usesHeuristics.map { configuration.rules.usesHeuristics = $0 }
-    options.servesStaleWhenDisconnected.map { configuration.rules.servesStaleWhenDisconnected = $0 }
     options.whenDisconnected.map { configuration.rules.whenDisconnected = $0 }
     options.usesNoVarySearch.map { configuration.rules.usesNoVarySearch = $0 }
     options.negotiatesLanguage.map { configuration.rules.negotiatesLanguage = $0 }
@@ -189,7 +188,7 @@ public struct ScenarioRunner: Sendable {
         let offset = field.value.integer,
         let base = previous?.headerFields[named: "Server-Now"].flatMap({ Int64($0) })
       {
-        value = HTTPDate(Timestamp(milliseconds: base).advanced(bySeconds: offset)).imfFixdate
+        value = HTTPDate(Timestamp(milliseconds: base).advanced(bySeconds: offset)).fieldValue
       }
       request.headerFields.append(named: field.name, value)
     }

@@ -5,8 +5,8 @@ import HTTPTypes
 /// What the cache itself says of a step: the part of a scenario that the public format has no words for.
 struct StepStory {
   var source: String
-  var reason: Reason?
-  var storage: Reason?
+  var reason: CacheEngine.Reason?
+  var storage: CacheEngine.Reason?
   var cacheStatus: [String] = []
   /// The content came to its end.
   var isWhole = true

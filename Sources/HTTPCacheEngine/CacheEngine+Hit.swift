@@ -1,19 +1,25 @@
 import HTTPTypes
 
-/// A fresh stored response that answers a request as it is: what ``CacheEngine/hit(for:policy:stored:now:)`` found.
-public struct Hit: Hashable, Sendable {
-  /// The response's current age in whole seconds (RFC 9111 §4.2.3).
-  public var age: Int64
-  /// How much longer it is fresh, in whole seconds.
-  public var remainingLifetime: Int64
-  public var reason: Reason
+extension CacheEngine {
+  /// A fresh stored response that answers a request as it is: what ``CacheEngine/hit(for:policy:stored:now:)`` found.
+  public struct Hit: Hashable, Sendable {
+    package var ageInSeconds: Int64
+    package var remainingSeconds: Int64
+    public var reason: Reason
+
+    /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).
+    public var age: Duration { .seconds(ageInSeconds) }
+    /// How much longer the response is fresh, in whole seconds.
+    public var remainingLifetime: Duration { .seconds(remainingSeconds) }
+  }
 }
 
-extension Service {
+extension CacheEngine.Service {
   /// The same as the first door says it of a lone candidate.
-  public init(_ hit: Hit) {
+  public init(_ hit: CacheEngine.Hit) {
     self.init(
-      candidate: 0, age: hit.age, remainingLifetime: hit.remainingLifetime, isStale: false, content: .whole,
+      candidate: 0, ageInSeconds: hit.ageInSeconds, remainingSeconds: hit.remainingSeconds, isStale: false,
+      content: .whole,
       revalidation: nil, reason: hit.reason)
   }
 }
@@ -60,7 +66,7 @@ extension CacheEngine {
         : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
     else { return nil }
     return Hit(
-      age: age / 1000, remainingLifetime: facts.lifetime.milliseconds / 1000 - age / 1000,
+      ageInSeconds: age / 1000, remainingSeconds: facts.lifetime.milliseconds / 1000 - age / 1000,
       reason: facts.freshReason)
   }
 

@@ -285,8 +285,8 @@ extension CacheEngine {
   ) -> Outcome.StoredAnswer? {
     guard let content = ContentSelection.of(stored, for: client) else { return nil }
     return Outcome.StoredAnswer(
-      candidate: candidate, response: stored, age: age,
-      remainingLifetime: stored.facts.remainingSeconds(at: now), isStale: false, content: content)
+      candidate: candidate, response: stored, ageInSeconds: age,
+      remainingSeconds: stored.facts.remainingSeconds(at: now), isStale: false, content: content)
   }
 
   // MARK: - Failure
@@ -421,12 +421,12 @@ extension CacheEngine {
 }
 
 extension RequestFields {
-  fileprivate static func of(_ exchange: Exchange) -> RequestFields {
+  fileprivate static func of(_ exchange: CacheEngine.Exchange) -> RequestFields {
     of(exchange.forwarding.original, now: exchange.responseTime)
   }
 }
 
-extension Reason {
+extension CacheEngine.Reason {
   /// Whether this obstacle to storing an update is the matter of the one request that brought it, and what is stored stays as
   /// it is for the others.
   func concernsOneRequest(_ stored: StoredResponse) -> Bool {

@@ -41,8 +41,8 @@ extension CacheEngine {
         .with([0..<length], completeLength: length, isCombinable: true)
     else { return nil }
     let answer = Outcome.StoredAnswer(
-      candidate: candidate, response: served, age: response.age.map(\.seconds),
-      remainingLifetime: whole.facts.remainingSeconds(at: exchange.responseTime), isStale: false,
+      candidate: candidate, response: served, ageInSeconds: response.age.map(\.seconds),
+      remainingSeconds: whole.facts.remainingSeconds(at: exchange.responseTime), isStale: false,
       content: .whole)
     let (storage, removals) = storage(of: whole, candidate, exchange, client)
     return Outcome(

@@ -32,7 +32,7 @@ private struct Planner {
   let now: Timestamp
   let isTargetCacheable: Bool
 
-  func plan() -> Plan {
+  func plan() -> CacheEngine.Plan {
     if let obstacle { return forward(reason: obstacle) }
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
     let matching = VariantSelection.matching(
@@ -61,7 +61,7 @@ private struct Planner {
   }
 
   /// The RFC's own meaning: reuse what is fresh, or allowed to be stale; validate the rest (§4).
-  private func planByProtocol(_ selected: Int, _ facts: ReuseFacts) -> Plan {
+  private func planByProtocol(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan {
     if facts.flags.contains(.noCache) { return forward(reason: .storedNoCache, selected: selected) }
     if facts.flags.contains(.invalidated) {
       return forward(reason: .storedInvalidated, selected: selected)
@@ -84,7 +84,7 @@ private struct Planner {
   /// Both are what a user agent's plain reload says, and its question is answered already. A forced reload is another
   /// matter, in both its forms: `no-cache` in the request, and the policies that ignore what is stored. How long the
   /// response stays fresh is as with any, so `min-fresh` counts.
-  private func planByImmutability(_ selected: Int, _ facts: ReuseFacts) -> Plan? {
+  private func planByImmutability(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan? {
     // §3: what came over an open connection may be another's doing, and must not last.
     guard facts.flags.contains(.immutable), request.scheme?.lowercased() == "https",
       !facts.forbidsFreshUse, facts.staleness(at: now) == nil, !fields.cacheControl.contains(.noCache),
@@ -94,7 +94,7 @@ private struct Planner {
   }
 
   /// A fresh response answers, unless the request wants it younger or fresh for longer (§5.2.1).
-  private func planFresh(_ selected: Int, _ facts: ReuseFacts) -> Plan {
+  private func planFresh(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan {
     if let minFresh = fields.cacheControl.minFresh,
       facts.remainingLifetime(at: now) < minFresh.milliseconds
     {
@@ -107,7 +107,7 @@ private struct Planner {
   }
 
   /// Why the cache has no part in this request, whatever is stored.
-  private var obstacle: Reason? {
+  private var obstacle: CacheEngine.Reason? {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
     if !isTargetCacheable { return .targetNotCacheable }
@@ -116,20 +116,22 @@ private struct Planner {
   }
 
   /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
-  private func content(of selected: Int) -> ContentSelection? {
+  private func content(of selected: Int) -> CacheEngine.ContentSelection? {
     .of(candidates[selected], for: fields)
   }
 
-  private func serve(_ selected: Int, reason: Reason, isStale: Bool, revalidates: Bool = false) -> Plan {
+  private func serve(_ selected: Int, reason: CacheEngine.Reason, isStale: Bool, revalidates: Bool = false)
+    -> CacheEngine.Plan
+  {
     // §3.3: an incomplete response answers nothing but requests of ranges wholly within it.
     guard let content = content(of: selected) else {
       return forward(reason: .contentIncomplete, selected: selected)
     }
     let facts = candidates[selected].facts
     return .serve(
-      Service(
-        candidate: selected, age: facts.ageInSeconds(at: now),
-        remainingLifetime: facts.remainingSeconds(at: now), isStale: isStale,
+      CacheEngine.Service(
+        candidate: selected, ageInSeconds: facts.ageInSeconds(at: now),
+        remainingSeconds: facts.remainingSeconds(at: now), isStale: isStale,
         content: content,
         revalidation: revalidates ? background(reason: reason, selected: selected) : nil,
         reason: reason))
@@ -138,7 +140,7 @@ private struct Planner {
   /// The validation behind the client's back: the client's conditions have been answered, and so has its range, which
   /// stays only where no more than parts are stored: nobody has asked for the rest (§4.3.1 has such a request made of
   /// the stored response).
-  private func background(reason: Reason, selected: Int) -> Forwarding {
+  private func background(reason: CacheEngine.Reason, selected: Int) -> CacheEngine.Forwarding {
     var question = request
     let names: [HTTPField.Name] =
       [.ifRange, .ifNoneMatch, .ifModifiedSince] + (candidates[selected].parts == nil ? [.range] : [])
@@ -149,18 +151,21 @@ private struct Planner {
     return planner.forwarding(reason: reason, selected: selected, others: [])
   }
 
-  private func forward(reason: Reason, selected: Int? = nil, others: [Int] = []) -> Plan {
-    if policy == .returnCacheDataDontLoad { return .fail(Refusal(reason: .policyForbidsNetwork)) }
+  private func forward(reason: CacheEngine.Reason, selected: Int? = nil, others: [Int] = [])
+    -> CacheEngine.Plan
+  {
+    if policy == .returnCacheDataDontLoad { return .fail(CacheEngine.Refusal(reason: .policyForbidsNetwork)) }
     // An unsafe request gets no reply before the origin's (§4), only-if-cached or not.
     if fields.cacheControl.contains(.onlyIfCached), reason != .unsafeMethod {
-      return .fail(Refusal(reason: .onlyIfCached))
+      return .fail(CacheEngine.Refusal(reason: .onlyIfCached))
     }
     return .forward(forwarding(reason: reason, selected: selected, others: others))
   }
 
-  private func forwarding(reason: Reason, selected: Int?, others: [Int]) -> Forwarding {
+  private func forwarding(reason: CacheEngine.Reason, selected: Int?, others: [Int]) -> CacheEngine.Forwarding
+  {
     var (outgoing, nominated) = (request, [Int]())
-    var completion: Completion?
+    var completion: CacheEngine.Completion?
     // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
     if request.method.isRetrieval {
       // §4.3.2: a response of which only parts are stored is named where these parts satisfy the request. Else a 304
@@ -186,7 +191,7 @@ private struct Planner {
       add("max-age=0", to: &outgoing)
     default: break
     }
-    return Forwarding(
+    return CacheEngine.Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
       policy: policy, reason: reason, isTargetCacheable: isTargetCacheable)
   }
@@ -202,7 +207,7 @@ extension ReuseFacts {
   /// Whether even a fresh response must be validated before use.
   var forbidsFreshUse: Bool { !flags.isDisjoint(with: [.noCache, .invalidated]) }
 
-  var freshReason: Reason { lifetime.source == .heuristic ? .freshByHeuristic : .fresh }
+  var freshReason: CacheEngine.Reason { lifetime.source == .heuristic ? .freshByHeuristic : .fresh }
 }
 
 extension HTTPField.Name {

@@ -8,7 +8,7 @@ import HTTPTypes
 ///   request goes to the origin?
 /// - *after* the network, ``outcome(of:)``: what becomes of the answer, and of what is stored?
 ///
-/// Every answer says why, by a ``Reason``.
+/// Every answer says why, by a ``CacheEngine/Reason``.
 ///
 /// ```swift
 /// let engine = CacheEngine(.init(kind: .private))
@@ -33,15 +33,11 @@ public struct CacheEngine: Sendable {
     /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since it was modified
     /// (§4.2.2).
     public var usesHeuristics: Bool
-    /// The longest heuristic lifetime. A day, unless set otherwise.
-    public var heuristicMaximum: DeltaSeconds
-    /// What is served when the origin cannot be reached (§4.2.4). The transport's error, unless set otherwise.
+    /// The longest heuristic lifetime (default: a day).
+    public var heuristicMaximum: Duration
+    /// What is served when the origin cannot be reached (§4.2.4). The default is `nothing`: the caller gets the transport's
+    /// error.
     public var whenDisconnected: DisconnectedUse
-    /// Whether ``whenDisconnected`` has anything served; setting it has what no directive forbids.
-    public var servesStaleWhenDisconnected: Bool {
-      get { whenDisconnected != .nothing }
-      set { whenDisconnected = newValue ? .unlessForbidden : .nothing }
-    }
     /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all of its origin; `nil` if in a private cache only: the
     /// field speaks to user agents, and in a shared cache would let one user empty it for all.
     public var clearsSiteData: Bool?
@@ -91,14 +87,14 @@ public struct CacheEngine: Sendable {
     }
 
     public init(
-      kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: DeltaSeconds = 86_400,
-      servesStaleWhenDisconnected: Bool = false, clearsSiteData: Bool? = nil, targets: [String] = [],
+      kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: Duration = .seconds(86_400),
+      whenDisconnected: DisconnectedUse = .nothing, clearsSiteData: Bool? = nil, targets: [String] = [],
       usesNoVarySearch: Bool = false, negotiatesLanguage: Bool = false
     ) {
       self.kind = kind
       self.usesHeuristics = usesHeuristics
       self.heuristicMaximum = heuristicMaximum
-      whenDisconnected = servesStaleWhenDisconnected ? .unlessForbidden : .nothing
+      self.whenDisconnected = whenDisconnected
       self.usesNoVarySearch = usesNoVarySearch
       self.negotiatesLanguage = negotiatesLanguage
       self.clearsSiteData = clearsSiteData

@@ -1,86 +1,99 @@
 import HTTPTypes
 
-/// What to do with a request, before the network is asked: the answer of the engine's first door.
-public enum Plan: Hashable, Sendable {
-  /// A stored response answers.
-  case serve(Service)
-  /// The origin is asked.
-  case forward(Forwarding)
-  /// Neither: the request forbids the network, and nothing stored can answer.
-  case fail(Refusal)
+extension CacheEngine {
+  /// What to do with a request, before the network is asked: the answer of ``CacheEngine/plan(for:policy:candidates:now:)``.
+  public enum Plan: Hashable, Sendable {
+    /// A stored response answers.
+    case serve(Service)
+    /// The origin is asked.
+    case forward(Forwarding)
+    /// Neither: the request forbids the network, and nothing stored can answer.
+    case fail(Refusal)
 
-  public var reason: Reason {
-    switch self {
-    case .serve(let service): service.reason
-    case .forward(let forwarding): forwarding.reason
-    case .fail(let refusal): refusal.reason
+    public var reason: Reason {
+      switch self {
+      case .serve(let service): service.reason
+      case .forward(let forwarding): forwarding.reason
+      case .fail(let refusal): refusal.reason
+      }
     }
   }
 }
 
-/// A stored response that answers a request.
-public struct Service: Hashable, Sendable {
-  /// The position among the candidates.
-  public var candidate: Int
-  /// The response's current age in whole seconds (RFC 9111 §4.2.3).
-  public var age: Int64
-  /// How much longer it is fresh, in whole seconds; 0 or less if it is stale.
-  public var remainingLifetime: Int64
-  /// Whether the response is stale, and served all the same.
-  public var isStale: Bool
-  /// How much of the stored content is the answer.
-  public var content: ContentSelection
-  /// A request that validates the response behind the client's back (RFC 5861 §3).
-  public var revalidation: Forwarding?
-  public var reason: Reason
-}
+extension CacheEngine {
+  /// A stored response that answers a request.
+  public struct Service: Hashable, Sendable {
+    /// The position among the candidates.
+    public var candidate: Int
+    package var ageInSeconds: Int64
+    package var remainingSeconds: Int64
+    /// Whether the response is stale, and served all the same.
+    public var isStale: Bool
+    /// How much of the stored content is the answer.
+    public var content: ContentSelection
+    /// A request that revalidates the response in the background (RFC 5861 §3).
+    public var revalidation: Forwarding?
+    public var reason: Reason
 
-/// A request for the origin.
-public struct Forwarding: Hashable, Sendable {
-  /// The request as it goes out: the client's, with our own preconditions where something stored is validated.
-  public var request: HTTPRequest
-  /// The candidate that would have answered if it could, and does if the origin validates it.
-  public var selected: Int?
-  /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
-  public var nominated: [Int]
-  /// What the request asks for to complete a stored response; `nil` if it asks for all that the client did.
-  public var completion: Completion?
-  /// The request as the client sent it.
-  public var original: HTTPRequest
-  public var policy: RequestCachePolicy
-  public var reason: Reason
-  /// Whether there is a key to store a response under. The second door goes by it.
-  var isTargetCacheable = true
-
-  /// Whether the request validates something stored.
-  public var isValidation: Bool { !nominated.isEmpty }
-}
-
-/// The one run of bytes that a stored response lacks (RFC 9111 §3.3).
-public struct Completion: Hashable, Sendable {
-  /// The position of the stored response among the candidates.
-  public var candidate: Int
-  /// The first byte that is missing.
-  public var first: Int64
-  /// The position behind the last; `nil` where the length of the representation is not known.
-  public var end: Int64?
-}
-
-/// A request that is not answered.
-public struct Refusal: Hashable, Sendable {
-  public var reason: Reason
-
-  /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached, and
-  /// §5.2.2.2 for must-revalidate.
-  public var response: HTTPResponse {
-    HTTPResponse(
-      status: .gatewayTimeout,
-      headerFields: [
-        .contentType: "text/plain; charset=utf-8", .contentLength: String(content.count),
-        .cacheControl: "no-store",
-      ])
+    /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).
+    public var age: Duration { .seconds(ageInSeconds) }
+    /// How much longer the response is fresh, in whole seconds; zero or less if it is stale.
+    public var remainingLifetime: Duration { .seconds(remainingSeconds) }
   }
+}
 
-  /// The content of ``response``: a line of text that says why.
-  public var content: [UInt8] { Array("504: \(reason.sentence)\n".utf8) }
+extension CacheEngine {
+  /// A request for the origin.
+  public struct Forwarding: Hashable, Sendable {
+    /// The request as it goes out: the client's, with our own preconditions where something stored is validated.
+    public var request: HTTPRequest
+    /// The candidate that would have answered if it could, and does if the origin validates it.
+    public var selected: Int?
+    /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
+    public var nominated: [Int]
+    /// What the request asks for to complete a stored response; `nil` if it asks for all that the client did.
+    public var completion: Completion?
+    /// The request as the client sent it.
+    public var original: HTTPRequest
+    public var policy: RequestCachePolicy
+    public var reason: Reason
+    /// Whether there is a key to store a response under. The second door goes by it.
+    var isTargetCacheable = true
+
+    /// Whether the request validates something stored.
+    public var isValidation: Bool { !nominated.isEmpty }
+  }
+}
+
+extension CacheEngine {
+  /// The one run of bytes that a stored response lacks (RFC 9111 §3.3).
+  public struct Completion: Hashable, Sendable {
+    /// The position of the stored response among the candidates.
+    public var candidate: Int
+    /// The first byte that is missing.
+    public var first: Int64
+    /// The position behind the last; `nil` where the length of the representation is not known.
+    public var end: Int64?
+  }
+}
+
+extension CacheEngine {
+  /// A request that is not answered.
+  public struct Refusal: Hashable, Sendable {
+    public var reason: Reason
+
+    /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached, and
+    /// §5.2.2.2 for must-revalidate.
+    public var response: HTTPResponse {
+      HTTPResponse(
+        status: .gatewayTimeout,
+        headerFields: [
+          .contentType: "text/plain; charset=utf-8", .contentLength: String(content.count),
+          .cacheControl: "no-store",
+        ])
+    }
+
+    /// The content of ``response``: a line of text that says why.
+    public var content: [UInt8] { Array("504: \(reason.sentence)\n".utf8) }
+  }
 }

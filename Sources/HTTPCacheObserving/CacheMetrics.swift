@@ -20,7 +20,7 @@ import Synchronization
 /// | `httpcache_requests_not_cached_total` | | requests kept from the network, that nothing stored could answer |
 /// | `httpcache_served_bytes_total` | | bytes of content served from the store |
 /// | `httpcache_stored_total`, `httpcache_stored_bytes_total` | | responses stored, and their content |
-/// | `httpcache_not_stored_total` | `reason` | responses not stored, by the name of the ``Reason`` |
+/// | `httpcache_not_stored_total` | `reason` | responses not stored, by the name of the ``CacheEngine/Reason`` |
 /// | `httpcache_updated_total`, `httpcache_invalidated_total` | | what became of stored responses |
 /// | `httpcache_evictions_total` | `tier` | entries dropped to make room |
 /// | `httpcache_memory_bytes`, `httpcache_disk_bytes`, `httpcache_memory_entries`, `httpcache_disk_entries` | | gauges: what is stored |
@@ -40,7 +40,7 @@ public final class CacheMetrics: Sendable {
   public let memoryEvictions: MetricCount
   public let diskEvictions: MetricCount
   private let outcomes: [MetricCount]
-  private let reasons = Mutex<[Reason: MetricCount]>([:])
+  private let reasons = Mutex<[CacheEngine.Reason: MetricCount]>([:])
   private let gauges: [Gauge]
   private let reports = Mutex<[WeakReport]>([])
   private let factory: any MetricsFactory
@@ -82,7 +82,7 @@ public final class CacheMetrics: Sendable {
   public var answered: Int { outcomes.reduce(0) { $0 + $1.value } }
 
   /// How many responses were not stored, by the reason.
-  public var notStored: [Reason: Int] { reasons.withLock { $0.mapValues(\.value) } }
+  public var notStored: [CacheEngine.Reason: Int] { reasons.withLock { $0.mapValues(\.value) } }
 
   // MARK: - Counting
 

@@ -121,12 +121,13 @@ struct CachedLoad: Sendable {
     func once() async throws -> (HTTPResponse, Data, Bool) {
       let response = try await binding.cache.respond(
         to: head, body: body, policy: policy, partition: partition,
-        willStore: binding.options.storageHook(for: request), transport: binding.options.through(transport))
+        willStore: binding.options.storageHook(for: request), transport: binding.options.middleware(transport)
+      )
       let data =
         if let data = Data(inMemory: response.body) { data } else {
           Data(try await response.body.collect(upTo: .max))
         }
-      return (response.settledHead, data, response.source == .hit || response.source == .stale)
+      return (response.finalHead, data, response.source == .hit || response.source == .stale)
     }
     do {
       return try await once()

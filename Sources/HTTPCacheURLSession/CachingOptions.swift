@@ -11,7 +11,7 @@ import HTTPTypesFoundation
 public struct CachingOptions: Sendable {
   /// Which requests go through the cache; all, unless set. Others go to the origin as though there were no cache. It is
   /// asked for `http` and `https` only.
-  public var intercepts: @Sendable (URLRequest) -> Bool = { _ in true }
+  public var shouldIntercept: @Sendable (URLRequest) -> Bool = { _ in true }
 
   /// Called before a response is stored, as a delegate's `willCacheResponse` is where Foundation stores: it gives back the
   /// response as it is, or with other data, `userInfo` or storage policy, or `nil` to have nothing stored. The task gets
@@ -33,7 +33,7 @@ public struct CachingOptions: Sendable {
   public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
 
   /// Makes the transport that asks origins out of the session's own: to record what comes, or to make things go wrong.
-  public var through: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
+  public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   public typealias Authenticate =
     @Sendable (_ challenge: URLAuthenticationChallenge) -> (

@@ -156,7 +156,9 @@ public final class HTTPURLCache: Sendable {
   ///
   /// - Returns: why it is stored, or why not.
   @discardableResult
-  public func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) -> Reason {
+  public func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest)
+    -> CacheEngine.Reason
+  {
     guard let head = HTTPRequest(request),
       var response = (cachedResponse.response as? HTTPURLResponse)?.httpResponse
     else { return .targetNotCacheable }

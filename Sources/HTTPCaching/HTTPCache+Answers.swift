@@ -20,12 +20,14 @@ extension HTTPCache {
   ///
   /// - Parameter forwarded: `nil` if no request went to the origin.
   func cacheStatus(
-    of detail: Reason, _ key: CacheKey?, isHit: Bool = true, timeToLive: Int64?, _ forwarded: Forwarded? = nil
+    of detail: CacheEngine.Reason, _ key: CacheKey?, isHit: Bool = true, remainingSeconds: Int64?,
+    _ forwarded: Forwarded? = nil
   ) -> CacheStatus {
     CacheStatus(
       cache: configuration.name, isHit: isHit && forwarded == nil, forward: forwarded?.reason,
-      forwardStatus: forwarded?.status, timeToLive: timeToLive, isStored: forwarded?.isStored ?? false,
-      isCollapsed: forwarded?.isCollapsed, key: shownKey(key), detail: detail)
+      forwardStatus: forwarded?.status, remainingSeconds: remainingSeconds,
+      isStored: forwarded?.isStored ?? false,
+      isCollapsed: forwarded?.isCollapsed, key: shownKey(key), reason: detail)
   }
 
   /// The key, where it is to be told and no burden to a header section: that of a QUERY has the content.
@@ -40,28 +42,32 @@ extension HTTPCache {
   ///   - detail: what `Cache-Status` gives as the reason, where that is another.
   ///   - forwarded: `nil` if no request went to the origin.
   private func answer(
-    _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source, _ reason: Reason,
-    _ key: CacheKey?, timeToLive: Int64?, _ forwarded: Forwarded?, storage: Reason? = nil,
-    detail: Reason? = nil
+    _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
+    _ reason: CacheEngine.Reason,
+    _ key: CacheKey?, remainingSeconds: Int64?, _ forwarded: Forwarded?, storage: CacheEngine.Reason? = nil,
+    detail: CacheEngine.Reason? = nil
   ) -> CachedResponse {
     CachedResponse(
       head: head, body: body, source: source, reason: reason, storage: storage,
       cacheStatus: cacheStatus(
-        of: detail ?? reason, key, isHit: source != .generated, timeToLive: timeToLive, forwarded))
+        of: detail ?? reason, key, isHit: source != .generated, remainingSeconds: remainingSeconds,
+        forwarded))
   }
 
   // MARK: - From the store
 
   /// The stored response that a plan selected.
   func serve(
-    _ service: Service, to request: HTTPRequest, _ lookup: Lookup, collapsing: Collapsing = .notTried
+    _ service: CacheEngine.Service, to request: HTTPRequest, _ lookup: Lookup,
+    collapsing: Collapsing = .notTried
   ) -> CachedResponse {
     serve(service, content(of: service, lookup, for: request), to: request, lookup, collapsing: collapsing)
   }
 
   /// The stored response that a plan selected, with its content.
   func serve(
-    _ service: Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup, collapsing: Collapsing
+    _ service: CacheEngine.Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup,
+    collapsing: Collapsing
   ) -> CachedResponse {
     serve(
       service, lookup.candidates.responses[service.candidate], body, to: request, lookup,
@@ -70,7 +76,7 @@ extension HTTPCache {
 
   /// A stored response, or one that is being stored, with its content.
   func serve(
-    _ service: Service, _ stored: StoredResponse, _ body: MessageBody, to request: HTTPRequest,
+    _ service: CacheEngine.Service, _ stored: StoredResponse, _ body: MessageBody, to request: HTTPRequest,
     _ lookup: Lookup,
     collapsing: Collapsing
   ) -> CachedResponse {
@@ -82,19 +88,20 @@ extension HTTPCache {
       forwarded = Forwarded(reason: forward, status: status, isStored: true, isCollapsed: true)
     }
     return answer(
-      stored.response(service.content, age: service.age, boundary: boundary), body, from: source,
-      service.reason, lookup.key, timeToLive: service.remainingLifetime, forwarded)
+      stored.response(service.content, ageInSeconds: service.ageInSeconds, boundary: boundary), body,
+      from: source,
+      service.reason, lookup.key, remainingSeconds: service.remainingSeconds, forwarded)
   }
 
   /// The content of the stored response that a plan selected.
-  func content(of service: Service, _ lookup: Lookup, for request: HTTPRequest) -> MessageBody {
+  func content(of service: CacheEngine.Service, _ lookup: Lookup, for request: HTTPRequest) -> MessageBody {
     content(
       service.content, of: lookup.candidates.responses[service.candidate],
       lookup.candidates.entries[service.candidate], for: request)
   }
 
   /// The content of a stored response that answers a request that went to the origin.
-  func content(of answer: Outcome.StoredAnswer, _ pending: PendingExchange) -> MessageBody {
+  func content(of answer: CacheEngine.Outcome.StoredAnswer, _ pending: PendingExchange) -> MessageBody {
     content(
       answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
       for: pending.request)
@@ -102,7 +109,8 @@ extension HTTPCache {
 
   /// The content of a stored response, as much of it as the request is answered with.
   private func content(
-    _ selection: ContentSelection, of stored: StoredResponse, _ entry: StoredEntry, for request: HTTPRequest
+    _ selection: CacheEngine.ContentSelection, of stored: StoredResponse, _ entry: StoredEntry,
+    for request: HTTPRequest
   ) -> MessageBody {
     if request.method == .head { return .empty }
     return switch selection {
@@ -116,15 +124,17 @@ extension HTTPCache {
 
   /// A stored response as the answer to a request that went to the origin.
   func respond(
-    with answer: Outcome.StoredAnswer, _ body: MessageBody, _ outcome: Outcome, _ pending: PendingExchange,
+    with answer: CacheEngine.Outcome.StoredAnswer, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
+    _ pending: PendingExchange,
     forwardStatus: Int?
   ) -> CachedResponse {
     let source: CachedResponse.Source =
       outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
     return self.answer(
-      answer.response.response(answer.content, age: answer.age, boundary: boundary), body, from: source,
-      outcome.reason, pending.lookup.key, timeToLive: answer.remainingLifetime,
+      answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
+      from: source,
+      outcome.reason, pending.lookup.key, remainingSeconds: answer.remainingSeconds,
       forwarded(
         pending, forwardStatus, isStored: !outcome.updates.isEmpty || outcome.addition != nil))
   }
@@ -133,17 +143,21 @@ extension HTTPCache {
   ///
   /// - Parameter settlement: tells later whether it was stored; `nil` if it is not being stored.
   func respond(
-    with response: TransportResponse, _ body: MessageBody, _ outcome: Outcome, _ pending: PendingExchange,
+    with response: TransportResponse, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
+    _ pending: PendingExchange,
     settlement: Settlement?
   ) -> CachedResponse {
     var head = response.head
-    if case .completed(let answer) = outcome.answer { head = answer.response.response(age: answer.age) }
+    if case .completed(let answer) = outcome.answer {
+      head = answer.response.response(ageInSeconds: answer.ageInSeconds)
+    }
     if settlement != nil { head = engine.headWhileStoring(head) }
     // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
-    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).imfFixdate }
+    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).fieldValue }
     noteAnswer(to: pending, outcome.reason, .network)
     var answer = answer(
-      head, body, from: .network, outcome.reason, pending.lookup.key, timeToLive: remainingLifetime(outcome),
+      head, body, from: .network, outcome.reason, pending.lookup.key,
+      remainingSeconds: remainingSeconds(outcome),
       forwarded(pending, response.head.status.code, isStored: settlement != nil),
       storage: outcome.storage.reason, detail: outcome.storage.reason)
     answer.settlement = settlement
@@ -157,7 +171,7 @@ extension HTTPCache {
   }
 
   /// In whole seconds, of a response that is being stored.
-  private func remainingLifetime(_ outcome: Outcome) -> Int64? {
+  private func remainingSeconds(_ outcome: CacheEngine.Outcome) -> Int64? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
     return stored.facts.remainingSeconds(at: clock.now)
   }
@@ -167,7 +181,9 @@ extension HTTPCache {
   /// What a client gets that may not have the origin asked.
   ///
   /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids it.
-  func refuse(_ request: HTTPRequest, _ refusal: Refusal, _ partition: String) throws -> CachedResponse {
+  func refuse(_ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String) throws
+    -> CachedResponse
+  {
     note(
       .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
       partition: partition)
@@ -179,7 +195,7 @@ extension HTTPCache {
 
   /// The answer to a request whose transport failed: something stored, or a generated error; `nil` where the caller gets
   /// the transport's error.
-  func respond(toFailure outcome: Outcome, _ pending: PendingExchange) async -> CachedResponse? {
+  func respond(toFailure outcome: CacheEngine.Outcome, _ pending: PendingExchange) async -> CachedResponse? {
     switch outcome.answer {
     case .stored(let answer):
       let body = content(of: answer, pending)
@@ -197,11 +213,11 @@ extension HTTPCache {
   }
 
   private func generate(
-    _ refusal: Refusal, for request: HTTPRequest, _ key: CacheKey?, _ forwarded: Forwarded?
+    _ refusal: CacheEngine.Refusal, for request: HTTPRequest, _ key: CacheKey?, _ forwarded: Forwarded?
   ) -> CachedResponse {
     let body: MessageBody = request.method == .head ? .empty : MessageBody(refusal.content[...])
     return answer(
-      refusal.response, body, from: .generated, refusal.reason, key, timeToLive: nil, forwarded)
+      refusal.response, body, from: .generated, refusal.reason, key, remainingSeconds: nil, forwarded)
   }
 }
 

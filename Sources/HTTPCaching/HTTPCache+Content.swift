@@ -4,8 +4,8 @@ import HTTPTypes
 
 /// The content of one response on its way from the origin, and what is made of it.
 private struct Arrival {
-  var outcome: Outcome
-  let exchange: Exchange
+  var outcome: CacheEngine.Outcome
+  let exchange: CacheEngine.Exchange
   let pending: PendingExchange
   let flight: Flight
   /// Taken before the request went out.
@@ -104,7 +104,7 @@ extension Result where Failure == Refused {
 
 extension HTTPCache {
   /// The stored content that an answer begins with, where the network's completes it.
-  func beginning(of outcome: Outcome, _ pending: PendingExchange) -> MessageBody.Piece {
+  func beginning(of outcome: CacheEngine.Outcome, _ pending: PendingExchange) -> MessageBody.Piece {
     guard case .completed = outcome.answer, let assembly = outcome.assembly,
       let candidate = assembly.candidate
     else { return .bytes([]) }
@@ -113,7 +113,8 @@ extension HTTPCache {
 
   /// Gives the origin's response to the leader, and to the store if it may be kept.
   func passOn(
-    _ response: TransportResponse, _ outcome: Outcome, of exchange: Exchange, _ pending: PendingExchange,
+    _ response: TransportResponse, _ outcome: CacheEngine.Outcome, of exchange: CacheEngine.Exchange,
+    _ pending: PendingExchange,
     _ flight: Flight, tokens: RemovalTokens
   ) async {
     var arrival = Arrival(
@@ -268,7 +269,7 @@ extension HTTPCache {
   private func hand(_ chunk: ArraySlice<UInt8>, to transfer: Transfer, _ arrival: Arrival) async throws {
     switch await transfer.append(chunk) {
     case .stored: break
-    case .refused(let refusal): giveUp(Reason(refusal), arrival)
+    case .refused(let refusal): giveUp(CacheEngine.Reason(refusal), arrival)
     case .transitFull: giveUp(.transitFull, arrival)
     case .notStored: if !transfer.isRead { throw CancellationError() }
     }
@@ -288,7 +289,7 @@ extension HTTPCache {
       for try await chunk in MessageBody([piece]) {
         switch await transfer.append(chunk) {
         case .stored: break
-        case .refused(let refusal): return giveUp(Reason(refusal), arrival)
+        case .refused(let refusal): return giveUp(CacheEngine.Reason(refusal), arrival)
         case .transitFull: return giveUp(.transitFull, arrival)
         case .notStored: return
         }
@@ -301,7 +302,7 @@ extension HTTPCache {
   }
 
   /// Says that the content is not stored: there is nothing to wait for.
-  private func giveUp(_ reason: Reason, _ arrival: Arrival) {
+  private func giveUp(_ reason: CacheEngine.Reason, _ arrival: Arrival) {
     refuse(reason, arrival)
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
@@ -367,7 +368,7 @@ extension HTTPCache {
       writer, as: stored, isBeginning: true,
       unless: stored.parts == nil ? nil : overtaking(stored, arrival.pending.lookup.candidates),
       for: arrival.request, arrival.pending.call.willStore)
-    var reason: Reason = stored.parts == nil ? .storedCombined : .storedAsPart
+    var reason: CacheEngine.Reason = stored.parts == nil ? .storedCombined : .storedAsPart
     var entry = try? result.get()
     if let content, result.isOvertakenPart {
       (result, reason) = await combine(content, arrival, isBeginning: true)
@@ -388,8 +389,10 @@ extension HTTPCache {
   /// - Returns: what came of it, and the reason for which it is stored.
   private func combine(
     _ content: ReceivedContent, _ arrival: Arrival, isBeginning: Bool = false
-  ) async -> (Result<EntryID, Refused>, Reason) {
-    let lost = (Result<EntryID, Refused>.failure(Refused(.partNotCombined)), Reason.partNotCombined)
+  ) async -> (Result<EntryID, Refused>, CacheEngine.Reason) {
+    let lost = (
+      Result<EntryID, Refused>.failure(Refused(.partNotCombined)), CacheEngine.Reason.partNotCombined
+    )
     var exchange = arrival.exchange
     // They are positions among what was stored before.
     exchange.forwarding.nominated = []
@@ -459,7 +462,7 @@ extension HTTPCache {
     return found?.body
   }
 
-  private func finish(_ result: Result<EntryID, Refused>, _ reason: Reason, _ arrival: Arrival) {
+  private func finish(_ result: Result<EntryID, Refused>, _ reason: CacheEngine.Reason, _ arrival: Arrival) {
     switch result {
     case .success:
       note(
@@ -470,7 +473,7 @@ extension HTTPCache {
     }
   }
 
-  private func refuse(_ reason: Reason, _ arrival: Arrival) {
+  private func refuse(_ reason: CacheEngine.Reason, _ arrival: Arrival) {
     note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
     arrival.settlement.settle(reason, isStored: false)
   }

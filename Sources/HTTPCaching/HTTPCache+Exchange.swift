@@ -10,22 +10,24 @@ extension HTTPCache {
   }
 
   /// The scopes of the response that is to be stored.
-  func scopes(_ outcome: Outcome, under key: CacheKey?) -> [StoreScope] {
+  func scopes(_ outcome: CacheEngine.Outcome, under key: CacheKey?) -> [StoreScope] {
     guard case .store(let stored, _) = outcome.storage, let key else { return [] }
     return stored.scopes(under: key).map { StoreScope($0) }
   }
 
   func exchange(
-    _ result: Exchange.Result, _ pending: PendingExchange, length: Int? = nil, requestTime: Timestamp
-  ) -> Exchange {
-    Exchange(
+    _ result: CacheEngine.Exchange.Result, _ pending: PendingExchange, length: Int? = nil,
+    requestTime: Timestamp
+  ) -> CacheEngine.Exchange {
+    CacheEngine.Exchange(
       forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
       contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now)
   }
 
   /// Notes that the client has its answer, if a client waits for one.
   func noteAnswer(
-    to pending: PendingExchange, _ reason: Reason, _ source: CachedResponse.Source, byteCount: Int? = nil
+    to pending: PendingExchange, _ reason: CacheEngine.Reason, _ source: CachedResponse.Source,
+    byteCount: Int? = nil
   ) {
     guard !pending.isInBackground else { return }
     note(
@@ -33,7 +35,7 @@ extension HTTPCache {
       partition: pending.lookup.partition)
   }
 
-  func noteFailure(of pending: PendingExchange, _ reason: Reason) {
+  func noteFailure(of pending: PendingExchange, _ reason: CacheEngine.Reason) {
     guard !pending.isInBackground else { return }
     note(.failed, pending.request, reason, partition: pending.lookup.partition)
   }
@@ -43,7 +45,7 @@ extension HTTPCache {
   /// Updates and removes what the outcome says, before any client sees the answer.
   ///
   /// - Parameter token: taken before the origin was asked.
-  func apply(_ outcome: Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
+  func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
       removeAll(for: uri, partition: partition)
@@ -77,7 +79,7 @@ extension HTTPCache {
   }
 }
 
-extension Reason {
+extension CacheEngine.Reason {
   init(_ refusal: RefusalReason) {
     switch refusal {
     case .tooLarge: self = .tooLarge

@@ -81,7 +81,7 @@ extension HTTPCache {
     let now = clock.now
     // The rest of the bytes is looked through only here, where it is to be handed out, and each time: that takes no
     // allocation, and less than a tenth of what an answer takes. The store, which could do it once, knows nothing of HTTP.
-    var found: Hit?
+    var found: CacheEngine.Hit?
     entry.withMetadata { bytes in
       guard let hit = engine.hit(for: request, policy: policy, stored: bytes, now: now),
         StoredResponse.canDecode(bytes)
@@ -93,8 +93,8 @@ extension HTTPCache {
     note(.served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition)
     return CachedResponse(
       StoredHeading(
-        entry, age: hit.age,
-        cacheStatus: cacheStatus(of: hit.reason, key, timeToLive: hit.remainingLifetime)),
+        entry, ageInSeconds: hit.ageInSeconds,
+        cacheStatus: cacheStatus(of: hit.reason, key, remainingSeconds: hit.remainingSeconds)),
       body: body, reason: hit.reason)
   }
 
@@ -258,7 +258,7 @@ extension HTTPCache {
   }
 
   /// Starts the revalidation of a response that is served stale meanwhile (RFC 5861 §3).
-  private func revalidate(_ service: Service, _ call: Call, _ lookup: Lookup) {
+  private func revalidate(_ service: CacheEngine.Service, _ call: Call, _ lookup: Lookup) {
     guard let revalidation = service.revalidation, let key = lookup.key,
       let claim = flights.startInBackground(
         key, at: store.removalToken(for: StoreKey(key.bytes)),
@@ -360,7 +360,7 @@ struct Call: Sendable {
 /// A request about to go to the origin.
 struct PendingExchange: Sendable {
   var call: Call
-  var forwarding: Forwarding
+  var forwarding: CacheEngine.Forwarding
   var lookup: Lookup
   var collapsing = Collapsing.notTried
   /// Whether no client waits for it: it revalidates a stored response.
@@ -402,7 +402,7 @@ struct SharedResponse: Sendable {
   var transfer: Transfer
 }
 
-extension Forwarding {
+extension CacheEngine.Forwarding {
   /// Whether this request may share the response to the same request that is in flight already.
   ///
   /// Not if it wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use needs a validation

@@ -3,7 +3,7 @@ import HTTPCacheEngine
 /// What the cache itself can fail with; errors of the transport pass through as they are.
 public enum HTTPCacheError: Error, Hashable, Sendable {
   /// The request forbids the network, and nothing stored can answer it.
-  case notCached(Reason)
+  case notCached(CacheEngine.Reason)
   /// The content is larger than the caller said it would take.
   case contentTooLarge(limit: Int)
   /// The origin sent more or less than the part of the content that it had announced.

@@ -39,9 +39,9 @@ enum CodingProperties {
       cache: "HTTPCacheEngine", isHit: numbers.bool(),
       forward: numbers.bool() ? numbers.pick(CacheStatus.Forward.allCases) : nil,
       forwardStatus: numbers.bool() ? numbers.pick(Vocabulary.statuses) : nil,
-      timeToLive: numbers.bool() ? min(numbers.seconds(), 999_999_999_999_999) : nil,
+      timeToLive: numbers.bool() ? .seconds(min(numbers.seconds(), 999_999_999_999_999)) : nil,
       isStored: numbers.bool(),
-      isCollapsed: numbers.bool(), detail: numbers.bool() ? numbers.pick(Reason.allCases) : nil)
+      isCollapsed: numbers.bool(), reason: numbers.bool() ? numbers.pick(CacheEngine.Reason.allCases) : nil)
     if numbers.bool() { status.cache = numbers.text() }
     if numbers.bool() {
       status.key = CacheKey(
@@ -55,6 +55,7 @@ enum CodingProperties {
       throw Violation(description: "no item: \(status.fieldValue)")
     }
     try require(item.rfc9651Parameters["hit"] == (status.isHit ? .bool(true) : nil), status.fieldValue)
-    try require(item.rfc9651Parameters["ttl"] == status.timeToLive.map { .integer($0) }, status.fieldValue)
+    try require(
+      item.rfc9651Parameters["ttl"] == status.remainingSeconds.map { .integer($0) }, status.fieldValue)
   }
 }

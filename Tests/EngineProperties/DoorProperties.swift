@@ -13,7 +13,8 @@ public enum DoorProperties {
     let choices = numbers.byte()
     var model = ModelCache(
       CacheEngine.Configuration(
-        kind: choices & 1 == 0 ? .private : .shared, servesStaleWhenDisconnected: choices & 2 != 0,
+        kind: choices & 1 == 0 ? .private : .shared,
+        whenDisconnected: choices & 2 != 0 ? .unlessForbidden : .nothing,
         clearsSiteData: choices & 64 == 0 ? nil : true,
         targets: choices & 4 == 0 ? [] : ["cdn-cache-control"], negotiatesLanguage: choices & 8 != 0))
     let scheme = choices & 16 == 0 ? "http" : "https"
@@ -26,7 +27,7 @@ public enum DoorProperties {
       request.scheme = scheme
       let cut = numbers.byte()
       model.breaksOff = cut < 200 ? 0 : Int64(cut - 199) % 12
-      let result: Exchange.Result = numbers.byte() < 24 ? .failure : .response(numbers.response())
+      let result: CacheEngine.Exchange.Result = numbers.byte() < 24 ? .failure : .response(numbers.response())
       try model.exchange(request, policy: policy, result)
       // The clock mostly goes on a little, and may go back.
       let time = numbers.byte()

@@ -77,7 +77,9 @@ extension ModelCache {
     ] + [HTTPField.Name("Pragma")].compactMap { $0 }
 
   /// The short way, where there is one candidate.
-  mutating func checkHit(_ plan: Plan, _ request: HTTPRequest, _ policy: RequestCachePolicy) throws {
+  mutating func checkHit(_ plan: CacheEngine.Plan, _ request: HTTPRequest, _ policy: RequestCachePolicy)
+    throws
+  {
     guard candidates.count == 1, let stored = candidates.first else { return }
     let encoded = stored.encoded()
     let hit = try checkHit(of: encoded, stored, request, policy)
@@ -97,13 +99,13 @@ extension ModelCache {
   @discardableResult
   func checkHit(
     of bytes: [UInt8], _ decoded: StoredResponse?, _ request: HTTPRequest, _ policy: RequestCachePolicy
-  ) throws -> Hit? {
+  ) throws -> CacheEngine.Hit? {
     let hit = bytes.withUnsafeBytes {
       engine.hit(for: request, policy: policy, stored: $0.bytes, now: now)
     }
     guard let hit, let decoded else { return hit }
     let plan = engine.plan(for: request, policy: policy, candidates: [decoded], now: now)
-    try require(plan == .serve(Service(hit)), "\(hit), but \(plan) of \(decoded) for \(request)")
+    try require(plan == .serve(CacheEngine.Service(hit)), "\(hit), but \(plan) of \(decoded) for \(request)")
     return hit
   }
 }

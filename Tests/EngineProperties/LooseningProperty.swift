@@ -171,12 +171,12 @@ enum LooseningProperty {
   }
 
   private static func outcome(
-    _ engine: CacheEngine, _ forwarding: Forwarding, _ candidates: [StoredResponse],
-    _ result: Exchange.Result,
+    _ engine: CacheEngine, _ forwarding: CacheEngine.Forwarding, _ candidates: [StoredResponse],
+    _ result: CacheEngine.Exchange.Result,
     _ now: Timestamp
-  ) -> Outcome {
+  ) -> CacheEngine.Outcome {
     engine.outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: candidates, result: result, requestTime: now, responseTime: now))
   }
 }

@@ -4,7 +4,7 @@ import HTTPTypes
 /// Whether the bytes that are served and stored are those that they are said to be.
 extension ModelCache {
   /// What is asked for to complete a response is just what is missing, and tied to it.
-  func check(_ completion: Completion, _ sent: HTTPFields, _ request: HTTPRequest) throws {
+  func check(_ completion: CacheEngine.Completion, _ sent: HTTPFields, _ request: HTTPRequest) throws {
     try require(candidates.indices.contains(completion.candidate), "no such candidate")
     let stored = candidates[completion.candidate]
     guard let parts = stored.parts, parts.isCombinable else {
@@ -31,10 +31,11 @@ extension ModelCache {
 
   /// The head and the pieces of what is served fit each other, what is stored and what was asked.
   func checkContent(
-    _ content: ContentSelection, of stored: StoredResponse, with positions: [Range<Int64>], age: Int64?,
+    _ content: CacheEngine.ContentSelection, of stored: StoredResponse, with positions: [Range<Int64>],
+    age: Int64?,
     for request: HTTPRequest
   ) throws {
-    let head = stored.response(content, age: age, boundary: "b")
+    let head = stored.response(content, ageInSeconds: age, boundary: "b")
     let pieces = stored.pieces(of: content, boundary: "b")
     if stored.parts != nil {
       try require(content != .whole, "the whole of a part")
@@ -65,7 +66,7 @@ extension ModelCache {
   }
 
   /// What is stored of a content that came, as a whole or up to where it broke off, are bytes that were there.
-  func checkAssembly(_ outcome: Outcome, _ stored: StoredResponse, _ head: HTTPResponse) throws {
+  func checkAssembly(_ outcome: CacheEngine.Outcome, _ stored: StoredResponse, _ head: HTTPResponse) throws {
     guard let assembly = outcome.assembly else {
       try require(stored.parts == nil, "a part of nothing that came")
       return
@@ -94,7 +95,7 @@ extension ModelCache {
   }
 
   /// The positions of what is put together from these bytes and the candidate's.
-  private func joined(_ assembly: ContentAssembly, _ came: Range<Int64>) -> [Range<Int64>] {
+  private func joined(_ assembly: CacheEngine.ContentAssembly, _ came: Range<Int64>) -> [Range<Int64>] {
     let stored = assembly.candidate.map { contents[$0] } ?? []
     return Positions.joined(
       Positions.cut(stored, assembly.before) + [came]

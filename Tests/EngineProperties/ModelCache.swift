@@ -47,7 +47,8 @@ struct ModelCache {
 
   /// A request, and the origin's answer if it is asked.
   mutating func exchange(
-    _ request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, _ result: Exchange.Result
+    _ request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy,
+    _ result: CacheEngine.Exchange.Result
   ) throws {
     let plan = engine.plan(for: request, policy: policy, candidates: candidates, now: now)
     try check(plan, request, policy)
@@ -67,7 +68,7 @@ struct ModelCache {
     "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH",
   ]
 
-  private func check(_ plan: Plan, _ request: HTTPRequest, _ policy: RequestCachePolicy) throws {
+  private func check(_ plan: CacheEngine.Plan, _ request: HTTPRequest, _ policy: RequestCachePolicy) throws {
     let asked = CacheControl(parsing: request.headerFields[values: .cacheControl])
     switch plan {
     case .serve(let service): try check(service, request, asked, policy)
@@ -85,7 +86,8 @@ struct ModelCache {
   }
 
   private func check(
-    _ service: Service, _ request: HTTPRequest, _ asked: CacheControl, _ policy: RequestCachePolicy
+    _ service: CacheEngine.Service, _ request: HTTPRequest, _ asked: CacheControl,
+    _ policy: RequestCachePolicy
   ) throws {
     try require(candidates.indices.contains(service.candidate), "no such candidate")
     let stored = candidates[service.candidate]
@@ -96,9 +98,9 @@ struct ModelCache {
     try require(
       stored.selecting.match(request.headerFields) || isPreferred(stored, by: request.headerFields),
       "another variant")
-    try require(service.age >= 0, "a negative age")
+    try require(service.ageInSeconds >= 0, "a negative age")
     try checkContent(
-      service.content, of: stored, with: contents[service.candidate], age: service.age, for: request)
+      service.content, of: stored, with: contents[service.candidate], age: service.ageInSeconds, for: request)
     if let revalidation = service.revalidation {
       try require(service.isStale, "validated behind, and not stale")
       try require(!asked.contains(.onlyIfCached), "only-if-cached forbids the network")
@@ -128,7 +130,7 @@ struct ModelCache {
         "stale for no reason")
     } else {
       try require(
-        service.remainingLifetime >= 0 && now >= stored.facts.responseTime, "fresh without a lifetime left")
+        service.remainingSeconds >= 0 && now >= stored.facts.responseTime, "fresh without a lifetime left")
     }
   }
 
@@ -188,7 +190,7 @@ struct ModelCache {
       || (isShared && (said.contains(.proxyRevalidate) || said.sharedMaxAge != nil))
   }
 
-  private func check(_ forwarding: Forwarding, _ request: HTTPRequest) throws {
+  private func check(_ forwarding: CacheEngine.Forwarding, _ request: HTTPRequest) throws {
     try require(forwarding.original == request, "another request")
     try require(forwarding.nominated.allSatisfy(candidates.indices.contains), "no such candidate")
     try require(forwarding.selected.map(candidates.indices.contains) ?? true, "no such candidate")
@@ -212,7 +214,9 @@ struct ModelCache {
 
   // MARK: - After the network
 
-  private mutating func settle(_ forwarding: Forwarding, _ result: Exchange.Result) throws {
+  private mutating func settle(_ forwarding: CacheEngine.Forwarding, _ result: CacheEngine.Exchange.Result)
+    throws
+  {
     let result = answer(to: forwarding.request, result)
     let outcome = engine.outcome(of: exchange(forwarding, result))
     try check(outcome, forwarding, result)
@@ -230,7 +234,9 @@ struct ModelCache {
   }
 
   /// What an origin that has ranges makes of a full response.
-  private func answer(to request: HTTPRequest, _ result: Exchange.Result) -> Exchange.Result {
+  private func answer(to request: HTTPRequest, _ result: CacheEngine.Exchange.Result)
+    -> CacheEngine.Exchange.Result
+  {
     guard originHasRanges, case .response(var head) = result, head.status == .ok,
       let asked = request.headerFields[.range].flatMap(RangeField.init(parsing:))?.resolved(length: 10).first
     else { return result }
@@ -240,12 +246,17 @@ struct ModelCache {
     return .response(head)
   }
 
-  private func exchange(_ forwarding: Forwarding, _ result: Exchange.Result) -> Exchange {
-    Exchange(
+  private func exchange(_ forwarding: CacheEngine.Forwarding, _ result: CacheEngine.Exchange.Result)
+    -> CacheEngine.Exchange
+  {
+    CacheEngine.Exchange(
       forwarding: forwarding, candidates: candidates, result: result, requestTime: now, responseTime: now)
   }
 
-  private func check(_ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result) throws {
+  private func check(
+    _ outcome: CacheEngine.Outcome, _ forwarding: CacheEngine.Forwarding,
+    _ result: CacheEngine.Exchange.Result
+  ) throws {
     for uri in outcome.invalidations {
       try require(
         uri.scheme == forwarding.original.scheme && uri.authority == Vocabulary.origin.authority,
@@ -281,9 +292,9 @@ struct ModelCache {
     }
     if case .stored(let answer) = outcome.answer {
       try require(candidates.indices.contains(answer.candidate), "no such candidate")
-      try require((answer.age ?? 0) >= 0, "a negative age")
+      try require((answer.ageInSeconds ?? 0) >= 0, "a negative age")
       try checkContent(
-        answer.content, of: answer.response, with: contents[answer.candidate], age: answer.age,
+        answer.content, of: answer.response, with: contents[answer.candidate], age: answer.ageInSeconds,
         for: forwarding.original)
     }
     if case .completed(let answer) = outcome.answer {
@@ -327,7 +338,8 @@ struct ModelCache {
 
   /// What becomes invalid is of the request's own origin, and was named (RFC 9875 §3, Clear-Site-Data).
   private func checkScopes(
-    _ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result
+    _ outcome: CacheEngine.Outcome, _ forwarding: CacheEngine.Forwarding,
+    _ result: CacheEngine.Exchange.Result
   ) throws {
     if outcome.invalidatedScopes.isEmpty { return }
     guard case .response(let head) = result, let target = TargetURI(forwarding.original) else {
@@ -358,7 +370,8 @@ struct ModelCache {
 
   /// What a store does: one response for each variant.
   private mutating func apply(
-    _ outcome: Outcome, _ forwarding: Forwarding, _ result: Exchange.Result
+    _ outcome: CacheEngine.Outcome, _ forwarding: CacheEngine.Forwarding,
+    _ result: CacheEngine.Exchange.Result
   ) throws {
     guard isTrusted else { return }
     let asked = forwarding.original.headerFields

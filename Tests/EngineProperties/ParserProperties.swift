@@ -46,11 +46,11 @@ enum ParserProperties {
 
   static func dates(_ bytes: [UInt8]) throws {
     if let date = HTTPDate(parsing: text(bytes), now: now) {
-      try require(HTTPDate(parsing: date.imfFixdate, now: now) == date, "unstable date: \(date.imfFixdate)")
+      try require(HTTPDate(parsing: date.fieldValue, now: now) == date, "unstable date: \(date.fieldValue)")
     }
     // The same bytes as a number of seconds.
     let seconds = bytes.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    let written = HTTPDate(secondsSince1970: seconds).imfFixdate
+    let written = HTTPDate(secondsSince1970: seconds).fieldValue
     guard let read = HTTPDate(parsing: written, now: now) else {
       throw Violation(description: "no date: \(written)")
     }

@@ -46,7 +46,7 @@ enum ReadingProperty {
         for: request, policy: .useProtocolCachePolicy, candidates: [], now: Vocabulary.start)
     else { throw Violation(description: "nothing is stored, and it is not forwarded") }
     let outcome = engine.outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: [],
         result: .response(HTTPResponse(status: .ok, headerFields: fields)), requestTime: Vocabulary.start,
         responseTime: Vocabulary.start))

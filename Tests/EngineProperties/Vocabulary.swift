@@ -87,7 +87,7 @@ extension InputNumbers {
     case 0..<200:
       let sign: Int64 = bool() ? 1 : -1
       let (offset, _) = seconds().multipliedReportingOverflow(by: sign)
-      return HTTPDate(Vocabulary.start.advanced(bySeconds: offset)).imfFixdate
+      return HTTPDate(Vocabulary.start.advanced(bySeconds: offset)).fieldValue
     case 200..<220:
       return pick([
         "0", "-1", "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "6 Nov 1994 8:49 UTC",

@@ -61,12 +61,12 @@ struct ExplainCommandTests {
     arguments: [
       Row(
         fields: "Cache-Control: no-store",
-        expected: ["alike", "Stored No. \(Reason.responseNoStore.sentence)"]),
+        expected: ["alike", "Stored No. \(CacheEngine.Reason.responseNoStore.sentence)"]),
       Row(
         fields: "Cache-Control: private, max-age=60",
         expected: [
           "A private cache (", "Stored Yes.", "A shared cache (",
-          "No. \(Reason.privateInSharedCache.sentence)",
+          "No. \(CacheEngine.Reason.privateInSharedCache.sentence)",
         ]),
       Row(
         fields: "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
@@ -87,14 +87,14 @@ struct ExplainCommandTests {
         expected: ["a tenth of the time from Last-Modified", "[RFC 9111 §4.2.2]", "Yes, while fresh."]),
       Row(
         fields: "Cache-Control: max-age=60, no-cache",
-        expected: ["Not without asking the origin. \(Reason.storedNoCache.sentence)"]),
+        expected: ["Not without asking the origin. \(CacheEngine.Reason.storedNoCache.sentence)"]),
       Row(
         fields: "Cache-Control: max-age=60, stale-if-error=30",
         expected: ["Used for up to 30 seconds after it went stale."]),
       Row(
         fields: "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
         expected: ["For less than a second.", "When stale The origin is asked"]),
-      Row(fields: "X: 1", status: "302 Found", expected: [Reason.notDeclaredCacheable.sentence]),
+      Row(fields: "X: 1", status: "302 Found", expected: [CacheEngine.Reason.notDeclaredCacheable.sentence]),
       Row(
         fields: "Cache-Control: max-age=60", options: ["--after", "59"],
         expected: [
@@ -102,17 +102,19 @@ struct ExplainCommandTests {
         ]),
       Row(
         fields: "Cache-Control: max-age=60", options: ["--after", "60"],
-        expected: ["After 60 s Sent to the origin. \(Reason.stale.sentence)"]),
+        expected: ["After 60 s Sent to the origin. \(CacheEngine.Reason.stale.sentence)"]),
       Row(
         fields: "Cache-Control: max-age=60\nETag: \"a\"", options: ["--after", "60"],
         expected: ["Sent to the origin with conditions.", "If-None-Match: \"a\""]),
       Row(
         fields: "Cache-Control: max-age=60",
         options: ["--after", "60", "--policy", "returnCacheDataDontLoad"],
-        expected: [Reason.policyReturnsStored.sentence]),
+        expected: [CacheEngine.Reason.policyReturnsStored.sentence]),
       Row(
         fields: "Cache-Control: no-store", options: ["--policy", "returnCacheDataDontLoad"],
-        expected: ["After 0 s Not answered from the store. \(Reason.policyForbidsNetwork.sentence)"]),
+        expected: [
+          "After 0 s Not answered from the store. \(CacheEngine.Reason.policyForbidsNetwork.sentence)"
+        ]),
       Row(
         fields: "Cache-Control: max-age=60", options: ["--policy", "reloadIgnoringLocalAndRemoteCacheData"],
         expected: ["Pragma: no-cache", "Cache-Control: no-cache"]),
@@ -133,7 +135,7 @@ struct ExplainCommandTests {
     let last = flat(try explain(Transcripts.redirects, "--url", "www.example.com"))
     #expect(last.contains("The last of 3 responses; before it: 301, 302."))
     #expect(last.contains("GET https://www.example.com/end?x=1 -> 200"))
-    #expect(last.contains(Reason.responseNoStore.sentence))
+    #expect(last.contains(CacheEngine.Reason.responseNoStore.sentence))
     let all = try explain(Transcripts.redirects, "--url", "www.example.com", "--all")
     #expect(all.contains("GET http://www.example.com/ -> 301"))
     #expect(all.contains("GET https://www.example.com/start -> 302"))
@@ -144,7 +146,7 @@ struct ExplainCommandTests {
     let text = flat(try explain(Transcripts.throughProxy))
     #expect(text.contains("POST https://a.example/form -> 201 Created"))
     #expect(text.contains("https://a.example/form https://a.example/form/7"))
-    #expect(text.contains(Reason.methodNotStored.sentence))
+    #expect(text.contains(CacheEngine.Reason.methodNotStored.sentence))
   }
 
   @Test("A response that invalidates a group, or its origin: which, and why")
@@ -155,7 +157,8 @@ struct ExplainCommandTests {
     let origin = flat(
       try explain("HTTP/1.1 200 OK\nClear-Site-Data: \"*\"\n\n", "--url", "https://a.example/logout"))
     #expect(
-      origin.contains("Invalidates \(Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
+      origin.contains(
+        "Invalidates \(CacheEngine.Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
     #expect(
       origin.contains(
         "A shared cache (many users', as in a proxy or a CDN) Stored Yes, but in effect it is not cached"))
@@ -164,7 +167,9 @@ struct ExplainCommandTests {
   @Test("A request that only takes what is stored is refused before the origin")
   func onlyIfCached() throws {
     let text = try explain("GET / HTTP/1.1\nHost: a\nCache-Control: only-if-cached\n\nHTTP/1.1 200 OK\n\n")
-    #expect(flat(text).contains("answers 504, and the origin is not asked. \(Reason.onlyIfCached.sentence)"))
+    #expect(
+      flat(text).contains(
+        "answers 504, and the origin is not asked. \(CacheEngine.Reason.onlyIfCached.sentence)"))
   }
 
   @Test("Lines fit, sections are not broken, and control characters are shown as what they are not")

@@ -61,12 +61,12 @@ struct ExplainJSONTests {
     var status = 200
     var request = "{\"url\": \"https://a.example/x\"}"
     var more = ""
-    var stored: Reason
+    var stored: CacheEngine.Reason
     var lifetime: Int?
     var isHeuristic = false
     var age = 0
     var plan: ExplainAnswer.Plan
-    var planReason: Reason
+    var planReason: CacheEngine.Reason
     var conditions: [[String]] = []
     var testDescription: String { "\(fields) \(more)" }
   }
@@ -156,7 +156,7 @@ struct ExplainJSONTests {
 
   @Test("A response without Date arrives by the clock, and what may not be stored has an age too")
   func arrival() throws {
-    let expires = HTTPDate(clock.advanced(bySeconds: 20)).imfFixdate
+    let expires = HTTPDate(clock.advanced(bySeconds: 20)).fieldValue
     let answer = try object(
       """
       {"request": {"url": "http://a.example/"}, "response": {"status": 200, "headers": [["Expires", "\(expires)"]]}}

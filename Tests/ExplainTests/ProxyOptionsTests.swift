@@ -10,7 +10,7 @@ struct ProxyOptionsTests {
   private func resolved(_ arguments: [String]) throws -> String {
     let (proxy, cache, _) = try ProxyOptions.parse(arguments).resolved()
     return "\(proxy.listen) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.memoryCapacity) "
-      + "\(cache.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.servesStaleWhenDisconnected)"
+      + "\(cache.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.whenDisconnected != .nothing)"
   }
 
   @Test(
@@ -57,7 +57,7 @@ struct ProxyOptionsTests {
     for (arguments, use) in [
       ([], .store), (["--set-cookie", "store"], .store), (["--set-cookie", "strip"], .strip),
       (["--set-cookie", "bypass"], .bypass),
-    ] as [([String], SetCookieUse)] {
+    ] as [([String], CacheEngine.SetCookieUse)] {
       let (_, cache, _) = try ProxyOptions.parse(["--origin", "http://a"] + arguments).resolved()
       #expect(cache.rules.setCookie == use, "\(arguments)")
     }

@@ -52,8 +52,8 @@ struct SharingTests {
 
   @Test(
     "Cookies of a response with a lifetime are shared, stripped or not stored",
-    arguments: SetCookieUse.allCases)
-  func declaredCookies(use: SetCookieUse) async throws {
+    arguments: CacheEngine.SetCookieUse.allCases)
+  func declaredCookies(use: CacheEngine.SetCookieUse) async throws {
     try await ProxyFixture.run(
       rules: { $0.setCookie = use }, origin: Self.origin("Cache-Control: max-age=600\r\n")
     ) { proxy in

@@ -50,7 +50,7 @@ struct ImportTests {
     for (path, text) in [("fresh", "fresh"), ("old", "old"), ("asked", "asked"), ("moved", "")] {
       #expect(try await cache.get("https://a.test/\(path)", policy: .returnCacheDataDontLoad).text == text)
     }
-    #expect(try await cache.get("https://a.test/fresh").response.age == 0)
+    #expect(try await cache.get("https://a.test/fresh").response.age == .zero)
     await #expect(throws: HTTPCacheError.self) {
       try await cache.get("https://a.test/vary", policy: .returnCacheDataDontLoad)
     }
@@ -151,7 +151,7 @@ struct RecordingTests {
       let cache = try makeCache(clock: SystemCacheClock.shared)
       let folder = ResponseFolder(directory + "/recorded")
       var options = CachingOptions()
-      options.through = { folder.recording($0) }
+      options.middleware = { folder.recording($0) }
       let session = URLSession(configuration: .caching(with: cache, options: options, base: .patient))
       try await body(origin, directory + "/recorded", session, cache)
       session.finishTasksAndInvalidate()

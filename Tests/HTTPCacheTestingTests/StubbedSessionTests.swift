@@ -86,7 +86,7 @@ struct StubbedSessionTests {
         let answer = try await load(session, "https://api.test/old")
         #expect(answer.text == "feed")
         #expect(answer.response.url?.path == "/feed")
-        #expect(answer.response.cacheStory?.source == source)
+        #expect(answer.response.cacheStatus?.source == source)
       }
     }
     #expect(stubs.requests.map { $0.request.path } == ["/old", "/feed", "/old", "/feed"])

@@ -131,12 +131,12 @@ struct FacadeTests {
   @Test(
     "What the rules forbid to store is refused, with the reason",
     arguments: [
-      ("GET", "Cache-Control", "no-store", Reason.responseNoStore),
+      ("GET", "Cache-Control", "no-store", CacheEngine.Reason.responseNoStore),
       ("GET", "Cache-Control", "max-age=60", .storedWithLifetime),
       ("POST", "Cache-Control", "max-age=60", .methodNotStored),
       ("GET", "Content-Length", "5", .storedWithoutLifetime),
     ])
-  func refused(method: String, name: String, value: String, reason: Reason) throws {
+  func refused(method: String, name: String, value: String, reason: CacheEngine.Reason) throws {
     let cache = try facade()
     var asked = try request()
     asked.httpMethod = method
@@ -339,7 +339,7 @@ struct FacadeTests {
     let url = try #require(URL(string: origin.url()))
     let (data, answer) = try await session.data(from: url)
     #expect(data.count == body.utf8.count)
-    let story = (answer as? HTTPURLResponse)?.cacheStory
+    let story = (answer as? HTTPURLResponse)?.cacheStatus
     #expect(story?.reason == (share == 0.05 ? .tooLarge : .storedWithLifetime))
     #expect(story?.isStored == (share != 0.05))
     session.finishTasksAndInvalidate()

@@ -138,7 +138,7 @@ struct FoundationTrapTests {
           delegateQueue: nil)
         session.dataTask(with: try setting.request()).resume()
         let record = await recorder.finished()
-        #expect(record.responses.map { $0.cacheStory?.source } == [expected])
+        #expect(record.responses.map { $0.cacheStatus?.source } == [expected])
         #expect(record.bytes == 50_000)
         #expect(record.error == nil)
         session.finishTasksAndInvalidate()

@@ -25,33 +25,34 @@ struct ObservingTests {
           fields: [.cacheControl: "max-age=60, stale-while-revalidate=30", .eTag: "\"a\""], body: "content")
       }
     } test: { setting async throws in
-      func story(
+      func status(
         _ path: String = "/", policy: URLRequest.CachePolicy = .useProtocolCachePolicy
-      ) async throws -> ResponseStory {
-        let story = try await setting.load(path, policy: policy).response.cacheStory
+      ) async throws -> CacheStatus {
+        let status = try await setting.load(path, policy: policy).response.cacheStatus
         await setting.cache.settle()
-        return try #require(story)
+        return try #require(status)
       }
-      let first = try await story()
+      let first = try await status()
       #expect(
-        first.source == .network && first.isStored && first.forward == .uriMiss && first.originStatus == 200)
-      #expect(first.remainingLifetime == 60 && first.age == nil && first.reason == .storedWithLifetime)
+        first.source == .network && first.isStored && first.forward == .uriMiss && first.forwardStatus == 200)
+      #expect(first.timeToLive == .seconds(60) && first.age == nil && first.reason == .storedWithLifetime)
       setting.clock.advance(seconds: 20)
-      let hit = try await story()
-      #expect(hit.source == .hit && hit.age == 20 && hit.remainingLifetime == 40 && hit.forward == nil)
+      let hit = try await status()
+      #expect(
+        hit.source == .hit && hit.age == .seconds(20) && hit.timeToLive == .seconds(40) && hit.forward == nil)
       #expect(
         hit.description == "hit, 20 s old, fresh for 40 s: The stored response is fresh. (RFC 9111 §4.2)")
       setting.clock.advance(seconds: 45)
-      let stale = try await story()
-      #expect(stale.source == .stale && stale.age == 65 && stale.remainingLifetime == -5)
+      let stale = try await status()
+      #expect(stale.source == .stale && stale.age == .seconds(65) && stale.timeToLive == .seconds(-5))
       #expect(stale.reason == .staleWhileRevalidate)
       setting.clock.advance(seconds: 100)
-      let validated = try await story()
-      #expect(validated.source == .validated && validated.originStatus == 304 && validated.forward == .stale)
-      #expect(validated.remainingLifetime == 60)
-      let secret = try await story("/secret")
+      let validated = try await status()
+      #expect(validated.source == .validated && validated.forwardStatus == 304 && validated.forward == .stale)
+      #expect(validated.timeToLive == .seconds(60))
+      let secret = try await status("/secret")
       #expect(secret.source == .network && !secret.isStored && secret.reason == .responseNoStore)
-      #expect(secret.age == nil && secret.remainingLifetime == nil)
+      #expect(secret.age == nil && secret.timeToLive == nil)
     }
   }
 
@@ -99,7 +100,7 @@ struct ObservingTests {
       defer { next.finishTasksAndInvalidate() }
       let (data, response) = try await next.data(for: setting.request())
       #expect(String(decoding: data, as: UTF8.self) == "answer 2")
-      #expect((response as? HTTPURLResponse)?.cacheStory?.source == .hit)
+      #expect((response as? HTTPURLResponse)?.cacheStatus?.source == .hit)
       #expect(setting.origin.requestCount == 2)
     }
   }
@@ -144,7 +145,7 @@ struct SessionPartitionTests {
       .init(body: "origin")
     } test: { setting async throws in
       var options = CachingOptions()
-      options.through = { next in
+      options.middleware = { next in
         { request, body in
           if request.path == "/made-up" {
             return TransportResponse(

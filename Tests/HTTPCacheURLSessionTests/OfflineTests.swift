@@ -17,14 +17,16 @@ struct OfflineTests {
   @Test(
     "When the origin is out of reach, what the app chose is served, marked stale, and else its error comes",
     arguments: [
-      (DisconnectedUse.nothing, "max-age=60", nil),
-      (.unlessForbidden, "max-age=60", Reason.staleWhileDisconnected),
+      (CacheEngine.DisconnectedUse.nothing, "max-age=60", nil),
+      (.unlessForbidden, "max-age=60", CacheEngine.Reason.staleWhileDisconnected),
       (.unlessForbidden, "max-age=60, must-revalidate", nil), (.unlessForbidden, "no-cache", nil),
       (.unlessForbidden, "no-store", nil), (.anyStored, "max-age=60", .staleWhileDisconnected),
       (.anyStored, "max-age=60, must-revalidate", .forbiddenWhileDisconnected),
       (.anyStored, "no-cache", .forbiddenWhileDisconnected), (.anyStored, "no-store", nil),
     ])
-  func disconnected(use: DisconnectedUse, directives: String, reason: Reason?) async throws {
+  func disconnected(use: CacheEngine.DisconnectedUse, directives: String, reason: CacheEngine.Reason?)
+    async throws
+  {
     try await Setting.with(configure: { $0.rules.whenDisconnected = use }) { _ in
       .init(fields: [.cacheControl: directives], body: "kept")
     } test: { setting async throws in
@@ -36,7 +38,7 @@ struct OfflineTests {
         #expect(answer.text == "kept")
         #expect(answer.source == .stale)
         #expect(answer.reason == reason)
-        #expect((answer.response.cacheStory?.age ?? 0) >= 1_000_000)
+        #expect((answer.response.cacheStatus?.age ?? .zero) >= .seconds(1_000_000))
       } else {
         let error = await #expect(throws: URLError.self) { try await setting.load() }
         #expect(error?.code == .cannotConnectToHost)

@@ -58,7 +58,7 @@ struct OptionsTests {
         ? CachedURLResponse(
           response: proposed.response, data: proposed.data, userInfo: nil, storagePolicy: .notAllowed) : nil
     }
-    let events = Mutex<[Reason]>([])
+    let events = Mutex<[CacheEngine.Reason]>([])
     try await Setting.with(
       options: options,
       configure: {
@@ -72,7 +72,7 @@ struct OptionsTests {
         let answer = try await setting.load()
         #expect(answer.data.count == 100_000)
         #expect(answer.reason == .refusedByApplication)
-        #expect(answer.response.cacheStory?.isStored == false)
+        #expect(answer.response.cacheStatus?.isStored == false)
       }
       #expect(setting.cache.store.usage.memoryEntries == 0)
       #expect(events.withLock { $0 } == [.refusedByApplication, .refusedByApplication])
@@ -136,7 +136,7 @@ struct OptionsTests {
   @Test("A predicate chooses which requests go through the cache; others reach the origin each time")
   func intercepts() async throws {
     var options = CachingOptions()
-    options.intercepts = {
+    options.shouldIntercept = {
       $0.url?.path.hasPrefix("/api/") == true && $0.value(forHTTPHeaderField: "X-Live") == nil
     }
     try await Setting.with(options: options) { request in

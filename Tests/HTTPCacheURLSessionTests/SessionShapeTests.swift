@@ -80,7 +80,7 @@ struct SessionShapeTests {
       _ = try await setting.load()
       let other = URLSession(configuration: .caching(with: setting.cache, base: .default.patient))
       let (_, response) = try await other.data(for: setting.request())
-      #expect((response as? HTTPURLResponse)?.cacheStory?.source == .hit)
+      #expect((response as? HTTPURLResponse)?.cacheStatus?.source == .hit)
       other.finishTasksAndInvalidate()
     }
   }
@@ -114,7 +114,7 @@ struct SessionShapeTests {
         for expected in ["1", "2"] {
           let (data, response) = try await URLSession.shared.data(for: request)
           #expect(String(decoding: data, as: UTF8.self) == expected)
-          #expect((response as? HTTPURLResponse)?.cacheStory == nil)
+          #expect((response as? HTTPURLResponse)?.cacheStatus == nil)
         }
       }
     }

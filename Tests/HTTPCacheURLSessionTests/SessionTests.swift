@@ -37,12 +37,12 @@ struct SessionTests {
       let first = try await setting.load("/a")
       #expect(first.text == "answer 1")
       #expect(first.source == .network)
-      #expect(first.response.cacheStory?.isStored == true)
+      #expect(first.response.cacheStatus?.isStored == true)
       setting.clock.advance(seconds: 10)
       let second = try await setting.load("/a")
       #expect(second.text == "answer 1")
       #expect(second.source == .hit)
-      #expect(second.response.cacheStory?.age == 10)
+      #expect(second.response.cacheStatus?.age == .seconds(10))
       #expect(second.response.value(forHTTPHeaderField: "Age") == "10")
       #expect(setting.origin.requestCount == 1)
     }
@@ -62,7 +62,7 @@ struct SessionTests {
       #expect(validated.response.statusCode == 200)
       #expect(validated.text == "content")
       #expect(validated.source == .validated)
-      #expect(validated.response.cacheStory?.originStatus == 304)
+      #expect(validated.response.cacheStatus?.forwardStatus == 304)
       #expect(setting.origin.requestCount == 2)
       #expect(try await setting.load().source == .hit)
       #expect(setting.origin.requestCount == 2)
@@ -203,7 +203,7 @@ struct SessionTests {
     } test: { setting async throws in
       let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
       let (_, response) = try await session.data(for: setting.request())
-      #expect((response as? HTTPURLResponse)?.cacheStory == nil)
+      #expect((response as? HTTPURLResponse)?.cacheStatus == nil)
       session.finishTasksAndInvalidate()
     }
   }
@@ -217,7 +217,7 @@ struct SessionTests {
       let session = URLSession(configuration: .caching(with: other, base: .ephemeral.patient))
       _ = try await setting.load()
       let (_, response) = try await session.data(for: setting.request())
-      #expect((response as? HTTPURLResponse)?.cacheStory?.source == .network)
+      #expect((response as? HTTPURLResponse)?.cacheStatus?.source == .network)
       #expect(setting.origin.requestCount == 2)
       session.finishTasksAndInvalidate()
     }
@@ -388,7 +388,7 @@ struct SessionTests {
       let whole = try await setting.load()
       #expect(whole.text == content)
       #expect(whole.response.statusCode == 200)
-      #expect(whole.response.cacheStory?.originStatus == 206)
+      #expect(whole.response.cacheStatus?.forwardStatus == 206)
       #expect(try await setting.load().source == .hit)
       #expect(setting.origin.requests.count == 2)
       #expect(setting.origin.requests.last?.fields[.ifRange] == "\"1\"")

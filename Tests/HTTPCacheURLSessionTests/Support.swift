@@ -77,8 +77,8 @@ struct Answer {
   var data: Data
 
   var text: String { String(decoding: data, as: UTF8.self) }
-  var source: CachedResponse.Source? { response.cacheStory?.source }
-  var reason: Reason? { response.cacheStory?.reason }
+  var source: CachedResponse.Source? { response.cacheStatus?.source }
+  var reason: CacheEngine.Reason? { response.cacheStatus?.reason }
 }
 
 extension URLSessionConfiguration {

@@ -63,7 +63,9 @@ struct ConcurrencyTests {
         return "\(response.source): the content of another head"
       }
       if version < least { return "\(response.source): version \(version), though \(least) was due" }
-      if response.source == .hit, (response.age ?? 0) >= 20 { return "not fresh: \(response.age ?? 0)" }
+      if response.source == .hit, (response.ageInSeconds ?? 0) >= 20 {
+        return "not fresh: \(response.ageInSeconds ?? 0)"
+      }
       return nil
     }
 

@@ -61,7 +61,7 @@ struct EventTests {
       })
     #expect(answer.text == "four")
     await setting.cache.settle()
-    let expected: [Reason] = isLate ? [.incompleteContent] : [.responseNoStore]
+    let expected: [CacheEngine.Reason] = isLate ? [.incompleteContent] : [.responseNoStore]
     #expect(log.events.map(\.reason) == expected)
   }
 

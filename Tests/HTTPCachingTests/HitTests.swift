@@ -28,8 +28,8 @@ struct HitTests {
     var response = try #require(setting.cache.storedResponse(for: .get(fields: fields)))
     let copy = response
     #expect(response.source == .hit)
-    #expect(response.age == 15)
-    #expect(response.remainingLifetime == 45)
+    #expect(response.age == .seconds(15))
+    #expect(response.remainingLifetime == .seconds(45))
     #expect(response.body.bytes.map { Array($0) } == Array("content".utf8))
     var expected = stored
     expected[.age] = "15"

@@ -97,7 +97,7 @@ struct LearnedVariantTests {
   func replaced() async throws {
     let setting = try Setting()
     let learning = origin(
-      tag: "\"1\"", [.date: HTTPDate(setting.clock.now.advanced(bySeconds: 1000)).imfFixdate])
+      tag: "\"1\"", [.date: HTTPDate(setting.clock.now.advanced(bySeconds: 1000)).fieldValue])
     _ = try await setting.get(from: learning)
     _ = try await setting.get(from: learning, fields: [.acceptLanguage: "de"])
     let new = MemoryOrigin { _, _ in

@@ -16,8 +16,8 @@ struct RespondTests {
     let hit = try #require(setting.cache.storedResponse(for: .get()))
     #expect(hit.source == .hit)
     #expect(hit.body.bytes.map { Array($0) } == Array("content".utf8))
-    #expect(hit.age == 20)
-    #expect(hit.remainingLifetime == 40)
+    #expect(hit.age == .seconds(20))
+    #expect(hit.remainingLifetime == .seconds(40))
     let name = try #require(HTTPField.Name("Cache-Status"))
     #expect(hit.head.headerFields[name] == "HTTPCacheEngine; hit; ttl=40; detail=fresh")
     #expect(origin.requests.count == 1)
@@ -92,7 +92,7 @@ struct RespondTests {
       ("max-age=1, must-revalidate", true, false), ("max-age=1, no-cache", true, false),
     ])
   func staleInsteadOfFailure(directives: String, servesStale: Bool, isServed: Bool) async throws {
-    let setting = try Setting { $0.rules.servesStaleWhenDisconnected = servesStale }
+    let setting = try Setting { $0.rules.whenDisconnected = servesStale ? .unlessForbidden : .nothing }
     let origin = MemoryOrigin { _, number in
       if number > 1 { throw Unreachable() }
       return .ok("content", [.cacheControl: directives])

@@ -117,9 +117,9 @@ struct StatusTests {
     request.method = method
     let response = try await setting.cache.respond(to: request, transport: origin.transport)
     #expect(response.head.status == .gatewayTimeout)
-    #expect(response.cacheStatus.detail == .onlyIfCached)
+    #expect(response.cacheStatus.reason == .onlyIfCached)
     let text = String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
-    #expect(text == (method == .head ? "" : "504: \(Reason.onlyIfCached.sentence)\n"))
+    #expect(text == (method == .head ? "" : "504: \(CacheEngine.Reason.onlyIfCached.sentence)\n"))
     #expect(try statuses(Answer(response: response, text: text)) == ["HTTPCacheEngine; detail=onlyIfCached"])
   }
 }

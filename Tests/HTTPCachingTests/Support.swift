@@ -51,7 +51,7 @@ final class EventLog: Sendable {
   var events: [CacheEvent] { log.withLock { $0 } }
   func add(_ event: CacheEvent) { log.withLock { $0.append(event) } }
 
-  func reasons(_ action: CacheEvent.Action) -> [Reason] {
+  func reasons(_ action: CacheEvent.Action) -> [CacheEngine.Reason] {
     events.filter { $0.action == action }.map(\.reason)
   }
 }
@@ -92,7 +92,7 @@ struct Answer {
   var response: CachedResponse
   var text: String
   var source: CachedResponse.Source { response.source }
-  var reason: Reason { response.reason }
+  var reason: CacheEngine.Reason { response.reason }
 }
 
 extension HTTPRequest {

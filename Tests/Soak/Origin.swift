@@ -151,7 +151,7 @@ private struct Reply {
     if method == "HEAD" { range = range.lowerBound..<range.lowerBound }
     self.status = status
     self.range = range
-    let date = HTTPDate(SystemCacheClock.shared.now).imfFixdate
+    let date = HTTPDate(SystemCacheClock.shared.now).fieldValue
     head = "HTTP/1.1 \(status) Some Reason\r\nDate: \(date)\r\n\(fields)\r\n\r\n"
   }
 

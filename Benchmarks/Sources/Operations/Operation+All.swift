@@ -55,7 +55,7 @@ extension Operation {
         store.insert(
           NewEntry(
             key: key, variant: VariantID(rawValue: 1), metadata: metadata, body: body,
-            storedAt: Samples.now.milliseconds))
+            storedAt: Samples.now.millisecondsSince1970))
       }
       // Not from the buffer.
       store.flush()
@@ -70,10 +70,10 @@ extension Operation {
       let store = try filled()
       let engine = Samples.engine
       let askers = (0..<1024).map { (key: Samples.key($0), request: Samples.request($0)) }
-      let now = Samples.now.advanced(bySeconds: 60)
+      let now = Samples.now.advanced(by: .seconds(60))
       return { numbers in
         ask(askers, numbers) { asker in
-          var hit: Hit?
+          var hit: CacheEngine.Hit?
           store.lookup(asker.key).only?.withMetadata {
             hit = engine.hit(for: asker.request, policy: .useProtocolCachePolicy, stored: $0, now: now)
           }
@@ -84,7 +84,7 @@ extension Operation {
     Operation("plan") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
       let candidates = [try Samples.stored()]
-      let now = Samples.now.advanced(bySeconds: 60)
+      let now = Samples.now.advanced(by: .seconds(60))
       return { numbers in
         for number in numbers {
           take(
@@ -112,13 +112,7 @@ extension Operation {
     },
     Operation("variant-key") {
       let stored = try Samples.stored()
-      return { for _ in $0 { take(stored.selecting.variantKey) } }
-    },
-    // What of the store the response goes with.
-    Operation("scopes") {
-      let stored = try Samples.stored()
-      let keys = (0..<1024).compactMap { CacheKey(Samples.request($0)) }
-      return { for number in $0 { take(stored.scopes(under: keys[number & 1023])) } }
+      return { for _ in $0 { take(stored.variantKey) } }
     },
     // The first door, where nothing is stored.
     Operation("plan-miss") {
@@ -131,11 +125,6 @@ extension Operation {
           )
         }
       }
-    },
-    // The part of judging that reads the fields.
-    Operation("parse-fields") {
-      let (fields, now) = (Samples.head.headerFields, Samples.now)
-      return { for _ in $0 { take(ResponseFields(fields, now: now, targets: []).hasValidator) } }
     },
     // What HTTPTypes asks for showing ten fields, names and values: no reading of them costs less.
     Operation("walk-fields") {
@@ -172,7 +161,7 @@ extension Operation {
     }
   }
 
-  private static func isStored(_ outcome: borrowing Outcome) -> Bool {
+  private static func isStored(_ outcome: borrowing CacheEngine.Outcome) -> Bool {
     if case .store = outcome.storage { true } else { false }
   }
 
@@ -181,7 +170,7 @@ extension Operation {
     return (0..<mostRuns).map { number in
       NewEntry(
         key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
-        storedAt: Samples.now.milliseconds)
+        storedAt: Samples.now.millisecondsSince1970)
     }
   }
 

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// What the operations work on: a CDN's answer to a browser, as it often looks.
 enum Samples {
-  static let now = Timestamp(seconds: 1_704_164_650)
+  static let now = Timestamp(secondsSince1970: 1_704_164_650)
   static let cacheControl = "public, max-age=3600, stale-while-revalidate=60"
   static let date = "Tue, 02 Jan 2024 03:04:05 GMT"
 
@@ -41,11 +41,11 @@ enum Samples {
 
   static let body = [UInt8](repeating: 0x61, count: 1024)
 
-  static func exchange(_ head: HTTPResponse = head) throws -> Exchange {
+  static func exchange(_ head: HTTPResponse = head) throws -> CacheEngine.Exchange {
     let plan = engine.plan(
       for: request(0), policy: .useProtocolCachePolicy, candidates: [], now: now)
     guard case .forward(let forwarding) = plan else { throw Unprepared.plan }
-    return Exchange(
+    return CacheEngine.Exchange(
       forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
   }
 

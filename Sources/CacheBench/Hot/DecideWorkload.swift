@@ -48,7 +48,7 @@ struct DecideWorkload {
         {
           let request = requests[$0]
           guard let entry = store.lookup(Self.key(request)).only else { return false }
-          var hit: Hit?
+          var hit: CacheEngine.Hit?
           entry.withMetadata {
             hit = engine.hit(for: request, policy: .useProtocolCachePolicy, stored: $0, now: now)
           }

@@ -18,7 +18,7 @@ struct JudgeWorkload {
     var head = Dataset.head(1024)
     head.headerFields[.date] = "Tue, 02 Jan 2024 03:04:05 GMT"
     head.headerFields[.age] = "3"
-    let exchange = Exchange(
+    let exchange = CacheEngine.Exchange(
       forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
     lanes = [
       HotLane(.ours, .judge) { _ in

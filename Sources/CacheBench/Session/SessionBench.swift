@@ -143,7 +143,7 @@ struct SessionBench {
       throw BenchError.unexpected(
         scenario: kind.title, what: "\(answer.0.count) bytes came, not \(valueSize)")
     }
-    let story = (answer.1 as? HTTPURLResponse)?.cacheStory
+    let story = (answer.1 as? HTTPURLResponse)?.cacheStatus
     guard story?.source == source else {
       throw BenchError.unexpected(
         scenario: kind.title,

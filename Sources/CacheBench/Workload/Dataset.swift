@@ -84,7 +84,7 @@ struct Dataset: Sendable {
     let plan = engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
     guard case .forward(let forwarding) = plan else { return nil }
     let outcome = engine.outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now))
     guard case .store(let stored, _) = outcome.storage else { return nil }
     return stored

@@ -1,3 +1,5 @@
+import RawStructuredFieldValues
+
 /// One member of the `Cache-Status` field: what this cache did with a request (RFC 9211).
 public struct CacheStatus: Hashable, Sendable {
   /// Why a request went to the origin (RFC 9211 §2.2).
@@ -26,32 +28,49 @@ public struct CacheStatus: Hashable, Sendable {
   public var forward: Forward?
   /// The status code that the origin answered with (§2.3).
   public var forwardStatus: Int?
-  /// The remaining freshness lifetime in whole seconds; negative if the response is stale (§2.4).
-  public var timeToLive: Int64?
+  /// How much longer the response is fresh, in whole seconds; negative if it is stale (§2.4).
+  public var timeToLive: Duration? {
+    get { remainingSeconds.map { .seconds($0) } }
+    set { remainingSeconds = newValue?.wholeSeconds }
+  }
+  package var remainingSeconds: Int64?
+  /// The current age of the stored response that answered. The member does not carry it: the `Age` field does.
+  public var age: Duration?
   /// Whether the response was stored (§2.5).
   public var isStored: Bool
-  /// Whether the request was answered by another's request to the origin; `false` if that was tried in vain, and `nil`
-  /// if it was not tried (§2.6).
+  /// Whether this request was coalesced with another; `false` if the cache tried to and could not, `nil` if it did not try
+  /// (§2.6).
   public var isCollapsed: Bool?
-  /// What the response is stored under; `nil` to keep it to oneself (§2.7, §6).
+  /// The key of the stored response, if the cache shows it (§2.7, §6).
   public var key: CacheKey?
-  /// The ``Reason`` (§2.8).
-  public var detail: Reason?
+  /// Why; its code is the member's `detail` (§2.8). `nil` for a member of another implementation.
+  public var reason: CacheEngine.Reason?
 
   public init(
     cache: String, isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil,
-    timeToLive: Int64? = nil, isStored: Bool = false, isCollapsed: Bool? = nil,
-    key: CacheKey? = nil, detail: Reason? = nil
+    timeToLive: Duration? = nil, isStored: Bool = false, isCollapsed: Bool? = nil,
+    key: CacheKey? = nil, reason: CacheEngine.Reason? = nil
+  ) {
+    self.init(
+      cache: cache, isHit: isHit, forward: forward, forwardStatus: forwardStatus,
+      remainingSeconds: timeToLive?.wholeSeconds, isStored: isStored, isCollapsed: isCollapsed, key: key,
+      reason: reason)
+  }
+
+  package init(
+    cache: String, isHit: Bool, forward: Forward?, forwardStatus: Int?, remainingSeconds: Int64?,
+    isStored: Bool,
+    isCollapsed: Bool?, key: CacheKey?, reason: CacheEngine.Reason?
   ) {
     self.cache = cache
     self.isHit = isHit
     self.forward = forward
     self.forwardStatus = forwardStatus
-    self.timeToLive = timeToLive
+    self.remainingSeconds = remainingSeconds
     self.isStored = isStored
     self.isCollapsed = isCollapsed
     self.key = key
-    self.detail = detail
+    self.reason = reason
   }
 
   /// The member as the field carries it. It is composed by hand, for a hit must not pay for a general serialiser.
@@ -66,13 +85,15 @@ public struct CacheStatus: Hashable, Sendable {
       if let forwardStatus { value += "; fwd-status=\(forwardStatus)" }
     }
     // An Integer has 15 digits at most (RFC 9651 §3.3.1).
-    if let timeToLive { value += "; ttl=\(Swift.min(Swift.max(timeToLive, -Self.most), Self.most))" }
+    if let remainingSeconds {
+      value += "; ttl=\(Swift.min(Swift.max(remainingSeconds, -Self.most), Self.most))"
+    }
     if !isHit, forward != nil {
       if isStored { value += "; stored" }
       if let isCollapsed { value += isCollapsed ? "; collapsed" : "; collapsed=?0" }
     }
     if let key { value += "; key=" + Self.quoted(key.bytes) }
-    if let detail { value += "; detail=" + detail.rawValue }
+    if let reason { value += "; detail=" + reason.rawValue }
     return value
   }
 
@@ -102,9 +123,9 @@ extension String {
   }
 }
 
-extension Reason {
+extension CacheEngine.Reason {
   /// What `Cache-Status` calls this reason for asking the origin; `nil` if it is no such reason.
-  public var forward: CacheStatus.Forward? {
+  package var forward: CacheStatus.Forward? {
     switch self {
     case .nothingStored: .uriMiss
     case .noVariantMatches: .varyMiss
@@ -118,5 +139,55 @@ extension Reason {
     case .contentIncomplete, .completionUnusable: .partial
     default: nil
     }
+  }
+}
+
+extension CacheStatus {
+  /// Reads the last member of a `Cache-Status` field: that of the cache nearest to the client (§2).
+  ///
+  /// - Parameter fieldValue: the value of the field, its lines joined by a comma.
+  /// - Returns: `nil` if that member is malformed. Members before it may be malformed.
+  public init?(parsing fieldValue: String) {
+    var parser = StructuredFieldValueParser(Array(fieldValue.utf8.lastMember))
+    guard let member = try? parser.parseItemFieldValue() else { return nil }
+    let parameters = member.rfc9651Parameters
+    func has(_ name: String) -> Bool { parameters[name] == .bool(true) }
+    func integer(_ name: String) -> Int64? {
+      if case .integer(let value) = parameters[name] { Int64(value) } else { nil }
+    }
+    func token(_ name: String) -> String? {
+      if case .token(let value) = parameters[name] { value } else { nil }
+    }
+    switch member.rfc9651BareItem {
+    case .token(let name), .string(let name): cache = name
+    default: return nil
+    }
+    isHit = has("hit")
+    forward = token("fwd").flatMap { Forward(rawValue: $0) }
+    forwardStatus = integer("fwd-status").map { Int($0) }
+    remainingSeconds = integer("ttl")
+    isStored = has("stored")
+    if case .bool(let value) = parameters["collapsed"] { isCollapsed = value }
+    reason = token("detail").flatMap { CacheEngine.Reason(rawValue: $0) }
+  }
+}
+
+extension String.UTF8View {
+  /// The last member of a list. The search starts at the end: caches before this one may have written anything.
+  fileprivate var lastMember: SubSequence {
+    var start = endIndex
+    var isQuoted = false
+    while start > startIndex {
+      let before = index(before: start)
+      if self[before] == UInt8(ascii: "\"") {
+        // A quote after an odd number of backslashes is part of the text.
+        let escapes = self[..<before].reversed().prefix { $0 == UInt8(ascii: "\\") }.count
+        if escapes.isMultiple(of: 2) { isQuoted.toggle() }
+      } else if self[before] == UInt8(ascii: ","), !isQuoted {
+        break
+      }
+      start = before
+    }
+    return self[start...]
   }
 }

@@ -1,5 +1,5 @@
 /// Which bytes of a representation a response carries: `Content-Range` (RFC 9110 §14.4).
-public enum ContentRange: Hashable, Sendable {
+package enum ContentRange: Hashable, Sendable {
   /// These bytes, positions counted from 0, of a representation of so many; `nil` where the sender does not know.
   case bytes(Range<Int64>, of: Int64?)
   /// None, for no range asked for lies within so many bytes (§15.5.17).
@@ -7,7 +7,7 @@ public enum ContentRange: Hashable, Sendable {
 
   /// `nil` for another unit than bytes, bad syntax, positions that contradict each other, and what is too large to
   /// count: nothing may be combined by such a field (§14.4).
-  public init?(parsing text: String) {
+  package init?(parsing text: String) {
     guard let parsed = text.withFieldBytes(Self.parse) else { return nil }
     self = parsed
   }
@@ -48,7 +48,7 @@ public enum ContentRange: Hashable, Sendable {
   }
 
   /// The value as the field carries it.
-  public var fieldValue: String {
+  package var fieldValue: String {
     switch self {
     case .bytes(let range, let length):
       "bytes \(range.lowerBound)-\(range.upperBound - 1)/" + (length.map { String($0) } ?? "*")

@@ -86,12 +86,12 @@ public struct EntityTag: Hashable, Sendable {
 }
 
 /// The value of `If-None-Match`: any representation, or a list of entity tags (RFC 9110 §13.1.2).
-public enum EntityTagCondition: Hashable, Sendable {
+package enum EntityTagCondition: Hashable, Sendable {
   case any
   case tags([EntityTag])
 
   /// Parses the field's lines; commas inside the quotes of a tag do not separate.
-  public init(parsing lines: some Sequence<String>) {
+  package init(parsing lines: some Sequence<String>) {
     var tags: [EntityTag] = []
     for line in lines {
       let isAny = line.withFieldBytes { bytes in
@@ -111,7 +111,7 @@ public enum EntityTagCondition: Hashable, Sendable {
   }
 
   /// Whether a stored representation with this tag is one the client already has: by weak comparison.
-  public func matches(_ tag: EntityTag?) -> Bool {
+  package func matches(_ tag: EntityTag?) -> Bool {
     switch self {
     case .any: true
     case .tags(let tags):

@@ -5,9 +5,9 @@
 /// strict, because a date that is taken for valid by mistake makes a response fresh that ought not to be.
 public struct HTTPDate: Hashable, Sendable, Comparable {
   /// Seconds since 1970-01-01T00:00:00Z.
-  public let secondsSince1970: Int64
+  package let secondsSince1970: Int64
 
-  public init(secondsSince1970: Int64) {
+  package init(secondsSince1970: Int64) {
     self.secondsSince1970 = secondsSince1970
   }
 
@@ -300,7 +300,7 @@ extension HTTPDate {
   /// The date as a sender writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate).
   ///
   /// Dates before the year 0 or after 9999, which the format cannot hold, are clamped.
-  public var imfFixdate: String {
+  public var fieldValue: String {
     let clamped = HTTPDate(
       secondsSince1970: Swift.min(Swift.max(secondsSince1970, -62_167_219_200), 253_402_300_799))
     let (year, month, day) = clamped.calendarDate

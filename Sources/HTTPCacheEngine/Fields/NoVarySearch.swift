@@ -3,7 +3,7 @@ import RawStructuredFieldValues
 /// Which differences between query strings a response is not affected by (`No-Vary-Search`, an Internet-Draft).
 ///
 /// - Important: The field widens what a stored response answers, so that a cache heeds it only when it is set to.
-public struct NoVarySearch: Hashable, Sendable {
+package struct NoVarySearch: Hashable, Sendable {
   private enum Parameters: Hashable {
     /// All count but these.
     case allBut(Set<[UInt8]>)
@@ -19,7 +19,7 @@ public struct NoVarySearch: Hashable, Sendable {
   /// `nil` where the field changes nothing: it is absent, says what is so anyway, or anything in it is not understood
   /// (*Parse a URL variation config*). The order alone may be given up: the algorithm's text has that change nothing,
   /// but all the draft's examples have it count.
-  public init?(parsing lines: [String]) {
+  package init?(parsing lines: [String]) {
     guard !lines.isEmpty,
       var parser = try? StructuredField.parser(lines, separators: [UInt8(ascii: ","), UInt8(ascii: ";")]),
       let members = try? parser.parseDictionaryFieldValue()

@@ -1,20 +1,20 @@
 /// The byte ranges that a request asks for (RFC 9110 §14.1.2, §14.2).
-public struct RangeField: Hashable, Sendable {
+package struct RangeField: Hashable, Sendable {
   /// One range of the list, positions counted from 0.
-  public enum Specifier: Hashable, Sendable {
+  package enum Specifier: Hashable, Sendable {
     /// From a position to another, or to the end.
     case from(Int64, through: Int64?)
     /// The last bytes, so many of them.
     case suffix(Int64)
   }
 
-  public let specifiers: [Specifier]
+  package let specifiers: [Specifier]
 
   /// The most ranges that are answered; a request with more is answered whole (§14.2 warns of such).
   static let limit = 16
 
   /// `nil` for what is to be ignored (§14.2): another unit than bytes, bad syntax, or too many ranges.
-  public init?(parsing text: String) {
+  package init?(parsing text: String) {
     guard let specifiers = text.withFieldBytes(Self.specifiers) else { return nil }
     self.specifiers = specifiers
   }
@@ -61,7 +61,7 @@ public struct RangeField: Hashable, Sendable {
   }
 
   /// The ranges that lie within a content of this length, in the order asked for; empty if none does.
-  public func resolved(length: Int64) -> [Range<Int64>] {
+  package func resolved(length: Int64) -> [Range<Int64>] {
     specifiers.compactMap { specifier in
       switch specifier {
       case .from(let first, let last):

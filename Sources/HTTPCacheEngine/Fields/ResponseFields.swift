@@ -4,9 +4,9 @@ import HTTPTypes
 ///
 /// `HTTPFields` looks names up one by one; a single walk over a response of a dozen fields is several times cheaper
 /// than keyed lookups, and every rule reads the same parsed result.
-public struct ResponseFields: Hashable, Sendable {
+package struct ResponseFields: Hashable, Sendable {
   /// A date field: absent, or present and perhaps invalid.
-  public enum DateField: Hashable, Sendable {
+  package enum DateField: Hashable, Sendable {
     case absent
     case invalid
     case date(HTTPDate)
@@ -15,36 +15,36 @@ public struct ResponseFields: Hashable, Sendable {
       self = HTTPDate.parsed(text, now: now).map(DateField.date) ?? .invalid
     }
 
-    public var date: HTTPDate? {
+    package var date: HTTPDate? {
       if case .date(let date) = self { date } else { nil }
     }
   }
 
   /// The directives of `Cache-Control`, or of the targeted field that takes its place.
-  public var cacheControl = CacheControl()
+  package var cacheControl = CacheControl()
   /// The name, in lowercase, of the targeted field that governs caching in place of `Cache-Control` and `Expires`
   /// (RFC 9213 §2.2); `nil` if none does.
-  public var target: String?
+  package var target: String?
   /// `Expires` (RFC 9111 §5.3). More than one line is invalid, unless all say the same.
-  public var expires: DateField = .absent
+  package var expires: DateField = .absent
   /// `Date` (RFC 9110 §6.6.1).
-  public var date: DateField = .absent
+  package var date: DateField = .absent
   /// `Last-Modified` (RFC 9110 §8.8.2).
   ///
   /// - Complexity: it is parsed where it is asked for. No rule asks where there are an entity tag and a lifetime.
-  public var lastModified: DateField {
+  package var lastModified: DateField {
     get { modified.field }
     set { modified = .parsed(newValue) }
   }
   /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` where that is no number.
-  public var age: DeltaSeconds?
+  package var age: DeltaSeconds?
   /// `ETag` (RFC 9110 §8.8.3).
-  public var entityTag: EntityTag?
-  public var vary: VaryField = .names([])
+  package var entityTag: EntityTag?
+  package var vary: VaryField = .names([])
   /// `Cache-Groups` (RFC 9875 §2): the groups that the response is in.
-  public var groups: [String] = []
+  package var groups: [String] = []
   /// `Content-Length`, where it is a number.
-  public var contentLength: Int64?
+  package var contentLength: Int64?
   /// Whether the message says where its content ends (RFC 9112 §6.3).
   var isDelimited = false
 
@@ -72,7 +72,7 @@ public struct ResponseFields: Hashable, Sendable {
   /// - Parameters:
   ///   - now: needed for two-digit years only.
   ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
-  public init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
+  package init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
     read(fields, now: now, targets: FieldNameSet(targets), withheld: .none)
   }
 
@@ -171,7 +171,7 @@ public struct ResponseFields: Hashable, Sendable {
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
-  public var hasValidator: Bool { entityTag != nil || modified.isRecognisable }
+  package var hasValidator: Bool { entityTag != nil || modified.isRecognisable }
 
   /// The length that the message gives its content, if it does so once.
   var onlyLength: Int64? { contentLengthLines == 1 ? contentLength : nil }

@@ -1,14 +1,14 @@
 import HTTPTypes
 
 /// The field names that a response's `Vary` nominates (RFC 9110 §12.5.5).
-public enum VaryField: Hashable, Sendable {
+package enum VaryField: Hashable, Sendable {
   /// `Vary: *`, alone or among names: no request can be matched with the stored response (RFC 9111 §4.1).
   case any
   /// The names in lowercase, sorted, each once; empty if the response does not vary.
   case names([String])
 
   /// Parses the field's lines; a member that is no token makes the whole value unmatchable, like `*`.
-  public init(parsing lines: some Sequence<String>) {
+  package init(parsing lines: some Sequence<String>) {
     var names = Names()
     for line in lines { names.add(line) }
     self = names.field
@@ -65,11 +65,11 @@ public enum VaryField: Hashable, Sendable {
 
 /// What a stored response's `Vary` nominated, and what the request said that caused it to be stored
 /// (RFC 9111 §4.1).
-public struct SelectingFields: Hashable, Sendable {
+package struct SelectingFields: Hashable, Sendable {
   /// One nominated field and its normalised value, `nil` where the request did not have it.
-  public struct Field: Hashable, Sendable {
-    public let name: String
-    public let value: String?
+  package struct Field: Hashable, Sendable {
+    package let name: String
+    package let value: String?
     /// The value as it came, where it came in one line: what equals it to the letter is normalised to the same, and
     /// need not be. It makes no difference to what is selected.
     let line: String?
@@ -95,11 +95,11 @@ public struct SelectingFields: Hashable, Sendable {
         name: name, value: SelectingFields.normalizedValue(of: name, in: request, onlyLine: line), line: line)
     }
 
-    public static func == (left: Field, right: Field) -> Bool {
+    package static func == (left: Field, right: Field) -> Bool {
       left.name == right.name && left.value == right.value && left.isDigest == right.isDigest
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
       hasher.combine(name)
       hasher.combine(value)
     }
@@ -122,9 +122,9 @@ public struct SelectingFields: Hashable, Sendable {
 
   private let kept: Fields
   /// Whether the response varies on `*`, and can never be selected.
-  public let isUnmatchable: Bool
+  package let isUnmatchable: Bool
 
-  public static let none = SelectingFields(fields: [], isUnmatchable: false)
+  package static let none = SelectingFields(fields: [], isUnmatchable: false)
 
   init(fields: [Field], isUnmatchable: Bool) {
     kept = fields.count > 1 ? .several(fields) : fields.first.map { .one($0) } ?? .none
@@ -137,7 +137,7 @@ public struct SelectingFields: Hashable, Sendable {
   }
 
   /// Sorted by name.
-  public var fields: [Field] {
+  package var fields: [Field] {
     switch kept {
     case .none: []
     case .one(let field): [field]
@@ -166,7 +166,7 @@ public struct SelectingFields: Hashable, Sendable {
   /// Takes the nominated fields out of the request.
   ///
   /// - Parameter withheld: the names, in lowercase, of fields of whose values a digest is kept only.
-  public init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
+  package init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
     self = .nominated(by: vary, in: request, withholding: FieldNameSet(withheld))
   }
 
@@ -191,7 +191,7 @@ public struct SelectingFields: Hashable, Sendable {
   var vary: VaryField { isUnmatchable ? .any : .names(fields.map(\.name)) }
 
   /// Whether a request may be answered with the response that these fields select.
-  public func match(_ request: HTTPFields) -> Bool {
+  package func match(_ request: HTTPFields) -> Bool {
     if isUnmatchable { return false }
     return switch kept {
     case .none: true
@@ -201,7 +201,7 @@ public struct SelectingFields: Hashable, Sendable {
   }
 
   /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
-  public var variantKey: [UInt8] {
+  package var variantKey: [UInt8] {
     ByteWriter.bytes { key in
       if isUnmatchable { key.write(UInt8(ascii: "*")) }
       forEach { field in

@@ -7,7 +7,7 @@ import HTTPTypes
 /// any more.
 extension CacheKey {
   /// Where the nonce is kept that is part of the keys of all QUERY requests to a target URI.
-  public static func queryAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
+  package static func queryAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
     CacheKey(uri, partition: partition, derivation: "QUERY")
   }
 
@@ -15,7 +15,7 @@ extension CacheKey {
   /// "Caching"). Nothing is normalised: what is insignificant in a query only its server knows.
   ///
   /// - Complexity: O(*n*) in the length of the content.
-  public static func query(
+  package static func query(
     _ request: HTTPRequest, content: some Collection<UInt8>, nonce: UInt64, partition: String = ""
   ) -> CacheKey? {
     guard let uri = TargetURI(request) else { return nil }
@@ -31,7 +31,7 @@ extension CacheKey {
   }
 
   /// Where the `No-Vary-Search` value of a path is kept, with the nonce that is part of the keys made by it.
-  public static func pathAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
+  package static func pathAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
     let path = TargetURI(
       scheme: uri.scheme, authority: uri.authority,
       path: String(
@@ -40,7 +40,7 @@ extension CacheKey {
   }
 
   /// The key that a URI has in common with all that are equivalent to it.
-  public init(_ uri: TargetURI, by rule: NoVarySearch, nonce: UInt64, partition: String = "") {
+  package init(_ uri: TargetURI, by rule: NoVarySearch, nonce: UInt64, partition: String = "") {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: nonce)
     for pair in rule.significant(uri.path).parameters {
@@ -53,7 +53,7 @@ extension CacheKey {
   }
 
   /// Where an application keeps what it wants to have beside the responses stored under this key.
-  public static func annotationKey(of key: [UInt8]) -> [UInt8] { key + [0] + "annotation".utf8 + [0] }
+  package static func annotationKey(of key: [UInt8]) -> [UInt8] { key + [0] + "annotation".utf8 + [0] }
 
   private init(_ uri: TargetURI, partition: String, derivation: String) {
     self.init(CacheKey(uri, partition: partition), suffix: [0] + derivation.utf8 + [0])

@@ -1,21 +1,21 @@
 import HTTPTypes
 
 /// Stored responses that are made invalid together: all of an origin, or those of a group (RFC 9875 §2.1).
-public struct CacheScope: Hashable, Sendable {
+package struct CacheScope: Hashable, Sendable {
   /// Any URI of the origin (RFC 9110 §4.3.1).
-  public var target: TargetURI
+  package var target: TargetURI
   /// The group; `nil` for everything of the origin.
-  public var group: String?
+  package var group: String?
 
   /// Bytes that are equal exactly for equal scopes of one partition, and differ between partitions.
-  public func bytes(partition: String) -> [UInt8] {
+  package func bytes(partition: String) -> [UInt8] {
     CacheKey(target, partition: partition).scope(group: group)
   }
 }
 
 extension CacheScope: CustomStringConvertible {
   /// `https://a.example`, or `"group" of https://a.example`.
-  public var description: String {
+  package var description: String {
     let origin = target.scheme + "://" + target.authority
     return group.map { "\"\($0)\" of \(origin)" } ?? origin
   }
@@ -25,7 +25,7 @@ extension CacheKey {
   /// The bytes of the scope that a response under this key is in, as one of a group or by its origin alone.
   ///
   /// - Complexity: O(*n*) in the length of the key, with one allocation or two.
-  public func scope(group: String? = nil) -> [UInt8] {
+  package func scope(group: String? = nil) -> [UInt8] {
     // The authority ends at the third slash.
     var index = uriStart
     var (slashes, authority, user) = (0, index, index)
@@ -57,7 +57,7 @@ extension CacheKey {
   /// The bytes of the scope that all responses of a partition are in.
   ///
   /// No group's name begins with NUL, and neither does an origin: no partition is the scope of one of them.
-  public static func scope(ofPartition partition: String) -> [UInt8] { Array(partition.utf8) + [0, 0, 0] }
+  package static func scope(ofPartition partition: String) -> [UInt8] { Array(partition.utf8) + [0, 0, 0] }
 
   /// The bytes of the scope of the key's own partition; `nil` if it is in none.
   var partitionScope: [UInt8]? {
@@ -67,7 +67,7 @@ extension CacheKey {
 
 extension StoredResponse {
   /// The scopes, as bytes, that the response is in if it is stored under this key.
-  public func scopes(under key: CacheKey) -> [[UInt8]] {
+  package func scopes(under key: CacheKey) -> [[UInt8]] {
     var scopes = [key.scope()]
     if let partition = key.partitionScope { scopes.append(partition) }
     for group in groups { scopes.append(key.scope(group: group)) }

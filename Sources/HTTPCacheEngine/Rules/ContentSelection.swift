@@ -1,88 +1,101 @@
 import HTTPTypes
 
-/// How much of a stored response's content answers a request.
-public enum ContentSelection: Hashable, Sendable {
-  /// All of it.
-  case whole
-  /// None: the client has this representation already, and 304 (Not Modified) is the answer (RFC 9111 §4.3.2).
-  case notModified
-  /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes, if that is
-  /// known.
-  case ranges([Range<Int64>], of: Int64?)
-  /// None of the ranges asked for is there: 416 (RFC 9110 §15.5.17); of a content of so many bytes.
-  case unsatisfiable(length: Int64)
+extension CacheEngine {
+  /// How much of a stored response's content answers a request.
+  public enum ContentSelection: Hashable, Sendable {
+    /// All of it.
+    case whole
+    /// None: the client has this representation already, and 304 (Not Modified) is the answer (RFC 9111 §4.3.2).
+    case notModified
+    /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes, if that is
+    /// known.
+    case ranges([Range<Int64>], of: Int64?)
+    /// None of the ranges asked for is there: 416 (RFC 9110 §15.5.17); of a content of so many bytes.
+    case unsatisfiable(length: Int64)
 
-  /// Preconditions first, then the range (RFC 9110 §13.2.2).
-  ///
-  /// `nil` where only parts are stored, and the request asks for more than lies wholly within them: they may not be
-  /// used then, not even to answer a precondition (RFC 9111 §3.3).
-  static func of(_ stored: StoredResponse, for request: RequestFields) -> ContentSelection? {
-    // No initializer, which would take copies of both.
-    guard let parts = stored.parts else {
-      return Preconditions.isNotModified(stored, for: request) ? .notModified : cut(stored, request) ?? .whole
+    /// Preconditions first, then the range (RFC 9110 §13.2.2).
+    ///
+    /// `nil` where only parts are stored, and the request asks for more than lies wholly within them: they may not be
+    /// used then, not even to answer a precondition (RFC 9111 §3.3).
+    static func of(_ stored: StoredResponse, for request: RequestFields) -> ContentSelection? {
+      // No initializer, which would take copies of both.
+      guard let parts = stored.parts else {
+        return Preconditions.isNotModified(stored, for: request)
+          ? .notModified : cut(stored, request) ?? .whole
+      }
+      guard let selection = cut(stored, parts, request) else { return nil }
+      return Preconditions.isNotModified(stored, for: request) ? .notModified : selection
     }
-    guard let selection = cut(stored, parts, request) else { return nil }
-    return Preconditions.isNotModified(stored, for: request) ? .notModified : selection
-  }
 
-  /// Only a stored 200 whose length is known is cut.
-  private static func cut(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
-    guard let range = request.range, stored.status == .ok, let length = stored.contentLength,
-      request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
-    else { return nil }
-    let ranges = range.resolved(length: length)
-    // The last bytes of nothing are all there is (§14.1.2), and no Content-Range can say so.
-    if length == 0, range.hasSuffix { return nil }
-    guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
-    return total(ranges) <= length ? .ranges(ranges, of: length) : nil
-  }
-
-  /// Ranges that all lie within stored parts.
-  private static func cut(
-    _ stored: StoredResponse, _ parts: StoredParts, _ request: RequestFields
-  ) -> ContentSelection? {
-    guard let range = request.range,
-      request.ifRange.map({ parts.isCombinable && Preconditions.holds(ifRange: $0, for: stored) }) ?? true
-    else { return nil }
-    let ranges: [Range<Int64>]
-    if let length = parts.completeLength {
-      ranges = range.resolved(length: length)
-      if ranges.isEmpty { return .unsatisfiable(length: length) }
-    } else {
-      guard let bounded = range.bounded else { return nil }
-      ranges = bounded
+    /// Only a stored 200 whose length is known is cut.
+    private static func cut(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
+      guard let range = request.range, stored.status == .ok, let length = stored.contentLength,
+        request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
+      else { return nil }
+      let ranges = range.resolved(length: length)
+      // The last bytes of nothing are all there is (§14.1.2), and no Content-Range can say so.
+      if length == 0, range.hasSuffix { return nil }
+      guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
+      return total(ranges) <= length ? .ranges(ranges, of: length) : nil
     }
-    guard ranges.allSatisfy({ parts.storedRange(of: $0) != nil }), total(ranges) <= parts.count else {
-      return nil
-    }
-    return .ranges(ranges, of: parts.completeLength)
-  }
 
-  /// Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
-  private static func total(_ ranges: [Range<Int64>]) -> Int64 {
-    ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
+    /// Ranges that all lie within stored parts.
+    private static func cut(
+      _ stored: StoredResponse, _ parts: StoredParts, _ request: RequestFields
+    ) -> ContentSelection? {
+      guard let range = request.range,
+        request.ifRange.map({ parts.isCombinable && Preconditions.holds(ifRange: $0, for: stored) }) ?? true
+      else { return nil }
+      let ranges: [Range<Int64>]
+      if let length = parts.completeLength {
+        ranges = range.resolved(length: length)
+        if ranges.isEmpty { return .unsatisfiable(length: length) }
+      } else {
+        guard let bounded = range.bounded else { return nil }
+        ranges = bounded
+      }
+      guard ranges.allSatisfy({ parts.storedRange(of: $0) != nil }), total(ranges) <= parts.count else {
+        return nil
+      }
+      return .ranges(ranges, of: parts.completeLength)
+    }
+
+    /// Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
+    private static func total(_ ranges: [Range<Int64>]) -> Int64 {
+      ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
+    }
   }
 }
 
-/// A piece of the content of a response that is put together from a stored one.
-public enum ContentPiece: Hashable, Sendable {
-  /// These bytes: what stands between the parts of a multipart response.
-  case text(String)
-  /// This range of the stored content.
-  case stored(Range<Int64>)
+extension CacheEngine {
+  /// A piece of the content of a response that is put together from a stored one.
+  public enum ContentPiece: Hashable, Sendable {
+    /// These bytes: what stands between the parts of a multipart response.
+    case text(String)
+    /// This range of the stored content.
+    case stored(Range<Int64>)
+  }
 }
 
 extension StoredResponse {
   /// The head that answers with a selection of the content.
   ///
   /// - Parameters:
-  ///   - age: `Age` in whole seconds, or `nil` to leave it out.
+  ///   - age: the value of `Age`, which is rounded down to seconds; `nil` leaves it out.
   ///   - boundary: separates the parts of a multipart response (RFC 2046 §5.1.1): a token that nobody can guess, so
   ///     that no content holds it.
-  public func response(_ selection: ContentSelection, age: Int64?, boundary: String) -> HTTPResponse {
+  public func response(
+    _ selection: CacheEngine.ContentSelection, age: Duration?, boundary: String
+  ) -> HTTPResponse {
+    response(selection, ageInSeconds: age?.wholeSeconds, boundary: boundary)
+  }
+
+  package func response(
+    _ selection: CacheEngine.ContentSelection, ageInSeconds: Int64?, boundary: String
+  ) -> HTTPResponse {
     switch selection {
-    case .whole: return response(age: age)
-    case .notModified: return notModifiedResponse(age: age)
+    case .whole: return response(ageInSeconds: ageInSeconds)
+    case .notModified: return notModifiedResponse(ageInSeconds: ageInSeconds)
     case .unsatisfiable(let length):
       return HTTPResponse(
         status: .rangeNotSatisfiable,
@@ -90,7 +103,7 @@ extension StoredResponse {
           .contentRange: ContentRange.unsatisfied(length: length).fieldValue, .contentLength: "0",
         ])
     case .ranges(let ranges, let length):
-      var response = response(age: age)
+      var response = response(ageInSeconds: ageInSeconds)
       response.status = .partialContent
       response.headerFields = PartialContent.withoutDigests(response.headerFields)
       if ranges.count == 1, let range = ranges.first {
@@ -106,14 +119,16 @@ extension StoredResponse {
   }
 
   /// What the content of that response is made of; empty if it has none.
-  public func pieces(of selection: ContentSelection, boundary: String) -> [ContentPiece] {
+  public func pieces(of selection: CacheEngine.ContentSelection, boundary: String) -> [CacheEngine
+    .ContentPiece]
+  {
     guard case .ranges(let ranges, let length) = selection else { return [] }
     /// Where a range of the representation is in the stored content.
-    func stored(_ range: Range<Int64>) -> ContentPiece {
+    func stored(_ range: Range<Int64>) -> CacheEngine.ContentPiece {
       .stored(parts == nil ? range : parts?.storedRange(of: range) ?? 0..<0)
     }
     if ranges.count == 1 { return [stored(ranges[0])] }
-    var pieces: [ContentPiece] = []
+    var pieces: [CacheEngine.ContentPiece] = []
     for range in ranges {
       var head = "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\n"
       if let type = fields[.contentType] { head += "Content-Type: \(type)\r\n" }
@@ -125,7 +140,7 @@ extension StoredResponse {
   }
 }
 
-extension ContentPiece {
+extension CacheEngine.ContentPiece {
   /// The length in bytes.
   public var count: Int64 {
     switch self {

@@ -1,6 +1,6 @@
 extension FreshnessLifetime.Source {
   /// The section that a lifetime from this source rests on.
-  public var section: String {
+  package var section: String {
     switch self {
     case .none: "RFC 9111 §4.2.1"
     case .sharedMaxAge: "RFC 9111 §5.2.2.10"
@@ -11,7 +11,7 @@ extension FreshnessLifetime.Source {
   }
 
   /// How the lifetime was come by, in one plain sentence.
-  public var sentence: String {
+  package var sentence: String {
     switch self {
     case .none: "Nothing in the response says for how long, and nothing allows a guess."
     case .sharedMaxAge: "The lifetime is s-maxage, which is for shared caches."

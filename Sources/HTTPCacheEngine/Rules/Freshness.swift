@@ -1,7 +1,7 @@
 /// How long a response is fresh, and where that comes from (RFC 9111 §4.2.1).
-public struct FreshnessLifetime: Hashable, Sendable {
+package struct FreshnessLifetime: Hashable, Sendable {
   /// Where a lifetime was found.
-  public enum Source: UInt8, Hashable, Sendable {
+  package enum Source: UInt8, Hashable, Sendable {
     /// Nowhere: the lifetime is 0.
     case none
     case sharedMaxAge
@@ -11,11 +11,11 @@ public struct FreshnessLifetime: Hashable, Sendable {
     case heuristic
   }
 
-  public var milliseconds: Int64
-  public var source: Source
+  package var milliseconds: Int64
+  package var source: Source
 
   /// Whole seconds, rounded down.
-  public var seconds: Int64 { milliseconds / 1000 }
+  package var seconds: Int64 { milliseconds / 1000 }
 
   /// - Parameters:
   ///   - status: for the heuristic, which only some status codes allow.
@@ -63,7 +63,7 @@ public struct FreshnessLifetime: Hashable, Sendable {
     let date = response.date.date?.timestamp ?? responseTime
     let sinceModified = date.millisecondsSince(lastModified.timestamp)
     guard sinceModified > 0 else { return nil }
-    return Swift.min(sinceModified / 10, configuration.heuristicMaximum.milliseconds)
+    return Swift.min(sinceModified / 10, configuration.heuristicMaximum.wholeMilliseconds)
   }
 }
 

@@ -76,7 +76,7 @@ enum PartialContent {
   /// it to: without one, nothing may be combined (§3.4).
   static func completion(
     of candidate: Int, _ stored: StoredResponse, for request: HTTPRequest, client: RequestFields
-  ) -> (request: HTTPRequest, completion: Completion)? {
+  ) -> (request: HTTPRequest, completion: CacheEngine.Completion)? {
     guard request.method.isRetrieval, !client.hasRangeField, let parts = stored.parts, parts.isCombinable,
       let validator = stored.strongValidator, let gap = parts.onlyGap
     else { return nil }
@@ -84,11 +84,11 @@ enum PartialContent {
     let last = gap.end.flatMap { $0 == parts.completeLength ? nil : String($0 - 1) }
     request.headerFields[.range] = "bytes=\(gap.first)-\(last ?? "")"
     request.headerFields[.ifRange] = validator
-    return (request, Completion(candidate: candidate, first: gap.first, end: gap.end))
+    return (request, CacheEngine.Completion(candidate: candidate, first: gap.first, end: gap.end))
   }
 
   /// Whether a part is just what a completion lacks.
-  static func completes(_ completion: Completion, _ parts: StoredParts, _ part: Part) -> Int64? {
+  static func completes(_ completion: CacheEngine.Completion, _ parts: StoredParts, _ part: Part) -> Int64? {
     guard let length = parts.completeLength ?? part.completeLength, part.range.lowerBound == completion.first,
       part.range.upperBound == completion.end ?? length
     else { return nil }

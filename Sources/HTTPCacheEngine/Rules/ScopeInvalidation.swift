@@ -8,20 +8,20 @@ enum ScopeInvalidation {
   static let mostGroups = 64
 
   static func scopes(
-    after exchange: Exchange, response: HTTPResponse, _ fields: ResponseFields,
+    after exchange: CacheEngine.Exchange, response: HTTPResponse, _ fields: ResponseFields,
     configuration: CacheEngine.Configuration
-  ) -> [Outcome.InvalidatedScope] {
+  ) -> [CacheEngine.Outcome.InvalidatedScope] {
     let request = exchange.forwarding.original
     // RFC 9875 §3: the field is ignored on responses to safe methods. What concerns nearly all is asked first.
     let isCleared = fields.clearsSiteData && clearsOrigin(response, to: request, configuration)
     guard isCleared || !Invalidation.isSafe(request.method), let target = TargetURI(request) else {
       return []
     }
-    func everything(_ reason: Reason) -> [Outcome.InvalidatedScope] {
+    func everything(_ reason: CacheEngine.Reason) -> [CacheEngine.Outcome.InvalidatedScope] {
       [.init(scope: CacheScope(target: target), reason: reason)]
     }
     if isCleared { return everything(.clearedByOrigin) }
-    var groups: [(name: String, reason: Reason)] = []
+    var groups: [(name: String, reason: CacheEngine.Reason)] = []
     if let name = HTTPField.Name.cacheGroupInvalidation {
       let named = (try? StructuredField.strings(response.headerFields[values: name])) ?? []
       groups = named.map { ($0, .invalidatedByGroup) }

@@ -12,7 +12,7 @@ enum SharedCookies {
   static func obstacle(
     status: Int, _ response: ResponseFields, responseTime: Timestamp,
     _ configuration: CacheEngine.Configuration
-  ) -> Reason? {
+  ) -> CacheEngine.Reason? {
     guard configuration.kind == .shared, response.setsCookie else { return nil }
     if configuration.setCookie == .bypass { return .cookiesBypassed }
     let directives = response.cacheControl.flags
@@ -46,7 +46,7 @@ extension CacheEngine {
   ///
   /// It is the head that came, except under ``SetCookieUse/strip`` in a shared cache: others are answered with the same
   /// response, and none of them gets its cookies.
-  public func headWhileStoring(_ head: HTTPResponse) -> HTTPResponse {
+  package func headWhileStoring(_ head: HTTPResponse) -> HTTPResponse {
     guard configuration.stripsCookies else { return head }
     var head = head
     for name in SharedCookies.names { head.headerFields[fields: name] = [] }

@@ -10,7 +10,7 @@ enum StaleUse {
   /// Permission to serve a response that is stale before the origin is asked.
   static func permission(
     for facts: ReuseFacts, request: CacheControl, now: Timestamp
-  ) -> (reason: Reason, revalidatesBehind: Bool)? {
+  ) -> (reason: CacheEngine.Reason, revalidatesBehind: Bool)? {
     if facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
     // A client that asks for a response to stay fresh takes no stale one, though it may say max-stale too.
     if request.minFresh != nil { return nil }
@@ -40,7 +40,7 @@ enum StaleUse {
   static func permissionAfterFailure(
     for facts: ReuseFacts, request: CacheControl, isDisconnected: Bool, now: Timestamp,
     configuration: CacheEngine.Configuration
-  ) -> Reason? {
+  ) -> CacheEngine.Reason? {
     if request.contains(.noCache) { return nil }
     let isForbidden = facts.forbidsStale || facts.isFromTheFuture(at: now)
     if !isForbidden {

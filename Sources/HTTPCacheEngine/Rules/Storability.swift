@@ -34,7 +34,7 @@ enum Storability {
   static func obstacle(
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
-  ) -> Reason? {
+  ) -> CacheEngine.Reason? {
     let kind = configuration.kind
     let directives = response.cacheControl.flags
     guard method.isRetrieval else { return .methodNotStored }

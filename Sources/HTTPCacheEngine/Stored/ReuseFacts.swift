@@ -2,46 +2,46 @@
 ///
 /// Integers and flags only: whether a response is fresh is then a subtraction and a comparison, without a look at
 /// its fields.
-public struct ReuseFacts: Hashable, Sendable {
-  public struct Flags: OptionSet, Hashable, Sendable {
-    public let rawValue: UInt16
-    public init(rawValue: UInt16) { self.rawValue = rawValue }
+package struct ReuseFacts: Hashable, Sendable {
+  package struct Flags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt16
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// `no-cache` without field names: validated before every use (RFC 9111 §5.2.2.4).
-    public static let noCache = Flags(rawValue: 1 << 0)
+    package static let noCache = Flags(rawValue: 1 << 0)
     /// Once stale, never used without validation: `must-revalidate`, and for a shared cache `proxy-revalidate` and
     /// `s-maxage` (§5.2.2.2, §5.2.2.8, §5.2.2.10).
-    public static let mustRevalidate = Flags(rawValue: 1 << 1)
+    package static let mustRevalidate = Flags(rawValue: 1 << 1)
     /// `immutable`, of a response that is sure to be whole: not validated while fresh, even on a reload (RFC 8246 §2,
     /// §3).
-    public static let immutable = Flags(rawValue: 1 << 2)
+    package static let immutable = Flags(rawValue: 1 << 2)
     /// There is an entity tag or a modification date to validate with, in what is stored.
-    public static let hasValidator = Flags(rawValue: 1 << 3)
+    package static let hasValidator = Flags(rawValue: 1 << 3)
     /// Marked invalid (RFC 9111 §4.4, §4.3.5): validated before the next use.
-    public static let invalidated = Flags(rawValue: 1 << 4)
+    package static let invalidated = Flags(rawValue: 1 << 4)
     /// The status code is 2xx: preconditions of a client can be evaluated (RFC 9110 §13.2.1).
-    public static let isSuccessful = Flags(rawValue: 1 << 5)
+    package static let isSuccessful = Flags(rawValue: 1 << 5)
     /// The message said where its content ends, by Content-Length or a transfer coding: a connection that broke off
     /// cannot pass for the end.
-    public static let isDelimited = Flags(rawValue: 1 << 8)
+    package static let isDelimited = Flags(rawValue: 1 << 8)
     /// The response is in groups (RFC 9875 §2).
-    public static let hasGroups = Flags(rawValue: 1 << 9)
+    package static let hasGroups = Flags(rawValue: 1 << 9)
     /// The response set cookies when it came (RFC 9111 §7.3). They may be stored with it: not in a cache that was set to leave
     /// them out.
-    public static let setsCookie = Flags(rawValue: 1 << 10)
+    package static let setsCookie = Flags(rawValue: 1 << 10)
   }
 
-  public var flags: Flags
-  public var lifetime: FreshnessLifetime
+  package var flags: Flags
+  package var lifetime: FreshnessLifetime
   /// `corrected_initial_age`, in milliseconds (RFC 9111 §4.2.3).
-  public var initialAge: Int64
-  public var responseTime: Timestamp
+  package var initialAge: Int64
+  package var responseTime: Timestamp
   /// The `Date` field, or the time of arrival: the most recent of several responses is used (§4).
-  public var date: Timestamp
+  package var date: Timestamp
   /// `stale-while-revalidate` (RFC 5861 §3).
-  public var staleWhileRevalidate: DeltaSeconds
+  package var staleWhileRevalidate: DeltaSeconds
   /// `stale-if-error` (RFC 5861 §4).
-  public var staleIfError: DeltaSeconds
+  package var staleIfError: DeltaSeconds
 
   /// - Parameters:
   ///   - hasValidator: whether there is one in what is stored of these fields.
@@ -94,21 +94,21 @@ public struct ReuseFacts: Hashable, Sendable {
   }
 
   /// `current_age` (RFC 9111 §4.2.3) in milliseconds; never negative, even where the clock went back.
-  public func currentAge(at now: Timestamp) -> Int64 {
+  package func currentAge(at now: Timestamp) -> Int64 {
     initialAge.saturatingAdded(Swift.max(0, now.millisecondsSince(responseTime)))
   }
 
   /// How much longer the response is fresh, in milliseconds; 0 or less when it is stale.
-  public func remainingLifetime(at now: Timestamp) -> Int64 {
+  package func remainingLifetime(at now: Timestamp) -> Int64 {
     lifetime.milliseconds.saturatingSubtracted(currentAge(at: now))
   }
 
   /// `current_age` in whole seconds, as `Age` has it.
-  public func ageInSeconds(at now: Timestamp) -> Int64 { currentAge(at: now) / 1000 }
+  package func ageInSeconds(at now: Timestamp) -> Int64 { currentAge(at: now) / 1000 }
 
   /// How much longer the response is fresh, in whole seconds, as the `ttl` of `Cache-Status` has it (RFC 9211 §2.4): the
   /// lifetime less the age, both rounded down, so that `Age` and `ttl` add up to the same at any time.
-  public func remainingSeconds(at now: Timestamp) -> Int64 {
+  package func remainingSeconds(at now: Timestamp) -> Int64 {
     lifetime.milliseconds / 1000 - ageInSeconds(at: now)
   }
 
@@ -116,16 +116,16 @@ public struct ReuseFacts: Hashable, Sendable {
   ///
   /// Such a response counts as stale: it might have been stale before the clock went back, and nothing turns fresh
   /// again because a clock moved.
-  public func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
+  package func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
 
   /// Ends the freshness lifetime at a time, unless it has ended before: the response is stale from then on, and for how long is
   /// counted from there.
-  public mutating func expire(at now: Timestamp) {
+  package mutating func expire(at now: Timestamp) {
     lifetime.milliseconds = Swift.min(lifetime.milliseconds, currentAge(at: now))
   }
 
   /// The reason for which the response is not fresh, or `nil` if it is (§4.2).
-  func staleness(at now: Timestamp) -> Reason? {
+  func staleness(at now: Timestamp) -> CacheEngine.Reason? {
     if isFromTheFuture(at: now) { return .storedInTheFuture }
     if remainingLifetime(at: now) > 0 { return nil }
     if flags.contains(.mustRevalidate) { return .staleMustRevalidate }

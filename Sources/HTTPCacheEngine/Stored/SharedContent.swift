@@ -7,7 +7,7 @@ extension StoredResponse {
   static let mostBytesSharing = 16 << 10
 
   /// The bytes to store for responses of one entry; `nil` for none.
-  public static func encoded(_ responses: [StoredResponse]) -> [UInt8]? {
+  package static func encoded(_ responses: [StoredResponse]) -> [UInt8]? {
     responses.isEmpty ? nil : encoded(sharingContent: responses)
   }
 
@@ -20,7 +20,7 @@ extension StoredResponse {
   ///   - changed: in place of the one with the same selecting fields.
   ///   - old: the selecting fields that the changed response had before; `nil` for one that is added.
   ///   - responses: what the entry has so far.
-  public static func encoded(
+  package static func encoded(
     _ changed: StoredResponse, replacing old: SelectingFields?, among responses: [StoredResponse]
   ) -> [UInt8] {
     let (key, oldKey, vary) = (changed.selecting.variantKey, old?.variantKey, changed.selecting.vary)

@@ -1,16 +1,16 @@
 /// Which bytes of a representation are stored, where that is not all of them (RFC 9111 §3.3).
 ///
 /// The stored content is these ranges one after the other.
-public struct StoredParts: Hashable, Sendable {
+package struct StoredParts: Hashable, Sendable {
   /// Positions in the representation: none empty, in order, and with a gap between any two.
-  public let ranges: [Range<Int64>]
+  package let ranges: [Range<Int64>]
   /// The length of the whole representation in bytes, where the origin has said it.
-  public let completeLength: Int64?
+  package let completeLength: Int64?
   /// Whether the parts came with a strong validator, so that others may be combined with them (§3.4).
   ///
   /// It is noted once and for all: a modification date that was too recent to be strong would look strong beside the
   /// `Date` of a later update (RFC 9110 §8.8.2.2).
-  public let isCombinable: Bool
+  package let isCombinable: Bool
 
   /// The most ranges that are kept apart: every answer looks through them.
   static let limit = 64
@@ -32,7 +32,7 @@ public struct StoredParts: Hashable, Sendable {
   }
 
   /// How many bytes are stored.
-  public var count: Int64 { ranges.reduce(0) { $0 + Int64($1.count) } }
+  package var count: Int64 { ranges.reduce(0) { $0 + Int64($1.count) } }
 
   /// How many of the stored bytes come before a position of the representation: where it is in the stored content.
   func count(before position: Int64) -> Int64 {

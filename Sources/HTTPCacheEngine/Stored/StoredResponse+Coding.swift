@@ -96,12 +96,12 @@ extension StoredResponse {
   /// Whether ``init(decoding:)`` would read these bytes, without doing it.
   ///
   /// - Complexity: O(*n*) in the number of fields, and no allocation where the content is whole.
-  public static func canDecode(_ bytes: RawSpan) -> Bool {
+  package static func canDecode(_ bytes: RawSpan) -> Bool {
     StoredLayout(bytes) != nil
   }
 
   /// Reads all responses that share one content, the one that changed last first; none for anything else, whatever the bytes are.
-  public static func all(decoding bytes: RawSpan) -> [StoredResponse] {
+  package static func all(decoding bytes: RawSpan) -> [StoredResponse] {
     guard let layout = StoredLayout(bytes), let first = StoredResponse(decoding: bytes) else { return [] }
     return [first]
       + layout.others.compactMap { StoredResponse(decoding: bytes.extracting($0.start..<$0.end)) }
@@ -139,11 +139,11 @@ extension HTTPResponse {
   ///   - stored: what ``StoredResponse/encoded()`` wrote; `nil` is returned for anything else.
   ///   - age: `Age` in whole seconds.
   ///   - added: fields that come behind all others.
-  public init?(stored: RawSpan, age: Int64, adding added: [HTTPField] = []) {
+  package init?(stored: RawSpan, ageInSeconds: Int64, adding added: [HTTPField] = []) {
     guard StoredResponse.canDecode(stored), let front = StoredFront(stored) else { return nil }
     var reader = StoredFormReader()
     for _ in 0..<front.selectingCount { _ = reader.selecting(stored) }
-    self.init(front, &reader, stored, age: HTTPField(name: .age, value: String(age)), adding: added)
+    self.init(front, &reader, stored, age: HTTPField(name: .age, value: String(ageInSeconds)), adding: added)
   }
 
   /// - Parameter reader: stands behind the selecting fields of bytes that can be decoded.

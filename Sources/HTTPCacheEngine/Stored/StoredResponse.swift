@@ -12,17 +12,17 @@ public struct StoredResponse: Hashable, Sendable {
   }
   var kept: KeptFields
   /// What the request said in the fields that `Vary` nominates.
-  public var selecting: SelectingFields
-  public var facts: ReuseFacts
+  package var selecting: SelectingFields
+  package var facts: ReuseFacts
   /// The length of the stored content in bytes, where whoever keeps it has said so: ranges are cut from it.
   public var contentLength: Int64?
   /// Which bytes of the representation are stored; `nil` if all are (RFC 9111 §3.3).
   ///
   /// A partial response has the status and the fields of the 200 response that it becomes when it is complete: without
   /// `Content-Range`, and with the length of the whole, if known, in `Content-Length`.
-  public var parts: StoredParts?
+  package var parts: StoredParts?
   /// The groups that the response is in (RFC 9875 §2): none, as a rule.
-  public var groups: [String] {
+  package var groups: [String] {
     didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
   }
 
@@ -40,17 +40,19 @@ public struct StoredResponse: Hashable, Sendable {
 
   /// The head to answer with, with `Age` if the response is used without validation (RFC 9111 §4, §5.1).
   ///
-  /// - Parameter age: whole seconds, or `nil` to leave `Age` out.
-  public func response(age: Int64?) -> HTTPResponse {
+  /// - Parameter age: the current age, which is rounded down to seconds; `nil` leaves `Age` out.
+  public func response(age: Duration?) -> HTTPResponse { response(ageInSeconds: age?.wholeSeconds) }
+
+  package func response(ageInSeconds: Int64?) -> HTTPResponse {
     var response = HTTPResponse(status: status, headerFields: fields)
-    response.headerFields[.age] = age.map { String($0) }
+    response.headerFields[.age] = ageInSeconds.map { String($0) }
     return response
   }
 
   /// A 304 response for a client that has this representation already (RFC 9110 §15.4.5).
   ///
   /// It carries the fields that the RFC asks for, and the validators; never content or what describes it.
-  public func notModifiedResponse(age: Int64?) -> HTTPResponse {
+  func notModifiedResponse(ageInSeconds: Int64?) -> HTTPResponse {
     var response = HTTPResponse(status: .notModified)
     kept.forEach { field in
       switch field.name.canonicalName {
@@ -60,9 +62,19 @@ public struct StoredResponse: Hashable, Sendable {
       default: break
       }
     }
-    response.headerFields[.age] = age.map { String($0) }
+    response.headerFields[.age] = ageInSeconds.map { String($0) }
     return response
   }
+
+  /// Identifies the variant: responses to requests that `Vary` tells apart have different keys (RFC 9111 §4.1). Store the
+  /// response under its ``CacheKey`` and this.
+  public var variantKey: [UInt8] { selecting.variantKey }
+
+  /// The current age, rounded down to seconds (RFC 9111 §4.2.3).
+  public func age(at now: Timestamp) -> Duration { .seconds(facts.ageInSeconds(at: now)) }
+
+  /// How much longer the response is fresh, in whole seconds; zero or less if it is stale (RFC 9111 §4.2).
+  public func remainingLifetime(at now: Timestamp) -> Duration { .seconds(facts.remainingSeconds(at: now)) }
 
   // As ``fields`` has them, which these do not put together.
 
@@ -77,7 +89,7 @@ public struct StoredResponse: Hashable, Sendable {
 
   /// Says that other content is stored than came: its length is another, and digests of what came do not hold
   /// (RFC 9530 §2, §3).
-  public mutating func replaceContent(count: Int) {
+  package mutating func replaceContent(count: Int) {
     if fields[.contentLength] != nil { fields[.contentLength] = String(count) }
     for name in ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"].compactMap({ HTTPField.Name($0) })
     {

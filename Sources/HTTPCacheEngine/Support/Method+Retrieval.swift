@@ -2,7 +2,7 @@ import HTTPTypes
 
 extension HTTPRequest.Method {
   /// QUERY, which asks with content and changes nothing (draft-ietf-httpbis-safe-method-w-body).
-  public var isQuery: Bool { rawValue == "QUERY" }
+  package var isQuery: Bool { rawValue == "QUERY" }
 
   /// The methods whose responses are stored: GET, and QUERY, which is like a GET of the resource that its content
   /// describes.

@@ -2,36 +2,72 @@
 ///
 /// The engine has no clock: every question carries the time at which it is asked.
 /// All arithmetic saturates, so that no date from the network can overflow (RFC 9111 §1.2.2).
-public struct Timestamp: Hashable, Sendable, Comparable {
-  /// Milliseconds since the Unix epoch; negative before it.
-  public var milliseconds: Int64
+public struct Timestamp: Hashable, Sendable, InstantProtocol {
+  package var milliseconds: Int64
 
-  public init(milliseconds: Int64) {
+  package init(milliseconds: Int64) {
     self.milliseconds = milliseconds
   }
 
-  /// - Parameter seconds: seconds since the Unix epoch.
-  public init(seconds: Int64) {
-    milliseconds = seconds.saturatingMultiplied(by: 1000)
+  /// - Parameter millisecondsSince1970: milliseconds since the Unix epoch; negative before it.
+  public init(millisecondsSince1970: Int64) {
+    milliseconds = millisecondsSince1970
   }
 
+  /// - Parameter secondsSince1970: seconds since the Unix epoch; negative before it.
+  public init(secondsSince1970: Int64) {
+    milliseconds = secondsSince1970.saturatingMultiplied(by: 1000)
+  }
+
+  package init(seconds: Int64) {
+    self.init(secondsSince1970: seconds)
+  }
+
+  /// Milliseconds since the Unix epoch; negative before it.
+  public var millisecondsSince1970: Int64 { milliseconds }
+
   /// Whole seconds since the Unix epoch, rounded down.
-  public var seconds: Int64 {
+  package var seconds: Int64 {
     milliseconds >= 0 ? milliseconds / 1000 : (milliseconds + 1) / 1000 - 1
   }
 
   /// Milliseconds from `earlier` to this; negative if this comes first.
-  public func millisecondsSince(_ earlier: Timestamp) -> Int64 {
+  package func millisecondsSince(_ earlier: Timestamp) -> Int64 {
     milliseconds.saturatingSubtracted(earlier.milliseconds)
   }
 
   /// This time moved by a number of seconds.
-  public func advanced(bySeconds seconds: Int64) -> Timestamp {
+  package func advanced(bySeconds seconds: Int64) -> Timestamp {
     Timestamp(milliseconds: milliseconds.saturatingAdded(seconds.saturatingMultiplied(by: 1000)))
+  }
+
+  /// This time moved by a duration, which is rounded down to milliseconds.
+  public func advanced(by duration: Duration) -> Timestamp {
+    Timestamp(milliseconds: milliseconds.saturatingAdded(duration.wholeMilliseconds))
+  }
+
+  /// The duration from this time to another; negative if the other comes first.
+  public func duration(to other: Timestamp) -> Duration {
+    .milliseconds(other.millisecondsSince(self))
   }
 
   public static func < (lhs: Timestamp, rhs: Timestamp) -> Bool {
     lhs.milliseconds < rhs.milliseconds
+  }
+}
+
+extension Duration {
+  /// Rounded down; saturates.
+  package var wholeSeconds: Int64 {
+    let (seconds, attoseconds) = components
+    return attoseconds < 0 ? seconds.saturatingSubtracted(1) : seconds
+  }
+
+  /// Rounded down; saturates.
+  package var wholeMilliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let rest = attoseconds / 1_000_000_000_000_000 - (attoseconds % 1_000_000_000_000_000 < 0 ? 1 : 0)
+    return seconds.saturatingMultiplied(by: 1000).saturatingAdded(rest)
   }
 }
 

@@ -158,7 +158,7 @@ struct AccessLogFormatter {
     let (day, month, year, time): (String, String, String, String)
 
     init(_ time: Timestamp) {
-      let words = HTTPDate(time).imfFixdate.split(separator: " ").map(String.init)
+      let words = HTTPDate(time).fieldValue.split(separator: " ").map(String.init)
       (day, month, year, self.time) = (words[1], words[2], words[3], words[4])
     }
   }

@@ -142,7 +142,7 @@ final class DateCache {
     let now = clock.now
     if now.milliseconds / 1000 != second {
       second = now.milliseconds / 1000
-      line = ByteBuffer(string: "Date: \(HTTPDate(now).imfFixdate)\r\n")
+      line = ByteBuffer(string: "Date: \(HTTPDate(now).fieldValue)\r\n")
     }
     buffer.writeImmutableBuffer(line)
   }

@@ -58,7 +58,7 @@ enum RequestOutcome: String, CaseIterable, Sendable {
 struct Provenance: Sendable {
   var outcome: RequestOutcome
   /// Why the client gets this response: what `Cache-Status` tells as `detail`.
-  var reason: Reason?
+  var reason: CacheEngine.Reason?
   /// Why the origin was asked (RFC 9211 §2.2).
   var forward: CacheStatus.Forward?
   /// Why the origin gave no response.
@@ -72,7 +72,7 @@ struct Provenance: Sendable {
 
   init(_ response: CachedResponse) {
     outcome = RequestOutcome(response.source)
-    reason = response.cacheStatus.detail ?? response.reason
+    reason = response.cacheStatus.reason ?? response.reason
     forward = response.cacheStatus.forward
   }
 

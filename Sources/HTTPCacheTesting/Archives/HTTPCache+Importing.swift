@@ -6,7 +6,7 @@ public struct ImportReport: Sendable {
   /// The URLs of the responses that are stored now.
   public var stored: [String] = []
   /// Those that are not, and why.
-  public var notStored: [(name: String, url: String, reason: Reason)] = []
+  public var notStored: [(name: String, url: String, reason: CacheEngine.Reason)] = []
 }
 
 extension HTTPCache {
@@ -43,7 +43,7 @@ extension HTTPCache {
   /// - Returns: why it is not stored; `nil` if it is.
   private func store(
     _ response: ArchivedResponse, freshFor lifetime: Duration?, partition: String?
-  ) async throws -> Reason? {
+  ) async throws -> CacheEngine.Reason? {
     var (request, head) = (response.request, response.head)
     // What the request said of caching is over, and so are its conditions: the response is there.
     request.headerFields = request.headerFields.removing([

@@ -7,7 +7,7 @@ import HTTPCaching
 /// ```swift
 /// let folder = ResponseFolder("Fixtures")
 /// let imported = try await cache.store(folder.responses())    // `returnCacheDataDontLoad` needs no server now
-/// options.through = { folder.recording($0) }
+/// options.middleware = { folder.recording($0) }
 /// let session = URLSession(configuration: .caching(with: cache, options: options))    // its traffic goes into the folder
 /// ```
 ///

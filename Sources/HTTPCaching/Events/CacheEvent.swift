@@ -18,7 +18,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     case answered
     /// A request that went to the origin was not answered.
     case failed
-    /// A response was stored; ``Reason/storedAsPart`` says that it is not whole.
+    /// A response was stored; ``CacheEngine/Reason/storedAsPart`` says that it is not whole.
     case stored
     /// A response was not stored.
     case notStored
@@ -31,7 +31,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var action: Action
   /// The client's request.
   public var request: HTTPRequest
-  public var reason: Reason
+  public var reason: CacheEngine.Reason
   /// Where the answer comes from, if the request was answered.
   public var source: CachedResponse.Source?
   /// How many bytes of content were stored, or are served from the store; `nil` where it is neither.
@@ -40,7 +40,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var partition: String
 
   public init(
-    action: Action, request: HTTPRequest, reason: Reason, source: CachedResponse.Source? = nil,
+    action: Action, request: HTTPRequest, reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
     byteCount: Int? = nil, partition: String = ""
   ) {
     self.action = action

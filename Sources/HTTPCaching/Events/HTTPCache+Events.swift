@@ -41,7 +41,7 @@ extension HTTPCache {
 
   @inline(__always)
   func note(
-    _ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: Reason,
+    _ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: CacheEngine.Reason,
     source: CachedResponse.Source? = nil, byteCount: Int? = nil, partition: String
   ) {
     guard hub.wants(action) else { return }

@@ -244,5 +244,5 @@ extension HTTPRequest.Method {
 
 extension HTTPRequest {
   /// Why it has no key, though its target has one.
-  var reasonWithoutKey: Reason { method.isQuery ? .queryNotKeyed : .requestContent }
+  var reasonWithoutKey: CacheEngine.Reason { method.isQuery ? .queryNotKeyed : .requestContent }
 }

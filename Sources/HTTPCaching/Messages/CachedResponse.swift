@@ -3,7 +3,7 @@ import HTTPCacheStore
 import HTTPTypes
 import Synchronization
 
-/// A response, from the store or the origin, and the story of how it came about.
+/// A response from the store or from the origin, and why the client gets it.
 public struct CachedResponse: Sendable {
   /// Where a response came from.
   public enum Source: String, Hashable, Sendable, CaseIterable, Codable {
@@ -43,9 +43,9 @@ public struct CachedResponse: Sendable {
   public var body: MessageBody
   public var source: Source
   /// Why the client gets this response.
-  public var reason: Reason
+  public var reason: CacheEngine.Reason
   /// Whether the origin's response is being stored, and why (not); `nil` where nothing came that could be.
-  public var storage: Reason?
+  public var storage: CacheEngine.Reason?
   /// What `Cache-Status` says (RFC 9211).
   public var cacheStatus: CacheStatus
   /// What becomes of the response that is being stored.
@@ -53,35 +53,38 @@ public struct CachedResponse: Sendable {
 
   /// Whether the origin's response is stored in the end, and why (not). It is known once the body has been read to its
   /// end; until then it is what ``storage`` says.
-  public var settledStorage: Reason? { settlement?.reason ?? storage }
+  public var finalStorage: CacheEngine.Reason? { settlement?.reason ?? storage }
 
-  /// The ``head`` with a `Cache-Status` that knows ``settledStorage``.
-  public var settledHead: HTTPResponse {
+  /// The ``head`` with a `Cache-Status` that knows ``finalStorage``.
+  public var finalHead: HTTPResponse {
     guard let reason = settlement?.refusal, cacheStatus.isStored, let name = HTTPField.Name.cacheStatus else {
       return head
     }
     var status = cacheStatus
     status.isStored = false
-    status.timeToLive = nil
-    status.detail = reason
+    status.remainingSeconds = nil
+    status.reason = reason
     var head = head
     // Ours is the last.
     head.headerFields[values: name] = head.headerFields[values: name].dropLast() + [status.fieldValue]
     return head
   }
 
-  /// The current age in whole seconds, where the response comes from the store (RFC 9111 §4.2.3).
-  public var age: Int64? {
+  /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
+  public var age: Duration? { ageInSeconds.map { .seconds($0) } }
+
+  package var ageInSeconds: Int64? {
     switch heading {
-    case .stored(let heading): heading.age
+    case .stored(let heading): heading.ageInSeconds
     case .made(let head): source == .network ? nil : head.headerFields[.age].flatMap { Int64($0) }
     }
   }
   /// How much longer the response is fresh, in whole seconds; negative if it is stale.
-  public var remainingLifetime: Int64? { cacheStatus.timeToLive }
+  public var remainingLifetime: Duration? { cacheStatus.timeToLive }
 
   init(
-    head: HTTPResponse, body: MessageBody, source: Source, reason: Reason, storage: Reason? = nil,
+    head: HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
+    storage: CacheEngine.Reason? = nil,
     cacheStatus: CacheStatus
   ) {
     var head = head
@@ -95,7 +98,7 @@ public struct CachedResponse: Sendable {
   }
 
   /// A response from memory. Its head is not made before it is asked for.
-  init(_ heading: StoredHeading, body: MessageBody, reason: Reason) {
+  init(_ heading: StoredHeading, body: MessageBody, reason: CacheEngine.Reason) {
     self.heading = .stored(heading)
     self.body = body
     source = .hit
@@ -110,14 +113,14 @@ public struct CachedResponse: Sendable {
 /// An object, so that it is made once for all copies: for most of a hit's cost was the making of its fields.
 final class StoredHeading: Sendable {
   let entry: StoredEntry
-  let age: Int64
+  let ageInSeconds: Int64
   let cacheStatus: CacheStatus
   private let made = Mutex<HTTPResponse?>(nil)
 
   /// - Parameter entry: one whose metadata can be decoded.
-  init(_ entry: StoredEntry, age: Int64, cacheStatus: CacheStatus) {
+  init(_ entry: StoredEntry, ageInSeconds: Int64, cacheStatus: CacheStatus) {
     self.entry = entry
-    self.age = age
+    self.ageInSeconds = ageInSeconds
     self.cacheStatus = cacheStatus
   }
 
@@ -127,7 +130,9 @@ final class StoredHeading: Sendable {
       // RFC 9211 §2, as for any response.
       let status = HTTPField.Name.cacheStatus.map { HTTPField(name: $0, value: cacheStatus.fieldValue) }
       var decoded: HTTPResponse?
-      entry.withMetadata { decoded = HTTPResponse(stored: $0, age: age, adding: status.map { [$0] } ?? []) }
+      entry.withMetadata {
+        decoded = HTTPResponse(stored: $0, ageInSeconds: ageInSeconds, adding: status.map { [$0] } ?? [])
+      }
       // It can be decoded, or there would be no hit; and if it could not, that would be no reason to crash.
       let head = decoded ?? HTTPResponse(status: .internalServerError)
       made = head
@@ -138,13 +143,13 @@ final class StoredHeading: Sendable {
 
 /// What becomes of a response that is stored while it is read.
 final class Settlement: Sendable {
-  private let settled = Mutex<(reason: Reason, isStored: Bool)?>(nil)
+  private let settled = Mutex<(reason: CacheEngine.Reason, isStored: Bool)?>(nil)
 
-  func settle(_ reason: Reason, isStored: Bool) { settled.withLock { $0 = (reason, isStored) } }
+  func settle(_ reason: CacheEngine.Reason, isStored: Bool) { settled.withLock { $0 = (reason, isStored) } }
 
-  var reason: Reason? { settled.withLock { $0?.reason } }
+  var reason: CacheEngine.Reason? { settled.withLock { $0?.reason } }
   /// Why it is not stored, if it is not.
-  var refusal: Reason? { settled.withLock { $0.flatMap { $0.isStored ? nil : $0.reason } } }
+  var refusal: CacheEngine.Reason? { settled.withLock { $0.flatMap { $0.isStored ? nil : $0.reason } } }
 }
 
 extension HTTPResponse {
@@ -158,4 +163,29 @@ extension HTTPResponse {
 extension HTTPField.Name {
   /// `Cache-Status` (RFC 9211), which HTTPTypes has no constant for.
   static let cacheStatus = HTTPField.Name("Cache-Status")
+}
+
+extension CacheStatus {
+  /// Where the response came from.
+  public var source: CachedResponse.Source {
+    switch reason {
+    case .validated: .validated
+    case .fresh, .freshByHeuristic, .immutable: .hit
+    case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
+      .forbiddenWhileDisconnected, .policyReturnsStored:
+      .stale
+    case .onlyIfCached, .revalidationImpossible: .generated
+    default: isHit ? .hit : .network
+    }
+  }
+}
+
+extension CacheStatus: CustomStringConvertible {
+  /// The status in one line, for people: `stale, 75 s old, fresh for -15 s: The stored response … (RFC 5861 §3)`.
+  public var description: String {
+    var text = source.rawValue
+    if let age { text += ", \(age.wholeSeconds) s old" }
+    if let remainingSeconds { text += ", fresh for \(remainingSeconds) s" }
+    return text + (reason.map { ": \($0)" } ?? "")
+  }
 }

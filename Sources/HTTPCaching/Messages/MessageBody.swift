@@ -80,7 +80,7 @@ public struct MessageBody: AsyncSequence, Sendable {
   }
 
   /// A content put together from parts of a stored one.
-  init(_ stored: StoredBody, pieces: [ContentPiece]) {
+  init(_ stored: StoredBody, pieces: [CacheEngine.ContentPiece]) {
     self.init(
       pieces.map { piece in
         switch piece {

@@ -20,7 +20,7 @@ public struct TransportFault: Error {
   }
 
   /// What a transport failed with, for the caller and for the rules.
-  static func cause(of error: any Error) -> (error: any Error, result: Exchange.Result) {
+  static func cause(of error: any Error) -> (error: any Error, result: CacheEngine.Exchange.Result) {
     (error as? TransportFault).map { ($0.error, .fault) } ?? (error, .failure)
   }
 }

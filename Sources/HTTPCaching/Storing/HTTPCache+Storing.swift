@@ -29,9 +29,9 @@ extension HTTPCache {
   public func store(
     _ response: HTTPResponse, content: [UInt8], for request: HTTPRequest, requestContent: [UInt8] = [],
     tiers: StoreTiers = .all, annotation: [UInt8]? = nil, partition: String? = nil
-  ) -> Reason {
+  ) -> CacheEngine.Reason {
     let partition = partition ?? configuration.partition
-    let reason = { () -> Result<Reason, Refused> in
+    let reason = { () -> Result<CacheEngine.Reason, Refused> in
       guard request.method == .get || request.method.isQuery else {
         return .failure(Refused(.methodNotStored))
       }
@@ -108,7 +108,8 @@ extension HTTPCache {
     // What is damaged is gone from the store by now.
     guard let content = try? entry.body.readAll() else { return nil }
     return StoredCopy(
-      head: lookup.candidates.responses[service.candidate].response(age: service.age), content: content,
+      head: lookup.candidates.responses[service.candidate].response(ageInSeconds: service.ageInSeconds),
+      content: content,
       annotation: lookup.key.flatMap { Annotation.find(beside: entry, under: $0, in: store) })
   }
 }

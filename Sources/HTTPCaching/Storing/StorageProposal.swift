@@ -80,16 +80,16 @@ extension HTTPCache {
     switch outcome {
     case .stored(let id): .success(id)
     case .refused(.overtaken): .failure(Refused(stored.parts == nil ? .overtaken : .partNotCombined))
-    case .refused(let refusal): .failure(Refused(Reason(refusal)))
+    case .refused(let refusal): .failure(Refused(CacheEngine.Reason(refusal)))
     }
   }
 }
 
 /// A response was not stored.
 struct Refused: Error {
-  let reason: Reason
+  let reason: CacheEngine.Reason
 
-  init(_ reason: Reason) {
+  init(_ reason: CacheEngine.Reason) {
     self.reason = reason
   }
 }

@@ -51,7 +51,7 @@ struct RecordCommand: AsyncParsableCommand {
     // The cache is there for its session, which follows redirects by itself: what is stored is not asked for.
     let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
     var options = CachingOptions()
-    options.through = { transport in
+    options.middleware = { transport in
       folder.recording(transport) { error in failures.withLock { $0.append("\(error)") } }
     }
     let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))

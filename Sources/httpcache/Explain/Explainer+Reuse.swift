@@ -27,7 +27,7 @@ extension Explainer {
       sentence = "For less than a second."
     } else if remaining > 0 {
       let end = HTTPDate(question.arrival.advanced(bySeconds: remaining))
-      sentence = "For \(Phrases.duration(lifetime.seconds)), until \(end.imfFixdate)."
+      sentence = "For \(Phrases.duration(lifetime.seconds)), until \(end.fieldValue)."
     } else {
       sentence = "For \(Phrases.duration(lifetime.seconds)), which was over when it arrived."
     }
@@ -116,7 +116,7 @@ extension Explainer {
   }
 
   private func matches(_ question: Question, _ stored: StoredResponse) -> Explanation.Statement {
-    let section = Reason.noVariantMatches.section
+    let section = CacheEngine.Reason.noVariantMatches.section
     let fields = stored.selecting.fields
     if stored.selecting.isUnmatchable {
       return .init(.matches, "No request: its Vary is * or names no fields.", section: section)

@@ -95,10 +95,10 @@ struct Explainer {
   private func arrival(of response: HTTPResponse, _ notes: inout [String]) -> Timestamp {
     if let now { return now }
     if let date = ResponseFields(response.headerFields, now: systemTime, targets: []).date.date {
-      notes.append("Taken to arrive at its Date, \(date.imfFixdate). Say --now for another time.")
+      notes.append("Taken to arrive at its Date, \(date.fieldValue). Say --now for another time.")
       return date.timestamp
     }
-    notes.append("It has no valid Date: taken to arrive now, at \(HTTPDate(systemTime).imfFixdate).")
+    notes.append("It has no valid Date: taken to arrive now, at \(HTTPDate(systemTime).fieldValue).")
     return systemTime
   }
 
@@ -106,7 +106,7 @@ struct Explainer {
 
   private func statements(_ question: Question) -> ([Explanation.Statement], CacheEffect) {
     var statements: [Explanation.Statement] = []
-    let forwarding: Forwarding
+    let forwarding: CacheEngine.Forwarding
     switch question.firstPlan {
     case .forward(let sent):
       forwarding = sent
@@ -144,7 +144,7 @@ struct Explainer {
 
   /// That it is stored, and what for: where nothing is gained by it, this says so at once.
   private func storing(
-    _ stored: StoredResponse, _ reason: Reason, _ effect: CacheEffect
+    _ stored: StoredResponse, _ reason: CacheEngine.Reason, _ effect: CacheEffect
   ) -> Explanation.Statement {
     switch effect {
     case .refused, .fresh, .staleFor: return .init(.stored, "Yes.", because: reason)
@@ -170,10 +170,10 @@ struct Explainer {
     switch plan {
     case .serve(let service):
       let state =
-        service.isStale ? "stale" : "fresh for another \(Phrases.duration(service.remainingLifetime))"
+        service.isStale ? "stale" : "fresh for another \(Phrases.duration(service.remainingSeconds))"
       let answer =
         service.content == .notModified ? "304, as the client has it already" : "the stored response"
-      var sentence = "Answered with \(answer): \(Phrases.duration(service.age)) old, \(state)."
+      var sentence = "Answered with \(answer): \(Phrases.duration(service.ageInSeconds)) old, \(state)."
       if service.revalidation != nil {
         sentence += " It is validated at the origin behind the client's back."
       }
@@ -206,30 +206,31 @@ struct Question {
   }
 
   /// The plan for the request when it was first made, and nothing was stored.
-  var firstPlan: Plan { plan([], after: 0) }
+  var firstPlan: CacheEngine.Plan { plan([], after: 0) }
 
   func plan(
     _ candidates: [StoredResponse], _ request: HTTPRequest? = nil,
     policy: RequestCachePolicy = .useProtocolCachePolicy, after seconds: Int64
-  ) -> Plan {
+  ) -> CacheEngine.Plan {
     engine.plan(
       for: request ?? self.request, policy: policy, candidates: candidates,
       now: arrival.advanced(bySeconds: seconds))
   }
 
   func outcome(
-    of forwarding: Forwarding, _ candidates: [StoredResponse] = [], _ result: Exchange.Result? = nil,
+    of forwarding: CacheEngine.Forwarding, _ candidates: [StoredResponse] = [],
+    _ result: CacheEngine.Exchange.Result? = nil,
     after seconds: Int64 = 0
-  ) -> Outcome {
+  ) -> CacheEngine.Outcome {
     let time = arrival.advanced(bySeconds: seconds)
     return engine.outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: candidates, result: result ?? .response(response),
         requestTime: time, responseTime: time))
   }
 
   /// The fields that a forwarded request has and the client's has not.
-  func added(by forwarding: Forwarding) -> [String] {
+  func added(by forwarding: CacheEngine.Forwarding) -> [String] {
     let before = Set(forwarding.original.headerFields)
     return forwarding.request.headerFields.filter { !before.contains($0) }.map {
       "\($0.name.rawName): \($0.value)"

@@ -30,7 +30,7 @@ struct Explanation: Hashable {
     }
 
     /// A sentence of ours, then the engine's reason.
-    init(_ topic: Topic, _ sentence: String = "", because reason: Reason, lines: [String] = []) {
+    init(_ topic: Topic, _ sentence: String = "", because reason: CacheEngine.Reason, lines: [String] = []) {
       self.init(
         topic, sentence.isEmpty ? reason.sentence : sentence + " " + reason.sentence, section: reason.section,
         lines: lines)

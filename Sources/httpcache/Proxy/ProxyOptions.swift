@@ -154,7 +154,7 @@ struct ProxyOptions: ParsableArguments {
       What a shared cache does with a response that sets cookies and that the origin declares shareable: store it with \
       them, strip them for every client, or bypass the cache (default: store, because RFC 9111 §7.3 lets the origin decide).
       """, valueName: "store|strip|bypass"))
-  var setCookie = SetCookieUse.store
+  var setCookie = CacheEngine.SetCookieUse.store
 
   @Flag(help: "Honour No-Vary-Search, which is a draft; ignored by default.")
   var noVarySearch = false
@@ -240,7 +240,7 @@ struct ProxyOptions: ParsableArguments {
     cache.name = name
     cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
-    cache.rules.servesStaleWhenDisconnected = staleWhenDisconnected
+    cache.rules.whenDisconnected = staleWhenDisconnected ? .unlessForbidden : .nothing
     cache.rules.negotiatesLanguage = negotiatesLanguage
     cache.rules.setCookie = setCookie
     cache.rules.usesNoVarySearch = noVarySearch
@@ -282,5 +282,5 @@ struct ProxyOptions: ParsableArguments {
 
 extension ForwardedFields: ExpressibleByArgument {}
 extension Logger.Level: @retroactive ExpressibleByArgument {}
-extension SetCookieUse: ExpressibleByArgument {}
+extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
 extension AccessLogConfiguration.Format: ExpressibleByArgument {}

@@ -107,8 +107,8 @@ struct HitTests {
     var stored = try #require(CacheEngine.privately.stored(response(200, "Last-Modified: \(date(-10_000))")))
     let hit = try #require(try expect(true, stored, request()))
     #expect(hit.reason == .freshByHeuristic)
-    #expect(hit.age == 10)
-    #expect(hit.remainingLifetime == 990)
+    #expect(hit.ageInSeconds == 10)
+    #expect(hit.remainingSeconds == 990)
     try expect(false, stored, request(), after: -1)
     try expect(false, stored, request(), after: 1000)
     stored.parts = StoredParts(ranges: [0..<3], completeLength: 10, isCombinable: true)
@@ -123,7 +123,7 @@ struct HitTests {
     _ isHit: Bool, _ stored: StoredResponse, _ request: HTTPRequest,
     policy: RequestCachePolicy = .useProtocolCachePolicy, after: Int64 = 10,
     sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> Hit? {
+  ) throws -> CacheEngine.Hit? {
     let engine = CacheEngine.privately
     let now = arrival.advanced(bySeconds: after)
     let hit = stored.encoded().withUnsafeBytes {
@@ -132,7 +132,7 @@ struct HitTests {
     #expect((hit != nil) == isHit, sourceLocation: sourceLocation)
     guard let hit else { return nil }
     let plan = engine.plan(for: request, policy: policy, candidates: [stored], now: now)
-    #expect(plan == .serve(Service(hit)), sourceLocation: sourceLocation)
+    #expect(plan == .serve(CacheEngine.Service(hit)), sourceLocation: sourceLocation)
     return hit
   }
 }

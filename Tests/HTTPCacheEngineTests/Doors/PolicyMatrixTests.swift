@@ -114,7 +114,7 @@ struct PolicyMatrixTests {
 
   @Test("A reload that fails is not answered from the store", arguments: RequestCachePolicy.allCases)
   func reloadFails(policy: RequestCachePolicy) throws {
-    let engine = CacheEngine(.init(kind: .private, servesStaleWhenDisconnected: true))
+    let engine = CacheEngine(.init(kind: .private, whenDisconnected: .unlessForbidden))
     let stored = try #require(
       engine.stored(response(200, "Cache-Control: max-age=60, stale-if-error=600", "ETag: \"a\"")))
     let later = arrival.advanced(bySeconds: 120)

@@ -3,8 +3,8 @@ import Testing
 @testable import HTTPCacheEngine
 
 struct ReasonTests {
-  @Test("Every reason has a section and one plain sentence", arguments: Reason.allCases)
-  func texts(reason: Reason) {
+  @Test("Every reason has a section and one plain sentence", arguments: CacheEngine.Reason.allCases)
+  func texts(reason: CacheEngine.Reason) {
     let others = ["Policy", "Store", "QUERY draft", "Clear-Site-Data"]
     #expect(reason.section.hasPrefix("RFC ") || others.contains(reason.section))
     if reason.section.hasPrefix("RFC ") { #expect(reason.section.contains(" §")) }
@@ -17,12 +17,12 @@ struct ReasonTests {
 
   @Test("No two reasons say the same")
   func distinct() {
-    #expect(Set(Reason.allCases.map(\.sentence)).count == Reason.allCases.count)
+    #expect(Set(CacheEngine.Reason.allCases.map(\.sentence)).count == CacheEngine.Reason.allCases.count)
   }
 
   @Test("Every reason to ask the origin has its name in Cache-Status (RFC 9211 §2.2)")
   func forwards() {
-    let asking: [Reason: CacheStatus.Forward] = [
+    let asking: [CacheEngine.Reason: CacheStatus.Forward] = [
       .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
       .noLifetime: .stale, .storedNoCache: .stale, .storedInvalidated: .stale, .storedInTheFuture: .stale,
       .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
@@ -31,16 +31,16 @@ struct ReasonTests {
       .unsafeMethod: .method, .contentIncomplete: .partial, .completionUnusable: .partial,
     ]
     for (reason, forward) in asking { #expect(reason.forward == forward, "\(reason)") }
-    #expect(Reason.fresh.forward == nil)
+    #expect(CacheEngine.Reason.fresh.forward == nil)
   }
 
   @Test("A member of Cache-Status is written as RFC 9211 has it")
   func cacheStatus() {
-    #expect(CacheStatus(cache: "c", isHit: true, timeToLive: -5).fieldValue == "c; hit; ttl=-5")
+    #expect(CacheStatus(cache: "c", isHit: true, timeToLive: .seconds(-5)).fieldValue == "c; hit; ttl=-5")
     #expect(
       CacheStatus(
         cache: "c", forward: .uriMiss, forwardStatus: 200, isStored: true, isCollapsed: true,
-        detail: .storedWithLifetime
+        reason: .storedWithLifetime
       ).fieldValue
         == "c; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=storedWithLifetime")
   }

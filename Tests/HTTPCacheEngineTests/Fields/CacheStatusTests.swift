@@ -26,7 +26,7 @@ struct CacheStatusTests {
       ("Käfig\r\nX: y", .string("K%C3%A4fig%0D%0AX: y")), ("a\u{7F}\u{0}b", .string("a%7F%00b")),
     ] as [(String, RFC9651BareItem)])
   func name(name: String, expected: RFC9651BareItem) throws {
-    let value = CacheStatus(cache: name, isHit: true, timeToLive: 5).fieldValue
+    let value = CacheStatus(cache: name, isHit: true, timeToLive: .seconds(5)).fieldValue
     let item = try parse(value)
     #expect(item.rfc9651BareItem == expected)
     #expect(item.rfc9651Parameters["hit"] == .bool(true))
@@ -50,8 +50,9 @@ struct CacheStatusTests {
         for isCollapsed in [nil, true, false] {
           let item = try parse(
             CacheStatus(
-              cache: "c", isHit: isHit, forward: forward, forwardStatus: 304, timeToLive: -3, isStored: true,
-              isCollapsed: isCollapsed, detail: .stale
+              cache: "c", isHit: isHit, forward: forward, forwardStatus: 304, timeToLive: .seconds(-3),
+              isStored: true,
+              isCollapsed: isCollapsed, reason: .stale
             ).fieldValue)
           let parameters = item.rfc9651Parameters
           let isForwarded = !isHit && forward != nil
@@ -77,14 +78,14 @@ struct CacheStatusTests {
 
   @Test("Times beyond what an integer can hold are cut", arguments: [Int64.min, .max, 1_000_000_000_000_000])
   func times(seconds: Int64) throws {
-    let item = try parse(CacheStatus(cache: "c", isHit: true, timeToLive: seconds).fieldValue)
+    let item = try parse(CacheStatus(cache: "c", isHit: true, timeToLive: .seconds(seconds)).fieldValue)
     #expect(
       item.rfc9651Parameters["ttl"] == .integer(seconds < 0 ? -999_999_999_999_999 : 999_999_999_999_999))
   }
 
-  @Test("Every reason can be the detail", arguments: Reason.allCases)
-  func details(reason: Reason) throws {
-    let item = try parse(CacheStatus(cache: "c", forward: .stale, detail: reason).fieldValue)
+  @Test("Every reason can be the detail", arguments: CacheEngine.Reason.allCases)
+  func details(reason: CacheEngine.Reason) throws {
+    let item = try parse(CacheStatus(cache: "c", forward: .stale, reason: reason).fieldValue)
     #expect(item.rfc9651Parameters["detail"] == .token(reason.rawValue))
   }
 }

@@ -116,7 +116,7 @@ struct HTTPDateTests {
     var numbers = SeededNumbers(seed: 1)
     for _ in 0..<5000 {
       let date = HTTPDate(secondsSince1970: .random(in: -62_167_219_200...253_402_300_799, using: &numbers))
-      #expect(HTTPDate(parsing: date.imfFixdate, now: arrival) == date, "\(date.imfFixdate)")
+      #expect(HTTPDate(parsing: date.fieldValue, now: arrival) == date, "\(date.fieldValue)")
     }
   }
 
@@ -128,8 +128,8 @@ struct HTTPDateTests {
     var seconds: Int64 = 946_684_800
     while year < 2400 {
       let date = HTTPDate(secondsSince1970: seconds)
-      if date.calendarDate != (year, month, day) || !date.imfFixdate.hasPrefix(names[weekday]) {
-        Issue.record("\(year)-\(month)-\(day) is written \(date.imfFixdate)")
+      if date.calendarDate != (year, month, day) || !date.fieldValue.hasPrefix(names[weekday]) {
+        Issue.record("\(year)-\(month)-\(day) is written \(date.fieldValue)")
         return
       }
       seconds += 86_400
@@ -144,7 +144,7 @@ struct HTTPDateTests {
 
   @Test("A date that the format cannot hold is clamped", arguments: [Int64.min, .max, 253_402_300_800])
   func clamped(seconds: Int64) {
-    #expect(HTTPDate(secondsSince1970: seconds).imfFixdate.count == 29)
+    #expect(HTTPDate(secondsSince1970: seconds).fieldValue.count == 29)
   }
 
   @Test(

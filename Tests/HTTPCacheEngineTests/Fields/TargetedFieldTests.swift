@@ -102,8 +102,8 @@ struct TargetedFieldTests {
       (["CDN-Cache-Control: none", "Expires: \(date(60))"], .storedWithoutLifetime),
       (["CDN-Cache-Control: none", "Last-Modified: \(date(-1000))"], .storedWithHeuristic),
       (["CDN-Cache-Control: max-age=60, must-understand, no-store"], .storedWithLifetime),
-    ] as [([String], Reason)])
-  func storing(lines: [String], reason: Reason) {
+    ] as [([String], CacheEngine.Reason)])
+  func storing(lines: [String], reason: CacheEngine.Reason) {
     let head = HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))
     #expect(engine().firstOutcome(request(), head).storage.reason == reason)
   }
@@ -124,7 +124,7 @@ struct TargetedFieldTests {
       "CDN-Cache-Control: max-age=60, stale-while-revalidate=10", "Expires: 0")
     let stored = try #require(engine().stored(head))
     #expect(engine().plan(request(), [stored], after: 29).service?.reason == .fresh)
-    #expect(engine().plan(request(), [stored], after: 29).service?.age == 59)
+    #expect(engine().plan(request(), [stored], after: 29).service?.ageInSeconds == 59)
     #expect(engine().plan(request(), [stored], after: 35).service?.reason == .staleWhileRevalidate)
     #expect(engine().plan(request(), [stored], after: 41).forwarding?.reason == .stale)
     let noCache = try #require(
@@ -150,7 +150,7 @@ struct TargetedFieldTests {
     let first = response(200, "ETag: \"a\"", "CDN-Cache-Control: max-age=60", "Cache-Control: max-age=1")
     let stored = try #require(engine().stored(first))
     let later = arrival.advanced(bySeconds: 100)
-    func outcome(_ head: HTTPResponse) throws -> Outcome {
+    func outcome(_ head: HTTPResponse) throws -> CacheEngine.Outcome {
       try #require(
         engine().exchange(request(), [stored], .response(head), requestTime: later, responseTime: later))
     }
@@ -166,6 +166,8 @@ struct TargetedFieldTests {
     let stored = try #require(CacheEngine.shared.stored(head))
     #expect(stored.facts.lifetime.seconds == 60)
     #expect(
-      stored.response(age: 0).headerFields[values: HTTPField.Name("CDN-Cache-Control")!] == ["no-store"])
+      stored.response(ageInSeconds: 0).headerFields[values: HTTPField.Name("CDN-Cache-Control")!] == [
+        "no-store"
+      ])
   }
 }

@@ -77,7 +77,7 @@ struct TargetURITests {
     // Whatever reason a caller gives.
     var forwarding = try #require(CacheEngine.privately.plan(request, []).forwarding)
     forwarding.reason = .queryNotKeyed
-    let exchange = Exchange(
+    let exchange = CacheEngine.Exchange(
       forwarding: forwarding, candidates: [], result: .response(response()), requestTime: arrival,
       responseTime: arrival)
     #expect(CacheEngine.privately.outcome(of: exchange).refusal == .targetNotCacheable)

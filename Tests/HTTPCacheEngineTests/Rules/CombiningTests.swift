@@ -66,7 +66,7 @@ struct CombiningTests {
       Issue.record("\(outcome.answer)")
       return
     }
-    let head = answer.response.response(age: answer.age)
+    let head = answer.response.response(ageInSeconds: answer.ageInSeconds)
     #expect(head.status == .ok)
     #expect(head.headerFields[.contentLength] == "10")
     #expect(head.headerFields[.contentRange] == nil)
@@ -105,9 +105,10 @@ struct CombiningTests {
 
   @Test("A HEAD response is compared with the length of the whole, not with that of the parts (§4.3.5)")
   func head() throws {
-    let head = Exchange.Result.response(response(200, "ETag: \"a\"", "Content-Length: 10"))
+    let head = CacheEngine.Exchange.Result.response(response(200, "ETag: \"a\"", "Content-Length: 10"))
     for (range, reason) in [
-      ("0-4/*", Reason.freshenedByHead), ("0-4/10", .freshenedByHead), ("0-4/11", .outdatedByHead),
+      ("0-4/*", CacheEngine.Reason.freshenedByHead), ("0-4/10", .freshenedByHead),
+      ("0-4/11", .outdatedByHead),
     ] {
       let stored = try part(range)
       let outcome = engine.exchange(request(method: .head), [stored], head)
@@ -196,13 +197,14 @@ struct CombiningTests {
   @Test(
     "A part of another representation takes the place of what is stored, and one of which nobody knows only that of parts",
     arguments: [
-      (["ETag: \"b\""], Reason.storedAsPart, Reason.storedAsPart), ([], .storedAsPart, .partNotCombined),
+      (["ETag: \"b\""], CacheEngine.Reason.storedAsPart, CacheEngine.Reason.storedAsPart),
+      ([], .storedAsPart, .partNotCombined),
       (["ETag: W/\"a\""], .storedAsPart, .partNotCombined),
       (["Last-Modified: \(date(-9))"], .storedAsPart, .partNotCombined),
       (["ETag: \"a\""], .storedCombined, .partAlreadyStored),
       (["ETag: \"b\"", "Date: \(date(-1000))"], .partNotCombined, .partNotCombined),
     ])
-  func others(fields: [String], besidePart: Reason, besideWhole: Reason) throws {
+  func others(fields: [String], besidePart: CacheEngine.Reason, besideWhole: CacheEngine.Reason) throws {
     var whole = try #require(
       engine.stored(response(200, "ETag: \"a\"", "Cache-Control: max-age=60", "Date: \(arrivalDate)")))
     whole.contentLength = 10

@@ -35,7 +35,7 @@ struct ContentSelectionTests {
     return stored
   }
 
-  private func cut(_ lines: String..., of stored: StoredResponse) -> ContentSelection? {
+  private func cut(_ lines: String..., of stored: StoredResponse) -> CacheEngine.ContentSelection? {
     var asked = request()
     asked.headerFields = HTTPFields(lines: lines)
     return CacheEngine.privately.plan(asked, [stored], after: 1).service?.content
@@ -46,7 +46,7 @@ struct ContentSelectionTests {
     let stored = try self.stored("Cache-Control: max-age=60", "ETag: \"a\"", "Content-Length: 10")
     let selection = try #require(cut("Range: bytes=2-4", of: stored))
     #expect(selection == .ranges([2..<5], of: 10))
-    let response = stored.response(selection, age: 1, boundary: "b")
+    let response = stored.response(selection, ageInSeconds: 1, boundary: "b")
     #expect(response.status == .partialContent)
     #expect(response.headerFields[.contentRange] == "bytes 2-4/10")
     #expect(response.headerFields[.contentLength] == "3")
@@ -77,7 +77,7 @@ struct ContentSelectionTests {
     let stored = try self.stored("Cache-Control: max-age=60")
     let selection = try #require(cut("Range: bytes=10-", of: stored))
     #expect(selection == .unsatisfiable(length: 10))
-    let response = stored.response(selection, age: 1, boundary: "b")
+    let response = stored.response(selection, ageInSeconds: 1, boundary: "b")
     #expect(response.status == .rangeNotSatisfiable)
     #expect(response.headerFields[.contentRange] == "bytes */10")
     #expect(cut("Range: bytes=-0", of: stored) == .unsatisfiable(length: 10))
@@ -141,7 +141,7 @@ struct ContentSelectionTests {
     #expect(forwarding.request.headerFields[.range] == "bytes=0-1")
     #expect(forwarding.request.headerFields[.ifNoneMatch] == "\"a\"")
     let outcome = engine.outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: [stored], result: .response(response(304, "ETag: \"a\"")),
         requestTime: arrival, responseTime: arrival))
     #expect(outcome.storedAnswer?.content == .ranges([0..<2], of: 10))

@@ -91,7 +91,7 @@ struct FreshnessTests {
     let answer = response(200, "Last-Modified: \(date(-1000))")
     let without = CacheEngine(.init(kind: .private, usesHeuristics: false))
     #expect(try #require(without.stored(answer)).facts.lifetime.seconds == 0)
-    let capped = CacheEngine(.init(kind: .private, heuristicMaximum: 7))
+    let capped = CacheEngine(.init(kind: .private, heuristicMaximum: .seconds(7)))
     #expect(try #require(capped.stored(answer)).facts.lifetime.seconds == 7)
   }
 
@@ -127,8 +127,8 @@ struct FreshnessTests {
     let stored = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
     let plan = CacheEngine.privately.plan(request(), [stored], after: after)
     if isFresh {
-      #expect(plan.service?.age == age)
-      #expect(plan.service?.remainingLifetime == 60 - age)
+      #expect(plan.service?.ageInSeconds == age)
+      #expect(plan.service?.remainingSeconds == 60 - age)
       #expect(plan.service?.isStale == false)
       #expect(plan.reason == .fresh)
     } else {
@@ -168,7 +168,7 @@ struct FreshnessTests {
       )
       let any = CacheEngine.privately.plan(
         request(), [stored], after: after, policy: .returnCacheDataElseLoad)
-      #expect(any.service?.age == 5)
+      #expect(any.service?.ageInSeconds == 5)
       #expect(any.service?.isStale == true)
     }
   }
@@ -177,15 +177,15 @@ struct FreshnessTests {
   func clockStandsStill() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60", "Age: 5")))
-    for _ in 0..<3 { #expect(CacheEngine.privately.plan(request(), [stored]).service?.age == 5) }
+    for _ in 0..<3 { #expect(CacheEngine.privately.plan(request(), [stored]).service?.ageInSeconds == 5) }
   }
 
   @Test("A stored answer carries its own Age in place of any other (§4, §5.1)")
   func ageField() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60", "Age: 5", "Age: 7")))
-    #expect(stored.response(age: 9).headerFields[values: .age] == ["9"])
+    #expect(stored.response(ageInSeconds: 9).headerFields[values: .age] == ["9"])
     #expect(stored.response(age: nil).headerFields[.age] == nil)
-    #expect(stored.notModifiedResponse(age: 9).headerFields[values: .age] == ["9"])
+    #expect(stored.notModifiedResponse(ageInSeconds: 9).headerFields[values: .age] == ["9"])
   }
 }

@@ -10,7 +10,7 @@ struct HeadTests {
 
   private func outcome(
     _ storedLines: [String], _ head: HTTPResponse, _ asked: HTTPRequest = request(method: .head)
-  ) throws -> Outcome {
+  ) throws -> CacheEngine.Outcome {
     var answer = response(200, "Cache-Control: max-age=60")
     answer.headerFields += HTTPFields(lines: storedLines)
     let stored = try #require(engine.stored(answer))
@@ -21,7 +21,7 @@ struct HeadTests {
   @Test("HEAD is answered from a stored GET while that is fresh, and asked without conditions after")
   func plan() throws {
     let stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60", "ETag: \"a\"")))
-    #expect(engine.plan(request(method: .head), [stored], after: 59).service?.age == 59)
+    #expect(engine.plan(request(method: .head), [stored], after: 59).service?.ageInSeconds == 59)
     #expect(
       engine.plan(request(method: .head), [stored], after: 60).forwarding?.request == request(method: .head))
   }

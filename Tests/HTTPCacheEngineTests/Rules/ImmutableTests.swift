@@ -24,8 +24,8 @@ struct ImmutableTests {
     var policy = RequestCachePolicy.useProtocolCachePolicy
     var field = ""
     /// `nil` where the origin is asked.
-    var served: Reason?
-    var asked: Reason?
+    var served: CacheEngine.Reason?
+    var asked: CacheEngine.Reason?
     var testDescription: String { "\(policy) \(field)" }
   }
 

@@ -17,7 +17,7 @@ func part(
 func outcome(
   _ range: String, _ lines: String..., meeting stored: [StoredResponse], asked: HTTPRequest? = nil,
   after: Int64 = 1
-) throws -> Outcome {
+) throws -> CacheEngine.Outcome {
   var head = response(
     206, range.isEmpty ? "" : "Content-Range: bytes \(range)", "Cache-Control: max-age=60")
   head.headerFields += HTTPFields(lines: lines)
@@ -28,6 +28,6 @@ func outcome(
       requestTime: now, responseTime: now))
 }
 
-func storing(_ outcome: Outcome) -> StoredResponse? {
+func storing(_ outcome: CacheEngine.Outcome) -> StoredResponse? {
   if case .store(let stored, _) = outcome.storage { stored } else { nil }
 }

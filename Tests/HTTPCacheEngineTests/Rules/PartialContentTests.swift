@@ -52,7 +52,7 @@ struct PartialContentTests {
     #expect(engine.firstOutcome(request("Range: bytes=0-4"), secret).refusal == .responseNoStore)
     let asked = request("Range: bytes=0-4", "Authorization: x")
     #expect(CacheEngine.shared.firstOutcome(asked, head).refusal == .authorizedInSharedCache)
-    var exchange = Exchange(
+    var exchange = CacheEngine.Exchange(
       forwarding: engine.plan(request("Range: bytes=0-4"), []).forwarding ?? Self.nothing, candidates: [],
       result: .response(head), contentLength: 4, requestTime: arrival, responseTime: arrival)
     #expect(engine.outcome(of: exchange).refusal == .partNotPlaced)
@@ -60,7 +60,7 @@ struct PartialContentTests {
     #expect(engine.outcome(of: exchange).refusal == nil)
   }
 
-  private static let nothing = Forwarding(
+  private static let nothing = CacheEngine.Forwarding(
     request: request(), selected: nil, nominated: [], original: request(), policy: .useProtocolCachePolicy,
     reason: .nothingStored)
 
@@ -78,8 +78,8 @@ struct PartialContentTests {
       ("4-9/*", "bytes=6-8", .ranges([6..<9], of: nil)), ("4-9/*", "bytes=6-", nil),
       ("4-9/*", "bytes=-1", nil), ("4-9/*", "bytes=6-10", nil), ("4-9/*", "bytes=10-", nil),
       ("4-9/10", "lines=4-5", nil), ("4-9/10", "bytes=5-4", nil), ("4-9/10", "", nil),
-    ] as [(String, String, ContentSelection?)])
-  func answers(stored: String, range: String, selection: ContentSelection?) throws {
+    ] as [(String, String, CacheEngine.ContentSelection?)])
+  func answers(stored: String, range: String, selection: CacheEngine.ContentSelection?) throws {
     let stored = try part(stored)
     let asked = request(range.isEmpty ? "" : "Range: \(range)")
     let plan = engine.plan(asked, [stored], after: 1)
@@ -101,7 +101,7 @@ struct PartialContentTests {
   @Test("The bytes are found in the stored content, and the head tells their place")
   func pieces() throws {
     var stored = try part("4-9/*")
-    let single = stored.response(.ranges([6..<9], of: nil), age: 1, boundary: "b")
+    let single = stored.response(.ranges([6..<9], of: nil), ageInSeconds: 1, boundary: "b")
     #expect(single.status == .partialContent)
     #expect(single.headerFields[.contentRange] == "bytes 6-8/*")
     #expect(single.headerFields[.contentLength] == "3")
@@ -115,7 +115,7 @@ struct PartialContentTests {
   @Test("Conditions of the client's are evaluated where its range is there")
   func conditions() throws {
     let stored = try part("0-4/10")
-    func content(_ lines: String...) -> ContentSelection? {
+    func content(_ lines: String...) -> CacheEngine.ContentSelection? {
       var asked = request()
       asked.headerFields = HTTPFields(lines: lines)
       return engine.plan(asked, [stored], after: 1).service?.content
@@ -132,7 +132,7 @@ struct PartialContentTests {
   func errors() throws {
     let stored = try part("0-4/10", "Cache-Control: stale-if-error=600")
     for (asked, isServed) in [(request(), false), (request("Range: bytes=0-1"), true)] {
-      for result in [Exchange.Result.failure, .response(response(503))] {
+      for result in [CacheEngine.Exchange.Result.failure, .response(response(503))] {
         let outcome = engine.exchange(
           asked, [stored], result, requestTime: arrival.advanced(bySeconds: 100),
           responseTime: arrival.advanced(bySeconds: 100))

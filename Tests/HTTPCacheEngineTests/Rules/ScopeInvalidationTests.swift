@@ -142,7 +142,7 @@ struct ScopeInvalidationTests {
     let stored = try #require(
       CacheEngine.privately.stored(
         response(200, "Cache-Control: max-age=0, stale-if-error=600", "ETag: \"a\""), for: secure()))
-    func outcome(_ head: HTTPResponse) -> Outcome? {
+    func outcome(_ head: HTTPResponse) -> CacheEngine.Outcome? {
       CacheEngine.privately.exchange(secure(), [stored], .response(head))
     }
     #expect(outcome(response(500))?.reason == .staleIfError)

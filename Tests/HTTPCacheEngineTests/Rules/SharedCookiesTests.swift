@@ -8,7 +8,7 @@ struct SharedCookiesTests {
   private static let modified = "Last-Modified: \(date(-864_000))"
 
   private static func engine(
-    _ use: SetCookieUse, kind: CacheEngine.Configuration.Kind = .shared, targets: [String] = []
+    _ use: CacheEngine.SetCookieUse, kind: CacheEngine.Configuration.Kind = .shared, targets: [String] = []
   ) -> CacheEngine {
     var configuration = CacheEngine.Configuration(kind: kind, targets: targets)
     configuration.setCookie = use
@@ -58,8 +58,10 @@ struct SharedCookiesTests {
     }
   }
 
-  @Test("A private cache stores it as any other response", arguments: declarations, SetCookieUse.allCases)
-  func privately(row: (lines: [String], isRefused: Bool), use: SetCookieUse) throws {
+  @Test(
+    "A private cache stores it as any other response", arguments: declarations,
+    CacheEngine.SetCookieUse.allCases)
+  func privately(row: (lines: [String], isRefused: Bool), use: CacheEngine.SetCookieUse) throws {
     let response = Self.answer(200, row.lines.filter { !$0.hasPrefix("CDN") })
     let stored = try #require(Self.engine(use, kind: .private).stored(response))
     let plain = try #require(CacheEngine.privately.stored(response))
@@ -106,8 +108,8 @@ struct SharedCookiesTests {
 
   @Test(
     "What was stored with cookies is not used once the cache is set to keep none",
-    arguments: [SetCookieUse.strip, .bypass], RequestCachePolicy.allCases)
-  func changed(use: SetCookieUse, policy: RequestCachePolicy) throws {
+    arguments: [CacheEngine.SetCookieUse.strip, .bypass], RequestCachePolicy.allCases)
+  func changed(use: CacheEngine.SetCookieUse, policy: RequestCachePolicy) throws {
     let fields = ["Cache-Control: max-age=60", "Vary: A"]
     let before = try #require(Self.engine(.store).stored(Self.answer(200, fields)))
     let engine = Self.engine(use)
@@ -133,7 +135,7 @@ struct SharedCookiesTests {
 
   private static func validated(
     _ engine: CacheEngine, _ stored: StoredResponse, method: HTTPRequest.Method = .get, _ lines: String...
-  ) -> Outcome? {
+  ) -> CacheEngine.Outcome? {
     let later = arrival.advanced(bySeconds: 1_000_000)
     let head = HTTPResponse(
       status: method == .head ? .ok : .notModified, headerFields: HTTPFields(lines: ["ETag: \"a\""] + lines))
@@ -170,8 +172,8 @@ struct SharedCookiesTests {
 
   @Test(
     "A 304 or HEAD response that sets a cookie updates nothing without a declaration, and removes nothing",
-    arguments: [HTTPRequest.Method.get, .head], [SetCookieUse.store, .bypass])
-  func cookieOfAnUpdate(method: HTTPRequest.Method, use: SetCookieUse) throws {
+    arguments: [HTTPRequest.Method.get, .head], [CacheEngine.SetCookieUse.store, .bypass])
+  func cookieOfAnUpdate(method: HTTPRequest.Method, use: CacheEngine.SetCookieUse) throws {
     let engine = Self.engine(use)
     let stored = try #require(engine.stored(Self.answer(200, [Self.modified], cookie: nil)))
     #expect(stored.facts.lifetime.source == .heuristic)
@@ -232,7 +234,7 @@ struct SharedCookiesTests {
 
   @Test("What was never stored for its cookies stands in for no failure")
   func failures() {
-    var configuration = CacheEngine.Configuration(kind: .shared, servesStaleWhenDisconnected: true)
+    var configuration = CacheEngine.Configuration(kind: .shared, whenDisconnected: .unlessForbidden)
     configuration.whenDisconnected = .anyStored
     let engine = CacheEngine(configuration)
     for line in ["stale-if-error=60", "stale-while-revalidate=60", "max-age=0, stale-if-error=60"] {

@@ -8,7 +8,7 @@ struct StaleUseTests {
   private func plan(
     _ directives: String, request requestFields: String = "", after: Int64,
     kind: CacheEngine.Configuration.Kind
-  ) throws -> Plan {
+  ) throws -> CacheEngine.Plan {
     let engine = CacheEngine.of(kind)
     let stored = try #require(
       engine.stored(response(200, "Cache-Control: max-age=60, \(directives)", "ETag: \"a\"")))
@@ -34,8 +34,8 @@ struct StaleUseTests {
       ("no-cache", 0, .requestNoCache), ("no-cache, max-stale", 90, .requestNoCache), ("no-store", 5, .fresh),
       ("no-transform", 5, .fresh), ("max-age=30, no-cache", 5, .requestNoCache),
       ("stale-while-revalidate=99", 61, .stale), ("public, private, immutable", 5, .fresh),
-    ] as [(String, Int64, Reason)])
-  func requestDirectives(directives: String, after: Int64, reason: Reason) throws {
+    ] as [(String, Int64, CacheEngine.Reason)])
+  func requestDirectives(directives: String, after: Int64, reason: CacheEngine.Reason) throws {
     for kind in CacheEngine.Configuration.Kind.allCases {
       let plan = try plan("", request: "Cache-Control: \(directives)", after: after, kind: kind)
       #expect(plan.reason == reason)
@@ -94,8 +94,8 @@ struct StaleUseTests {
       ("no-cache=\"x\"", .staleAllowedByRequest, .staleAllowedByRequest),
       ("must-revalidate, stale-while-revalidate=99", .staleMustRevalidate, .staleMustRevalidate),
       ("immutable", .staleAllowedByRequest, .staleAllowedByRequest),
-    ] as [(String, Reason, Reason)])
-  func mustRevalidate(directive: String, inPrivate: Reason, inShared: Reason) throws {
+    ] as [(String, CacheEngine.Reason, CacheEngine.Reason)])
+  func mustRevalidate(directive: String, inPrivate: CacheEngine.Reason, inShared: CacheEngine.Reason) throws {
     for (kind, reason) in [(CacheEngine.Configuration.Kind.private, inPrivate), (.shared, inShared)] {
       let plan = try plan(directive, request: "Cache-Control: max-stale", after: 61, kind: kind)
       #expect(plan.reason == reason)
@@ -121,8 +121,8 @@ struct StaleUseTests {
       ("stale-while-revalidate=30", "min-fresh=1", 61, .stale),
       ("stale-while-revalidate=30", "no-cache", 61, .requestNoCache),
       ("stale-while-revalidate=30, no-cache", "", 61, .storedNoCache),
-    ] as [(String, String, Int64, Reason)])
-  func whileRevalidate(directives: String, request: String, after: Int64, reason: Reason) throws {
+    ] as [(String, String, Int64, CacheEngine.Reason)])
+  func whileRevalidate(directives: String, request: String, after: Int64, reason: CacheEngine.Reason) throws {
     let plan = try plan(directives, request: "Cache-Control: \(request)", after: after, kind: .private)
     #expect(plan.reason == reason)
     if reason == .staleWhileRevalidate {
@@ -142,13 +142,13 @@ struct StaleUseTests {
       ("stale-if-error=5", "stale-if-error=30", 80, .staleIfError), ("stale-if-error=x", "", 61, nil),
       ("stale-if-error=30, must-revalidate", "", 61, nil), ("stale-if-error=30, no-cache", "", 61, nil),
       ("stale-if-error=30", "no-cache", 61, nil),
-    ] as [(String, String, Int64, Reason?)])
-  func ifError(directives: String, asked: String, after: Int64, reason: Reason?) throws {
+    ] as [(String, String, Int64, CacheEngine.Reason?)])
+  func ifError(directives: String, asked: String, after: Int64, reason: CacheEngine.Reason?) throws {
     let engine = CacheEngine.privately
     let stored = try #require(
       engine.stored(response(200, "Cache-Control: max-age=60, \(directives)", "ETag: \"a\"")))
     let now = arrival.advanced(bySeconds: after)
-    let results: [Exchange.Result] =
+    let results: [CacheEngine.Exchange.Result] =
       [.failure] + [500, 502, 503, 504].map { .response(response($0, "Cache-Control: max-age=9")) }
     for result in results {
       let outcome = try #require(
@@ -157,7 +157,7 @@ struct StaleUseTests {
       if let reason {
         #expect(outcome.reason == reason)
         #expect(outcome.storedAnswer?.isStale == true)
-        #expect(outcome.storedAnswer?.age == after)
+        #expect(outcome.storedAnswer?.ageInSeconds == after)
         #expect(outcome.updates.isEmpty)
         #expect(outcome.storage == .none)
       } else {
@@ -188,7 +188,7 @@ struct StaleUseTests {
       ("max-age=60", false, false), ("max-age=60", true, true), ("max-age=60, must-revalidate", true, false),
       ("no-cache", true, false),
     ] {
-      let engine = CacheEngine(.init(kind: .private, servesStaleWhenDisconnected: serves))
+      let engine = CacheEngine(.init(kind: .private, whenDisconnected: serves ? .unlessForbidden : .nothing))
       let stored = try #require(engine.stored(response(200, "Cache-Control: \(directives)", "ETag: \"a\"")))
       let failed = try #require(
         engine.exchange(request(), [stored], .failure, requestTime: now, responseTime: now))
@@ -204,7 +204,7 @@ struct StaleUseTests {
   @Test("The user's override serves what a directive forbids while disconnected, and says so (§4.2.4)")
   func override() throws {
     for (directives, asked, elapsed, reason) in [
-      ("max-age=60", "", Int64(61), Reason.staleWhileDisconnected),
+      ("max-age=60", "", Int64(61), CacheEngine.Reason.staleWhileDisconnected),
       ("max-age=60, must-revalidate", "", 61, .forbiddenWhileDisconnected),
       ("max-age=60, no-cache", "", 5, .forbiddenWhileDisconnected),
       ("max-age=60", "", -5, .forbiddenWhileDisconnected),
@@ -226,14 +226,14 @@ struct StaleUseTests {
 
   @Test(
     "An answer that is none is an error, but no disconnection (§4.2.4, RFC 5861 §4)",
-    arguments: DisconnectedUse.allCases)
-  func fault(use: DisconnectedUse) throws {
+    arguments: CacheEngine.DisconnectedUse.allCases)
+  func fault(use: CacheEngine.DisconnectedUse) throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.whenDisconnected = use
     let engine = CacheEngine(configuration)
     let now = arrival.advanced(bySeconds: 61)
     for (directives, reason) in [
-      ("max-age=60", Reason.originUnreachable), ("max-age=60, stale-if-error=9", .staleIfError),
+      ("max-age=60", CacheEngine.Reason.originUnreachable), ("max-age=60, stale-if-error=9", .staleIfError),
     ] {
       let stored = try #require(engine.stored(response(200, "Cache-Control: \(directives)", "ETag: \"a\"")))
       let failed = try #require(

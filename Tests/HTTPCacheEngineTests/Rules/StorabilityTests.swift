@@ -11,19 +11,20 @@ struct StorabilityTests {
     var status = 200
     var fields: [String] = []
     /// The reason against storing in a private and in a shared cache; `nil` where it is stored.
-    var inPrivate: Reason?
-    var inShared: Reason?
+    var inPrivate: CacheEngine.Reason?
+    var inShared: CacheEngine.Reason?
 
     init(
       _ status: Int = 200, _ fields: String..., request: [String] = [], method: HTTPRequest.Method = .get,
-      refusal: Reason? = nil
+      refusal: CacheEngine.Reason? = nil
     ) {
       (self.status, self.fields, self.request, self.method) = (status, fields, request, method)
       (inPrivate, inShared) = (refusal, refusal)
     }
 
     init(
-      _ status: Int = 200, _ fields: String..., request: [String] = [], inPrivate: Reason?, inShared: Reason?
+      _ status: Int = 200, _ fields: String..., request: [String] = [], inPrivate: CacheEngine.Reason?,
+      inShared: CacheEngine.Reason?
     ) {
       (self.status, self.fields, self.request) = (status, fields, request)
       (self.inPrivate, self.inShared) = (inPrivate, inShared)
@@ -147,7 +148,7 @@ struct StorabilityTests {
 
   @Test("The reason to store says where the lifetime is from")
   func reasons() {
-    func reason(_ lines: String...) -> Reason? {
+    func reason(_ lines: String...) -> CacheEngine.Reason? {
       var answer = response()
       answer.headerFields += HTTPFields(lines: lines)
       return CacheEngine.privately.firstOutcome(request(), answer).storage.reason

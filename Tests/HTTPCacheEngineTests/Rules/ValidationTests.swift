@@ -20,7 +20,7 @@ struct ValidationTests {
   private func validate(
     _ candidates: [StoredResponse], _ head: HTTPResponse, _ asked: HTTPRequest = request(),
     engine: CacheEngine = .privately, policy: RequestCachePolicy = .useProtocolCachePolicy
-  ) throws -> Outcome {
+  ) throws -> CacheEngine.Outcome {
     try #require(
       engine.exchange(
         asked, candidates, .response(head), policy: policy, requestTime: later, responseTime: later))
@@ -154,8 +154,8 @@ struct ValidationTests {
     "A request whose precondition only the origin may evaluate passes by unchanged (§4.3.2)",
     arguments: [
       ("If-Match: \"a\"", .originPrecondition), ("If-Unmodified-Since: \(date(0))", .originPrecondition),
-    ] as [(String, Reason)])
-  func passedBy(line: String, reason: Reason) throws {
+    ] as [(String, CacheEngine.Reason)])
+  func passedBy(line: String, reason: CacheEngine.Reason) throws {
     let stored = try stored("ETag: \"a\"")
     let forwarding = try #require(engine.plan(request(line), [stored]).forwarding)
     #expect(forwarding.reason == reason)
@@ -233,7 +233,7 @@ struct ValidationTests {
     #expect(updated.response.facts.lifetime.seconds == 120)
     #expect(updated.response.facts.currentAge(at: later) == 0)
     #expect(outcome.storedAnswer?.response == updated.response)
-    #expect(outcome.storedAnswer?.age == nil)
+    #expect(outcome.storedAnswer?.ageInSeconds == nil)
     #expect(engine.plan(request(), [updated.response], after: 61 + 119).reason == .fresh)
     #expect(engine.plan(request(), [updated.response], after: 61 + 120).reason == .stale)
   }
@@ -307,8 +307,10 @@ struct ValidationTests {
       ("ETag: \"a\"", "If-None-Match: *", true, .notModified),
       ("Last-Modified: \(date(-9))", "If-None-Match: *", true, .notModified),
       ("Last-Modified: \(date(-9))", "If-None-Match: \"b\"", false, nil),
-    ] as [(String, String, Bool, ContentSelection?)])
-  func ambiguous(storedLine: String, asking: String, isSame: Bool, content: ContentSelection?) throws {
+    ] as [(String, String, Bool, CacheEngine.ContentSelection?)])
+  func ambiguous(storedLine: String, asking: String, isSame: Bool, content: CacheEngine.ContentSelection?)
+    throws
+  {
     let asked = request(asking)
     let outcome = try validate([try stored(storedLine)], response(304), asked)
     #expect(outcome.updates.count == (isSame ? 1 : 0))

@@ -81,21 +81,21 @@ struct CodingTests {
 
   /// Every arithmetic of the engine, on facts that nobody ever computed.
   private func use(_ stored: StoredResponse) {
-    let engine = CacheEngine(.init(kind: .shared, servesStaleWhenDisconnected: true))
+    let engine = CacheEngine(.init(kind: .shared, whenDisconnected: .unlessForbidden))
     for now in [Timestamp(milliseconds: .min), arrival, Timestamp(milliseconds: .max)] {
       let asked = request("Cache-Control: max-stale=5, max-age=1", "If-Modified-Since: \(arrivalDate)")
       let plan = engine.plan(for: asked, policy: .useProtocolCachePolicy, candidates: [stored], now: now)
-      if let service = plan.service { #expect(service.age >= 0) }
+      if let service = plan.service { #expect(service.ageInSeconds >= 0) }
       if case .forward(let forwarding) = plan {
-        for result in [Exchange.Result.failure, .response(response(304, "ETag: \"a\""))] {
+        for result in [CacheEngine.Exchange.Result.failure, .response(response(304, "ETag: \"a\""))] {
           _ = engine.outcome(
-            of: Exchange(
+            of: CacheEngine.Exchange(
               forwarding: forwarding, candidates: [stored], result: result, requestTime: now,
               responseTime: now))
         }
       }
     }
-    _ = stored.response(age: stored.facts.currentAge(at: arrival))
+    _ = stored.response(ageInSeconds: stored.facts.currentAge(at: arrival))
     #expect(StoredResponse(decoding: stored.encoded()[...]) != nil)
   }
 
@@ -109,7 +109,8 @@ struct CodingTests {
     #expect(StoredResponse(decoding: stored.encoded()[...]) == nil)
     fields.removeLast()
     stored.fields = fields
-    #expect(StoredResponse(decoding: stored.encoded()[...])?.response(age: 1).headerFields.count == 1)
+    #expect(
+      StoredResponse(decoding: stored.encoded()[...])?.response(ageInSeconds: 1).headerFields.count == 1)
   }
 
   @Test("What an older version wrote is not read, and no hit")
@@ -126,7 +127,7 @@ struct CodingTests {
     }
   }
 
-  private func hit(_ bytes: [UInt8]) -> Hit? {
+  private func hit(_ bytes: [UInt8]) -> CacheEngine.Hit? {
     bytes.withUnsafeBytes {
       CacheEngine.privately.hit(
         for: request(), policy: .useProtocolCachePolicy, stored: $0.bytes, now: arrival)

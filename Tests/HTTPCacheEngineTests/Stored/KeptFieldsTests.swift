@@ -39,7 +39,7 @@ struct KeptFieldsTests {
     #expect(stored.values(of: name) == ["1", "2"])
     #expect(stored.value(of: name) == "1, 2")
     #expect(stored.value(of: name) == stored.fields[name])
-    #expect(stored.notModifiedResponse(age: 1).headerFields[.setCookie] == nil)
+    #expect(stored.notModifiedResponse(ageInSeconds: 1).headerFields[.setCookie] == nil)
     stored.fields[.contentLength] = "7"
     #expect(stored.fields.map(\.value) == ["1", "7", "2", arrivalDate])
   }

@@ -69,7 +69,7 @@ struct SharedContentTests {
   func hit() throws {
     let (german, english) = (try stored("de"), try stored("en"))
     let bytes = StoredResponse.encoded(english, replacing: nil, among: [german])
-    func hit(_ language: String) -> Hit? {
+    func hit(_ language: String) -> CacheEngine.Hit? {
       bytes.withUnsafeBytes {
         CacheEngine.privately.hit(
           for: request("Accept-Language: \(language)"), policy: .useProtocolCachePolicy, stored: $0.bytes,

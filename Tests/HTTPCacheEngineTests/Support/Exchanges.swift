@@ -9,7 +9,7 @@ let arrivalDate = "Sun, 06 Nov 1994 08:49:37 GMT"
 
 /// The date `seconds` after the arrival, as a field carries it.
 func date(_ seconds: Int64) -> String {
-  HTTPDate(arrival.advanced(bySeconds: seconds)).imfFixdate
+  HTTPDate(arrival.advanced(bySeconds: seconds)).fieldValue
 }
 
 extension HTTPFields {
@@ -54,30 +54,30 @@ extension CacheEngine {
   func firstOutcome(
     _ request: HTTPRequest, _ response: HTTPResponse, requestTime: Timestamp = arrival,
     responseTime: Timestamp = arrival
-  ) -> Outcome {
+  ) -> CacheEngine.Outcome {
     exchange(request, [], .response(response), requestTime: requestTime, responseTime: responseTime)
       ?? outcome(of: placeholder(request, response))
   }
 
   /// The plan's forwarded request answered; `nil` if the plan did not forward.
   func exchange(
-    _ request: HTTPRequest, _ candidates: [StoredResponse], _ result: Exchange.Result,
+    _ request: HTTPRequest, _ candidates: [StoredResponse], _ result: CacheEngine.Exchange.Result,
     policy: RequestCachePolicy = .useProtocolCachePolicy, requestTime: Timestamp = arrival,
     responseTime: Timestamp = arrival
-  ) -> Outcome? {
+  ) -> CacheEngine.Outcome? {
     guard
       case .forward(let forwarding) = plan(
         for: request, policy: policy, candidates: candidates, now: requestTime)
     else { return nil }
     return outcome(
-      of: Exchange(
+      of: CacheEngine.Exchange(
         forwarding: forwarding, candidates: candidates, result: result, requestTime: requestTime,
         responseTime: responseTime))
   }
 
-  private func placeholder(_ request: HTTPRequest, _ response: HTTPResponse) -> Exchange {
-    Exchange(
-      forwarding: Forwarding(
+  private func placeholder(_ request: HTTPRequest, _ response: HTTPResponse) -> CacheEngine.Exchange {
+    CacheEngine.Exchange(
+      forwarding: CacheEngine.Forwarding(
         request: request, selected: nil, nominated: [], original: request, policy: .useProtocolCachePolicy,
         reason: .nothingStored),
       candidates: [], result: .response(response), requestTime: arrival, responseTime: arrival)
@@ -97,20 +97,22 @@ extension CacheEngine {
   func plan(
     _ request: HTTPRequest = request(), _ candidates: [StoredResponse], after: Int64 = 0,
     policy: RequestCachePolicy = .useProtocolCachePolicy
-  ) -> Plan {
+  ) -> CacheEngine.Plan {
     plan(for: request, policy: policy, candidates: candidates, now: arrival.advanced(bySeconds: after))
   }
 }
 
-extension Plan {
-  var service: Service? { if case .serve(let service) = self { service } else { nil } }
-  var forwarding: Forwarding? { if case .forward(let forwarding) = self { forwarding } else { nil } }
-  var refusal: Refusal? { if case .fail(let refusal) = self { refusal } else { nil } }
+extension CacheEngine.Plan {
+  var service: CacheEngine.Service? { if case .serve(let service) = self { service } else { nil } }
+  var forwarding: CacheEngine.Forwarding? {
+    if case .forward(let forwarding) = self { forwarding } else { nil }
+  }
+  var refusal: CacheEngine.Refusal? { if case .fail(let refusal) = self { refusal } else { nil } }
 }
 
-extension Outcome {
+extension CacheEngine.Outcome {
   var storedAnswer: StoredAnswer? { if case .stored(let answer) = answer { answer } else { nil } }
-  var refusal: Reason? { if case .refuse(let reason) = storage { reason } else { nil } }
+  var refusal: CacheEngine.Reason? { if case .refuse(let reason) = storage { reason } else { nil } }
 }
 
 /// Numbers that are the same in every run (SplitMix64).

@@ -178,7 +178,7 @@ struct PolicyTable {
       guard parts.count == 2, let name = HTTPField.Name(parts[0]) else { continue }
       var value = parts[1]
       if value.hasPrefix("{"), let seconds = Int64(value.dropFirst().dropLast()) {
-        value = HTTPDate(start.advanced(bySeconds: seconds)).imfFixdate
+        value = HTTPDate(start.advanced(bySeconds: seconds)).fieldValue
       }
       fields.append(HTTPField(name: name, value: value))
     }

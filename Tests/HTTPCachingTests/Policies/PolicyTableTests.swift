@@ -138,8 +138,8 @@ private struct PolicyRun {
   }
 
   static let delay: Int64 = 100
-  private static let storingDate = HTTPDate(PolicyTable.start).imfFixdate
-  private static let askingDate = HTTPDate(PolicyTable.start.advanced(bySeconds: delay)).imfFixdate
+  private static let storingDate = HTTPDate(PolicyTable.start).fieldValue
+  private static let askingDate = HTTPDate(PolicyTable.start.advanced(bySeconds: delay)).fieldValue
 
   // MARK: - The request under test
 
@@ -190,7 +190,7 @@ private struct PolicyRun {
     var stored = "nothing"
     if let response = cache.storedResponse(for: request(trial.path, "en"), policy: .returnCacheDataDontLoad) {
       stored = String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
-      if stored == "old" { stored = response.age == 0 ? "fresh" : "kept" }
+      if stored == "old" { stored = response.age == .zero ? "fresh" : "kept" }
     }
     let nothingToKeep: Set = ["none", "noStore", "otherVariant"]
     let hadNone =

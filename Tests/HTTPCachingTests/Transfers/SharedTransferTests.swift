@@ -121,7 +121,7 @@ struct SharedTransferTests {
     let clock = setting.clock
     let origin = MemoryOrigin { _, number in
       let fields: HTTPFields = [
-        .cacheControl: "max-age=60", .eTag: "\"\(number)\"", .date: HTTPDate(clock.now).imfFixdate,
+        .cacheControl: "max-age=60", .eTag: "\"\(number)\"", .date: HTTPDate(clock.now).fieldValue,
       ]
       return number == 1 ? .streamed(chunks, fields) : .ok("new", fields)
     }

@@ -44,12 +44,13 @@ struct FeedReader {
     guard let response = response as? HTTPURLResponse, response.statusCode == 200 else {
       throw URLError(.badServerResponse)
     }
-    if let story = response.cacheStory {
-      let age = story.age.map { "\($0) s old" } ?? "new"
-      let fresh = story.remainingLifetime.map { $0 > 0 ? "fresh for \($0) s" : "stale for \(-$0) s" } ?? ""
+    if let status = response.cacheStatus {
+      let age = status.age.map { "\($0.components.seconds) s old" } ?? "new"
+      let lifetime = status.timeToLive?.components.seconds
+      let fresh = lifetime.map { $0 > 0 ? "fresh for \($0) s" : "stale for \(-$0) s" } ?? ""
       print(
-        pad(story.source.rawValue, 10), pad(age, 9), pad(fresh, 16), pad(response.url?.path ?? "", 14),
-        story.reason)
+        pad(status.source.rawValue, 10), pad(age, 9), pad(fresh, 16), pad(response.url?.path ?? "", 14),
+        status.reason.map { "\($0)" } ?? "")
     }
     return data
   }

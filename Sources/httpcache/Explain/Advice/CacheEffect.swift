@@ -3,7 +3,7 @@ import HTTPCacheEngine
 /// What storing or not storing a response comes to, for one kind of cache.
 enum CacheEffect: Hashable {
   /// Not stored.
-  case refused(Reason)
+  case refused(CacheEngine.Reason)
   /// Answers for so many seconds without the origin.
   case fresh(seconds: Int64, isGuess: Bool)
   /// Stale at once, and answers for so many seconds while it is revalidated.
@@ -44,7 +44,7 @@ extension Question {
   /// What a response comes to that is stored, or not.
   ///
   /// - Parameter refusal: why nothing is stored.
-  func effect(of stored: StoredResponse?, refusal: Reason) -> CacheEffect {
+  func effect(of stored: StoredResponse?, refusal: CacheEngine.Reason) -> CacheEffect {
     guard let stored else { return .refused(refusal) }
     switch withoutDirectives.plan([stored], after: 0) {
     case .serve(let service) where service.isStale:
@@ -59,7 +59,7 @@ extension Question {
   }
 }
 
-extension Reason {
+extension CacheEngine.Reason {
   /// A word or two for a line that has no room for the sentence.
   fileprivate var keyword: String {
     switch self {

@@ -10,7 +10,7 @@ struct ExplainAnswer: Hashable, Encodable {
     var section: String
     var text: String
 
-    init(_ reason: Reason) {
+    init(_ reason: CacheEngine.Reason) {
       (code, section, text) = (reason.rawValue, reason.section, reason.sentence)
     }
   }

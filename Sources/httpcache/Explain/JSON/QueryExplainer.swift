@@ -43,7 +43,7 @@ struct QueryExplainer {
       ?? systemTime
   }
 
-  private func storing(_ question: Question) -> (StoredResponse?, Reason) {
+  private func storing(_ question: Question) -> (StoredResponse?, CacheEngine.Reason) {
     switch question.firstPlan {
     // A cache that may not ask the origin has no response to store.
     case .fail(let refusal): return (nil, refusal.reason)
@@ -67,8 +67,8 @@ struct QueryExplainer {
     return (storing(plain).0?.facts.currentAge(at: later) ?? 0) / 1000
   }
 
-  private func preconditions(of plan: Plan) -> [[String]] {
-    let forwarding: Forwarding?
+  private func preconditions(of plan: CacheEngine.Plan) -> [[String]] {
+    let forwarding: CacheEngine.Forwarding?
     switch plan {
     case .serve(let service): forwarding = service.revalidation
     case .forward(let sent): forwarding = sent
@@ -86,7 +86,7 @@ struct QueryExplainer {
 }
 
 extension ExplainAnswer.Plan {
-  init(_ plan: Plan) {
+  init(_ plan: CacheEngine.Plan) {
     switch plan {
     case .serve(let service): self = service.revalidation == nil ? .serve : .serveAndRevalidate
     case .forward(let forwarding): self = forwarding.isValidation ? .validate : .forward

@@ -1,0 +1,26 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCaching
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+extension HTTPURLResponse {
+  /// What the cache did with the request of this response (RFC 9211); `nil` if the response did not come through a cache
+  /// of this package.
+  ///
+  /// ```swift
+  /// let (data, response) = try await session.data(for: request)
+  /// print((response as? HTTPURLResponse)?.cacheStatus?.source)    // hit
+  /// ```
+  public var cacheStatus: CacheStatus? {
+    guard let field = value(forHTTPHeaderField: "Cache-Status"), var status = CacheStatus(parsing: field),
+      status.reason != nil
+    else { return nil }
+    if status.source != .network {
+      status.age = value(forHTTPHeaderField: "Age").flatMap { Int64($0) }.map { .seconds($0) }
+    }
+    return status
+  }
+}
