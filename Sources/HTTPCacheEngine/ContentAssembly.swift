@@ -40,7 +40,7 @@ extension CacheEngine.Outcome {
   /// `nil` where nothing is: what is stored stays as it is then.
   ///
   /// - Parameter count: how many bytes of the content came.
-  public func incomplete(after count: Int64) -> StoredResponse? {
+  package func incomplete(after count: Int64) -> StoredResponse? {
     guard case .store(let stored, _) = storage, let assembly, assembly.keepsBeginning, count > 0,
       count < assembly.received.count,
       PartialContent.isWorthCopying(Int64(assembly.after(count).count), for: count)

@@ -45,19 +45,19 @@ extension CacheEngine {
 extension CacheEngine {
   /// A request for the origin.
   public struct Forwarding: Hashable, Sendable {
-    /// The request as it goes out: the client's, with our own preconditions where something stored is validated.
+    /// The request as it goes out: the client's, with preconditions of the cache where it validates stored responses.
     public var request: HTTPRequest
     /// The candidate that would have answered if it could, and does if the origin validates it.
-    public var selected: Int?
+    package var selected: Int?
     /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
-    public var nominated: [Int]
+    package var nominated: [Int]
     /// What the request asks for to complete a stored response; `nil` if it asks for all that the client did.
-    public var completion: Completion?
+    package var completion: Completion?
     /// The request as the client sent it.
-    public var original: HTTPRequest
-    public var policy: RequestCachePolicy
+    package var original: HTTPRequest
+    package var policy: RequestCachePolicy
     public var reason: Reason
-    /// Whether there is a key to store a response under. The second door goes by it.
+    /// Whether there is a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 
     /// Whether the request validates something stored.
@@ -67,13 +67,13 @@ extension CacheEngine {
 
 extension CacheEngine {
   /// The one run of bytes that a stored response lacks (RFC 9111 §3.3).
-  public struct Completion: Hashable, Sendable {
+  package struct Completion: Hashable, Sendable {
     /// The position of the stored response among the candidates.
-    public var candidate: Int
+    package var candidate: Int
     /// The first byte that is missing.
-    public var first: Int64
+    package var first: Int64
     /// The position behind the last; `nil` where the length of the representation is not known.
-    public var end: Int64?
+    package var end: Int64?
   }
 }
 

@@ -31,22 +31,22 @@ public struct CacheControl: Hashable, Sendable {
     /// `immutable` (RFC 8246 §2).
     public static let immutable = Flags(rawValue: 1 << 9)
     /// `max-stale` without an argument: any staleness will do (§5.2.1.2).
-    public static let anyStaleness = Flags(rawValue: 1 << 10)
+    package static let anyStaleness = Flags(rawValue: 1 << 10)
     /// A `max-age` or `s-maxage` was no number of seconds, and counts as 0 (§4.2.1).
-    public static let invalidTime = Flags(rawValue: 1 << 11)
+    package static let invalidTime = Flags(rawValue: 1 << 11)
 
     // What is written in invalid syntax restricts and permits nothing (§4.2.1). These directives do both where they are valid,
     // so each has a flag that only restricts.
 
     /// `private` in invalid syntax: it does not make a status code cacheable for a private cache (§3).
-    public static let misplacedPrivate = Flags(rawValue: 1 << 12)
+    package static let misplacedPrivate = Flags(rawValue: 1 << 12)
     /// `must-revalidate` in invalid syntax: it does not let a shared cache store what answers Authorization (§3.5).
-    public static let misplacedRevalidate = Flags(rawValue: 1 << 13)
+    package static let misplacedRevalidate = Flags(rawValue: 1 << 13)
     /// `must-understand` in invalid syntax: it does not switch `no-store` off (§5.2.2.3).
-    public static let misplacedUnderstand = Flags(rawValue: 1 << 14)
+    package static let misplacedUnderstand = Flags(rawValue: 1 << 14)
     /// `max-age`, `s-maxage` or `min-fresh` in invalid syntax. Invalid freshness information makes a response stale (§4.2.1),
     /// and a request take none that is stored without validation.
-    public static let misplacedTime = Flags(rawValue: 1 << 15)
+    package static let misplacedTime = Flags(rawValue: 1 << 15)
   }
 
   public var flags: Flags = []
@@ -63,12 +63,12 @@ public struct CacheControl: Hashable, Sendable {
   /// `stale-if-error` (RFC 5861 §4).
   public var staleIfError: DeltaSeconds?
   /// The field names of `no-cache="…"`, in lowercase (§5.2.2.4).
-  public var noCacheFields: [String] {
+  package var noCacheFields: [String] {
     get { named?.noCache ?? [] }
     set { setNamed(Named(noCache: newValue, isPrivate: privateFields)) }
   }
   /// The field names of `private="…"`, in lowercase (§5.2.2.7).
-  public var privateFields: [String] {
+  package var privateFields: [String] {
     get { named?.isPrivate ?? [] }
     set { setNamed(Named(noCache: noCacheFields, isPrivate: newValue)) }
   }
@@ -107,7 +107,7 @@ extension CacheControl {
   /// Adds the directives of another field line.
   ///
   /// - Complexity: O(*n*) in the length of the value; allocates only for field names as arguments.
-  public mutating func merge(_ value: String) {
+  package mutating func merge(_ value: String) {
     value.withFieldBytes { bytes in
       var members = ListMembers(bytes.whole)
       while let member = members.next(in: bytes) {

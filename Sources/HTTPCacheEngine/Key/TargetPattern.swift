@@ -31,7 +31,7 @@ public struct TargetPattern: Hashable, Sendable {
   /// Whether a URI is meant.
   ///
   /// - Complexity: O(URI times pattern) at worst.
-  public func matches(_ uri: String) -> Bool { matches(Array(uri.utf8)[...]) }
+  package func matches(_ uri: String) -> Bool { matches(Array(uri.utf8)[...]) }
 
   package func matches(_ uri: ArraySlice<UInt8>) -> Bool {
     kind == .prefix ? uri.starts(with: pattern) : matchesGlob(uri)

@@ -15,7 +15,7 @@ public struct TargetRule: Sendable {
   }
 
   /// The URI that counts for another.
-  public func callAsFunction(_ uri: TargetURI) -> TargetURI { canonical(uri) }
+  package func callAsFunction(_ uri: TargetURI) -> TargetURI { canonical(uri) }
 
   /// This rule, and then another.
   public func then(_ next: TargetRule) -> TargetRule {

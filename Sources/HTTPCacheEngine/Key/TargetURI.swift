@@ -67,7 +67,7 @@ public struct TargetURI: Hashable, Sendable {
   public var text: String { scheme + "://" + authority + path }
 
   /// Whether scheme, host and port are the same (RFC 9110 §4.3.1).
-  public func hasSameOrigin(as other: TargetURI) -> Bool {
+  package func hasSameOrigin(as other: TargetURI) -> Bool {
     scheme == other.scheme && authority == other.authority
   }
 
@@ -92,7 +92,7 @@ extension TargetURI {
   /// Resolves a URI reference, as `Location` and `Content-Location` carry it, against this URI (RFC 3986 §5.2).
   ///
   /// `nil` if the result is no URI with an authority.
-  public func resolving(_ reference: String) -> TargetURI? {
+  package func resolving(_ reference: String) -> TargetURI? {
     let reference = String(reference.prefix { $0 != "#" })
     if let (scheme, rest) = Self.splitScheme(reference) {
       guard rest.hasPrefix("//") else { return nil }

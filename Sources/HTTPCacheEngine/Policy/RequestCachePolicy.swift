@@ -24,7 +24,7 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
   }
 
   /// Whether stored responses are not even looked at.
-  public var ignoresStored: Bool {
+  package var ignoresStored: Bool {
     self == .reloadIgnoringLocalCacheData || self == .reloadIgnoringLocalAndRemoteCacheData
   }
 }

@@ -93,6 +93,10 @@ extension StoredResponse {
     self = decoded
   }
 
+  /// The first bytes that no stored form begins with, in this version or a later one. A store that keeps other records beside
+  /// responses marks them by one of these.
+  package static let reservedFirstBytes: ClosedRange<UInt8> = 0xF0...0xFF
+
   /// Whether ``init(decoding:)`` would read these bytes, without doing it.
   ///
   /// - Complexity: O(*n*) in the number of fields, and no allocation where the content is whole.

@@ -7,9 +7,6 @@ struct Anchor: Sendable {
   /// The lines of `No-Vary-Search`; none for QUERY.
   let lines: [String]
 
-  /// No head of a stored response begins like this.
-  private static let mark: UInt8 = 0xFE
-
   init(lines: [String] = []) {
     nonce = .random(in: .min ... .max)
     self.lines = lines
@@ -17,7 +14,7 @@ struct Anchor: Sendable {
 
   /// Reads what ``metadata`` wrote; `nil` for anything else.
   init?(_ metadata: [UInt8]) {
-    guard metadata.count >= 9, metadata.first == Self.mark else { return nil }
+    guard metadata.count >= 9, metadata.first == RecordMark.anchor.rawValue else { return nil }
     let number = metadata.dropFirst().prefix(8)
     nonce = number.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     // A line of a field contains no line break.
@@ -25,7 +22,7 @@ struct Anchor: Sendable {
   }
 
   var metadata: [UInt8] {
-    var bytes = [Self.mark]
+    var bytes = [RecordMark.anchor.rawValue]
     for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: nonce >> shift)) }
     return bytes + lines.joined(separator: "\n").utf8
   }

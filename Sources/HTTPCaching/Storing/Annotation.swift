@@ -30,8 +30,8 @@ struct Annotation: Sendable {
     return (try? found?.body.readAll()).map { Array($0) }
   }
 
-  /// No head of a stored response begins like this.
   private static func metadata(of id: EntryID) -> [UInt8] {
-    [0xFD] + stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: id.rawValue >> $0) }
+    [RecordMark.annotation.rawValue]
+      + stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: id.rawValue >> $0) }
   }
 }

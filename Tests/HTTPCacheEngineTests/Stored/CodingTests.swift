@@ -113,6 +113,14 @@ struct CodingTests {
       StoredResponse(decoding: stored.encoded()[...])?.response(ageInSeconds: 1).headerFields.count == 1)
   }
 
+  @Test("No stored form begins with a byte that is reserved for other records")
+  func reservedFirstBytes() throws {
+    for response in try stored() {
+      let first = try #require(response.encoded().first)
+      #expect(!StoredResponse.reservedFirstBytes.contains(first))
+    }
+  }
+
   @Test("What an older version wrote is not read, and no hit")
   func olderVersion() throws {
     var bytes = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
