@@ -5,6 +5,7 @@ extension CacheEngine {
   public struct Hit: Hashable, Sendable {
     package var ageInSeconds: Int64
     package var remainingSeconds: Int64
+    /// Why it may answer.
     public var reason: Reason
 
     /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).

@@ -29,6 +29,7 @@ public struct CacheEngine: Sendable {
       case shared
     }
 
+    /// Whether the cache is private or shared.
     public var kind: Kind { didSet { updateWithheldNames() } }
     /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since it was modified
     /// (§4.2.2).
@@ -86,6 +87,7 @@ public struct CacheEngine: Sendable {
         withheldFields + (stripsCookies ? SharedCookies.names.map(\.canonicalName) : []))
     }
 
+    /// A configuration. Each parameter is documented at the property of its name.
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: Duration = .seconds(86_400),
       whenDisconnected: DisconnectedUse = .nothing, clearsSiteData: Bool? = nil, targets: [String] = [],
@@ -104,8 +106,10 @@ public struct CacheEngine: Sendable {
     }
   }
 
+  /// The choices that this engine decides by.
   public let configuration: Configuration
 
+  /// - Parameter configuration: the choices that RFC 9111 leaves to a cache.
   public init(_ configuration: Configuration) {
     self.configuration = configuration
   }

@@ -13,9 +13,11 @@ extension CacheEngine {
       case fault
     }
 
+    /// The request that went to the origin.
     public var forwarding: Forwarding
     /// The stored responses that the plan was made from, in the same order.
     public var candidates: [StoredResponse]
+    /// What the origin did.
     public var result: Result
     /// How long the content of the response is, where the transport knows it.
     public var contentLength: Int64?
@@ -24,6 +26,13 @@ extension CacheEngine {
     /// When the head of the response arrived, or the failure.
     public var responseTime: Timestamp
 
+    /// - Parameters:
+    ///   - forwarding: the request that went to the origin.
+    ///   - candidates: the stored responses that the plan was made from, in the same order.
+    ///   - result: what the origin did.
+    ///   - contentLength: the length of the content in bytes, if the transport knows it.
+    ///   - requestTime: when the request was sent.
+    ///   - responseTime: when the head of the response, or the failure, arrived.
     public init(
       forwarding: Forwarding, candidates: [StoredResponse], result: Result, contentLength: Int64? = nil,
       requestTime: Timestamp, responseTime: Timestamp
@@ -68,6 +77,7 @@ extension CacheEngine {
       public var response: StoredResponse
       package var ageInSeconds: Int64?
       package var remainingSeconds: Int64
+      /// Whether the response is stale and is served nevertheless.
       public var isStale: Bool
       /// How much of the stored content is the answer.
       public var content: ContentSelection
@@ -85,6 +95,7 @@ extension CacheEngine {
       /// There is nothing that could be stored: no response, or one that only updates.
       case none
 
+      /// Why; `nil` for ``none``.
       public var reason: Reason? {
         switch self {
         case .store(_, let reason), .refuse(let reason): reason
@@ -97,7 +108,9 @@ extension CacheEngine {
     public struct Update: Hashable, Sendable {
       /// The position among the candidates.
       public var candidate: Int
+      /// The head as it is to be stored.
       public var response: StoredResponse
+      /// Why.
       public var reason: Reason
     }
 
@@ -107,10 +120,13 @@ extension CacheEngine {
       package var reason: Reason
     }
 
+    /// What the client gets.
     public var answer: Answer
+    /// Whether the response is to be stored.
     public var storage: Storage = .none
     /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
     public var assembly: ContentAssembly?
+    /// Stored responses whose heads change.
     public var updates: [Update] = []
     /// A response to store beside the one that it was made from, for the requests that its selecting fields match. Both have
     /// the candidate's content.

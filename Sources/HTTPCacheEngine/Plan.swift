@@ -10,6 +10,7 @@ extension CacheEngine {
     /// Neither: the request forbids the network, and nothing stored can answer.
     case fail(Refusal)
 
+    /// Why.
     public var reason: Reason {
       switch self {
       case .serve(let service): service.reason
@@ -33,6 +34,7 @@ extension CacheEngine {
     public var content: ContentSelection
     /// A request that revalidates the response in the background (RFC 5861 §3).
     public var revalidation: Forwarding?
+    /// Why it may answer.
     public var reason: Reason
 
     /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).
@@ -56,6 +58,7 @@ extension CacheEngine {
     /// The request as the client sent it.
     package var original: HTTPRequest
     package var policy: RequestCachePolicy
+    /// Why the request goes to the origin.
     public var reason: Reason
     /// Whether there is a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
@@ -80,6 +83,7 @@ extension CacheEngine {
 extension CacheEngine {
   /// A request that is not answered.
   public struct Refusal: Hashable, Sendable {
+    /// Why the request is not answered.
     public var reason: Reason
 
     /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 says for only-if-cached, and

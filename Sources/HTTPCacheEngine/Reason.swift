@@ -1,94 +1,207 @@
 extension CacheEngine {
-  /// Why the engine decided as it did: a case, the section of the standard, and one sentence.
+  /// Why the engine decided as it did: a code, a section of a standard, and one sentence.
   ///
-  /// Logs, metrics, `Cache-Status` and `httpcache explain` all read this, and so say the same.
-  public enum Reason: String, Hashable, Sendable, CaseIterable {
+  /// Logs, metrics, `Cache-Status` and `httpcache explain` all use it, so they agree. It is an open set: a `switch` needs a
+  /// `default`.
+  public struct Reason: Hashable, Sendable, CaseIterable, RawRepresentable {
+    /// The closed set behind the open type: a switch inside this package covers all.
+    package enum Code: String, Hashable, Sendable, CaseIterable {
+      // Served from the store.
+      case fresh
+      case freshByHeuristic
+      case immutable
+      case validated
+      case staleAllowedByRequest
+      case staleWhileRevalidate
+      case staleIfError
+      case staleWhileDisconnected
+      case forbiddenWhileDisconnected
+      case policyReturnsStored
+
+      // Sent on to the origin.
+      case nothingStored
+      case noVariantMatches
+      case stale
+      case staleMustRevalidate
+      case noLifetime
+      case storedNoCache
+      case storedInvalidated
+      case storedInTheFuture
+      case requestNoCache
+      case requestMaxAge
+      case requestMinFresh
+      case originPrecondition
+      case methodNotCacheable
+      case queryNotKeyed
+      case requestContent
+      case unsafeMethod
+      case targetNotCacheable
+      case policyIgnoresStored
+      case policyRevalidates
+      case validationUnusable
+      case contentIncomplete
+      case completionUnusable
+
+      // Not answered at all.
+      case onlyIfCached
+      case policyForbidsNetwork
+      case originUnreachable
+      case revalidationImpossible
+
+      // Answered by the origin.
+      case fromOrigin
+      case replacedByOrigin
+      case completedByOrigin
+
+      // Stored.
+      case storedWithLifetime
+      case storedWithHeuristic
+      case storedWithoutLifetime
+      case storedAsPart
+      case storedCombined
+
+      // Not stored.
+      case responseNoStore
+      case requestNoStore
+      case privateInSharedCache
+      case authorizedInSharedCache
+      case cookiesNotShared
+      case cookiesBypassed
+      case methodNotStored
+      case statusNotFinal
+      case statusNotUnderstood
+      case notDeclaredCacheable
+      case incompleteContent
+      case partNotPlaced
+      case partNotCombined
+      case partAlreadyStored
+      case refusedByApplication
+      case tooLarge
+      case transitFull
+      case removedMeanwhile
+      case overtaken
+      case storeFailed
+
+      // What became of stored responses.
+      case freshened
+      case variantLearned
+      case freshenedByHead
+      case freshenedByPart
+      case outdatedByHead
+      case invalidatedByUnsafeMethod
+      case invalidatedByGroup
+      case invalidatedWithGroup
+      case clearedByOrigin
+    }
+
+    package let code: Code
+
+    package init(_ code: Code) {
+      self.code = code
+    }
+
+    /// The reason with a code as logs, metrics and `Cache-Status` show it; `nil` if this version has no such reason.
+    public init?(rawValue: String) {
+      guard let code = Code(rawValue: rawValue) else { return nil }
+      self.code = code
+    }
+
+    /// The code that logs, metrics and the `detail` of `Cache-Status` show.
+    public var rawValue: String { code.rawValue }
+
+    // Those that `RawRepresentable` brings would compare texts.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+
+    /// All reasons of this version. Later versions may have more.
+    public static var allCases: [Self] { Code.allCases.map { Self($0) } }
+
     // Served from the store.
-    case fresh
-    case freshByHeuristic
-    case immutable
-    case validated
-    case staleAllowedByRequest
-    case staleWhileRevalidate
-    case staleIfError
-    case staleWhileDisconnected
-    case forbiddenWhileDisconnected
-    case policyReturnsStored
+    public static var fresh: Self { Self(.fresh) }
+    public static var freshByHeuristic: Self { Self(.freshByHeuristic) }
+    public static var immutable: Self { Self(.immutable) }
+    public static var validated: Self { Self(.validated) }
+    public static var staleAllowedByRequest: Self { Self(.staleAllowedByRequest) }
+    public static var staleWhileRevalidate: Self { Self(.staleWhileRevalidate) }
+    public static var staleIfError: Self { Self(.staleIfError) }
+    public static var staleWhileDisconnected: Self { Self(.staleWhileDisconnected) }
+    public static var forbiddenWhileDisconnected: Self { Self(.forbiddenWhileDisconnected) }
+    public static var policyReturnsStored: Self { Self(.policyReturnsStored) }
 
     // Sent on to the origin.
-    case nothingStored
-    case noVariantMatches
-    case stale
-    case staleMustRevalidate
-    case noLifetime
-    case storedNoCache
-    case storedInvalidated
-    case storedInTheFuture
-    case requestNoCache
-    case requestMaxAge
-    case requestMinFresh
-    case originPrecondition
-    case methodNotCacheable
-    case queryNotKeyed
-    case requestContent
-    case unsafeMethod
-    case targetNotCacheable
-    case policyIgnoresStored
-    case policyRevalidates
-    case validationUnusable
-    case contentIncomplete
-    case completionUnusable
+    public static var nothingStored: Self { Self(.nothingStored) }
+    public static var noVariantMatches: Self { Self(.noVariantMatches) }
+    public static var stale: Self { Self(.stale) }
+    public static var staleMustRevalidate: Self { Self(.staleMustRevalidate) }
+    public static var noLifetime: Self { Self(.noLifetime) }
+    public static var storedNoCache: Self { Self(.storedNoCache) }
+    public static var storedInvalidated: Self { Self(.storedInvalidated) }
+    public static var storedInTheFuture: Self { Self(.storedInTheFuture) }
+    public static var requestNoCache: Self { Self(.requestNoCache) }
+    public static var requestMaxAge: Self { Self(.requestMaxAge) }
+    public static var requestMinFresh: Self { Self(.requestMinFresh) }
+    public static var originPrecondition: Self { Self(.originPrecondition) }
+    public static var methodNotCacheable: Self { Self(.methodNotCacheable) }
+    public static var queryNotKeyed: Self { Self(.queryNotKeyed) }
+    public static var requestContent: Self { Self(.requestContent) }
+    public static var unsafeMethod: Self { Self(.unsafeMethod) }
+    public static var targetNotCacheable: Self { Self(.targetNotCacheable) }
+    public static var policyIgnoresStored: Self { Self(.policyIgnoresStored) }
+    public static var policyRevalidates: Self { Self(.policyRevalidates) }
+    public static var validationUnusable: Self { Self(.validationUnusable) }
+    public static var contentIncomplete: Self { Self(.contentIncomplete) }
+    public static var completionUnusable: Self { Self(.completionUnusable) }
 
     // Not answered at all.
-    case onlyIfCached
-    case policyForbidsNetwork
-    case originUnreachable
-    case revalidationImpossible
+    public static var onlyIfCached: Self { Self(.onlyIfCached) }
+    public static var policyForbidsNetwork: Self { Self(.policyForbidsNetwork) }
+    public static var originUnreachable: Self { Self(.originUnreachable) }
+    public static var revalidationImpossible: Self { Self(.revalidationImpossible) }
 
     // Answered by the origin.
-    case fromOrigin
-    case replacedByOrigin
-    case completedByOrigin
+    public static var fromOrigin: Self { Self(.fromOrigin) }
+    public static var replacedByOrigin: Self { Self(.replacedByOrigin) }
+    public static var completedByOrigin: Self { Self(.completedByOrigin) }
 
     // Stored.
-    case storedWithLifetime
-    case storedWithHeuristic
-    case storedWithoutLifetime
-    case storedAsPart
-    case storedCombined
+    public static var storedWithLifetime: Self { Self(.storedWithLifetime) }
+    public static var storedWithHeuristic: Self { Self(.storedWithHeuristic) }
+    public static var storedWithoutLifetime: Self { Self(.storedWithoutLifetime) }
+    public static var storedAsPart: Self { Self(.storedAsPart) }
+    public static var storedCombined: Self { Self(.storedCombined) }
 
     // Not stored.
-    case responseNoStore
-    case requestNoStore
-    case privateInSharedCache
-    case authorizedInSharedCache
-    case cookiesNotShared
-    case cookiesBypassed
-    case methodNotStored
-    case statusNotFinal
-    case statusNotUnderstood
-    case notDeclaredCacheable
-    case incompleteContent
-    case partNotPlaced
-    case partNotCombined
-    case partAlreadyStored
-    case refusedByApplication
-    case tooLarge
-    case transitFull
-    case removedMeanwhile
-    case overtaken
-    case storeFailed
+    public static var responseNoStore: Self { Self(.responseNoStore) }
+    public static var requestNoStore: Self { Self(.requestNoStore) }
+    public static var privateInSharedCache: Self { Self(.privateInSharedCache) }
+    public static var authorizedInSharedCache: Self { Self(.authorizedInSharedCache) }
+    public static var cookiesNotShared: Self { Self(.cookiesNotShared) }
+    public static var cookiesBypassed: Self { Self(.cookiesBypassed) }
+    public static var methodNotStored: Self { Self(.methodNotStored) }
+    public static var statusNotFinal: Self { Self(.statusNotFinal) }
+    public static var statusNotUnderstood: Self { Self(.statusNotUnderstood) }
+    public static var notDeclaredCacheable: Self { Self(.notDeclaredCacheable) }
+    public static var incompleteContent: Self { Self(.incompleteContent) }
+    public static var partNotPlaced: Self { Self(.partNotPlaced) }
+    public static var partNotCombined: Self { Self(.partNotCombined) }
+    public static var partAlreadyStored: Self { Self(.partAlreadyStored) }
+    public static var refusedByApplication: Self { Self(.refusedByApplication) }
+    public static var tooLarge: Self { Self(.tooLarge) }
+    public static var transitFull: Self { Self(.transitFull) }
+    public static var removedMeanwhile: Self { Self(.removedMeanwhile) }
+    public static var overtaken: Self { Self(.overtaken) }
+    public static var storeFailed: Self { Self(.storeFailed) }
 
     // What became of stored responses.
-    case freshened
-    case variantLearned
-    case freshenedByHead
-    case freshenedByPart
-    case outdatedByHead
-    case invalidatedByUnsafeMethod
-    case invalidatedByGroup
-    case invalidatedWithGroup
-    case clearedByOrigin
+    public static var freshened: Self { Self(.freshened) }
+    public static var variantLearned: Self { Self(.variantLearned) }
+    public static var freshenedByHead: Self { Self(.freshenedByHead) }
+    public static var freshenedByPart: Self { Self(.freshenedByPart) }
+    public static var outdatedByHead: Self { Self(.outdatedByHead) }
+    public static var invalidatedByUnsafeMethod: Self { Self(.invalidatedByUnsafeMethod) }
+    public static var invalidatedByGroup: Self { Self(.invalidatedByGroup) }
+    public static var invalidatedWithGroup: Self { Self(.invalidatedWithGroup) }
+    public static var clearedByOrigin: Self { Self(.clearedByOrigin) }
 
     /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
     /// standard's.
@@ -98,7 +211,7 @@ extension CacheEngine {
     public var sentence: String { text.sentence }
 
     private var text: (section: String, sentence: String) {
-      switch self {
+      switch code {
       case .fresh: ("RFC 9111 §4.2", "The stored response is fresh.")
       case .freshByHeuristic:
         ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")

@@ -32,12 +32,19 @@ public final class CacheMetrics: Sendable {
   public let failed: MetricCount
   /// Requests that their policy kept from the network, and that nothing stored could answer.
   public let notCached: MetricCount
+  /// Bytes of content that went to callers.
   public let servedBytes: MetricCount
+  /// Responses that were stored.
   public let stored: MetricCount
+  /// Bytes of content that were stored.
   public let storedBytes: MetricCount
+  /// Stored responses whose heads were updated.
   public let updated: MetricCount
+  /// Invalidations.
   public let invalidated: MetricCount
+  /// Entries evicted from memory.
   public let memoryEvictions: MetricCount
+  /// Entries evicted from the disk.
   public let diskEvictions: MetricCount
   private let outcomes: [MetricCount]
   private let reasons = Mutex<[CacheEngine.Reason: MetricCount]>([:])

@@ -13,10 +13,12 @@ public final class MetricCount: Sendable {
     counter = Counter(label: label, dimensions: dimensions, factory: factory ?? MetricsSystem.factory)
   }
 
+  /// Adds to the count.
   public func increment(by amount: Int = 1) {
     number.wrappingAdd(amount, ordering: .relaxed)
     counter.increment(by: amount)
   }
 
+  /// The count since the process started.
   public var value: Int { number.load(ordering: .relaxed) }
 }

@@ -35,6 +35,7 @@ public struct CachingOptions: Sendable {
   /// Makes the transport that asks origins out of the session's own: to record what comes, or to make things go wrong.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
+  /// Answers a challenge with a disposition and a credential.
   public typealias Authenticate =
     @Sendable (_ challenge: URLAuthenticationChallenge) -> (
       URLSession.AuthChallengeDisposition, URLCredential?

@@ -24,6 +24,7 @@ import SystemPackage
 ///
 /// All members may be used from any thread or task.
 public final class HTTPCache: Sendable {
+  /// Everything that can be set about a cache.
   public struct Configuration: Sendable {
     /// The choices that RFC 9111 leaves to a cache, first of all whether it is private or shared.
     public var rules: CacheEngine.Configuration
@@ -71,6 +72,7 @@ public final class HTTPCache: Sendable {
     /// See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
 
+    /// A configuration. Each parameter is documented at the property of its name.
     public init(
       kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
       diskCapacity: Int = 256 << 20, directory: String? = nil

@@ -7,7 +7,9 @@
 public struct CacheControl: Hashable, Sendable {
   /// Directives without an argument, or in their form without one.
   public struct Flags: OptionSet, Hashable, Sendable {
+    /// The bits.
     public let rawValue: UInt32
+    /// - Parameter rawValue: the bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// `no-cache`, in its form without field names (§5.2.1.4, §5.2.2.4).
@@ -49,6 +51,7 @@ public struct CacheControl: Hashable, Sendable {
     package static let misplacedTime = Flags(rawValue: 1 << 15)
   }
 
+  /// The directives without an argument.
   public var flags: Flags = []
   /// `max-age` (§5.2.1.1, §5.2.2.1).
   public var maxAge: DeltaSeconds?
@@ -98,6 +101,7 @@ public struct CacheControl: Hashable, Sendable {
     for value in values { merge(value) }
   }
 
+  /// Whether a directive without an argument is there.
   public func contains(_ flag: Flags) -> Bool { flags.contains(flag) }
 }
 

@@ -46,6 +46,7 @@ public struct CacheStatus: Hashable, Sendable {
   /// Why; its code is the member's `detail` (§2.8). `nil` for a member of another implementation.
   public var reason: CacheEngine.Reason?
 
+  /// A member. Each parameter is documented at the property of its name.
   public init(
     cache: String, isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil,
     timeToLive: Duration? = nil, isStored: Bool = false, isCollapsed: Bool? = nil,

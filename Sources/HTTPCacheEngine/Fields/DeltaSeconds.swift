@@ -13,6 +13,7 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
     self.seconds = Swift.min(Swift.max(seconds, 0), 2_147_483_648)
   }
 
+  /// Clamps the literal into 0...2147483648.
   public init(integerLiteral value: Int64) {
     self.init(value)
   }

@@ -9,6 +9,9 @@ public struct EntityTag: Hashable, Sendable {
   /// The opaque tag with its quotes, as received.
   public let opaque: String
 
+  /// - Parameters:
+  ///   - weak: whether the tag is weak.
+  ///   - opaque: the tag with its quotes.
   public init(weak: Bool = false, opaque: String) {
     isWeak = weak
     self.opaque = opaque

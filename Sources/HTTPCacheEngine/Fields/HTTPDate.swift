@@ -16,6 +16,7 @@ public struct HTTPDate: Hashable, Sendable, Comparable {
     secondsSince1970 = timestamp.seconds
   }
 
+  /// The same time as a timestamp.
   public var timestamp: Timestamp { Timestamp(seconds: secondsSince1970) }
 
   public static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool {

@@ -5,11 +5,17 @@ import HTTPTypes
 /// Scheme and host are in lowercase, the scheme's default port is dropped, an empty path is `/`, and there is no
 /// fragment. Percent-encoding is left alone: servers exist to which `%7e` and `~` differ.
 public struct TargetURI: Hashable, Sendable {
+  /// The scheme, in lower case.
   public let scheme: String
+  /// The host and, unless it is the default, the port.
   public let authority: String
   /// Path and query, from the first slash.
   public let path: String
 
+  /// - Parameters:
+  ///   - scheme: the scheme.
+  ///   - authority: the host and the port.
+  ///   - path: the path with the query.
   public init(scheme: String, authority: String, path: String) {
     let scheme = scheme.lowercased()
     self.scheme = scheme

@@ -2,6 +2,7 @@ import HTTPTypes
 
 /// A stored response without its content: the head as it may be reused, and what decides on reuse.
 public struct StoredResponse: Hashable, Sendable {
+  /// The status code and phrase.
   public var status: HTTPResponse.Status
   /// The fields that may be stored: those of a connection are gone (RFC 9111 §3.1).
   ///

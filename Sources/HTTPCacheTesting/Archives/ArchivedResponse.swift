@@ -11,10 +11,17 @@ public struct ArchivedResponse: Sendable {
 
   /// Where it is from, for messages: a file, or an entry.
   public var name: String
+  /// The request that it answered.
   public var request: HTTPRequest
+  /// The status and the fields.
   public var head: HTTPResponse
   var content: Content
 
+  /// - Parameters:
+  ///   - name: names the response in errors and reports.
+  ///   - request: the request that it answers.
+  ///   - head: the status and the fields.
+  ///   - body: the content, decoded.
   public init(name: String, request: HTTPRequest, head: HTTPResponse, body: [UInt8]) {
     self.init(name: name, request: request, head: head, content: .bytes(body))
   }
@@ -26,6 +33,7 @@ public struct ArchivedResponse: Sendable {
     self.content = content
   }
 
+  /// The URL of the request.
   public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
 
   /// The content.

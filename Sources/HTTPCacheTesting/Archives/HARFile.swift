@@ -10,6 +10,7 @@ public struct HARFile: Sendable {
   public struct Skipped: Hashable, Sendable, CustomStringConvertible {
     /// `entry 3 (GET https://a.example/)`.
     public var name: String
+    /// Why it was skipped.
     public var reason: String
     public var description: String { "\(name): \(reason)" }
   }

@@ -26,11 +26,14 @@ public struct ResponseFolder: Sendable {
     public init() {}
   }
 
+  /// The folder.
   public let path: String
+  /// What a folder may hold; more is an error.
   public var limits = Limits()
 
   var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
 
+  /// - Parameter path: the folder. It is made when the first response is added.
   public init(_ path: String) {
     self.path = path
   }

@@ -21,7 +21,9 @@ public struct StubAnswer: Sendable {
     case file(String)
   }
 
+  /// The status code.
   public var status: Int
+  /// The fields.
   public var fields: HTTPFields
   /// How long the answer takes.
   public var delay: Duration = .zero
@@ -39,6 +41,7 @@ public struct StubAnswer: Sendable {
 
   // MARK: - Responses
 
+  /// An answer with these bytes as its content.
   public static func bytes(
     _ bytes: some Sequence<UInt8>, contentType: String = "application/octet-stream", status: Int = 200,
     fields: HTTPFields = [:]
@@ -48,6 +51,7 @@ public struct StubAnswer: Sendable {
     return StubAnswer(status: status, fields: fields, content: .bytes(Array(bytes)))
   }
 
+  /// An answer with this text as its content, in UTF-8.
   public static func text(
     _ text: String, contentType: String = "text/plain; charset=utf-8", status: Int = 200,
     fields: HTTPFields = [:]

@@ -3,7 +3,9 @@ import HTTPCaching
 
 /// A request as a stub gets it.
 public struct StubRequest: Sendable, CustomStringConvertible {
+  /// The request as the transport got it.
   public var request: HTTPRequest
+  /// The content of the request.
   public var body: [UInt8]
   /// What the pattern's named parts are, percent-decoded.
   public var parameters: [String: String] = [:]
@@ -15,8 +17,11 @@ public struct StubRequest: Sendable, CustomStringConvertible {
     self.body = body
   }
 
+  /// The method of the request.
   public var method: HTTPRequest.Method { request.method }
+  /// The fields of the request.
   public var fields: HTTPFields { request.headerFields }
+  /// The URL of the request.
   public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
   /// The body as text.
   public var text: String { String(decoding: body, as: UTF8.self) }

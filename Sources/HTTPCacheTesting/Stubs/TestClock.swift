@@ -31,6 +31,7 @@ public final class TestClock: CacheClock {
     state = Mutex(State(time: start))
   }
 
+  /// The time that the clock shows.
   public var now: Timestamp { state.withLock { $0.time } }
 
   /// Moves the time, and wakes whose time has come.

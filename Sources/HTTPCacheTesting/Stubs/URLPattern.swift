@@ -28,6 +28,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     var value: [Token]
   }
 
+  /// The pattern as it was written.
   public let description: String
   private let tokens: [Token]
   /// `nil` if any query will do.
@@ -36,6 +37,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
   /// Whether the query is part of the text.
   private let isWhole: Bool
 
+  /// - Parameter text: the pattern.
   public init(_ text: String) {
     description = text
     isWhole = false
@@ -51,6 +53,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
       }
   }
 
+  /// The pattern that a literal spells.
   public init(stringLiteral text: String) { self.init(text) }
 
   /// A pattern that one URL matches, whatever its characters.

@@ -28,9 +28,11 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     case invalidated
   }
 
+  /// What the cache did.
   public var action: Action
   /// The client's request.
   public var request: HTTPRequest
+  /// Why it did so.
   public var reason: CacheEngine.Reason
   /// Where the answer comes from, if the request was answered.
   public var source: CachedResponse.Source?
@@ -39,6 +41,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   /// The partition that the request belongs to; empty unless set.
   public var partition: String
 
+  /// An event. Each parameter is documented at the property of its name.
   public init(
     action: Action, request: HTTPRequest, reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
     byteCount: Int? = nil, partition: String = ""
@@ -51,6 +54,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     self.partition = partition
   }
 
+  /// The method of the request.
   public var method: HTTPRequest.Method { request.method }
   /// The target URI. Where that is not complete, as much of it as there is.
   public var uri: String { TargetURI(request)?.text ?? request.path ?? "" }

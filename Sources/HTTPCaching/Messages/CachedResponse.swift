@@ -40,7 +40,9 @@ public struct CachedResponse: Sendable {
     }
     set { heading = .made(newValue) }
   }
+  /// The content.
   public var body: MessageBody
+  /// Where the response came from.
   public var source: Source
   /// Why the client gets this response.
   public var reason: CacheEngine.Reason

@@ -167,8 +167,10 @@ public struct MessageBody: AsyncSequence, Sendable {
     return true
   }
 
+  /// Begins to read. A body that is streamed can be read once.
   public func makeAsyncIterator() -> Iterator { Iterator(storage) }
 
+  /// Reads a body from its start.
   public struct Iterator: AsyncIteratorProtocol {
     private enum Source {
       case bytes(ArraySlice<UInt8>)
@@ -206,10 +208,16 @@ public struct MessageBody: AsyncSequence, Sendable {
       return nil
     }
 
+    /// The next chunk; `nil` at the end.
+    ///
+    /// - Throws: the error of the transport, or of the disk.
     public mutating func next() async throws -> ArraySlice<UInt8>? {
       try await next(isolation: nil)
     }
 
+    /// The next chunk; `nil` at the end. It runs on the caller's actor.
+    ///
+    /// - Throws: the error of the transport, or of the disk.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
       switch source {
       case .bytes(let bytes):

@@ -13,8 +13,10 @@ public typealias Transport =
 ///
 /// Any other error counts as a disconnection (RFC 9111 §4.2.4).
 public struct TransportFault: Error {
+  /// The error of the transport.
   public let error: any Error
 
+  /// - Parameter error: the error of the transport, which the caller gets if no stored response may answer.
   public init(_ error: any Error) {
     self.error = error
   }
@@ -30,11 +32,14 @@ public struct TransportResponse: Sendable {
   /// Waits for the response behind an interim one.
   public typealias Next = @Sendable () async throws -> TransportResponse
 
+  /// The status and the fields.
   public var head: HTTPResponse
+  /// The content.
   public var body: MessageBody
   /// Brings the response that follows this one, where this one is interim (1xx).
   public var next: Next?
 
+  /// A final response.
   public init(head: HTTPResponse, body: MessageBody = .empty) {
     self.head = head
     self.body = body

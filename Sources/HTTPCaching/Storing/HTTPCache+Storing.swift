@@ -6,6 +6,7 @@ import HTTPTypes
 public struct StoredCopy: Sendable {
   /// The status and the stored fields, with the current `Age`.
   public var head: HTTPResponse
+  /// The content, whole.
   public var content: ArraySlice<UInt8>
   /// What the application keeps beside it; see ``StorageProposal/annotation``.
   public var annotation: [UInt8]?

@@ -22,12 +22,14 @@ public protocol CacheClock: Sendable {
 /// wall clock forwards at once, and goes on at its own pace where the wall clock steps back. What was stored by an
 /// earlier process under a clock that ran ahead is recognised by the engine (`Reason.storedInTheFuture`).
 public final class SystemCacheClock: CacheClock {
+  /// The clock that caches use by default.
   public static let shared = SystemCacheClock()
 
   private let largestDifference = Atomic<Int64>(.min)
 
   public init() {}
 
+  /// The present time.
   public var now: Timestamp {
     let monotonic = Self.milliseconds(Self.monotonicClock)
     let difference = Self.milliseconds(CLOCK_REALTIME) - monotonic
