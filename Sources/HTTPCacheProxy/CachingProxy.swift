@@ -17,13 +17,16 @@ import Synchronization
 ///
 /// It speaks HTTP/1.1 to both sides and knows no rules of caching: those are the cache's.
 public final class CachingProxy: ServiceLifecycle.Service {
+  /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
+  /// The cache that answers.
   public let cache: HTTPCache
+  /// What the proxy counts.
   public let statistics: ProxyStatistics
   private let logger: Logger
   private let accessLog = Mutex<AccessLog?>(nil)
-  private let isBound: AsyncStream<[Address]>
-  private let bound: AsyncStream<[Address]>.Continuation
+  private let isBound: AsyncStream<[ProxyConfiguration.Address]>
+  private let bound: AsyncStream<[ProxyConfiguration.Address]>.Continuation
   private let settings: CurrentConfiguration
   private let phase = Mutex(Phase.serving)
   private let stopping: AsyncStream<Void>
@@ -55,7 +58,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
 
   /// The addresses that clients and, behind them, administrators connect to, once they are open; `nil` if the proxy ended
   /// before. To be asked once.
-  public func addresses() async -> [Address]? {
+  public func addresses() async -> [ProxyConfiguration.Address]? {
     for await addresses in isBound { return addresses }
     return nil
   }
@@ -68,8 +71,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
 
   /// Serves until the task is cancelled or the service group shuts down; then finishes what is under way.
   ///
-  /// - Throws: ``ConfigurationError`` for a configuration that cannot be, or an access log that cannot be written, and
-  ///   ``ListenError`` if it cannot listen.
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for a configuration that cannot be, or an access log that cannot be written, and
+  ///   ``CachingProxy/ListenError`` if it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
     let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
@@ -154,7 +157,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       }
     }
     let addresses = [server, admin].compactMap { $0?.localAddress }.map {
-      Address(host: $0.ipAddress ?? "", port: $0.port ?? 0)
+      ProxyConfiguration.Address(host: $0.ipAddress ?? "", port: $0.port ?? 0)
     }
     logger.info(
       "serving",
@@ -202,12 +205,13 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private static func listening(
-    on address: Address, _ purpose: ListenError.Purpose, _ bind: (Address) async throws -> any Channel
+    on address: ProxyConfiguration.Address, _ purpose: CachingProxy.ListenError.Purpose,
+    _ bind: (ProxyConfiguration.Address) async throws -> any Channel
   ) async throws -> any Channel {
     do {
       return try await bind(address)
     } catch {
-      throw ListenError(address, purpose, error)
+      throw CachingProxy.ListenError(address, purpose, error)
     }
   }
 
@@ -235,7 +239,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin hold for connections made
   /// from then on.
   ///
-  /// - Throws: ``ConfigurationError``; then nothing has changed.
+  /// - Throws: ``ProxyConfiguration/ValidationError``; then nothing has changed.
   public func update(_ configuration: ProxyConfiguration) throws {
     try settings.update(configuration)
   }

@@ -167,7 +167,7 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--proxy-protocol"], ["--origin", "http://a", "--upgrade-timeout", "0"],
     ])
   func refused(arguments: [String]) {
-    #expect(throws: ConfigurationError.self) { try resolved(arguments) }
+    #expect(throws: ProxyConfiguration.ValidationError.self) { try resolved(arguments) }
   }
 
   @Test(

@@ -19,14 +19,15 @@ struct AdminHostTests {
       ("128.0.0.1", false), ("::ffff:10.0.0.1", false), ("::2", false), ("fe80::1", false), ("1::1", false),
     ])
   func loopback(host: String, isLoopback: Bool) throws {
-    #expect(Address(host: host, port: 1).isLoopback == isLoopback)
+    #expect(ProxyConfiguration.Address(host: host, port: 1).isLoopback == isLoopback)
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: 9))
-    configuration.admin = Address(host: host, port: 0)
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
+    configuration.admin = ProxyConfiguration.Address(host: host, port: 0)
     if isLoopback {
       try configuration.validate()
     } else {
-      #expect(throws: ConfigurationError.self) { try configuration.validate() }
+      #expect(throws: ProxyConfiguration.ValidationError.self) { try configuration.validate() }
     }
   }
 
@@ -43,7 +44,7 @@ struct AdminHostTests {
     ])
   func host(fields: String, status: Int) async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
       $0.adminHosts = ["Cache.Internal"]
     } origin: { _, _ in
       true
@@ -62,7 +63,7 @@ struct AdminHostTests {
   @Test("A port that other machines reach is asked by any name, and its purging needs the token")
   func open() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "0.0.0.0", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)
       $0.adminToken = "secret"
     } origin: { _, _ in
       true

@@ -19,7 +19,7 @@ struct AdminTests {
   @Test("It tells what was done, for Prometheus and for people, and that all is well")
   func tells() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -50,7 +50,7 @@ struct AdminTests {
     ])
   func purges(what: String) async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -77,7 +77,7 @@ struct AdminTests {
   @Test("A purge says how many responses it was of, and is of no others")
   func purgeCounts() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -109,7 +109,7 @@ struct AdminTests {
   @Test("A soft purge has responses validated, or serves them while that is done")
   func softPurge() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       let isValidation = request.contains("If-None-Match: \"1\"")
       let stale = request.contains("GET /swr") ? ", stale-while-revalidate=60" : ""
@@ -153,7 +153,7 @@ struct AdminTests {
     ])
   func wrongPurges(query: String, content: String) async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -172,7 +172,7 @@ struct AdminTests {
   @Test("Purging needs the token where there is one, and is not for pages in a browser")
   func token() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
       $0.adminToken = "secret"
     } origin: { request, connection in
       try await Self.answering(request, &connection)
@@ -186,7 +186,7 @@ struct AdminTests {
       )
     }
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -200,7 +200,7 @@ struct AdminTests {
   @Test("It has few connections at a time, takes little content, and gives a request little time")
   func limits() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -230,7 +230,7 @@ struct AdminTests {
       }
     }
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
       $0.timeouts.stall = 100
     } origin: { _, _ in
       true

@@ -35,7 +35,8 @@ struct ClientConnectionTests {
     arguments: ["GET / HT", "nonsense\r\n\r\n"])
   func refusalUnread(request: String) throws {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: 9))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
     // The head has had its time as soon as it begins.
     configuration.timeouts.head = 0
     configuration.timeouts.stall = 1000

@@ -19,7 +19,7 @@ struct DamageTests {
     let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
     defer { try? FileManager.default.removeItem(at: directory) }
     try await ProxyFixture.run(
-      { $0.admin = Address(host: "127.0.0.1", port: 0) },
+      { $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0) },
       cache: { $0.directory = directory.path },
       origin: { [counter = Counter()] _, connection in
         let number = counter.next()

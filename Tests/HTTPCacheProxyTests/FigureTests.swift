@@ -26,7 +26,7 @@ struct FigureTests {
     "Requests are counted by outcome and class of status, with the bytes of their content, in strict form")
   func outcomes() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
       $0.limits.requestBytes = 10
     } origin: { request, connection in
       if request.contains("/none") {
@@ -93,7 +93,7 @@ struct FigureTests {
   @Test("The page shows the last minute beside all time")
   func page() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
       return true

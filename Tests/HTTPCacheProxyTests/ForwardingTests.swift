@@ -9,14 +9,17 @@ struct ForwardingTests {
 
   /// The fields of this kind that the origin gets.
   private static func forwarded(
-    _ kind: ForwardedFields, trusts: String?, scheme: String = "http", host: String = "a.example",
+    _ kind: ProxyConfiguration.ForwardedFields, trusts: String?, scheme: String = "http",
+    host: String = "a.example",
     _ given: String
   ) async throws -> [String] {
     var got: [String] = []
     try await ProxyFixture.run {
       $0.forwardedFields = kind
       $0.scheme = scheme
-      if let trusts, let range = try? AddressRange(parsing: trusts) { $0.trustedPeers = [range] }
+      if let trusts, let range = try? ProxyConfiguration.AddressRange(parsing: trusts) {
+        $0.trustedPeers = [range]
+      }
     } origin: { _, connection in
       try await connection.send(ok(""))
       return true
@@ -49,8 +52,8 @@ struct ForwardingTests {
           "Forwarded: for=127.0.0.1;host=a.example;proto=http",
         ]
       ), (.none, []),
-    ] as [(ForwardedFields, [String])])
-  func untrusted(kind: ForwardedFields, expected: [String]) async throws {
+    ] as [(ProxyConfiguration.ForwardedFields, [String])])
+  func untrusted(kind: ProxyConfiguration.ForwardedFields, expected: [String]) async throws {
     for given in [
       "", Self.forged, Self.forged + "Connection: X-Forwarded-For, Forwarded, X-Forwarded-Proto\r\n",
     ] {
@@ -110,8 +113,8 @@ struct ForwardingTests {
         .xForwarded, "X-Forwarded-For: 1.1.1.1\r\nConnection: X-Forwarded-For\r\n",
         ["X-Forwarded-For: 1.1.1.1, 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: a.example"]
       ),
-    ] as [(ForwardedFields, String, [String])])
-  func trusted(kind: ForwardedFields, given: String, expected: [String]) async throws {
+    ] as [(ProxyConfiguration.ForwardedFields, String, [String])])
+  func trusted(kind: ProxyConfiguration.ForwardedFields, given: String, expected: [String]) async throws {
     #expect(Set(try await Self.forwarded(kind, trusts: "127.0.0.0/8", given)) == Set(expected))
   }
 
@@ -125,7 +128,8 @@ struct ForwardingTests {
           == ["Forwarded: for=127.0.0.1;host=\(quoted);proto=https"])
     }
     var configuration = ProxyConfiguration(
-      listen: Address(host: "::1", port: 0), origin: Address(host: "::1", port: 1))
+      listen: ProxyConfiguration.Address(host: "::1", port: 0),
+      origin: ProxyConfiguration.Address(host: "::1", port: 1))
     configuration.forwardedFields = .both
     var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
     var forwarder = Forwarder(IPAddress("2001:db8::1"), configuration)
@@ -164,12 +168,16 @@ struct ForwardingTests {
       (.rfc7239, "Forwarded", "for=\"198.51.100.1", nil),
       (.rfc7239, "Forwarded", "for=\"\\198.51.100.1\"", "198.51.100.1"),
       (.rfc7239, "Forwarded", "for 198.51.100.1", nil),
-    ] as [(ForwardedFields, String, String, String?)])
-  func client(kind: ForwardedFields, name: String, value: String, expected: String?) throws {
+    ] as [(ProxyConfiguration.ForwardedFields, String, String, String?)])
+  func client(kind: ProxyConfiguration.ForwardedFields, name: String, value: String, expected: String?) throws
+  {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "::1", port: 0), origin: Address(host: "::1", port: 1))
+      listen: ProxyConfiguration.Address(host: "::1", port: 0),
+      origin: ProxyConfiguration.Address(host: "::1", port: 1))
     configuration.forwardedFields = kind
-    configuration.trustedPeers = try ["10.0.0.0/8", "2001:db8::/32"].map { try AddressRange(parsing: $0) }
+    configuration.trustedPeers = try ["10.0.0.0/8", "2001:db8::/32"].map {
+      try ProxyConfiguration.AddressRange(parsing: $0)
+    }
     let given: HTTPFields = [try #require(HTTPField.Name(name)): value]
     for (peer, client) in [("10.0.0.1", expected), ("192.0.2.1", "192.0.2.1")] {
       var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
@@ -181,7 +189,7 @@ struct ForwardingTests {
   @Test("A response that varies by who asks is for that client; all others are shared (RFC 9111 §4.1)")
   func vary() async throws {
     try await ProxyFixture.run {
-      if let range = try? AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
+      if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
     } origin: { request, connection in
       let varies = request.contains("/vary") ? "Vary: X-Forwarded-For\r\n" : ""
       try await connection.send(ok("x", "Cache-Control: max-age=3600\r\n\(varies)"))
@@ -211,7 +219,9 @@ struct ForwardingTests {
       ("10.0.0.0/31", "10.0.0.1", true), ("10.0.0.0/31", "10.0.0.2", false), ("1.2.3.4/32", "1.2.3.4", true),
     ])
   func ranges(text: String, address: String, expected: Bool) throws {
-    #expect(try AddressRange(parsing: text).contains(try #require(IPAddress(address))) == expected)
+    #expect(
+      try ProxyConfiguration.AddressRange(parsing: text).contains(try #require(IPAddress(address)))
+        == expected)
   }
 
   @Test(
@@ -227,7 +237,7 @@ struct ForwardingTests {
     ])
   func noRanges(text: String, reason: String) {
     #expect {
-      try AddressRange(parsing: text)
+      try ProxyConfiguration.AddressRange(parsing: text)
     } throws: {
       "\($0)".contains(reason) && "\($0)".contains("'\(text)'")
     }

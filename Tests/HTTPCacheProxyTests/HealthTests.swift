@@ -54,7 +54,7 @@ struct HealthTests {
   @Test("Readiness is learnt from a connection without a request, or from requests")
   func readiness() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       if request.hasPrefix("GET /broken ") { return false }
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
@@ -74,7 +74,7 @@ struct HealthTests {
   @Test("Without an origin the proxy is healthy and not ready")
   func unreachable() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { _, _ in
       false
     } _: { proxy in
@@ -91,7 +91,7 @@ struct HealthTests {
   func draining() async throws {
     let (isAsked, isReleased) = (Opening(), Opening())
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       isAsked.open()
       await isReleased.pass()
@@ -144,7 +144,7 @@ struct HealthTests {
   @Test("Limits, time-outs and the token change while the proxy serves, and nothing else")
   func update() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
       return true
@@ -195,14 +195,14 @@ struct HealthTests {
   @Test("What no proxy may start with, it does not change to")
   func invalidUpdate() async throws {
     try await ProxyFixture.run {
-      $0.admin = Address(host: "0.0.0.0", port: 0)
+      $0.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)
       $0.adminToken = "secret"
     } origin: { _, _ in
       false
     } _: { proxy in
       var configuration = proxy.proxy.configuration
       configuration.adminToken = nil
-      #expect(throws: ConfigurationError.self) { try proxy.proxy.update(configuration) }
+      #expect(throws: ProxyConfiguration.ValidationError.self) { try proxy.proxy.update(configuration) }
     }
   }
 
@@ -210,14 +210,14 @@ struct HealthTests {
   func listenError(isAdmin: Bool) async throws {
     try await ProxyFixture.run(origin: { _, _ in false }) { taken in
       var configuration = ProxyConfiguration(
-        listen: Address(host: "127.0.0.1", port: isAdmin ? 0 : taken.port),
+        listen: ProxyConfiguration.Address(host: "127.0.0.1", port: isAdmin ? 0 : taken.port),
         origin: taken.proxy.configuration.origin
       )
-      if isAdmin { configuration.admin = Address(host: "127.0.0.1", port: taken.port) }
+      if isAdmin { configuration.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: taken.port) }
       let proxy = CachingProxy(
         configuration, cache: try HTTPCache(.init(kind: .shared)),
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-      let error = await #expect(throws: ListenError.self) { try await proxy.run() }
+      let error = await #expect(throws: CachingProxy.ListenError.self) { try await proxy.run() }
       #expect(error?.address.port == taken.port)
       #expect(error?.purpose == (isAdmin ? .administrators : .clients))
       #expect(error?.reason.hasPrefix("address already in use; ") == true)

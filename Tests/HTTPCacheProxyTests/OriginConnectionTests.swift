@@ -24,7 +24,8 @@ struct OriginConnectionTests {
     init() throws {
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
       let connection = OriginConnection(
-        channel: channel, limits: HeadLimits(), timeouts: .patient, transit: TransitBudget(capacity: 1 << 20),
+        channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: .patient,
+        transit: TransitBudget(capacity: 1 << 20),
         onIdle: { [idle] handle in idle.handles.withLock { $0.append(handle) } }, onEnd: { _ in })
       try channel.pipeline.syncOperations.addHandler(connection)
       first = connection.handle()
@@ -137,7 +138,7 @@ struct OriginConnectionTests {
         .connect(host: "127.0.0.1", port: server.localAddress?.port ?? 0) { channel in
           channel.eventLoop.makeCompletedFuture {
             let connection = OriginConnection(
-              channel: channel, limits: HeadLimits(), timeouts: .patient,
+              channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: .patient,
               transit: TransitBudget(capacity: 1 << 20), onIdle: { handles.yield($0) }, onEnd: { _ in })
             try channel.pipeline.syncOperations.addHandler(connection)
             return connection.handle()

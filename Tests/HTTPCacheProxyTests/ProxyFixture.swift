@@ -22,7 +22,8 @@ struct ProxyFixture: Sendable {
   ) async throws {
     let origin = try await RawOrigin.start(answering)
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: origin.port))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: origin.port))
     configuration.timeouts = .patient
     // A client that closes its half ends a conversation without a time-out.
     configuration.allowsHalfClosure = true

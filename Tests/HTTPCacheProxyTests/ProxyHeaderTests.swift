@@ -38,7 +38,7 @@ struct ProxyHeaderTests {
 
   private static let trusting: @Sendable (inout ProxyConfiguration) -> Void = {
     $0.expectsProxyHeader = true
-    if let range = try? AddressRange(parsing: "127.0.0.0/8") { $0.trustedPeers = [range] }
+    if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.0/8") { $0.trustedPeers = [range] }
   }
 
   private static let hello: RawOrigin.Answering = { _, connection in
@@ -117,7 +117,7 @@ struct ProxyHeaderTests {
     }
     try await ProxyFixture.run {
       Self.trusting(&$0)
-      $0.trustedPeers = (try? [AddressRange(parsing: "127.0.0.2")]) ?? []
+      $0.trustedPeers = (try? [ProxyConfiguration.AddressRange(parsing: "127.0.0.2")]) ?? []
     } origin: { _, _ in
       false
     } _: { proxy in
@@ -134,10 +134,11 @@ struct ProxyHeaderTests {
   @Test("A proxy that expects headers and trusts no peer does not start")
   func noPeers() async throws {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: 9))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
     configuration.expectsProxyHeader = true
     let proxy = CachingProxy(configuration, cache: try .init(.init(memoryCapacity: 1 << 20)))
-    await #expect(throws: ConfigurationError.self) { try await proxy.run() }
+    await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
   }
 
   @Test(

@@ -12,7 +12,7 @@ struct PurgeMethodTests {
   private func run(
     trusting range: String?, _ test: (ProxyFixture) async throws -> Void
   ) async throws {
-    let ranges = try range.map { [try AddressRange(parsing: $0)] } ?? []
+    let ranges = try range.map { [try ProxyConfiguration.AddressRange(parsing: $0)] } ?? []
     try await ProxyFixture.run {
       $0.trustedPeers = ranges
     } origin: { request, connection in

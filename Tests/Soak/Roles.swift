@@ -58,7 +58,8 @@ struct ProxyRole: AsyncParsableCommand {
 
   func run() async throws {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: options.origin))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: options.origin))
     configuration.timeouts.response = options.role.silence
     configuration.limits.idleOriginConnections = DoorSizes.idleOriginConnections
     let cache = try options.cache(.shared)

@@ -21,7 +21,7 @@ final class AdminServer: Sendable {
     self.context = context
   }
 
-  func bind(_ address: Address, group: any EventLoopGroup) async throws -> any Channel {
+  func bind(_ address: ProxyConfiguration.Address, group: any EventLoopGroup) async throws -> any Channel {
     let (context, connections) = (context, connections)
     let server = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
@@ -41,7 +41,7 @@ final class AdminServer: Sendable {
       let bound = IPAddress(server.localAddress), !bound.isLoopback
     {
       try? await server.close()
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "\(address.host) is \(bound), which can be reached from other machines; set an admin token, or use 127.0.0.1"
       )
     }

@@ -1,56 +1,58 @@
-/// A range of IP addresses: an address, or a network as CIDR notation writes it (RFC 4632 §3.1).
-public struct AddressRange: Hashable, Sendable, CustomStringConvertible {
-  public let network: IPAddress
-  /// How many bits all addresses of the range share with the network's.
-  public let prefixLength: Int
+extension ProxyConfiguration {
+  /// A range of IP addresses: an address, or a network as CIDR notation writes it (RFC 4632 §3.1).
+  public struct AddressRange: Hashable, Sendable, CustomStringConvertible {
+    package let network: IPAddress
+    /// How many bits all addresses of the range share with the network's.
+    package let prefixLength: Int
 
-  /// Reads `10.0.0.0/8`, `2001:db8::/32`, or an address alone.
-  ///
-  /// An IPv4-mapped network, as `::ffff:10.0.0.0/104`, is the IPv4 network: the proxy sees the IPv4 addresses of its clients.
-  ///
-  /// - Throws: ``ConfigurationError`` that says what is wrong.
-  public init(parsing text: String) throws {
-    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let first = parts.first, let address = IPAddress(first) else {
-      throw ConfigurationError(
-        "'\(text)' is not an address range: expected an IP address, as in 10.0.0.0/8 or 2001:db8::/32")
-    }
-    let bits = address.isIPv6 ? 128 : 32
-    var length = bits
-    if parts.count == 2 {
-      let digits = parts[1]
-      guard !digits.isEmpty, digits.utf8.count <= 3, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-        let number = Int(digits), number <= bits
-      else {
-        throw ConfigurationError(
-          "'\(text)' is not an address range: expected a prefix length from 0 to \(bits) after the slash")
+    /// Reads `10.0.0.0/8`, `2001:db8::/32`, or an address alone.
+    ///
+    /// An IPv4-mapped network, as `::ffff:10.0.0.0/104`, is the IPv4 network: the proxy sees the IPv4 addresses of its clients.
+    ///
+    /// - Throws: ``ProxyConfiguration/ValidationError`` that says what is wrong.
+    public init(parsing text: String) throws {
+      let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let first = parts.first, let address = IPAddress(first) else {
+        throw ProxyConfiguration.ValidationError(
+          "'\(text)' is not an address range: expected an IP address, as in 10.0.0.0/8 or 2001:db8::/32")
       }
-      length = number
+      let bits = address.isIPv6 ? 128 : 32
+      var length = bits
+      if parts.count == 2 {
+        let digits = parts[1]
+        guard !digits.isEmpty, digits.utf8.count <= 3, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+          let number = Int(digits), number <= bits
+        else {
+          throw ProxyConfiguration.ValidationError(
+            "'\(text)' is not an address range: expected a prefix length from 0 to \(bits) after the slash")
+        }
+        length = number
+      }
+      let masked = address.masked(length)
+      guard masked == address else {
+        throw ProxyConfiguration.ValidationError(
+          "'\(text)' has bits after the prefix: write \(masked)/\(length) for the network, or \(address) for the address"
+        )
+      }
+      let network = address.unmapped
+      if network.isIPv6 == address.isIPv6 {
+        (self.network, prefixLength) = (network, length)
+      } else if length >= 96 {
+        (self.network, prefixLength) = (network, length - 96)
+      } else {
+        (self.network, prefixLength) = (address, length)
+      }
     }
-    let masked = address.masked(length)
-    guard masked == address else {
-      throw ConfigurationError(
-        "'\(text)' has bits after the prefix: write \(masked)/\(length) for the network, or \(address) for the address"
-      )
-    }
-    let network = address.unmapped
-    if network.isIPv6 == address.isIPv6 {
-      (self.network, prefixLength) = (network, length)
-    } else if length >= 96 {
-      (self.network, prefixLength) = (network, length - 96)
-    } else {
-      (self.network, prefixLength) = (address, length)
-    }
-  }
 
-  public func contains(_ address: IPAddress) -> Bool {
-    address.isIPv6 == network.isIPv6 && address.masked(prefixLength) == network
-  }
+    package func contains(_ address: IPAddress) -> Bool {
+      address.isIPv6 == network.isIPv6 && address.masked(prefixLength) == network
+    }
 
-  public var description: String { "\(network)/\(prefixLength)" }
+    public var description: String { "\(network)/\(prefixLength)" }
+  }
 }
 
-extension Sequence<AddressRange> {
+extension Sequence<ProxyConfiguration.AddressRange> {
   func contains(_ address: IPAddress) -> Bool { contains { $0.contains(address) } }
 }
 

@@ -8,38 +8,42 @@ import NIOCore
   import Musl
 #endif
 
-/// Why a ``CachingProxy`` cannot listen at an address of its configuration.
-public struct ListenError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What the address is for.
-  public enum Purpose: Hashable, Sendable {
-    /// ``ProxyConfiguration/listen``.
-    case clients
-    /// ``ProxyConfiguration/admin``.
-    case administrators
-  }
+extension CachingProxy {
+  /// Why a ``CachingProxy`` cannot listen at an address of its configuration.
+  public struct ListenError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the address is for.
+    public enum Purpose: Hashable, Sendable {
+      /// ``ProxyConfiguration/listen``.
+      case clients
+      /// ``ProxyConfiguration/admin``.
+      case administrators
+    }
 
-  public let address: Address
-  public let purpose: Purpose
-  /// What happened, and what to do: `address already in use; …`.
-  public let reason: String
+    /// The address that the proxy was to listen on.
+    public let address: ProxyConfiguration.Address
+    /// What the address is for.
+    public let purpose: Purpose
+    /// What happened, and what to do: `address already in use; …`.
+    public let reason: String
 
-  init(_ address: Address, _ purpose: Purpose, _ error: any Error) {
-    self.address = address
-    self.purpose = purpose
-    switch error {
-    case let error as IOError:
-      switch error.errnoCode {
-      case EADDRINUSE:
-        reason = "address already in use; stop the program that uses it, or choose another port"
-      case EACCES: reason = "permission denied; ports below 1024 need a privilege, so choose a higher one"
-      case EADDRNOTAVAIL: reason = "no interface of this machine has the address; choose another one"
+    init(_ address: ProxyConfiguration.Address, _ purpose: Purpose, _ error: any Error) {
+      self.address = address
+      self.purpose = purpose
+      switch error {
+      case let error as IOError:
+        switch error.errnoCode {
+        case EADDRINUSE:
+          reason = "address already in use; stop the program that uses it, or choose another port"
+        case EACCES: reason = "permission denied; ports below 1024 need a privilege, so choose a higher one"
+        case EADDRNOTAVAIL: reason = "no interface of this machine has the address; choose another one"
+        default: reason = "\(error)"
+        }
+      case is SocketAddressError, is SocketAddressError.UnknownHost:
+        reason = "host not found; check the name, or write the address in digits"
       default: reason = "\(error)"
       }
-    case is SocketAddressError, is SocketAddressError.UnknownHost:
-      reason = "host not found; check the name, or write the address in digits"
-    default: reason = "\(error)"
     }
-  }
 
-  public var description: String { "cannot listen on \(address): \(reason)" }
+    public var description: String { "cannot listen on \(address): \(reason)" }
+  }
 }

@@ -1,63 +1,73 @@
-/// A host and a port to listen on or to connect to.
-public struct Address: Hashable, Sendable, CustomStringConvertible {
-  public var host: String
-  public var port: Int
+extension ProxyConfiguration {
+  /// A host and a port to listen on or to connect to.
+  public struct Address: Hashable, Sendable, CustomStringConvertible {
+    /// A host name or an IP address, without brackets.
+    public var host: String
+    /// The port; 0 lets the system choose one to listen on.
+    public var port: Int
 
-  public init(host: String, port: Int) {
-    self.host = host
-    self.port = port
-  }
+    /// - Parameters:
+    ///   - host: a host name or an IP address.
+    ///   - port: the port.
+    public init(host: String, port: Int) {
+      self.host = host
+      self.port = port
+    }
 
-  /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or, with a port to fall back to, a host alone.
-  ///
-  /// - Throws: ``ConfigurationError`` that says what is missing.
-  public init(parsing text: String, defaultPort: Int? = nil) throws {
-    let host: Substring
-    var rest: Substring
-    if text.hasPrefix("[") {
-      guard let end = text.firstIndex(of: "]") else {
-        throw ConfigurationError("expected an address such as [::1]:8080, found '\(text)'")
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or, with a port to fall back to, a host alone.
+    ///
+    /// - Throws: ``ProxyConfiguration/ValidationError`` that says what is missing.
+    public init(parsing text: String, defaultPort: Int? = nil) throws {
+      let host: Substring
+      var rest: Substring
+      if text.hasPrefix("[") {
+        guard let end = text.firstIndex(of: "]") else {
+          throw ProxyConfiguration.ValidationError("expected an address such as [::1]:8080, found '\(text)'")
+        }
+        host = text[text.index(after: text.startIndex)..<end]
+        rest = text[text.index(after: end)...]
+      } else {
+        host = text.prefix { $0 != ":" }
+        rest = text[host.endIndex...]
       }
-      host = text[text.index(after: text.startIndex)..<end]
-      rest = text[text.index(after: end)...]
-    } else {
-      host = text.prefix { $0 != ":" }
-      rest = text[host.endIndex...]
+      if rest.isEmpty, let defaultPort {
+        rest = ":\(defaultPort)"
+      }
+      guard !host.isEmpty, rest.first == ":", let port = Int(rest.dropFirst()), (0...65_535).contains(port)
+      else {
+        throw ProxyConfiguration.ValidationError(
+          "expected an address such as 127.0.0.1:8080, found '\(text)'")
+      }
+      self.init(host: String(host), port: port)
     }
-    if rest.isEmpty, let defaultPort {
-      rest = ":\(defaultPort)"
-    }
-    guard !host.isEmpty, rest.first == ":", let port = Int(rest.dropFirst()), (0...65_535).contains(port)
-    else { throw ConfigurationError("expected an address such as 127.0.0.1:8080, found '\(text)'") }
-    self.init(host: String(host), port: port)
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Whether only this machine can reach it: an address of the loopback network, or `localhost`.
+    ///
+    /// Only addresses are judged by their text. `127.a.example` is a name, which may stand for any address. So may
+    /// `localhost`, which is why the address that it turns out to be is judged again.
+    var isLoopback: Bool { host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true }
   }
-
-  public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-
-  /// Whether only this machine can reach it: an address of the loopback network, or `localhost`.
-  ///
-  /// Only addresses are judged by their text. `127.a.example` is a name, which may stand for any address. So may
-  /// `localhost`, which is why the address that it turns out to be is judged again.
-  var isLoopback: Bool { host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true }
 }
 
 /// What a ``CachingProxy`` is to do; the cache has a configuration of its own.
 public struct ProxyConfiguration: Sendable {
   /// Where clients connect; port 0 picks a free one.
-  public var listen: Address
+  public var listen: ProxyConfiguration.Address
   /// The server behind the proxy, which is spoken to over TCP without TLS.
-  public var origin: Address
+  public var origin: ProxyConfiguration.Address
   /// The scheme that clients used to get here: a part of the key. `https` where something in front takes TLS off.
   public var scheme = "http"
   /// What the proxy calls itself in `Via` and `Proxy-Status`: a token.
   public var name = "httpcache"
   /// Where metrics, status and purging are; `nil` for nowhere.
-  public var admin: Address?
+  public var admin: ProxyConfiguration.Address?
   /// What purging requires of those who come from elsewhere than this machine: `Authorization: Bearer` and this. Without
   /// it the admin port must be on loopback.
   public var adminToken: String?
   /// Where each request is logged; `nil` for nowhere (default).
-  public var accessLog: AccessLogConfiguration?
+  public var accessLog: ProxyConfiguration.AccessLogOptions?
   /// Names that the admin port answers to, besides `localhost`, the host of ``admin`` and every IP address.
   ///
   /// It counts for an admin port on loopback. There, a page in a browser could reach the port under a name of its own,
@@ -73,40 +83,46 @@ public struct ProxyConfiguration: Sendable {
   /// Whether the origin may switch to another protocol, as WebSocket, at a client's request (default: true).
   public var allowsUpgrade = true
   /// Trusted peers, mostly other proxies: the fields in which they name their clients count (default: none).
-  public var trustedPeers: [AddressRange] = []
+  public var trustedPeers: [ProxyConfiguration.AddressRange] = []
   /// Whether each connection begins with a header of the PROXY protocol, version 1 or 2 (default: false).
   ///
   /// It must come from one of the ``trustedPeers``; all other connections are closed.
   public var expectsProxyHeader = false
   /// The fields that name the client to the origin (default: `X-Forwarded-For`, `-Proto` and `-Host`).
-  public var forwardedFields = ForwardedFields.xForwarded
+  public var forwardedFields = ProxyConfiguration.ForwardedFields.xForwarded
+  /// What clients and the origin may send.
   public var limits = Limits()
+  /// How long the proxy waits.
   public var timeouts = Timeouts()
 
-  public init(listen: Address, origin: Address) {
+  /// - Parameters:
+  ///   - listen: where clients connect.
+  ///   - origin: where requests go that the cache cannot answer.
+  public init(listen: ProxyConfiguration.Address, origin: ProxyConfiguration.Address) {
     self.listen = listen
     self.origin = origin
   }
 
   /// Checks what no proxy may run with.
   ///
-  /// - Throws: ``ConfigurationError`` for an admin port that is open to others and has no token, and for the PROXY protocol
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that is open to others and has no token, and for the PROXY protocol
   ///   without trusted peers.
   public func validate() throws {
     if expectsProxyHeader, trustedPeers.isEmpty {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
     }
     if let admin, !admin.isLoopback, adminToken == nil {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")
     }
   }
 
   /// What a client or the origin may send.
   public struct Limits: Hashable, Sendable {
-    public var head = HeadLimits()
+    /// The limits of a head.
+    public var head = ProxyConfiguration.HeadLimits()
     /// The largest content of a request, in bytes.
     public var requestBytes = 1 << 30
     /// Clients that may be connected at a time; more wait to be accepted.
@@ -143,11 +159,15 @@ public struct ProxyConfiguration: Sendable {
   }
 }
 
-/// What is wrong with a configuration, and what to do.
-public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-  public let description: String
+extension ProxyConfiguration {
+  /// What is wrong with a configuration, and what to do.
+  public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong, and what to do.
+    public let description: String
 
-  public init(_ description: String) {
-    self.description = description
+    /// - Parameter description: what is wrong, and what to do.
+    public init(_ description: String) {
+      self.description = description
+    }
   }
 }

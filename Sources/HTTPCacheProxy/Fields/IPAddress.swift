@@ -3,9 +3,9 @@ import NIOCore
 /// An IPv4 or IPv6 address.
 ///
 /// Text has one canonical form (RFC 5952), so that two spellings of an address are equal as text, too.
-public struct IPAddress: Hashable, Sendable {
+package struct IPAddress: Hashable, Sendable {
   /// Whether this is an IPv6 address.
-  public let isIPv6: Bool
+  package let isIPv6: Bool
   /// The bits of an IPv6 address; those of an IPv4 address are the last 32 of ``low``.
   let high: UInt64
   let low: UInt64
@@ -17,7 +17,7 @@ public struct IPAddress: Hashable, Sendable {
   }
 
   /// Reads `192.0.2.1` or `2001:db8::1`, without brackets, zone or port; `nil` for anything else.
-  public init?(_ text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     if let bits = Self.ipv4(text.utf8) {
       self.init(isIPv6: false, high: 0, low: UInt64(bits))
     } else if let bits = Self.ipv6(text) {
@@ -30,14 +30,14 @@ public struct IPAddress: Hashable, Sendable {
   /// The IPv4 address that an IPv4-mapped IPv6 address stands for (RFC 4291 §2.5.5.2); this address if it is another one.
   ///
   /// A socket that accepts both kinds gives the mapped form for IPv4 clients.
-  public var unmapped: IPAddress {
+  package var unmapped: IPAddress {
     guard isMapped else { return self }
     return IPAddress(isIPv6: false, high: 0, low: low & 0xFFFF_FFFF)
   }
 
   /// Whether it is an address of this machine alone: 127.0.0.0/8 (RFC 1122 §3.2.1.3), also in its mapped form, or ::1 (RFC 4291
   /// §2.5.3).
-  public var isLoopback: Bool {
+  package var isLoopback: Bool {
     let address = unmapped
     return address.isIPv6 ? address.high == 0 && address.low == 1 : address.low >> 24 == 127
   }
@@ -115,7 +115,7 @@ public struct IPAddress: Hashable, Sendable {
 
 extension IPAddress: CustomStringConvertible {
   /// The canonical text (RFC 5952 §4, §5).
-  public var description: String {
+  package var description: String {
     guard isIPv6 else { return Self.dotted(low) }
     if isMapped { return "::ffff:" + Self.dotted(low & 0xFFFF_FFFF) }
     let groups = [high, low].flatMap { half in

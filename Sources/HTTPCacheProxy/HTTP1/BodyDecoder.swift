@@ -25,7 +25,7 @@ struct BodyDecoder {
   /// A chunk of many bytes arrives in pieces; a size line is at once.
   private static let longestSizeLine = 1024
 
-  init(_ framing: Framing, limits: HeadLimits, isResponse: Bool) {
+  init(_ framing: Framing, limits: ProxyConfiguration.HeadLimits, isResponse: Bool) {
     trailers = HeadReader(limits: limits, isResponse: isResponse)
     state =
       switch framing {

@@ -18,14 +18,14 @@ import NIOCore
 ///
 /// Unsafe pointers are needed for `memchr` and for byte runs without copies; none leaves this file.
 struct HeadReader {
-  var limits: HeadLimits
+  var limits: ProxyConfiguration.HeadLimits
   /// Whether this is a response: white space before a colon is removed there (RFC 9112 §5.1).
   var isResponse: Bool
   /// How much of the buffer has been looked at in vain.
   private var scanned = 0
   private var lines = 0
 
-  init(limits: HeadLimits, isResponse: Bool) {
+  init(limits: ProxyConfiguration.HeadLimits, isResponse: Bool) {
     self.limits = limits
     self.isResponse = isResponse
   }
@@ -179,14 +179,16 @@ struct HeadReader {
   private func fault(_ reason: String) -> MessageFault { MessageFault(isResponse ? 502 : 400, reason) }
 }
 
-/// What a head may have.
-public struct HeadLimits: Hashable, Sendable {
-  /// The longest line, the request line among them, in bytes.
-  public var lineBytes = 16 << 10
-  /// The largest head, in bytes.
-  public var headBytes = 64 << 10
-  /// The most fields. `HTTPFields` ends the process at 65,535.
-  public var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
+extension ProxyConfiguration {
+  /// What a head may have.
+  public struct HeadLimits: Hashable, Sendable {
+    /// The longest line, the request line among them, in bytes.
+    public var lineBytes = 16 << 10
+    /// The largest head, in bytes.
+    public var headBytes = 64 << 10
+    /// The most fields. `HTTPFields` ends the process at 65,535.
+    public var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
 
-  public init() {}
+    public init() {}
+  }
 }

@@ -18,7 +18,7 @@ final class AccessLog: Sendable {
 
   /// Lines that were dropped.
   let dropped: MetricCount
-  private let configuration: AccessLogConfiguration
+  private let configuration: ProxyConfiguration.AccessLogOptions
   /// Whose thread writes, and may block.
   private let loop: any EventLoop
   private let clock: any CacheClock
@@ -34,9 +34,10 @@ final class AccessLog: Sendable {
 
   /// Opens the log.
   ///
-  /// - Throws: ``ConfigurationError`` if the file cannot be written to.
+  /// - Throws: ``ProxyConfiguration/ValidationError`` if the file cannot be written to.
   init(
-    _ configuration: AccessLogConfiguration, loop: any EventLoop, dropped: MetricCount, logger: Logger,
+    _ configuration: ProxyConfiguration.AccessLogOptions, loop: any EventLoop, dropped: MetricCount,
+    logger: Logger,
     clock: any CacheClock = SystemCacheClock.shared, limit: Int = AccessLog.limit, patience: Int32 = 1000
   ) throws {
     self.configuration = configuration
@@ -50,7 +51,7 @@ final class AccessLog: Sendable {
     do {
       sink = Mutex(try LogSink(configuration.destination))
     } catch {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "cannot open the access log \(configuration.destination): \(error); choose another file")
     }
   }
@@ -136,7 +137,7 @@ final class AccessLog: Sendable {
   }
 }
 
-extension AccessLogConfiguration.Destination: CustomStringConvertible {
+extension ProxyConfiguration.AccessLogOptions.Destination: CustomStringConvertible {
   public var description: String {
     switch self {
     case .standardOutput: "-"

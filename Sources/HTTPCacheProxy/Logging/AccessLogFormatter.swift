@@ -6,12 +6,12 @@ import NIOCore
 ///
 /// Everything that a client sent is escaped: a line break in a log would be a line that the proxy never wrote.
 struct AccessLogFormatter {
-  let format: AccessLogConfiguration.Format
+  let format: ProxyConfiguration.AccessLogOptions.Format
   private var second = Int64.min
   /// The time of the present second, up to its fraction.
   private var date: [UInt8] = []
 
-  init(_ format: AccessLogConfiguration.Format) {
+  init(_ format: ProxyConfiguration.AccessLogOptions.Format) {
     self.format = format
   }
 

@@ -29,7 +29,9 @@ final class AccessLogLines: Sendable {
   private let clock: any CacheClock
   private let log: AccessLog
 
-  init(_ format: AccessLogConfiguration.Format, limit: Int, clock: any CacheClock, log: AccessLog) {
+  init(
+    _ format: ProxyConfiguration.AccessLogOptions.Format, limit: Int, clock: any CacheClock, log: AccessLog
+  ) {
     state = Mutex(State(formatter: AccessLogFormatter(format)))
     self.limit = limit
     self.clock = clock

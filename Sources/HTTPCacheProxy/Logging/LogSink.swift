@@ -23,7 +23,7 @@ struct LogSink {
   /// What a pipe that is ready takes at once, on every system.
   private static let pipePiece = 4096
 
-  let destination: AccessLogConfiguration.Destination
+  let destination: ProxyConfiguration.AccessLogOptions.Destination
   private var descriptor: FileDescriptor
   private var isFile: Bool
   /// Complete lines, of which the first bytes may have been written.
@@ -31,13 +31,14 @@ struct LogSink {
   private var written = 0
 
   /// - Throws: `Errno` if the file cannot be written to.
-  init(_ destination: AccessLogConfiguration.Destination) throws {
+  init(_ destination: ProxyConfiguration.AccessLogOptions.Destination) throws {
     self.destination = destination
     (descriptor, isFile) = try Self.open(destination)
   }
 
-  private static func open(_ destination: AccessLogConfiguration.Destination) throws -> (FileDescriptor, Bool)
-  {
+  private static func open(_ destination: ProxyConfiguration.AccessLogOptions.Destination) throws -> (
+    FileDescriptor, Bool
+  ) {
     let descriptor: FileDescriptor
     switch destination {
     case .standardOutput: descriptor = .standardOutput

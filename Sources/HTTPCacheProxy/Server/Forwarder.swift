@@ -11,8 +11,8 @@ struct Forwarder: Sendable {
   /// The address as text; `unknown` if there is none.
   let text: String
   let isTrusted: Bool
-  private let forwarding: ForwardedFields
-  private let trusted: [AddressRange]
+  private let forwarding: ProxyConfiguration.ForwardedFields
+  private let trusted: [ProxyConfiguration.AddressRange]
   /// Made once a connection: a hit pays for no more than their place among the fields.
   private let own: (for: HTTPField, proto: HTTPField)?
   /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.

@@ -1,15 +1,15 @@
 import Synchronization
 
 /// Times, counted in buckets of doubling width from a tenth of a millisecond.
-public final class LatencyHistogram: Sendable {
+package final class LatencyHistogram: Sendable {
   /// The upper ends of the buckets in microseconds; beyond the last there is one more.
-  public static let bounds: [Int64] = (0..<bucketCount - 1).map { 100 << Int64($0) }
+  package static let bounds: [Int64] = (0..<bucketCount - 1).map { 100 << Int64($0) }
 
   private static let bucketCount = 19
 
   private let buckets = Mutex((counts: [Int](repeating: 0, count: bucketCount), microseconds: Int64(0)))
 
-  public func record(microseconds: Int64) {
+  package func record(microseconds: Int64) {
     let index = Self.bucket(of: microseconds)
     buckets.withLock {
       $0.counts[index] += 1
@@ -24,10 +24,10 @@ public final class LatencyHistogram: Sendable {
     return Swift.min(Int64.bitWidth - hundreds.leadingZeroBitCount, bucketCount - 1)
   }
 
-  public var snapshot: (counts: [Int], microseconds: Int64) { buckets.withLock { $0 } }
+  package var snapshot: (counts: [Int], microseconds: Int64) { buckets.withLock { $0 } }
 
   /// The upper end of the bucket in which this share of all times ends, in microseconds; `nil` if there are none.
-  public func quantile(_ share: Double) -> Int64? { Self.quantile(share, of: snapshot.counts) }
+  package func quantile(_ share: Double) -> Int64? { Self.quantile(share, of: snapshot.counts) }
 
   static func quantile(_ share: Double, of counts: [Int]) -> Int64? {
     let total = counts.reduce(0, +)

@@ -4,32 +4,34 @@ import Synchronization
 
 /// Counts what the proxy does: exactly, for its admin port, and through swift-metrics for whoever embeds it.
 public final class ProxyStatistics: Sendable {
-  public typealias Count = MetricCount
-
   /// What the cache counts of itself, and the answers by where they came from, which the proxy counts.
   public let cache = CacheMetrics()
 
   /// Client connections accepted, and those that are open.
-  public let connectionsAccepted = Count("httpcache_connections_total")
+  public let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
   /// Requests that were refused for what was wrong with them, or with the limits.
-  public let refused = Count("httpcache_requests_refused_total")
+  public let refused = MetricCount("httpcache_requests_refused_total")
   /// Requests that neither the store nor the origin could answer.
-  public var failed: Count { cache.failed }
+  public var failed: MetricCount { cache.failed }
   /// Responses that broke off.
-  public let aborted = Count("httpcache_responses_aborted_total")
-  public let originRequests = Count("httpcache_origin_requests_total")
-  public let originErrors = Count("httpcache_origin_errors_total")
-  public let originRetries = Count("httpcache_origin_retries_total")
+  public let aborted = MetricCount("httpcache_responses_aborted_total")
+  /// Requests that went to the origin.
+  public let originRequests = MetricCount("httpcache_origin_requests_total")
+  /// Requests that the origin did not answer.
+  public let originErrors = MetricCount("httpcache_origin_errors_total")
+  /// Requests that were repeated on another connection, as the origin had closed the first.
+  public let originRetries = MetricCount("httpcache_origin_retries_total")
   /// Connections that became tunnels, for the origin switched to another protocol.
-  public let upgrades = Count("httpcache_upgrades_total")
-  public let bytesSent = Count("httpcache_sent_bytes_total")
+  public let upgrades = MetricCount("httpcache_upgrades_total")
+  /// Bytes sent to clients, heads included.
+  public let bytesSent = MetricCount("httpcache_sent_bytes_total")
   /// Lines that the access log lost, because its file or its reader took no more.
-  public let logLinesDropped = Count("httpcache_access_log_dropped_lines_total")
+  package let logLinesDropped = MetricCount("httpcache_access_log_dropped_lines_total")
   /// How long it took from a request's head to the head of its response.
-  public let latency = LatencyHistogram()
+  package let latency = LatencyHistogram()
   /// How long the origin took from when it was to be asked to the head of its response, the connection included.
-  public let originLatency = LatencyHistogram()
+  package let originLatency = LatencyHistogram()
   /// The requests by outcome and status.
   let responses = ResponseTable()
 
@@ -39,8 +41,9 @@ public final class ProxyStatistics: Sendable {
   static let cacheActions: [CacheEvent.Action] = [.stored, .notStored, .updated, .invalidated]
 
   /// Requests answered, by where the answer came from.
-  public subscript(source: CachedResponse.Source) -> Count { cache[source] }
+  public subscript(source: CachedResponse.Source) -> MetricCount { cache[source] }
 
+  /// Requests answered.
   public var requests: Int { cache.answered }
 
   /// Client connections that are open.

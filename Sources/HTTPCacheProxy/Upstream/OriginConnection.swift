@@ -48,7 +48,7 @@ final class OriginConnection: ChannelInboundHandler {
   let channel: any Channel
   private let liveCount = LiveCount(.originConnection)
   private let transit: TransitBudget
-  private let limits: HeadLimits
+  private let limits: ProxyConfiguration.HeadLimits
   private let timeouts: ProxyConfiguration.Timeouts
   /// Called on the event loop when a request is over and the connection is good for another.
   private let onIdle: @Sendable (OriginConnection.Handle) -> Void
@@ -82,7 +82,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var idleLimit: Int64
 
   init(
-    channel: any Channel, limits: HeadLimits, timeouts: ProxyConfiguration.Timeouts, transit: TransitBudget,
+    channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
+    transit: TransitBudget,
     onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void,
     onEnd: @escaping @Sendable (any Channel) -> Void
   ) {

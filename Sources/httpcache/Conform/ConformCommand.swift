@@ -108,8 +108,8 @@ struct ConformCommand: AsyncParsableCommand {
     }
     let proxies: any LiveProxies
     do {
-      proxies = try through.map { OneProxy(try Address(parsing: $0)) } ?? ProxyFarm()
-    } catch let error as ConfigurationError {
+      proxies = try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0)) } ?? ProxyFarm()
+    } catch let error as ProxyConfiguration.ValidationError {
       throw ValidationError("--through: \(error)")
     }
     let reports = try await LiveRunner(kind.runner, extra: fields, originPort: originPort) {

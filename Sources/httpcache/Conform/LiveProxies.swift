@@ -20,7 +20,8 @@ final class ProxyFarm: LiveProxies {
     _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
   ) async throws -> LiveRunner.Target? {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: originPort))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: originPort))
     // An origin that hangs up on a request is to get it once: no connection is old enough to be taken for dead.
     configuration.timeouts.originIdle = 900
     let proxy = CachingProxy(
@@ -43,9 +44,9 @@ final class ProxyFarm: LiveProxies {
 
 /// One that runs already, as it is set.
 struct OneProxy: LiveProxies {
-  let address: Address
+  let address: ProxyConfiguration.Address
 
-  init(_ address: Address) {
+  init(_ address: ProxyConfiguration.Address) {
     self.address = address
   }
 

@@ -68,7 +68,7 @@ struct ProxyCommand: AsyncParsableCommand {
     } catch let error as StoreError {
       Input.complain(DirectoryInput.text(of: error, isServed: true))
       throw ExitCode.failure
-    } catch let error as ListenError {
+    } catch let error as CachingProxy.ListenError {
       let option = error.purpose == .clients ? "listen" : "admin"
       Input.complain("cannot listen on \(error.address) (\(settings.place(of: option))): \(error.reason)")
       throw ExitCode.failure

@@ -68,7 +68,7 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Format of the access log: common, combined, or json (default: combined).", valueName: "format"))
-  var accessLogFormat: AccessLogConfiguration.Format?
+  var accessLogFormat: ProxyConfiguration.AccessLogOptions.Format?
 
   @Option(
     help: ArgumentHelp(
@@ -113,7 +113,7 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The fields that tell the origin who asks: x-forwarded, rfc7239, both or none.", valueName: "kind"))
-  var forwarded = ForwardedFields.xForwarded
+  var forwarded = ProxyConfiguration.ForwardedFields.xForwarded
 
   @Option(
     help: ArgumentHelp(
@@ -164,7 +164,7 @@ struct ProxyOptions: ParsableArguments {
 
   func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
     guard let origin else {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
     }
     var proxy = ProxyConfiguration(
@@ -172,33 +172,41 @@ struct ProxyOptions: ParsableArguments {
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
     else {
-      throw ConfigurationError("--name: expected letters, digits and -._ without spaces, found '\(name)'")
+      throw ProxyConfiguration.ValidationError(
+        "--name: expected letters, digits and -._ without spaces, found '\(name)'")
     }
     guard scheme == "http" || scheme == "https" else {
-      throw ConfigurationError("--scheme: expected http or https, found '\(scheme)'")
+      throw ProxyConfiguration.ValidationError("--scheme: expected http or https, found '\(scheme)'")
     }
     guard originTimeout > 0, originTimeout <= 86_400 else {
-      throw ConfigurationError("--origin-timeout: expected more than 0 and at most 86400 seconds")
+      throw ProxyConfiguration.ValidationError(
+        "--origin-timeout: expected more than 0 and at most 86400 seconds")
     }
     guard drainTimeout >= 0, drainTimeout <= 86_400 else {
-      throw ConfigurationError("--drain-timeout: expected 0 to 86400 seconds")
+      throw ProxyConfiguration.ValidationError("--drain-timeout: expected 0 to 86400 seconds")
     }
-    guard (0...1024).contains(threads) else { throw ConfigurationError("--threads: expected 0 to 1024") }
-    guard connections > 0 else { throw ConfigurationError("--connections: expected at least 1") }
+    guard (0...1024).contains(threads) else {
+      throw ProxyConfiguration.ValidationError("--threads: expected 0 to 1024")
+    }
+    guard connections > 0 else {
+      throw ProxyConfiguration.ValidationError("--connections: expected at least 1")
+    }
     guard disk == nil || directory != nil else {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--disk limits --directory, which is missing; add --directory, or remove --disk")
     }
-    guard directory != "" else { throw ConfigurationError("--directory: expected a path, found nothing") }
+    guard directory != "" else {
+      throw ProxyConfiguration.ValidationError("--directory: expected a path, found nothing")
+    }
     proxy.name = name
     proxy.scheme = scheme
     proxy.admin = try admin.map { try Self.address($0, "--admin") }
     proxy.adminToken = adminToken
     if let accessLog {
-      proxy.accessLog = AccessLogConfiguration(
+      proxy.accessLog = ProxyConfiguration.AccessLogOptions(
         accessLog == "-" ? .standardOutput : .file(accessLog), format: accessLogFormat ?? .combined)
     } else if accessLogFormat != nil {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--access-log-format is for --access-log, which is missing; add --access-log FILE, or remove it")
     }
     proxy.threads = threads == 0 ? ProcessInfo.processInfo.activeProcessorCount : threads
@@ -208,12 +216,13 @@ struct ProxyOptions: ParsableArguments {
     proxy.limits.connections = connections
     proxy.allowsHalfClosure = halfClosure
     guard upgradeTimeout > 0, upgradeTimeout <= 604_800 else {
-      throw ConfigurationError("--upgrade-timeout: expected more than 0 and at most 604800 seconds")
+      throw ProxyConfiguration.ValidationError(
+        "--upgrade-timeout: expected more than 0 and at most 604800 seconds")
     }
     proxy.allowsUpgrade = upgrade
     proxy.timeouts.tunnel = Swift.max(1, Int64(upgradeTimeout * 1000))
     guard !proxyProtocol || !trust.isEmpty else {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--proxy-protocol needs --trust, which is missing; add the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
     }
@@ -222,15 +231,15 @@ struct ProxyOptions: ParsableArguments {
     proxy.adminHosts = adminHost
     proxy.trustedPeers = try trust.map { text in
       do {
-        return try AddressRange(parsing: text)
+        return try ProxyConfiguration.AddressRange(parsing: text)
       } catch {
-        throw ConfigurationError("--trust: \(error)")
+        throw ProxyConfiguration.ValidationError("--trust: \(error)")
       }
     }
     do {
       try proxy.validate()
-    } catch let error as ConfigurationError {
-      throw ConfigurationError("--admin: \(error)")
+    } catch let error as ProxyConfiguration.ValidationError {
+      throw ProxyConfiguration.ValidationError("--admin: \(error)")
     }
     var cache = HTTPCache.Configuration(
       kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes,
@@ -247,40 +256,41 @@ struct ProxyOptions: ParsableArguments {
     return (proxy, cache, log)
   }
 
-  private static func address(_ text: String, _ option: String) throws -> Address {
+  private static func address(_ text: String, _ option: String) throws -> ProxyConfiguration.Address {
     do {
-      return try Address(parsing: text)
-    } catch let error as ConfigurationError {
-      throw ConfigurationError("\(option): \(error)")
+      return try ProxyConfiguration.Address(parsing: text)
+    } catch let error as ProxyConfiguration.ValidationError {
+      throw ProxyConfiguration.ValidationError("\(option): \(error)")
     }
   }
 
   /// `http://host[:port]`, and no more.
-  private static func origin(_ text: String) throws -> Address {
+  private static func origin(_ text: String) throws -> ProxyConfiguration.Address {
     guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
       !host.isEmpty
     else {
-      throw ConfigurationError("--origin: expected a URL such as http://127.0.0.1:8000, found '\(text)'")
+      throw ProxyConfiguration.ValidationError(
+        "--origin: expected a URL such as http://127.0.0.1:8000, found '\(text)'")
     }
     guard scheme == "http" else {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--origin: \(scheme) origins are not supported; use http, and put a TLS terminator in front of the origin"
       )
     }
     guard (1...65_535).contains(url.port ?? 80) else {
-      throw ConfigurationError("--origin: expected a port from 1 to 65535, found '\(text)'")
+      throw ProxyConfiguration.ValidationError("--origin: expected a port from 1 to 65535, found '\(text)'")
     }
     guard url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil, url.user == nil else {
-      throw ConfigurationError(
+      throw ProxyConfiguration.ValidationError(
         "--origin: expected a host and a port only; use \(scheme)://\(host)\(url.port.map { ":\($0)" } ?? "")"
       )
     }
     let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-    return Address(host: name, port: url.port ?? 80)
+    return ProxyConfiguration.Address(host: name, port: url.port ?? 80)
   }
 }
 
-extension ForwardedFields: ExpressibleByArgument {}
+extension ProxyConfiguration.ForwardedFields: ExpressibleByArgument {}
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
-extension AccessLogConfiguration.Format: ExpressibleByArgument {}
+extension ProxyConfiguration.AccessLogOptions.Format: ExpressibleByArgument {}

@@ -86,7 +86,7 @@ struct ProxySettings {
     do {
       let (proxy, cache, level) = try ProxyOptions.parse(settings.values.flatMap(\.arguments)).resolved()
       return Resolved(proxy: proxy, cache: cache, level: level)
-    } catch let error as ConfigurationError {
+    } catch let error as ProxyConfiguration.ValidationError {
       throw located(error.description)
     } catch {
       throw .usage(ProxyOptions.message(for: error))

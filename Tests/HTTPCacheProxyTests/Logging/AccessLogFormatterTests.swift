@@ -15,7 +15,7 @@ struct AccessLogFormatterTests {
     var request: HTTPRequest?
   }
 
-  private static func line(_ logged: Logged, _ format: AccessLogConfiguration.Format) -> String {
+  private static func line(_ logged: Logged, _ format: ProxyConfiguration.AccessLogOptions.Format) -> String {
     var formatter = AccessLogFormatter(format)
     var bytes: [UInt8] = []
     formatter.write(logged.entry, logged.request, at: noon, to: &bytes)
@@ -56,7 +56,7 @@ struct AccessLogFormatterTests {
     "Lines have the well-known form, and what the cache did behind it",
     arguments: [
       (
-        hit(), AccessLogConfiguration.Format.common,
+        hit(), ProxyConfiguration.AccessLogOptions.Format.common,
         #"192.0.2.7 - - [22/Nov/2025:09:08:02 +0000] "GET /b?c=d HTTP/1.1" 200 1234"#
           + #" cache=hit reason=fresh forward=- head=0.000045 total=1.000250 authority="a.example" aborted=no"#
       ),
@@ -97,14 +97,14 @@ struct AccessLogFormatterTests {
           + #""aborted":true,"referer":null,"user_agent":null}"#
       ),
     ])
-  func forms(entry: Logged, format: AccessLogConfiguration.Format, expected: String) {
+  func forms(entry: Logged, format: ProxyConfiguration.AccessLogOptions.Format, expected: String) {
     #expect(Self.line(entry, format) == expected + "\n")
   }
 
   @Test(
     "Whatever bytes a client sends make one line, of printable ASCII, that reads as it should",
-    arguments: AccessLogConfiguration.Format.allCases)
-  func escapes(format: AccessLogConfiguration.Format) throws {
+    arguments: ProxyConfiguration.AccessLogOptions.Format.allCases)
+  func escapes(format: ProxyConfiguration.AccessLogOptions.Format) throws {
     for byte in UInt8.min...UInt8.max {
       var entry = Self.refused
       entry.entry.unreadable = ByteBuffer(bytes: [0x61, byte, 0x62])
@@ -137,8 +137,8 @@ struct AccessLogFormatterTests {
 
   @Test(
     "Long texts are cut off, so that a line cannot be longer than the log's buffer",
-    arguments: AccessLogConfiguration.Format.allCases)
-  func bounds(format: AccessLogConfiguration.Format) throws {
+    arguments: ProxyConfiguration.AccessLogOptions.Format.allCases)
+  func bounds(format: ProxyConfiguration.AccessLogOptions.Format) throws {
     let long = String(repeating: "\\", count: 100_000)
     var entry = Self.hit([.userAgent: long, .referer: long])
     entry.request?.path = "/" + long

@@ -26,7 +26,7 @@ struct AccessLogTests {
       self.file = file
       let handler = handler
       log = try AccessLog(
-        AccessLogConfiguration(.file(file.path), format: .common), loop: loop, dropped: dropped,
+        ProxyConfiguration.AccessLogOptions(.file(file.path), format: .common), loop: loop, dropped: dropped,
         logger: Logger(label: "test") { _ in handler }, clock: ManualClock(Timestamp(seconds: 1_763_802_482)),
         limit: limit, patience: 0)
       lines = log.lines(of: loop)
@@ -200,11 +200,12 @@ struct AccessLogTests {
     let file = try LogFile()
     let path = file.path + "/none/access.log"
     #expect(
-      throws: ConfigurationError(
+      throws: ProxyConfiguration.ValidationError(
         "cannot open the access log \(path): No such file or directory; choose another file")
     ) {
       _ = try AccessLog(
-        AccessLogConfiguration(.file(path)), loop: EmbeddedEventLoop(), dropped: MetricCount("dropped"),
+        ProxyConfiguration.AccessLogOptions(.file(path)), loop: EmbeddedEventLoop(),
+        dropped: MetricCount("dropped"),
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
   }

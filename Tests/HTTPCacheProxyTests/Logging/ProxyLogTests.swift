@@ -15,7 +15,7 @@ struct ProxyLogTests {
   ) async throws -> [[String: String]] {
     let file = try LogFile()
     try await ProxyFixture.run {
-      $0.accessLog = AccessLogConfiguration(.file(file.path), format: .json)
+      $0.accessLog = ProxyConfiguration.AccessLogOptions(.file(file.path), format: .json)
       configure(&$0)
     } origin: { request, connection in
       try await origin(request, &connection)
@@ -97,7 +97,7 @@ struct ProxyLogTests {
   @Test("The client in the log is the one that trusted proxies name")
   func clients() async throws {
     let trusting: (inout ProxyConfiguration) -> Void = {
-      if let range = try? AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
+      if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
     }
     let hello: RawOrigin.Answering = { _, connection in
       try await connection.send(ok("hello"))
@@ -232,7 +232,7 @@ struct ProxyLogTests {
     let file = try LogFile()
     try await ProxyFixture.run(
       {
-        $0.accessLog = AccessLogConfiguration(.file(file.path), format: .json)
+        $0.accessLog = ProxyConfiguration.AccessLogOptions(.file(file.path), format: .json)
       }, logger: Logger(label: "test") { _ in handler }
     ) { request, connection in
       if request.contains("/works") {
@@ -260,7 +260,7 @@ struct ProxyLogTests {
   func reopens() async throws {
     let file = try LogFile()
     try await ProxyFixture.run {
-      $0.accessLog = AccessLogConfiguration(.file(file.path), format: .common)
+      $0.accessLog = ProxyConfiguration.AccessLogOptions(.file(file.path), format: .common)
     } origin: { _, connection in
       try await connection.send(ok("hello"))
       return true
@@ -278,10 +278,11 @@ struct ProxyLogTests {
   @Test("A proxy whose access log cannot be opened does not start")
   func unwritable() async throws {
     var configuration = ProxyConfiguration(
-      listen: Address(host: "127.0.0.1", port: 0), origin: Address(host: "127.0.0.1", port: 9))
-    configuration.accessLog = AccessLogConfiguration(.file("/dev/null/access.log"))
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
+    configuration.accessLog = ProxyConfiguration.AccessLogOptions(.file("/dev/null/access.log"))
     let proxy = CachingProxy(configuration, cache: try HTTPCache(.init(memoryCapacity: 1 << 20)))
-    await #expect(throws: ConfigurationError.self) { try await proxy.run() }
+    await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
     #expect(await proxy.addresses() == nil)
   }
 }
