@@ -66,7 +66,9 @@ public final class HTTPURLCache: Sendable {
       memoryCapacity: max(0, memoryCapacity), diskCapacity: max(1 << 20, diskCapacity))
     configuration.maximumEntryShare = Self.defaultMaximumEntryShare
     configuration.whenUnreadable = whenUnreadable
-    if diskCapacity > 0 { configuration.directory = (directory ?? Self.folder("HTTPURLCache")).path }
+    if diskCapacity > 0 {
+      configuration.directory = FilePath((directory ?? Self.folder("HTTPURLCache")).path)
+    }
     self.init(configuration)
   }
 

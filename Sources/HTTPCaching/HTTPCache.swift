@@ -34,7 +34,7 @@ public final class HTTPCache: Sendable {
     public var diskCapacity: Int
     /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
     /// in clear, readable for the user who runs the process. A directory that holds other files, and no cache, is refused.
-    public var directory: String?
+    public var directory: FilePath?
     /// What to do with a ``directory`` whose cache cannot be read: damaged, or of another version (default: `fail`).
     public var whenUnreadable: UnreadableDirectory
     /// Which response goes first when memory is full.
@@ -75,7 +75,7 @@ public final class HTTPCache: Sendable {
     /// A configuration. Each parameter is documented at the property of its name.
     public init(
       kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
-      diskCapacity: Int = 256 << 20, directory: String? = nil
+      diskCapacity: Int = 256 << 20, directory: FilePath? = nil
     ) {
       rules = .init(kind: kind)
       self.memoryCapacity = memoryCapacity
@@ -114,7 +114,7 @@ public final class HTTPCache: Sendable {
     var options = CacheStore.Configuration(
       memoryCapacity: configuration.memoryCapacity,
       diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
-      directory: configuration.directory.map { FilePath($0) })
+      directory: configuration.directory)
     options.whenUnreadable = configuration.whenUnreadable
     options.eviction = configuration.eviction
     options.diskAdmission = configuration.diskAdmission

@@ -41,7 +41,7 @@ struct ArchiveCommandTests {
       #expect(try await run("import", folder, "--directory", directory) == ExitCode(1))
       #expect(
         try await run("import", folder, "--directory", directory, "--fresh-for", "60", "--quiet") == nil)
-      let cache = try HTTPCache(.init(directory: directory))
+      let cache = try HTTPCache(.init(directory: FilePath(directory)))
       defer { cache.close() }
       let request = HTTPRequest(method: .get, scheme: "https", authority: "a.test", path: "/")
       #expect(cache.storedCopy(for: request)?.content == Array("x".utf8)[...])

@@ -94,10 +94,10 @@ struct ImportTests {
            "response": {"status": 200, "headers": [{"name": "Cache-Control", "value": "private, no-store"}],
              "content": {"mimeType": "text/plain", "text": "aG9tZQ==", "encoding": "base64"}}}]}}
         """#
-      var cache = try HTTPCache(.init(directory: directory))
+      var cache = try HTTPCache(.init(directory: FilePath(directory)))
       try await cache.store(HARFile(Array(har.utf8)).responses, freshFor: .seconds(60))
       cache.close()
-      cache = try HTTPCache(.init(directory: directory))
+      cache = try HTTPCache(.init(directory: FilePath(directory)))
       let session = URLSession(configuration: .caching(with: cache, base: .patient))
       let request = URLRequest(
         url: try #require(URL(string: "https://a.test/")), cachePolicy: .returnCacheDataDontLoad)

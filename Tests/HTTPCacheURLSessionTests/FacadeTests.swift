@@ -322,7 +322,7 @@ struct FacadeTests {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
     defer { try? FileManager.default.removeItem(at: folder) }
     var configuration = HTTPCache.Configuration(
-      memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder.path)
+      memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)
     configuration.maximumEntryShare = share
     let cache =
       share == HTTPURLCache.defaultMaximumEntryShare

@@ -299,7 +299,7 @@ struct SessionTests {
       let isCut = !isWhole && request.number == 1
       return .init(fields: fields, bytes: body, ending: isCut ? .cut(afterBytes: count) : .whole)
     }
-    let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory.path))
+    let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory))
     let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
     let url = try #require(URL(string: origin.url("/")))
     if isWhole {

@@ -46,7 +46,8 @@ struct DoorOptions: ParsableArguments {
   func cache(_ kind: CacheEngine.Configuration.Kind) throws -> HTTPCache {
     Allocator.keepCompact()
     var configuration = HTTPCache.Configuration(
-      kind: kind, memoryCapacity: memory << 20, diskCapacity: DoorSizes.disk, directory: directory)
+      kind: kind, memoryCapacity: memory << 20, diskCapacity: DoorSizes.disk,
+      directory: directory.map { FilePath($0) })
     configuration.transitCapacity = DoorSizes.transit
     return try HTTPCache(configuration)
   }

@@ -57,7 +57,7 @@ struct ImportCommand: AsyncParsableCommand {
     }
     let cache: HTTPCache
     do {
-      cache = try HTTPCache(.init(diskCapacity: disk.bytes, directory: directory))
+      cache = try HTTPCache(.init(diskCapacity: disk.bytes, directory: FilePath(directory)))
     } catch {
       Input.complain("\(directory): \(error)")
       throw ExitCode(73)  // EX_CANTCREAT

@@ -244,7 +244,7 @@ struct ProxyOptions: ParsableArguments {
     var cache = HTTPCache.Configuration(
       kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes,
       diskCapacity: disk?.bytes ?? 10 << 30,
-      directory: directory)
+      directory: directory.map { FilePath($0) })
     cache.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
     cache.name = name
     cache.transitCapacity = transit.bytes

@@ -53,7 +53,7 @@ struct SharedTransferTests {
       let cache = try HTTPCache(
         .init(
           kind: .shared, memoryCapacity: isOnDisk ? 0 : 64 << 20, diskCapacity: 64 << 20,
-          directory: isOnDisk ? directory.string : nil))
+          directory: isOnDisk ? directory : nil))
       let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
       // Of no multiple of any chunk that is written.
       let (count, size) = (40, 100_000)

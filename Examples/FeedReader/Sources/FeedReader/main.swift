@@ -19,7 +19,7 @@ if let unknown = arguments.first(where: { $0.hasPrefix("-") && $0 != "--offline"
   exit(64)
 }
 
-let directory = FileManager.default.temporaryDirectory.appendingPathComponent("feed-reader").path
+let directory = FileManager.default.temporaryDirectory.appendingPathComponent("feed-reader")
 do {
   let cache = try HTTPCache(.init(memoryCapacity: 4 << 20, diskCapacity: 64 << 20, directory: directory))
   defer { cache.close() }

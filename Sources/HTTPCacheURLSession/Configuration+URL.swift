@@ -1,0 +1,22 @@
+import Foundation
+import HTTPCaching
+
+extension HTTPCache.Configuration {
+  /// The configuration of a cache with a directory that Foundation names.
+  ///
+  /// - Parameters:
+  ///   - kind: whether the cache is for one user or shared (default: `private`).
+  ///   - memoryCapacity: maximum bytes that stored responses occupy in memory (default: 64 MiB).
+  ///   - diskCapacity: maximum bytes that they occupy on disk, at least 1 MiB (default: 256 MiB).
+  ///   - directory: a `file` URL. See ``directory`` for what the directory may hold.
+  /// - Precondition: `directory` is a `file` URL.
+  public init(
+    kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
+    diskCapacity: Int = 256 << 20, directory: URL
+  ) {
+    precondition(directory.isFileURL, "expected a file URL for the directory, found \(directory)")
+    self.init(
+      kind: kind, memoryCapacity: memoryCapacity, diskCapacity: diskCapacity,
+      directory: FilePath(directory.path))
+  }
+}
