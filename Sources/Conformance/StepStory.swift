@@ -36,7 +36,7 @@ struct StepStory {
 
   init(_ error: any Error) {
     source = "error"
-    if case HTTPCacheError.notCached(let reason) = error { self.reason = reason }
+    if let reason = (error as? HTTPCacheError)?.reason { self.reason = reason }
   }
 
   /// The first thing that is not as the step expects it, or `nil`.

@@ -374,7 +374,7 @@ extension CacheEngine {
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
       }
     outcome.assembly = assemblyIfBroken(stored, response, exchange)
-    outcome.storage = .store(stored, reason)
+    outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
   }
 
   /// The stored responses that are known to be out of date, though what replaces them may not be stored.

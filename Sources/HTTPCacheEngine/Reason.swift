@@ -203,6 +203,15 @@ extension CacheEngine {
     public static var invalidatedWithGroup: Self { Self(.invalidatedWithGroup) }
     public static var clearedByOrigin: Self { Self(.clearedByOrigin) }
 
+    // What the store said, and a response that is stored in vain.
+    case storedNeverReused
+    case tooLargeForMemory
+    case tooLargeForDisk
+    case noCapacity
+    case storeBusy
+    case diskFailing
+    case storeClosed
+
     /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
     /// standard's.
     public var section: String { text.section }
@@ -360,7 +369,7 @@ extension CacheEngine {
       case .partAlreadyStored:
         ("RFC 9111 §3.4", "The response is partial, and its bytes are stored already.")
       case .refusedByApplication: ("Policy", "The application refused to have the response stored.")
-      case .tooLarge: ("Store", "The response is larger than the store accepts.")
+      case .tooLarge: ("Store", "The response is larger than the configured maximum for one response.")
       case .transitFull:
         ("Store", "The memory for content in flight is full, and the response would have to wait there.")
       case .removedMeanwhile:
@@ -391,6 +400,16 @@ extension CacheEngine {
         )
       case .clearedByOrigin:
         ("Clear-Site-Data", "The response asks for everything that is stored of its origin to be removed.")
+
+      case .storedNeverReused:
+        ("RFC 9111 §4.1", "Stored, but it will never be reused: it carries Vary: *, which no request matches.")
+      case .tooLargeForMemory: ("Store", "The response is larger than the memory limit.")
+      case .tooLargeForDisk: ("Store", "The response is larger than the disk limit for one response.")
+      case .noCapacity: ("Store", "Neither memory nor disk has a capacity to store responses in.")
+      case .storeBusy:
+        ("Store", "The responses that fill the store are being written, so no room could be made.")
+      case .diskFailing: ("Store", "The disk fails, and memory could not keep the response.")
+      case .storeClosed: ("Store", "The store is closed.")
       }
     }
   }

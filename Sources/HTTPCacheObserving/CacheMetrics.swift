@@ -106,14 +106,13 @@ public final class CacheMetrics: Sendable {
       count(event)
       switch event.action {
       case .stored, .updated, .invalidated: report(stored)
-      case .served, .forwarded, .refused, .answered, .failed, .notStored: break
+      default: break
       }
     }
   }
 
   private func count(_ event: CacheEvent) {
     switch event.action {
-    case .forwarded: break
     case .served, .answered, .refused:
       if let source = event.source { self[source].increment() } else { notCached.increment() }
       if let bytes = event.byteCount { servedBytes.increment(by: bytes) }
@@ -131,6 +130,7 @@ public final class CacheMetrics: Sendable {
       }.increment()
     case .updated: updated.increment()
     case .invalidated: invalidated.increment()
+    default: break
     }
   }
 

@@ -13,10 +13,12 @@ extension HTTPCache.Configuration {
 
   package mutating func logDiskFailures(to failures: FailureLog) {
     diskObserver = { [diskObserver] event in
-      switch event {
-      case .failing(let error):
-        failures.failed("disk", "the disk fails, responses are kept in memory only: \(error)")
+      switch event.kind {
+      case .failing:
+        let cause = event.error.map { ": \($0)" } ?? ""
+        failures.failed("disk", "the disk fails, responses are kept in memory only\(cause)")
       case .recovered: failures.recovered()
+      default: break
       }
       diskObserver?(event)
     }

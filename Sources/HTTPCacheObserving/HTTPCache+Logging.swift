@@ -22,6 +22,7 @@ extension HTTPCache {
       ]
       if let source = event.source { metadata["source"] = "\(source.rawValue)" }
       if let bytes = event.byteCount { metadata["bytes"] = "\(bytes)" }
+      if let refusal = event.refusal { metadata["store"] = "\(refusal)" }
       if !event.partition.isEmpty { metadata["partition"] = "\(event.partition)" }
       logger.log(
         level: event.action.logLevel, "\(event.action.phrase): \(event.reason)", metadata: metadata)
@@ -34,11 +35,11 @@ extension CacheEvent.Action {
     switch self {
     case .served: .trace
     case .failed: .notice
-    case .forwarded, .refused, .answered, .stored, .notStored, .updated, .invalidated: .debug
+    default: .debug
     }
   }
 
-  fileprivate var phrase: String { self == .notStored ? "not stored" : rawValue }
+  fileprivate var phrase: String { self == .notStored ? "not stored" : description }
 }
 
 extension String {

@@ -20,16 +20,38 @@ extension CacheStore {
   }
 
   /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.
-  func sizeObjection(to entry: NewEntry, bodyCount: Int) -> RefusalReason? {
+  func sizeObjection(to entry: NewEntry, bodyCount: Int) -> InsertRefusal? {
     let hasMemory = entry.tiers.contains(.memory) && memory.limit > 0
     let disk = diskTier(for: entry)
-    guard hasMemory || disk != nil else { return .noTier }
+    guard hasMemory || disk != nil else { return InsertRefusal(.noTier) }
     let head = entry.key.bytes.count + entry.metadata.count
-    let capacity = max(hasMemory ? memory.limit : 0, disk?.maximumEntrySize ?? 0)
-    guard bodyCount <= min(capacity, configuration.maximumEntrySize ?? .max, sharedSize) - head,
-      head <= Configuration.maximumHeadSize
-    else { return .tooLarge }
-    return nil
+    let (inMemory, onDisk) = (hasMemory ? memory.limit : 0, disk?.maximumEntrySize ?? 0)
+    let (capacity, maximum) = (max(inMemory, onDisk), min(configuration.maximumEntrySize ?? .max, sharedSize))
+    guard bodyCount > min(capacity, maximum) - head || head > Configuration.maximumHeadSize else {
+      return nil
+    }
+    if head > Configuration.maximumHeadSize {
+      return InsertRefusal(.tooLarge, byteCount: head, limit: Configuration.maximumHeadSize)
+    }
+    // The length may be one that a stranger announced.
+    let (sum, isBeyond) = head.addingReportingOverflow(bodyCount)
+    let reason: RefusalReason =
+      maximum < capacity ? .tooLarge : onDisk >= inMemory ? .tooLargeForDisk : .tooLargeForMemory
+    return InsertRefusal(reason, byteCount: isBeyond ? .max : sum, limit: min(capacity, maximum))
+  }
+
+  /// The refusal of an entry by a tier, with the sizes where they say why.
+  private func refusal(_ reason: RefusalReason, of entry: NewEntry, bodyCount: Int) -> InsertRefusal {
+    let limit: Int? =
+      switch reason {
+      case .tooLargeForMemory: memory.limit
+      case .tooLargeForDisk: disk?.maximumEntrySize
+      default: nil
+      }
+    let size = entry.key.bytes.count + entry.metadata.count + bodyCount
+    // Within the limit, what the tier adds to an entry is too much.
+    guard let limit, size > limit else { return InsertRefusal(reason) }
+    return InsertRefusal(reason, byteCount: size, limit: limit)
   }
 
   /// Makes an entry visible in memory, where there is no disk.
@@ -43,7 +65,7 @@ extension CacheStore {
       objection: { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
-    return .refused(reason)
+    return .refused(refusal(reason, of: entry, bodyCount: entry.body.count))
   }
 
   /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
@@ -79,7 +101,7 @@ extension CacheStore {
       guard let current = current(entry.key, entry.variant, hash: hash), isOvertaken(current) else {
         return publish(entry, file: &file, token: token)
       }
-      return .refused(.overtaken)
+      return .refused(InsertRefusal(.overtaken))
     }
   }
 
@@ -101,13 +123,14 @@ extension CacheStore {
     guard isOpen else {
       file?.discard()
       file = nil
-      return .refused(.closed)
+      return .refused(InsertRefusal(.closed))
     }
     let hash = hasher.hash(entry.key)
     let id = takeID()
     let scopes = entry.scopes.map(self.hash)
     let objection = { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
+    let bodyCount = file?.count ?? entry.body.count
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true
     var refusal: RefusalReason?
@@ -120,7 +143,9 @@ extension CacheStore {
           isOnlyOnDisk = isOnly
           isStored = true
         case .refused(let reason):
-          if reason == .removedSince || reason == .superseded || reason == .closed { return .refused(reason) }
+          if reason == .removedSince || reason == .superseded || reason == .closed {
+            return .refused(InsertRefusal(reason))
+          }
           refusal = reason
           moment = changes.moment(for: hash)
           isOnlyOnDisk = false
@@ -141,7 +166,7 @@ extension CacheStore {
       withdraw(entry, id: id, hash: hash)
     }
     if isStored { return .stored(EntryID(rawValue: id)) }
-    return .refused(refusal ?? reason ?? .noTier)
+    return .refused(self.refusal(refusal ?? reason ?? .noTier, of: entry, bodyCount: bodyCount))
   }
 
   /// Whether an entry is to be written to disk. What is turned away is what memory can take instead, and of whose key the

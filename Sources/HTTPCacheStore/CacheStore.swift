@@ -211,8 +211,8 @@ public final class CacheStore: Sendable {
   ) -> InsertOutcome {
     var file: BodyFileWriter?
     let outcome: InsertOutcome
-    if let reason = isOpen ? sizeObjection(to: entry, bodyCount: entry.body.count) : .closed {
-      outcome = .refused(reason)
+    if let refusal = isOpen ? sizeObjection(to: entry, bodyCount: entry.body.count) : InsertRefusal(.closed) {
+      outcome = .refused(refusal)
     } else if let isOvertaken {
       outcome = publish(entry, file: &file, token: token, unless: isOvertaken)
     } else if disk == nil {

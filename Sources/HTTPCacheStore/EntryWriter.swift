@@ -51,8 +51,8 @@ public final class EntryWriter: Sendable {
     state.withLock { state in
       guard state.outcome == nil else { return false }
       let count = state.count + bytes.count
-      if let reason = objection(to: state.entry, count: count) {
-        refuse(reason, &state)
+      if let refusal = objection(to: state.entry, count: count) {
+        refuse(refusal, &state)
         return false
       }
       do throws(AppendFailure) {
@@ -65,7 +65,7 @@ public final class EntryWriter: Sendable {
         state.count = count
         return true
       } catch {
-        refuse(error.reason, &state)
+        refuse(InsertRefusal(error.reason), &state)
         return false
       }
     }
@@ -115,9 +115,9 @@ public final class EntryWriter: Sendable {
       if let outcome = state.outcome { return outcome }
       if let metadata { state.entry.metadata = metadata }
       if metadata == nil, let expectedLength, expectedLength != state.count {
-        return refuse(.lengthMismatch, &state)
+        return refuse(InsertRefusal(.lengthMismatch), &state)
       }
-      if let reason = objection(to: state.entry, count: state.count) { return refuse(reason, &state) }
+      if let refusal = objection(to: state.entry, count: state.count) { return refuse(refusal, &state) }
       state.entry.body = state.blocks.takeAll()
       let outcome =
         if let isOvertaken {
@@ -125,7 +125,7 @@ public final class EntryWriter: Sendable {
         } else {
           store.publish(state.entry, file: &state.file, token: token)
         }
-      if keepsContent, outcome == .refused(.overtaken) {
+      if keepsContent, outcome.refusal?.reason == .overtaken {
         isOver = false
         // A streamed body is in the file still.
         if state.file == nil {
@@ -149,7 +149,7 @@ public final class EntryWriter: Sendable {
     state.withLock { state in
       guard state.outcome == nil, state.file == nil, objection(to: state.entry, count: state.count) == nil
       else { return nil }
-      state.outcome = .refused(.cancelled)
+      state.outcome = .refused(InsertRefusal(.cancelled))
       state.entry.body = state.blocks.takeAll()
       defer { end(&state) }
       return (state.entry, token)
@@ -159,7 +159,7 @@ public final class EntryWriter: Sendable {
   /// Drops what was written. Nothing happens after a commit.
   public func cancel() {
     state.withLock { state in
-      if state.outcome == nil { refuse(.cancelled, &state) }
+      if state.outcome == nil { refuse(InsertRefusal(.cancelled), &state) }
       end(&state)
     }
   }
@@ -202,8 +202,8 @@ public final class EntryWriter: Sendable {
   package func destination(ofBody count: Int) -> Destination? {
     state.withLock { state in
       guard state.outcome == nil else { return nil }
-      if let reason = objection(to: state.entry, count: count) {
-        refuse(reason, &state)
+      if let refusal = objection(to: state.entry, count: count) {
+        refuse(refusal, &state)
         return nil
       }
       return mustStream(state.entry, count: count) ? .file : .memory
@@ -218,18 +218,13 @@ public final class EntryWriter: Sendable {
   package var isInMemory: Bool { state.withLock { $0.isInMemory } }
 
   /// Why nothing more can be added, if that was refused. ``commit()`` says the same, and ends the reading.
-  package var refusal: RefusalReason? {
-    state.withLock { state in
-      guard case .refused(let reason) = state.outcome else { return nil }
-      return reason
-    }
-  }
+  package var refusal: InsertRefusal? { state.withLock { $0.outcome?.refusal } }
 
   /// Why an entry cannot be stored with a body of so many bytes, or of as many as were announced: what cannot be stored
   /// is refused before room is made for it.
-  private func objection(to entry: NewEntry, count: Int) -> RefusalReason? {
-    if !store.isOpen { return .closed }
-    if let expectedLength, count > expectedLength { return .lengthMismatch }
+  private func objection(to entry: NewEntry, count: Int) -> InsertRefusal? {
+    if !store.isOpen { return InsertRefusal(.closed) }
+    if let expectedLength, count > expectedLength { return InsertRefusal(.lengthMismatch) }
     return store.sizeObjection(to: entry, bodyCount: max(count, expectedLength ?? 0))
   }
 
@@ -253,8 +248,8 @@ public final class EntryWriter: Sendable {
   }
 
   @discardableResult
-  private func refuse(_ reason: RefusalReason, _ state: inout State) -> InsertOutcome {
-    let outcome = InsertOutcome.refused(reason)
+  private func refuse(_ refusal: InsertRefusal, _ state: inout State) -> InsertOutcome {
+    let outcome = InsertOutcome.refused(refusal)
     state.outcome = outcome
     store.count(outcome)
     return outcome

@@ -116,8 +116,10 @@ public class CachingURLProtocol: URLProtocol {
     if let url { details[NSURLErrorFailingURLErrorKey] = url }
     return switch error {
     case is CancellationError: URLError(.cancelled, userInfo: details)
-    case HTTPCacheError.notCached: URLError(.resourceUnavailable, userInfo: details)
-    case HTTPCacheError.contentTooLarge: URLError(.dataLengthExceedsMaximum, userInfo: details)
+    case let error as HTTPCacheError where error.code == .notCached:
+      URLError(.resourceUnavailable, userInfo: details)
+    case let error as HTTPCacheError where error.code == .contentTooLarge:
+      URLError(.dataLengthExceedsMaximum, userInfo: details)
     default: error
     }
   }

@@ -201,7 +201,7 @@ extension HTTPCache {
       } catch {
         // Whatever is wrong with stored content ends the storing, and nothing else.
         writer.cancel()
-        refuse(.storeFailed, arrival)
+        refuse(Refused(.storeFailed), arrival)
         land(arrival.flight, arrival.pending.lookup.key, .notShared)
       }
     }
@@ -269,8 +269,8 @@ extension HTTPCache {
   private func hand(_ chunk: ArraySlice<UInt8>, to transfer: Transfer, _ arrival: Arrival) async throws {
     switch await transfer.append(chunk) {
     case .stored: break
-    case .refused(let refusal): giveUp(CacheEngine.Reason(refusal), arrival)
-    case .transitFull: giveUp(.transitFull, arrival)
+    case .refused(let refusal): giveUp(Refused(refusal), arrival)
+    case .transitFull: giveUp(Refused(.transitFull), arrival)
     case .notStored: if !transfer.isRead { throw CancellationError() }
     }
     try Task.checkCancellation()
@@ -289,21 +289,21 @@ extension HTTPCache {
       for try await chunk in MessageBody([piece]) {
         switch await transfer.append(chunk) {
         case .stored: break
-        case .refused(let refusal): return giveUp(CacheEngine.Reason(refusal), arrival)
-        case .transitFull: return giveUp(.transitFull, arrival)
+        case .refused(let refusal): return giveUp(Refused(refusal), arrival)
+        case .transitFull: return giveUp(Refused(.transitFull), arrival)
         case .notStored: return
         }
       }
     } catch {
       guard let writer = transfer.takeWriter() else { return }
       writer.cancel()
-      giveUp(.storeFailed, arrival)
+      giveUp(Refused(.storeFailed), arrival)
     }
   }
 
   /// Says that the content is not stored: there is nothing to wait for.
-  private func giveUp(_ reason: CacheEngine.Reason, _ arrival: Arrival) {
-    refuse(reason, arrival)
+  private func giveUp(_ refused: Refused, _ arrival: Arrival) {
+    refuse(refused, arrival)
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
 
@@ -355,7 +355,7 @@ extension HTTPCache {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
     guard !isContradictory, let stored = arrival.outcome.incomplete(after: Int64(arrival.received)) else {
       writer.cancel()
-      refuse(.incompleteContent, arrival)
+      refuse(Refused(.incompleteContent), arrival)
       return nil
     }
     do {
@@ -469,12 +469,14 @@ extension HTTPCache {
         .stored, arrival.request, reason, byteCount: arrival.stored,
         partition: arrival.pending.lookup.partition)
       arrival.settlement.settle(reason, isStored: true)
-    case .failure(let refused): refuse(refused.reason, arrival)
+    case .failure(let refused): refuse(refused, arrival)
     }
   }
 
-  private func refuse(_ reason: CacheEngine.Reason, _ arrival: Arrival) {
-    note(.notStored, arrival.request, reason, partition: arrival.pending.lookup.partition)
-    arrival.settlement.settle(reason, isStored: false)
+  private func refuse(_ refused: Refused, _ arrival: Arrival) {
+    note(
+      .notStored, arrival.request, refused.reason, refusal: refused.refusal,
+      partition: arrival.pending.lookup.partition)
+    arrival.settlement.settle(refused.reason, isStored: false)
   }
 }

@@ -83,10 +83,16 @@ extension CacheEngine.Reason {
   init(_ refusal: RefusalReason) {
     switch refusal {
     case .tooLarge: self = .tooLarge
+    case .tooLargeForMemory: self = .tooLargeForMemory
+    case .tooLargeForDisk: self = .tooLargeForDisk
     case .removedSince: self = .removedMeanwhile
     case .lengthMismatch, .cancelled: self = .incompleteContent
-    case .overtaken: self = .overtaken
-    case .superseded, .noRoom, .noTier, .inputOutput, .closed: self = .storeFailed
+    case .overtaken, .superseded: self = .overtaken
+    case .noRoom: self = .storeBusy
+    case .noTier: self = .noCapacity
+    case .inputOutput: self = .diskFailing
+    case .closed: self = .storeClosed
+    default: self = .storeFailed
     }
   }
 }

@@ -1,27 +1,69 @@
 import HTTPCacheEngine
 
-/// What the cache itself can fail with; errors of the transport pass through as they are.
-public enum HTTPCacheError: Error, Hashable, Sendable {
-  /// The request forbids the network, and nothing stored can answer it.
-  case notCached(CacheEngine.Reason)
-  /// The content is larger than the caller said it would take.
-  case contentTooLarge(limit: Int)
-  /// The origin sent more or less than the part of the content that it had announced.
-  case incompleteContent
-  /// The body of a response was read a second time; it arrives from the network only once.
-  case bodyAlreadyRead
+/// A failure of the cache itself; errors of the transport pass through as they are.
+///
+/// Switch over ``code``, with a `default`: more codes may be added. ``description`` is for people.
+public struct HTTPCacheError: Error, Hashable, Sendable {
+  /// The codes of failures.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    private enum Value: String {
+      case notCached, contentTooLarge, incompleteContent, bodyAlreadyRead
+    }
+
+    private let value: Value
+
+    private init(_ value: Value) { self.value = value }
+
+    /// The request forbids the network, and no stored response can answer it; ``HTTPCacheError/reason`` says why.
+    public static var notCached: Code { Code(.notCached) }
+    /// The content has more bytes than the caller takes; ``HTTPCacheError/limit`` says how many that are.
+    public static var contentTooLarge: Code { Code(.contentTooLarge) }
+    /// The origin sent more or fewer bytes than it had announced.
+    public static var incompleteContent: Code { Code(.incompleteContent) }
+    /// The body of a response was read a second time; it arrives from the network only once.
+    public static var bodyAlreadyRead: Code { Code(.bodyAlreadyRead) }
+
+    public var description: String { value.rawValue }
+  }
+
+  /// What happened.
+  public let code: Code
+  /// Why no stored response can answer the request; `nil` for other codes than ``Code/notCached``.
+  public let reason: CacheEngine.Reason?
+  /// The bytes that the caller takes; `nil` for other codes than ``Code/contentTooLarge``.
+  public let limit: Int?
+
+  private init(_ code: Code, reason: CacheEngine.Reason? = nil, limit: Int? = nil) {
+    self.code = code
+    self.reason = reason
+    self.limit = limit
+  }
+
+  package static func notCached(_ reason: CacheEngine.Reason) -> HTTPCacheError {
+    HTTPCacheError(.notCached, reason: reason)
+  }
+
+  package static func contentTooLarge(limit: Int) -> HTTPCacheError {
+    HTTPCacheError(.contentTooLarge, limit: limit)
+  }
+
+  package static var incompleteContent: HTTPCacheError { HTTPCacheError(.incompleteContent) }
+  package static var bodyAlreadyRead: HTTPCacheError { HTTPCacheError(.bodyAlreadyRead) }
 }
 
 extension HTTPCacheError: CustomStringConvertible {
   public var description: String {
-    switch self {
-    case .notCached(let reason):
-      "not answered from the cache: \(reason) Use another cache policy to let the request reach the network."
-    case .contentTooLarge(let limit): "the content has more than the \(limit) bytes that were asked for"
+    switch code {
+    case .notCached:
+      (reason.map { "not answered from the cache: \($0)" } ?? "not answered from the cache.")
+        + " Use another cache policy to let the request reach the network."
+    case .contentTooLarge:
+      "the content is larger than the limit of \(limit ?? 0) bytes; increase the limit, or read the body as a stream"
     case .incompleteContent:
-      "the origin sent more or less of the content than it had announced; the request may be repeated"
+      "the origin sent more or fewer bytes than it had announced; repeat the request"
     case .bodyAlreadyRead:
-      "the body was read before; keep its bytes if they are needed twice"
+      "the body was read before; keep its bytes if you need them twice"
+    default: "\(code)"
     }
   }
 }

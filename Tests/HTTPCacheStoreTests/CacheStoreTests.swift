@@ -164,8 +164,8 @@ struct CacheStoreTests {
     case 2: store.removeAll()
     default: store.removeAll(since: 4000)
     }
-    #expect(store.insert(entry(key(1)), unlessRemovedSince: token) == .refused(.removedSince))
-    #expect(writer.commit() == .refused(.removedSince))
+    #expect(store.insert(entry(key(1)), unlessRemovedSince: token).refusal?.reason == .removedSince)
+    #expect(writer.commit().refusal?.reason == .removedSince)
     #expect(store.lookup(key(1)).isEmpty)
     let fresh = store.removalToken(for: key(1))
     #expect(store.insert(entry(key(1)), unlessRemovedSince: fresh).id != nil)
@@ -188,25 +188,25 @@ struct CacheStoreTests {
     let cancelled = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 1)
     cancelled.append([1])
     cancelled.cancel()
-    #expect(cancelled.commit() == .refused(.cancelled))
+    #expect(cancelled.commit().refusal?.reason == .cancelled)
     let short = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 1, expectedLength: 10)
     short.append([1])
-    #expect(short.commit() == .refused(.lengthMismatch))
+    #expect(short.commit().refusal?.reason == .lengthMismatch)
     let long = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 1, expectedLength: 1)
     #expect(!long.append([1, 2]))
-    #expect(long.commit() == .refused(.lengthMismatch))
+    #expect(long.commit().refusal?.reason == .lengthMismatch)
     #expect(store.lookup(key(2)).isEmpty)
   }
 
   @Test("refuses what is too large, with the reason", arguments: Place.allCases)
   func tooLarge(place: Place) throws {
     let store = try place.store(scratch) { $0.maximumEntrySize = 10_000 }
-    #expect(store.insert(entry(key(1), size: 10_001)) == .refused(.tooLarge))
+    #expect(store.insert(entry(key(1), size: 10_001)).refusal?.reason == .tooLarge)
     #expect(store.insert(entry(key(1), size: 9_000)).id != nil)
     let writer = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 0)
     #expect(writer.append(pattern(0, 9000)))
     #expect(!writer.append(pattern(0, 9000)))
-    #expect(writer.commit() == .refused(.tooLarge))
+    #expect(writer.commit().refusal?.reason == .tooLarge)
     #expect(store.statistics.refusals == 2)
   }
 
@@ -219,8 +219,8 @@ struct CacheStoreTests {
     store.close()
     store.close()
     #expect(store.lookup(key(1)).isEmpty && store.residentEntries(for: key(1)).entries.isEmpty)
-    #expect(store.insert(entry(key(1))) == .refused(.closed))
-    #expect(writer.commit() == .refused(.closed))
+    #expect(store.insert(entry(key(1))).refusal?.reason == .closed)
+    #expect(writer.commit().refusal?.reason == .closed)
     #expect(!store.updateMetadata(of: held.id, key: key(1), metadata: [], storedAt: 0))
     store.remove(key(1))
     store.removeAll()

@@ -42,7 +42,7 @@ struct CapacityTests {
     let writer = store.makeWriter(
       key: key(3), variant: one, metadata: [], storedAt: 0, expectedLength: 4 << 20, tiers: .disk)
     #expect(!writer.append(pattern(3, 1 << 20)))
-    #expect(writer.commit() == .refused(.tooLarge))
+    #expect(writer.commit().refusal?.reason == .tooLargeForDisk)
     #expect(store.lookup(key(1)).count == 1)
   }
 

@@ -76,7 +76,7 @@ struct ChurnTests {
     let writer = store.makeWriter(key: key(5000), variant: one, metadata: [], storedAt: 0)
     var appended = 0
     while writer.append(pattern(1, 1 << 20)), appended < 100 { appended += 1 }
-    #expect(writer.commit() == .refused(.tooLarge))
+    #expect(writer.commit().refusal?.reason == .tooLargeForDisk)
     #expect(store.usage.diskEntries >= before * 2 / 5)
     #expect(store.lookup(key(699)).count == 1)
   }

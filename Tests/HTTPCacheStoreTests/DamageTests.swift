@@ -154,7 +154,7 @@ struct DamageTests {
       $0.writesHalf = writesHalf
     }
     #expect(store.insert(entry(key(2), number: 2)).id != nil)
-    #expect(store.insert(entry(key(3), number: 3, tiers: .disk)) == .refused(.inputOutput))
+    #expect(store.insert(entry(key(3), number: 3, tiers: .disk)).refusal?.reason == .inputOutput)
     #expect(holds(try #require(store.lookup(key(2)).first), number: 2))
     #expect(store.statistics.ioErrors > 0)
     files.set { $0.failing = [:] }
@@ -222,7 +222,7 @@ struct DamageTests {
     #expect(writer.append(pattern(1, 400_000)))
     files.set { $0.failing = [.write: ENOSPC] }
     #expect(!writer.append(pattern(1, 400_000)))
-    #expect(writer.commit() == .refused(.inputOutput))
+    #expect(writer.commit().refusal?.reason == .inputOutput)
     #expect(try scratch.names.allSatisfy { !$0.hasPrefix("body-") })
   }
 }

@@ -15,7 +15,7 @@ struct EditingTests {
     var (entry, token) = try #require(writer.takeEntry())
     #expect(entry.body == pattern(1, size))
     #expect(writer.takeEntry() == nil)
-    #expect(writer.commit() == .refused(.cancelled))
+    #expect(writer.commit().refusal?.reason == .cancelled)
     #expect(store.lookup(key(1)).isEmpty)
     entry.body = pattern(2, size + 1)
     entry.tiers = .memory
@@ -23,7 +23,7 @@ struct EditingTests {
     #expect(store.usage.diskEntries == 0)
     #expect(try store.lookup(key(1)).first?.body.readAll().elementsEqual(pattern(2, size + 1)) == true)
     store.remove(key(1))
-    #expect(store.insert(entry, unlessRemovedSince: token) == .refused(.removedSince))
+    #expect(store.insert(entry, unlessRemovedSince: token).refusal?.reason == .removedSince)
   }
 
   @Test("An entry that went to a file, or has become too large, cannot be taken")
@@ -36,7 +36,7 @@ struct EditingTests {
     let large = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 0, isEditable: true)
     #expect(!large.append(pattern(1, 20 << 20)))
     #expect(large.takeEntry() == nil)
-    #expect(large.commit() == .refused(.tooLarge))
+    #expect(large.commit().refusal?.reason == .tooLargeForDisk)
   }
 
   @Test(
@@ -47,7 +47,7 @@ struct EditingTests {
     let store = try CacheStore(configuration)
     for tiers in [StoreTiers.all, .memory, .disk] {
       #expect(store.insert(entry(key(1), size: 500_000, tiers: tiers)).id != nil)
-      #expect(store.insert(entry(key(1), size: 600_000, tiers: tiers)) == .refused(.tooLarge))
+      #expect(store.insert(entry(key(1), size: 600_000, tiers: tiers)).refusal?.reason == .tooLarge)
     }
     store.setCapacity(disk: 20 << 20)
     #expect(store.insert(entry(key(1), size: 600_000)).id != nil)
@@ -74,7 +74,7 @@ struct EditingTests {
     for number in 0..<50 { store.insert(entry(key(number), number: number, size: 1000)) }
     store.setCapacity(disk: 0)
     #expect(store.capacity.disk == 0 && store.usage.diskEntries == 0)
-    #expect(store.insert(entry(key(90), size: 1000, tiers: .disk)) == .refused(.noTier))
+    #expect(store.insert(entry(key(90), size: 1000, tiers: .disk)).refusal?.reason == .noTier)
     let writer = store.makeWriter(key: key(91), variant: one, metadata: [], storedAt: 0)
     #expect(writer.append(pattern(1, 1 << 20)))
     #expect(writer.commit().id != nil)

@@ -92,19 +92,20 @@ struct EntryWriterTests {
     files.set { $0.failing = [:] }
     let expected: RefusalReason =
       switch refusal {
-      case .tooLargeInMemory, .tooLargeOnDisk: .tooLarge
+      case .tooLargeInMemory: .tooLargeForMemory
+      case .tooLargeOnDisk: .tooLargeForDisk
       case .tooLong: .lengthMismatch
       case .noFile, .noWrite: .inputOutput
       case .noRoom: .noRoom
       case .closed: .closed
       }
-    #expect(writer.refusal == expected && store.statistics.refusals == refusals + 1)
+    #expect(writer.refusal?.reason == expected && store.statistics.refusals == refusals + 1)
     #expect(writer.isInMemory != isLarge)
     // While somebody may read it, the file keeps its room.
     if isLarge { #expect(store.usage.diskBytes >= reserved) }
     #expect(readAll(writer, upTo: 50_000) == Array(body[..<size]))
     if refusal != .tooLargeInMemory { #expect(try scratch.totalBytes <= store.usage.diskBytes) }
-    #expect(writer.commit() == .refused(expected))
+    #expect(writer.commit().refusal?.reason == expected)
     #expect(writer.read(from: 0, upTo: 1) == nil && writer.isInMemory != isLarge)
     others.removeAll()
     #expect(store.statistics.refusals >= refusals + 1 && store.lookup(key(1)).isEmpty)
@@ -125,7 +126,7 @@ struct EntryWriterTests {
     if isCancelled { writer?.cancel() } else { writer = nil }
     #expect(store.usage.diskBytes == before)
     #expect(writer?.read(from: 0, upTo: 1) == nil)
-    #expect(isCancelled == (writer?.commit() == .refused(.lengthMismatch)))
+    #expect(isCancelled == (writer?.commit().refusal?.reason == .lengthMismatch))
     #expect(store.statistics.refusals == 1)
   }
 

@@ -54,7 +54,7 @@ struct LargeBodyTests {
       writer.append(body[..<count])
       return writer
     }
-    #expect(write().commit() == .refused(.lengthMismatch))
+    #expect(write().commit().refusal?.reason == .lengthMismatch)
     #expect(store.lookup(key(1)).isEmpty)
     let writer = write()
     #expect(writer.commit(metadata: Array("part".utf8)).id != nil)
@@ -130,7 +130,7 @@ struct LargeBodyTests {
     let huge = store.makeWriter(key: key(50), variant: one, metadata: [], storedAt: 0)
     let chunk = [UInt8](repeating: 1, count: 1 << 20)
     while huge.append(chunk) {}
-    #expect(huge.commit() == .refused(.tooLarge))
+    #expect(huge.commit().refusal?.reason == .tooLargeForDisk)
     #expect(try scratch.totalBytes <= capacity)
   }
 

@@ -22,7 +22,7 @@ struct LostDirectoryTests {
 
     /// What happened, without what it happened to.
     var kinds: [String] {
-      all.withLock { $0.map { if case .failing = $0 { "failing" } else { "recovered" } } }
+      all.withLock { $0.map(\.kind.description) }
     }
   }
 
@@ -77,7 +77,7 @@ struct LostDirectoryTests {
       #expect(store.insert(entry(key(number), number: number)).id != nil)
       #expect(holds(try #require(store.lookup(key(number)).first), number: number))
     }
-    #expect(store.insert(entry(key(130), number: 130, tiers: .disk)) == .refused(.inputOutput))
+    #expect(store.insert(entry(key(130), number: 130, tiers: .disk)).refusal?.reason == .inputOutput)
     store.remove(key(100))
     #expect(store.lookup(key(100)).isEmpty)
     #expect(store.statistics.diskFailures == 1 && events.kinds == ["failing"])
@@ -136,7 +136,7 @@ struct LostDirectoryTests {
     }
     store.insert(entry(key(50), number: 51, tiers: .disk))
     // It was begun in a directory that is no more: what is older than it is gone all the same, unless it was removed first.
-    #expect(writer.commit() == .refused(removesAll ? .removedSince : .inputOutput))
+    #expect(writer.commit().refusal?.reason == (removesAll ? .removedSince : .inputOutput))
     #expect(store.lookup(key(50)).isEmpty == !removesAll)
     for number in 100..<140 {
       store.insert(entry(key(number), number: number, size: 50_000, tiers: .disk))
@@ -227,7 +227,7 @@ struct LostDirectoryTests {
     try remove(scratch.path)
     store.flush()
     store.insert(entry(key(200), number: 200, tiers: .disk))
-    #expect(writers[0].commit() == .refused(.inputOutput))
+    #expect(writers[0].commit().refusal?.reason == .inputOutput)
     writers[1].cancel()
     #expect(store.lookup(key(100)).isEmpty)
     store.insert(entry(key(201), number: 201, size: 50_000, tiers: .disk))

@@ -71,11 +71,11 @@ struct MarksTests {
     #expect(store.mayBeRemoved(key(1), in: [scope(1)], since: token))
     #expect(!store.mayBeRemoved(key(1), in: [scope(2)], since: token))
     #expect(writers.map { $0.commit().id != nil } == [false, false, true, true])
-    #expect(writers[0].commit() == .refused(.removedSince))
+    #expect(writers[0].commit().refusal?.reason == .removedSince)
     let later = store.removalToken(for: key(1))
     var new = entry(key(1))
     new.scopes = [scope(1)]
-    #expect(store.insert(new, unlessRemovedSince: token) == .refused(.removedSince))
+    #expect(store.insert(new, unlessRemovedSince: token).refusal?.reason == .removedSince)
     #expect(store.insert(new, unlessRemovedSince: later).id != nil)
   }
 

@@ -255,7 +255,7 @@ struct MemoryPartTests {
         capacity: 100_000, shardCount: 1, policy: policy, maximumVariants: 2, hasDisk: false)
       let (one, two) = (StoreKey("one"), StoreKey("two"))
       live(0)
-      #expect(tier.place(entry(one, id: 1, ownerCount: 200_000), key: one, hash: 1) == .tooLarge)
+      #expect(tier.place(entry(one, id: 1, ownerCount: 200_000), key: one, hash: 1) == .tooLargeForMemory)
       live(0)
       #expect(tier.place(entry(one, id: 5), key: one, hash: 1) == nil)
       live(1)

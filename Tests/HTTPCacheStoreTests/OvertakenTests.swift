@@ -94,7 +94,7 @@ struct OvertakenTests {
     let first = attempt(date: 5)
     #expect(first.id != nil && asked == 0, "there was none")
     let (before, bytes) = (store.statistics, store.usage.diskBytes)
-    #expect(attempt(date: 4) == .refused(.overtaken) && asked == 1)
+    #expect(attempt(date: 4).refusal?.reason == .overtaken && asked == 1)
     #expect(store.statistics.refusals == before.refusals + 1 && store.statistics.inserts == before.inserts)
     #expect(store.usage.diskBytes == bytes, "a body that was streamed is gone")
     #expect(store.statistics.memoryHits == before.memoryHits && store.statistics.diskHits == before.diskHits)
@@ -102,11 +102,11 @@ struct OvertakenTests {
     #expect(kept.id == first.id && holds(kept, number: 5, size: setting.bodySize))
     // What was updated counts with its new time.
     try store.updateMetadata(of: #require(first.id), key: key(1), metadata: [7], storedAt: 9)
-    #expect(attempt(date: 8) == .refused(.overtaken))
+    #expect(attempt(date: 8).refusal?.reason == .overtaken)
     #expect(attempt(date: 10).id != nil && asked == 3)
     #expect(store.lookup(key(1)).count == 2)
     store.close()
-    #expect(attempt(date: 11) == .refused(.closed) && asked == 3)
+    #expect(attempt(date: 11).refusal?.reason == .closed && asked == 3)
   }
 
   @Test("An entry that memory has no room for any more is found on disk")
@@ -116,7 +116,7 @@ struct OvertakenTests {
     store.setCapacity(memory: 0)
     store.setCapacity(memory: 1 << 20)
     #expect(store.peek(key(1)).isEmpty)
-    #expect(insert(1, date: 4, into: store, .bothTiers, byWriter: true) == .refused(.overtaken))
+    #expect(insert(1, date: 4, into: store, .bothTiers, byWriter: true).refusal?.reason == .overtaken)
     #expect(store.peek(key(1)).isEmpty, "asking copies nothing to memory")
   }
 }

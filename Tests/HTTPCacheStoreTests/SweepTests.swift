@@ -118,7 +118,7 @@ struct SweepTests {
     let before = [2, 3, 5].map { store.removalToken(for: key($0)) }
     store.sweep(Self.evenKeys) { _ in .remove }
     #expect(store.mayBeRemoved(key(2), since: before[0]) && !store.mayBeRemoved(key(3), since: before[1]))
-    #expect(store.insert(entry(key(2)), unlessRemovedSince: before[0]) == .refused(.removedSince))
+    #expect(store.insert(entry(key(2)), unlessRemovedSince: before[0]).refusal?.reason == .removedSince)
     #expect(store.insert(entry(key(5)), unlessRemovedSince: before[2]).id != nil)
     let after = store.removalToken(for: key(2))
     #expect(!store.mayBeRemoved(key(2), since: after))
@@ -130,7 +130,7 @@ struct SweepTests {
       store.mayBeMarked([scope], since: after) && !store.mayBeMarked([StoreScope("other")], since: after))
     var inScope = entry(key(8))
     inScope.scopes = [scope]
-    #expect(store.insert(inScope, unlessRemovedSince: after) == .refused(.removedSince))
+    #expect(store.insert(inScope, unlessRemovedSince: after).refusal?.reason == .removedSince)
     #expect(store.insert(entry(key(8)), unlessRemovedSince: after).id != nil)
     // A validation that was under way does not undo it.
     #expect(

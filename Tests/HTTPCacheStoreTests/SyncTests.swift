@@ -54,7 +54,7 @@ struct SyncTests {
     store.insert(entry(key(0)))
     files.set { $0.failing = [.sync: 5] }
     for number in 1..<4 {
-      #expect(store.insert(entry(key(number), size: 50_000)) == .refused(.inputOutput))
+      #expect(store.insert(entry(key(number), size: 50_000)).refusal?.reason == .inputOutput)
     }
     files.set { $0 = .init() }
     store.flush()

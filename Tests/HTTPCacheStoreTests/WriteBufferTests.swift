@@ -72,7 +72,7 @@ struct WriteBufferTests {
       store.updateMetadata(of: id, key: key(number), metadata: [1], storedAt: 1)
     }
     files.set { $0.failing = [.sync: EIO] }
-    #expect(store.insert(entry(key(9), number: 9)) == .refused(.inputOutput))
+    #expect(store.insert(entry(key(9), number: 9)).refusal?.reason == .inputOutput)
     #expect(store.lookup(key(9)).isEmpty)
   }
 
@@ -128,7 +128,7 @@ struct WriteBufferTests {
       events.withLock {
         $0.count == 2 && $0.last == .recovered
       })
-    guard case .failing(let error)? = events.withLock({ $0.first }), case .io(_, _, ENOSPC) = error.kind
+    guard let error = events.withLock({ $0.first })?.error, error.code == .inputOutput, error.errno == ENOSPC
     else {
       Issue.record("no event of the failure")
       return

@@ -36,7 +36,7 @@ struct EventTests {
     _ = try? await setting.get(from: origin)
     _ = try? await setting.get("/other", from: origin, policy: .returnCacheDataDontLoad)
     let told = log.events.map { event in
-      "\(event.action.rawValue) \(event.source?.rawValue ?? "-") \(event.byteCount ?? -1) \(event.reason.rawValue)"
+      "\(event.action) \(event.source?.rawValue ?? "-") \(event.byteCount ?? -1) \(event.reason.rawValue)"
     }
     #expect(
       told == [

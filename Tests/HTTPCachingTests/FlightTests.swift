@@ -295,7 +295,7 @@ struct FlightTests {
     // Both read on at the pace of the slower.
     #expect(try await leader.body.collect(upTo: .max).count == 5 << 20)
     #expect(try await follower.value.utf8.count == 5 << 20)
-    #expect(setting.log.reasons(.notStored) == [.tooLarge])
+    #expect(setting.log.reasons(.notStored) == [.tooLargeForMemory])
     #expect(origin.requests.count == 1)
     #expect(setting.cache.flights.count == 0)
   }

@@ -1,37 +1,91 @@
 import SystemPackage
 
-/// What went wrong in a store, where, and what to do about it.
+/// A failure of a store: what happened, to which file, and what to do about it.
+///
+/// Switch over ``code``, with a `default`: more codes may be added. ``description`` is for people.
 public struct StoreError: Error, Sendable, Hashable {
-  /// The kinds of failure. More may be added.
-  public enum Kind: Sendable, Hashable {
+  /// The codes of failures.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    private enum Value: String {
+      case directoryInUse, unknownFormat, unreadableDirectory, notACache, inputOutput, corrupt
+      case invalidConfiguration, closed
+    }
+
+    private let value: Value
+
+    private init(_ value: Value) { self.value = value }
+
     /// Another store, in this process or another, has the directory open.
-    case directoryInUse(path: FilePath, byProcess: Int32?)
-    /// A cache is in the directory that was written in a version of the format that this one does not know.
-    case unknownFormat(found: UInt32, supported: UInt32, path: FilePath)
-    /// A cache is in the directory whose file `format` is damaged or missing.
-    case unreadableDirectory(path: FilePath, what: String)
-    /// The directory holds no cache, but other files; `file` is the name of one, and `nil` where it holds none at all.
-    case notACache(path: FilePath, file: String?)
-    /// An operation of the file system failed.
-    case io(operation: String, path: FilePath, errno: Int32)
-    /// Stored bytes are not what was written.
-    case corrupt(what: String, path: FilePath)
-    /// The configuration contradicts itself.
-    case invalidConfiguration(String)
+    public static var directoryInUse: Code { Code(.directoryInUse) }
+    /// The directory holds a cache in a version of the format that this version does not read.
+    public static var unknownFormat: Code { Code(.unknownFormat) }
+    /// The directory holds a cache whose file `format` is damaged or missing.
+    public static var unreadableDirectory: Code { Code(.unreadableDirectory) }
+    /// The directory holds other files, and no cache.
+    public static var notACache: Code { Code(.notACache) }
+    /// A system call failed; ``StoreError/errno`` is its error number.
+    public static var inputOutput: Code { Code(.inputOutput) }
+    /// Stored bytes are not those that were written.
+    public static var corrupt: Code { Code(.corrupt) }
+    /// A value of the configuration is out of range, or contradicts another.
+    public static var invalidConfiguration: Code { Code(.invalidConfiguration) }
     /// The store is closed.
+    public static var closed: Code { Code(.closed) }
+
+    public var description: String { value.rawValue }
+  }
+
+  /// A failure with its details, for this package.
+  package enum Kind: Sendable, Hashable {
+    case directoryInUse(path: FilePath, byProcess: Int32?)
+    case unknownFormat(found: UInt32, supported: UInt32, path: FilePath)
+    case unreadableDirectory(path: FilePath, what: String)
+    /// `file` is the name of one that is there; `nil` where there is none at all.
+    case notACache(path: FilePath, file: String?)
+    case io(operation: String, path: FilePath, errno: Int32)
+    case corrupt(what: String, path: FilePath)
+    case invalidConfiguration(String)
     case closed
   }
 
-  /// What happened.
-  public let kind: Kind
+  package let kind: Kind
 
-  init(_ kind: Kind) {
+  package init(_ kind: Kind) {
     self.kind = kind
   }
 
-  /// The system's number of the failure, where it is one of the file system.
-  var errno: Int32? {
+  /// What happened.
+  public var code: Code {
+    switch kind {
+    case .directoryInUse: .directoryInUse
+    case .unknownFormat: .unknownFormat
+    case .unreadableDirectory: .unreadableDirectory
+    case .notACache: .notACache
+    case .io: .inputOutput
+    case .corrupt: .corrupt
+    case .invalidConfiguration: .invalidConfiguration
+    case .closed: .closed
+    }
+  }
+
+  /// The directory or file that the failure is about; `nil` if it is about none.
+  public var path: FilePath? {
+    switch kind {
+    case .directoryInUse(let path, _), .unknownFormat(_, _, let path), .unreadableDirectory(let path, _),
+      .notACache(let path, _), .io(_, let path, _), .corrupt(_, let path):
+      path
+    case .invalidConfiguration, .closed: nil
+    }
+  }
+
+  /// The error number of the system call that failed; `nil` for other codes than ``Code/inputOutput``.
+  public var errno: Int32? {
     if case .io(_, _, let errno) = kind { errno } else { nil }
+  }
+
+  /// The process that has the directory open, if that is known; `nil` for other codes than ``Code/directoryInUse``.
+  public var processID: Int32? {
+    if case .directoryInUse(_, let process) = kind { process } else { nil }
   }
 }
 
@@ -61,7 +115,7 @@ extension StoreError: CustomStringConvertible {
     }
   }
 
-  /// What to do about it, for who calls the library; `nil` where that follows from what happened.
+  /// What to do about it, for callers of the library; `nil` where that follows from what happened.
   private var remedy: String? {
     switch kind {
     case .directoryInUse: "close that store first, or choose another directory"

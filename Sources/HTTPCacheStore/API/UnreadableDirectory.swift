@@ -1,10 +1,29 @@
 /// What to do with a cache directory that cannot be read: its file `format` is damaged or missing, or another version of the
 /// format wrote it.
 ///
-/// A directory that holds something else than a cache is refused in any case, and nothing of it is removed.
-public enum UnreadableDirectory: String, Sendable, Hashable, CaseIterable {
-  /// Leave it as it is, and fail. The error says what is wrong.
-  case fail
-  /// Discard what the cache stored there, and begin with nothing. Files that are not the cache's stay.
-  case startEmpty
+/// A directory that holds other files, and no cache, is refused in any case, and nothing in it is removed.
+///
+/// More choices may be added. The text form is the name of the member: `fail`, `startEmpty`.
+public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible {
+  private enum Kind: String {
+    case fail, startEmpty
+  }
+
+  private let kind: Kind
+
+  /// The choice with this name; `nil` if there is none.
+  public init?(_ description: String) {
+    guard let kind = Kind(rawValue: description) else { return nil }
+    self.kind = kind
+  }
+
+  private init(_ kind: Kind) { self.kind = kind }
+
+  /// Leave it as it is, and throw ``StoreError``, which says what is wrong.
+  public static var fail: UnreadableDirectory { UnreadableDirectory(.fail) }
+
+  /// Discard what the cache stored there, and begin empty. Files that are not the cache's stay.
+  public static var startEmpty: UnreadableDirectory { UnreadableDirectory(.startEmpty) }
+
+  public var description: String { kind.rawValue }
 }

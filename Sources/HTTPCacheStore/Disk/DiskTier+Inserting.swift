@@ -20,7 +20,7 @@ extension DiskTier {
         // Before anything is reclaimed for it.
         guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
           _ = self.yield(hash: hash, variant: entry.variant.rawValue)
-          return .refused(.tooLarge)
+          return .refused(.tooLargeForDisk)
         }
         file = try BodyFileWriter(tier: self)
         try file?.append(entry.body[...])
@@ -38,7 +38,7 @@ extension DiskTier {
       return .refused(error.reason)
     }
     let record = record(of: entry, &header)
-    var outcome = Outcome.refused(.tooLarge)
+    var outcome = Outcome.refused(.tooLargeForDisk)
     if room(for: record.count) <= options.segmentSize(for: capacity) {
       outcome = insert(header, record: record, objection: objection)
     } else {

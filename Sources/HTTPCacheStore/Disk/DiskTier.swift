@@ -114,7 +114,7 @@ final class DiskTier: Sendable {
         return untold
       }
       for event in events {
-        if case .failing = event { counters.failures.increment() }
+        if event.kind == .failing { counters.failures.increment() }
         options.observer?(event)
       }
     }

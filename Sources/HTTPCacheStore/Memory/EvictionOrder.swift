@@ -48,7 +48,7 @@ struct EvictionOrder {
   @inline(__always)
   mutating func use(_ position: Int, in table: inout EntryTable) {
     var standing = table.standing(position)
-    switch policy {
+    switch policy.kind {
     case .lru: standing.time = tick(&table)
     case .s3fifo:
       guard standing.uses < Standing.maximumUses else { return }
@@ -77,7 +77,7 @@ struct EvictionOrder {
   /// The standing of an entry that is to be added.
   mutating func add(tag: UInt32, cost: Int, in table: inout EntryTable) -> Standing {
     var standing = Standing()
-    switch policy {
+    switch policy.kind {
     case .lru: standing.time = tick(&table)
     case .s3fifo:
       let isBack = ghosts.remove(tag, limit: main.count + probation.count)
@@ -141,7 +141,7 @@ struct EvictionOrder {
   /// The entry that goes next, which stays in until it is removed; `nil` when there is none but the one excepted.
   mutating func victim(except kept: Int?, in table: inout EntryTable) -> Int? {
     guard table.count > (kept == nil ? 0 : 1) else { return nil }
-    switch policy {
+    switch policy.kind {
     case .lru:
       return oldVictim(except: kept, in: table)
     case .s3fifo:
@@ -169,7 +169,7 @@ struct EvictionOrder {
   ///
   /// - Parameter evicted: the standing of what has just gone. S3-FIFO nearly always takes the next from the same queue.
   mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
-    switch policy {
+    switch policy.kind {
     case .lru:
       guard table.length > Self.mostPlaces, table.count > 0,
         let position = searchOld(except: nil, in: table)

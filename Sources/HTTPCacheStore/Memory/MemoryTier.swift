@@ -136,7 +136,7 @@ final class MemoryTier: Sendable {
     let cost = shards.cost(of: new)
     guard cost <= limit else {
       new.release()
-      return .tooLarge
+      return .tooLargeForMemory
     }
     var room = Room(budget: budget)
     // What another thread has reserved and not yet added cannot be evicted; it can a moment later.

@@ -47,12 +47,14 @@ public struct ArchivedResponse: Sendable {
   }
 }
 
-/// What is wrong with an archive: where, what, and what to do.
-public struct ArchiveError: Error, Hashable, CustomStringConvertible {
-  /// The file, or the entry of it.
-  public var place: String
+/// A mistake in an archive: where, what, and what to do.
+public struct ArchiveError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
+  /// The file, or the entry in it.
+  public let place: String
+  let what: String
+
   public var description: String { "\(place): \(what)" }
-  var what: String
+  public var errorDescription: String? { description }
 
   init(_ place: String, _ what: String) {
     self.place = place

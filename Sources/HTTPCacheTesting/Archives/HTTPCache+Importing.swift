@@ -72,8 +72,9 @@ extension HTTPCache {
         to: request, policy: .returnCacheDataDontLoad, partition: partition,
         transport: { _, _ in throw HTTPCacheError.notCached(reason) })
       return nil
-    } catch HTTPCacheError.notCached {
-      return .storeFailed
+    } catch let error as HTTPCacheError where error.code == .notCached {
+      let settled = answer.settledStorage ?? reason
+      return settled == reason && reason != .storedNeverReused ? .storeFailed : settled
     }
   }
 }

@@ -17,7 +17,7 @@ import Synchronization
 /// ```
 ///
 /// Of several stubs that match a request, the one added last answers. A request that none matches fails with
-/// ``StubError/unexpected(request:stubs:)``, and is remembered.
+/// ``StubError/Code/unexpectedRequest``, and is remembered.
 public final class HTTPStubs: Sendable {
   /// Makes the answer to a request.
   public typealias Handler = @Sendable (StubRequest) async throws -> StubAnswer
@@ -94,7 +94,7 @@ public final class HTTPStubs: Sendable {
 
   /// Checks that all requests were expected, and that every stub was asked.
   ///
-  /// - Throws: ``StubError/unexpected(request:stubs:)``, ``StubError/unused(_:)``
+  /// - Throws: ``StubError`` with the code `unexpectedRequest` or `unusedStubs`
   public func verify() throws {
     let state = state.withLock { $0 }
     if let request = state.unexpected.first { throw error(request, state.stubs) }

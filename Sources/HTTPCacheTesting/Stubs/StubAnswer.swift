@@ -112,7 +112,7 @@ public struct StubAnswer: Sendable {
 extension StubAnswer {
   /// The head, and the bytes of the content.
   ///
-  /// - Throws: ``StubError/unreadableFile(_:)``, and what the answer is to fail with.
+  /// - Throws: ``StubError/Code/unreadableFile``, and what the answer is to fail with.
   func made() throws -> (head: HTTPResponse, bytes: [UInt8]) {
     if let failure { throw failure }
     var bytes: [UInt8]

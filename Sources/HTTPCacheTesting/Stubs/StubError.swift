@@ -1,24 +1,54 @@
-import HTTPCaching
+import Foundation
 
-/// What is wrong with stubs, or with how they were used.
-public enum StubError: Error, Hashable, Sendable {
-  /// A request that no stub answers, and the stubs that there are.
-  case unexpected(request: String, stubs: [String])
-  /// Stubs that no request asked for.
-  case unused([String])
-  case unreadableFile(String)
-  case invalidStatus(Int)
+/// A mistake in stubs, or in how they were used.
+///
+/// Switch over ``code``, with a `default`: more codes may be added. ``description`` is for people.
+public struct StubError: Error, Hashable, Sendable {
+  /// The codes of mistakes.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    private enum Value: String {
+      case unexpectedRequest, unusedStubs, unreadableFile, invalidStatus
+    }
+
+    private let value: Value
+
+    private init(_ value: Value) { self.value = value }
+
+    /// No stub answers a request.
+    public static var unexpectedRequest: Code { Code(.unexpectedRequest) }
+    /// No request asked for some of the stubs.
+    public static var unusedStubs: Code { Code(.unusedStubs) }
+    /// The file of a stub cannot be read.
+    public static var unreadableFile: Code { Code(.unreadableFile) }
+    /// The status of a stub does not have three digits.
+    public static var invalidStatus: Code { Code(.invalidStatus) }
+
+    public var description: String { value.rawValue }
+  }
+
+  /// What happened.
+  public let code: Code
+  private let text: String
+
+  package static func unexpected(request: String, stubs: [String]) -> StubError {
+    let known = stubs.isEmpty ? "none" : stubs.joined(separator: ", ")
+    return StubError(code: .unexpectedRequest, text: "no stub answers \(request); there are \(known)")
+  }
+
+  package static func unused(_ stubs: [String]) -> StubError {
+    StubError(code: .unusedStubs, text: "nothing asked for \(stubs.joined(separator: ", "))")
+  }
+
+  package static func unreadableFile(_ path: String) -> StubError {
+    StubError(code: .unreadableFile, text: "the stub's file \(path) cannot be read")
+  }
+
+  package static func invalidStatus(_ status: Int) -> StubError {
+    StubError(code: .invalidStatus, text: "\(status) is not a status code: expected three digits")
+  }
 }
 
-extension StubError: CustomStringConvertible {
-  public var description: String {
-    switch self {
-    case .unexpected(let request, let stubs):
-      "no stub answers \(request); there are "
-        + (stubs.isEmpty ? "none" : stubs.joined(separator: ", "))
-    case .unused(let stubs): "nothing asked for \(stubs.joined(separator: ", "))"
-    case .unreadableFile(let path): "the stub's file \(path) cannot be read"
-    case .invalidStatus(let status): "\(status) is no status code: they have three digits"
-    }
-  }
+extension StubError: LocalizedError, CustomStringConvertible {
+  public var description: String { text }
+  public var errorDescription: String? { description }
 }

@@ -1,4 +1,5 @@
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPTypes
 
 /// One thing that the cache did, with its reason: for logs, metrics, and the question why something was not cached.
@@ -6,26 +7,44 @@ import HTTPTypes
 /// What happens to a request begins with ``Action/served``, ``Action/forwarded`` or ``Action/refused``; a request that was
 /// forwarded ends with ``Action/answered`` or ``Action/failed``.
 public struct CacheEvent: Sendable, CustomStringConvertible {
-  /// What was done.
-  public enum Action: String, Hashable, Sendable, CaseIterable, Codable {
+  /// The kinds of things that a cache does.
+  ///
+  /// Switch over them with a `default`: more may be added. The text form is the name of the member.
+  public struct Action: Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    private enum Value: UInt8, CaseIterable {
+      case served, forwarded, refused, answered, failed, stored, notStored, updated, invalidated
+    }
+
+    private let value: Value
+
+    private init(_ value: Value) { self.value = value }
+
     /// A request was answered from the store, without the origin.
-    case served
+    public static var served: Action { Action(.served) }
     /// A request went to the origin.
-    case forwarded
-    /// A request was answered without either.
-    case refused
-    /// A request that went to the origin was answered, by it or by what is stored.
-    case answered
+    public static var forwarded: Action { Action(.forwarded) }
+    /// A request was answered without the origin and the store, or failed without them.
+    public static var refused: Action { Action(.refused) }
+    /// A request that went to the origin was answered, by the origin or from the store.
+    public static var answered: Action { Action(.answered) }
     /// A request that went to the origin was not answered.
-    case failed
+    public static var failed: Action { Action(.failed) }
     /// A response was stored; ``CacheEngine/Reason/storedAsPart`` says that it is not whole.
-    case stored
+    public static var stored: Action { Action(.stored) }
     /// A response was not stored.
-    case notStored
+    public static var notStored: Action { Action(.notStored) }
     /// A stored response was updated, or marked as out of date.
-    case updated
-    /// What was stored under a URI was removed, or what was in a group or of an origin made invalid.
-    case invalidated
+    public static var updated: Action { Action(.updated) }
+    /// Responses stored under a URI were removed, or those of a group or an origin were marked invalid.
+    public static var invalidated: Action { Action(.invalidated) }
+
+    /// All actions of this version.
+    public static var allCases: [Action] { Value.allCases.map { Action($0) } }
+
+    public var description: String { "\(value)" }
+
+    /// The action as a bit in a set of actions.
+    var bit: UInt16 { 1 << UInt16(value.rawValue) }
   }
 
   /// What the cache did.
@@ -38,7 +57,9 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var source: CachedResponse.Source?
   /// How many bytes of content were stored, or are served from the store; `nil` where it is neither.
   public var byteCount: Int?
-  /// The partition that the request belongs to; empty unless set.
+  /// What the store said, with the sizes that decided it; `nil` unless the store refused the response.
+  public var refusal: InsertRefusal?
+  /// The partition that the request belongs to (default: empty).
   public var partition: String
 
   /// An event. Each parameter is documented at the property of its name.
@@ -59,5 +80,8 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   /// The target URI. Where that is not complete, as much of it as there is.
   public var uri: String { TargetURI(request)?.text ?? request.path ?? "" }
 
-  public var description: String { "\(action.rawValue) \(method.rawValue) \(uri): \(reason)" }
+  public var description: String {
+    let detail = refusal.map { " (\($0))" } ?? ""
+    return "\(action) \(method.rawValue) \(uri): \(reason)\(detail)"
+  }
 }

@@ -75,19 +75,7 @@ private struct ActionSet {
 
   @inline(__always)
   init(_ action: CacheEvent.Action) {
-    let position: UInt16 =
-      switch action {
-      case .served: 0
-      case .forwarded: 1
-      case .refused: 2
-      case .answered: 3
-      case .failed: 4
-      case .stored: 5
-      case .notStored: 6
-      case .updated: 7
-      case .invalidated: 8
-      }
-    bits = 1 << position
+    bits = action.bit
   }
 
   init(_ actions: some Sequence<CacheEvent.Action>) {

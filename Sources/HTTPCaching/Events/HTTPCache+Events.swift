@@ -1,4 +1,5 @@
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPTypes
 
 extension HTTPCache {
@@ -42,13 +43,15 @@ extension HTTPCache {
   @inline(__always)
   func note(
     _ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: CacheEngine.Reason,
-    source: CachedResponse.Source? = nil, byteCount: Int? = nil, partition: String
+    source: CachedResponse.Source? = nil, byteCount: Int? = nil, refusal: InsertRefusal? = nil,
+    partition: String
   ) {
     guard hub.wants(action) else { return }
-    hub.send(
-      CacheEvent(
-        action: action, request: request, reason: reason, source: source, byteCount: byteCount,
-        partition: partition))
+    var event = CacheEvent(
+      action: action, request: request, reason: reason, source: source, byteCount: byteCount,
+      partition: partition)
+    event.refusal = refusal
+    hub.send(event)
   }
 }
 

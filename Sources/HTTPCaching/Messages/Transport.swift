@@ -12,9 +12,11 @@ public typealias Transport =
 /// did not speak HTTP, or the request could not be made. The caller gets the error itself.
 ///
 /// Any other error counts as a disconnection (RFC 9111 §4.2.4).
-public struct TransportFault: Error {
+public struct TransportFault: Error, CustomStringConvertible {
   /// The error of the transport.
   public let error: any Error
+
+  public var description: String { "\(error)" }
 
   /// - Parameter error: the error of the transport, which the caller gets if no stored response may answer.
   public init(_ error: any Error) {

@@ -77,7 +77,7 @@ extension HTTPCache {
       note(.stored, request, reason, byteCount: content.count, partition: partition)
       return reason
     case .failure(let refused):
-      note(.notStored, request, refused.reason, partition: partition)
+      note(.notStored, request, refused.reason, refusal: refused.refusal, partition: partition)
       return refused.reason
     }
   }

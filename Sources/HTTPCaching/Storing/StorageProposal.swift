@@ -79,8 +79,9 @@ extension HTTPCache {
   {
     switch outcome {
     case .stored(let id): .success(id)
-    case .refused(.overtaken): .failure(Refused(stored.parts == nil ? .overtaken : .partNotCombined))
-    case .refused(let refusal): .failure(Refused(CacheEngine.Reason(refusal)))
+    case .refused(let refusal) where refusal.reason == .overtaken && stored.parts != nil:
+      .failure(Refused(.partNotCombined))
+    case .refused(let refusal): .failure(Refused(refusal))
     }
   }
 }
@@ -88,8 +89,16 @@ extension HTTPCache {
 /// A response was not stored.
 struct Refused: Error {
   let reason: CacheEngine.Reason
+  /// What the store says, where it refused.
+  let refusal: InsertRefusal?
 
   init(_ reason: CacheEngine.Reason) {
     self.reason = reason
+    refusal = nil
+  }
+
+  init(_ refusal: InsertRefusal) {
+    reason = CacheEngine.Reason(refusal.reason)
+    self.refusal = refusal
   }
 }

@@ -121,7 +121,7 @@ final class Transfer: Sendable {
     /// The content is not being stored.
     case notStored
     /// The writer refused the chunk, and takes no more.
-    case refused(RefusalReason)
+    case refused(InsertRefusal)
     /// There is no memory for content in flight, and this transfer can do without the store.
     case transitFull
   }
@@ -146,11 +146,11 @@ final class Transfer: Sendable {
       case .memory: return (.stored, false)
       case .file:
         let isWritten = writer.append(state.withLock { $0.window }) && writer.append(chunk)
-        return (isWritten ? .stored : .refused(writer.refusal ?? .cancelled), true)
-      case nil: return (.refused(writer.refusal ?? .cancelled), false)
+        return (isWritten ? .stored : .refused(writer.refusal ?? InsertRefusal(.cancelled)), true)
+      case nil: return (.refused(writer.refusal ?? InsertRefusal(.cancelled)), false)
       }
     case .file(let writer):
-      return (writer.append(chunk) ? .stored : .refused(writer.refusal ?? .cancelled), true)
+      return (writer.append(chunk) ? .stored : .refused(writer.refusal ?? InsertRefusal(.cancelled)), true)
     case .none, .remains, .entry: return (.notStored, false)
     }
   }

@@ -154,7 +154,7 @@ private struct PolicyRun {
       client = isStored ? response.source.rawValue : String(response.head.status.code)
       check(isStored == (body == "old"), trial, "content '\(body)' as \(client)")
       check(response.cacheStatus, trial)
-    } catch HTTPCacheError.notCached {
+    } catch let error as HTTPCacheError where error.code == .notCached {
       client = "refused"
     } catch is Unreachable {
       client = "error"

@@ -1,0 +1,111 @@
+/// What became of an insert.
+public enum InsertOutcome: Sendable, Hashable {
+  /// The entry is visible in at least one of the tiers asked for.
+  case stored(EntryID)
+  /// Nothing was stored. An older entry of the same key and variant is gone too, unless the reason says otherwise.
+  case refused(InsertRefusal)
+
+  /// The id of the entry; `nil` if it was not stored.
+  public var id: EntryID? {
+    guard case .stored(let id) = self else { return nil }
+    return id
+  }
+
+  /// Why the entry was not stored; `nil` if it was.
+  public var refusal: InsertRefusal? {
+    guard case .refused(let refusal) = self else { return nil }
+    return refusal
+  }
+}
+
+/// Why a store did not keep an entry, with the sizes that decided it.
+public struct InsertRefusal: Hashable, Sendable, CustomStringConvertible {
+  /// Why the entry was not kept.
+  public let reason: RefusalReason
+  // Two words, and not two optionals: then an outcome is returned in registers.
+  private let size: Int
+  private let maximum: Int
+
+  package init(_ reason: RefusalReason) {
+    self.reason = reason
+    (size, maximum) = (-1, -1)
+  }
+
+  /// - Parameters:
+  ///   - byteCount: the size of the entry, in bytes.
+  ///   - limit: what it exceeds.
+  package init(_ reason: RefusalReason, byteCount: Int, limit: Int) {
+    self.reason = reason
+    (size, maximum) = (byteCount, max(0, limit))
+  }
+
+  /// The bytes of the entry's key, metadata and body; `nil` unless it was too large.
+  public var byteCount: Int? { size < 0 ? nil : size }
+
+  /// The bytes that it may have had; `nil` unless it was too large.
+  public var limit: Int? { maximum < 0 ? nil : maximum }
+
+  public var description: String {
+    guard let byteCount, let limit else { return reason.sentence }
+    return "\(reason.sentence): \(byteCount) bytes, and the limit is \(limit)"
+  }
+}
+
+/// The reasons for which a store does not keep an entry.
+///
+/// More reasons may be added. The text form is the name of the member.
+public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
+  private enum Value: String {
+    case tooLarge, tooLargeForMemory, tooLargeForDisk, removedSince, superseded, overtaken, noRoom, noTier
+    case inputOutput, lengthMismatch, cancelled, closed
+  }
+
+  private let value: Value
+
+  private init(_ value: Value) { self.value = value }
+
+  /// The entry is larger than ``CacheStore/Configuration/maximumEntrySize`` or
+  /// ``CacheStore/Configuration/maximumEntryShare`` allows, or its key and metadata have more than 16 MiB.
+  public static var tooLarge: RefusalReason { RefusalReason(.tooLarge) }
+  /// The entry is larger than memory, the larger of the tiers asked for.
+  public static var tooLargeForMemory: RefusalReason { RefusalReason(.tooLargeForMemory) }
+  /// The entry is larger than half of the disk's capacity, and memory cannot take it either.
+  public static var tooLargeForDisk: RefusalReason { RefusalReason(.tooLargeForDisk) }
+  /// The key was removed after the removal token was taken. The store is as the removal left it.
+  public static var removedSince: RefusalReason { RefusalReason(.removedSince) }
+  /// A newer entry of the same key and variant came first. That one stays.
+  public static var superseded: RefusalReason { RefusalReason(.superseded) }
+  /// The caller's condition refused the entry because of the one in its place. That one stays.
+  public static var overtaken: RefusalReason { RefusalReason(.overtaken) }
+  /// No room could be made: the entries that fill the tier are being written at this moment.
+  public static var noRoom: RefusalReason { RefusalReason(.noRoom) }
+  /// None of the tiers asked for exists or has a capacity.
+  public static var noTier: RefusalReason { RefusalReason(.noTier) }
+  /// The disk failed; ``StoreStatistics/ioErrors`` counts it.
+  public static var inputOutput: RefusalReason { RefusalReason(.inputOutput) }
+  /// The body's length is not the one announced. The store is as it was.
+  public static var lengthMismatch: RefusalReason { RefusalReason(.lengthMismatch) }
+  /// The writer was cancelled. The store is as it was.
+  public static var cancelled: RefusalReason { RefusalReason(.cancelled) }
+  /// The store is closed.
+  public static var closed: RefusalReason { RefusalReason(.closed) }
+
+  public var description: String { value.rawValue }
+
+  fileprivate var sentence: String {
+    switch value {
+    case .tooLarge: "larger than the maximum for one entry"
+    case .tooLargeForMemory: "larger than memory takes"
+    case .tooLargeForDisk: "larger than the disk takes"
+    case .removedSince: "removed while it was on its way"
+    case .superseded: "a newer entry came first"
+    case .overtaken: "a more recent entry is in its place"
+    case .noRoom: "no room could be made"
+    case .noTier: "no tier asked for has a capacity"
+    case .inputOutput: "the disk fails"
+    case .lengthMismatch: "the length is not the one announced"
+    case .cancelled: "the writer was cancelled"
+    case .closed: "the store is closed"
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import HTTPCacheStore
+import SystemPackage
+import Testing
+
+@Suite("Why a store refuses an entry")
+struct RefusalTests {
+  private let scratch = ScratchDirectory()
+
+  /// How a store comes to refuse an entry of 600,000 bytes.
+  enum Cause: CaseIterable {
+    case maximum, share, memory, disk, bothTiers
+  }
+
+  @Test("An entry that is too large names the limit and the sizes", arguments: Cause.allCases, [false, true])
+  func tooLarge(cause: Cause, isStreamed: Bool) throws {
+    var configuration = scratch.configuration(memory: 300_000, disk: 1 << 20)
+    let expected: (reason: RefusalReason, limit: Int)
+    switch cause {
+    case .maximum:
+      configuration.maximumEntrySize = 1000
+      expected = (.tooLarge, 1000)
+    case .share:
+      configuration.maximumEntryShare = 0.125
+      expected = (.tooLarge, 128 << 10)
+    case .memory:
+      configuration.directory = nil
+      expected = (.tooLargeForMemory, 300_000)
+    case .disk:
+      configuration.memoryCapacity = 0
+      expected = (.tooLargeForDisk, 512 << 10)
+    case .bothTiers:
+      configuration.memoryCapacity = 550_000
+      expected = (.tooLargeForMemory, 550_000)
+    }
+    let store = try CacheStore(configuration)
+    let new = entry(key(1), size: 600_000)
+    let outcome: InsertOutcome
+    if isStreamed {
+      let writer = store.makeWriter(
+        key: new.key, variant: new.variant, metadata: new.metadata, storedAt: 0, expectedLength: 600_000)
+      #expect(!writer.append(new.body))
+      outcome = writer.commit()
+    } else {
+      outcome = store.insert(new)
+    }
+    let refusal = try #require(outcome.refusal)
+    #expect(refusal.reason == expected.reason && refusal.limit == expected.limit)
+    #expect(refusal.byteCount == new.key.bytes.count + new.metadata.count + new.body.count)
+    #expect(refusal.description.hasSuffix(" bytes, and the limit is \(expected.limit)"))
+  }
+
+  @Test("An announced length beyond any number is refused, and the sum of the sizes does not overflow")
+  func announced() throws {
+    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+    let writer = store.makeWriter(
+      key: key(1), variant: one, metadata: [1], storedAt: 0, expectedLength: .max)
+    #expect(!writer.append([1]))
+    #expect(writer.commit().refusal?.byteCount == .max)
+  }
+
+  @Test("Any other refusal has a text and no sizes")
+  func otherReasons() throws {
+    let store = try CacheStore(.init(memoryCapacity: 0))
+    let refusal = try #require(store.insert(entry(key(1))).refusal)
+    #expect(refusal.reason == .noTier && refusal.reason.description == "noTier")
+    #expect(refusal.byteCount == nil && refusal.limit == nil)
+    #expect(refusal.description == "no tier asked for has a capacity")
+    store.close()
+    #expect(store.insert(entry(key(1))).refusal?.description == "the store is closed")
+  }
+}
+
+@Suite("The text form of an option")
+struct OptionTextTests {
+  @Test("Every option is found by its name, and no other name is one")
+  func names() {
+    #expect(EvictionPolicy.allCases.map(\.description) == ["lru", "s3fifo"])
+    #expect(DiskAdmission.allCases.map(\.description) == ["everything", "secondTime"])
+    #expect(DiskSync.allCases.map(\.description) == ["never", "removals", "everyStore"])
+    for option in EvictionPolicy.allCases { #expect(EvictionPolicy(option.description) == option) }
+    for option in DiskAdmission.allCases { #expect(DiskAdmission(option.description) == option) }
+    for option in DiskSync.allCases { #expect(DiskSync(option.description) == option) }
+    for option in [UnreadableDirectory.fail, .startEmpty] {
+      #expect(UnreadableDirectory(option.description) == option)
+    }
+    #expect(EvictionPolicy("LRU") == nil && DiskAdmission("") == nil)
+    #expect(DiskSync("always") == nil && UnreadableDirectory("ignore") == nil)
+  }
+}

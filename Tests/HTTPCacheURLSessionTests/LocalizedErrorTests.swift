@@ -1,0 +1,27 @@
+import Foundation
+import HTTPCacheStore
+import HTTPCacheURLSession
+import Testing
+
+@Suite("Errors as Foundation shows them")
+struct LocalizedErrorTests {
+  @Test(
+    "The localized description of an error is its own text",
+    arguments: [
+      HTTPCacheError.notCached(.policyForbidsNetwork), HTTPCacheError.contentTooLarge(limit: 4),
+      HTTPCacheError.incompleteContent, HTTPCacheError.bodyAlreadyRead, StoreError(.closed),
+      StoreError(.io(operation: "open", path: "/a/b", errno: 13)),
+    ] as [any Error])
+  func texts(error: any Error) {
+    #expect(error.localizedDescription == "\(error)")
+  }
+
+  @Test("A store that cannot be opened says so through Foundation")
+  func opening() throws {
+    let error = try #require(throws: StoreError.self) {
+      _ = try HTTPCache(.init(directory: URL(fileURLWithPath: "/dev/null/directory")))
+    }
+    #expect(error.code == .inputOutput && error.path != nil && error.errno != nil)
+    #expect(error.localizedDescription.hasPrefix("cannot "))
+  }
+}
