@@ -1,8 +1,13 @@
 extension CacheStore {
-  /// Finds the newest entry of every variant of a key, in memory and then on disk, newest first.
+  /// Finds the newest entry of every variant of a key, in memory and on disk.
   ///
-  /// The entries found count as used. What is read from disk is copied to memory if it fits. Blocks on the disk when
-  /// memory does not know all variants.
+  /// The entries found count as used. An entry read from disk is copied to memory if its body is small enough. Blocks on the
+  /// disk unless memory is known to hold all variants of the key. A damaged entry is treated as missing.
+  ///
+  /// - Parameter key: the resource.
+  /// - Returns: the entries, newest first; none if the store is closed.
+  /// - Complexity: O(variants) on average for entries in memory; one read for each entry on disk, of its head and of a body
+  ///   that has no file of its own.
   public func lookup(_ key: StoreKey) -> StoredEntries {
     guard disk != nil else {
       return key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)).entries }

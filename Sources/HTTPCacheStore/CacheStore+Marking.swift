@@ -9,7 +9,7 @@ extension CacheStore {
   /// was stored before them.
   ///
   /// - Complexity: O(1) on average for each scope, whatever the number of entries.
-  public func mark(_ scopes: [StoreScope]) {
+  package func mark(_ scopes: [StoreScope]) {
     guard !scopes.isEmpty else { return }
     let hashes = scopes.map(hash)
     // Memory first: a segment that is begun from now on begins with all marks there are.
@@ -22,7 +22,7 @@ extension CacheStore {
   ///
   /// - Complexity: O(1): one load.
   @inline(__always)
-  public func mayBeMarked(_ id: EntryID) -> Bool {
+  package func mayBeMarked(_ id: EntryID) -> Bool {
     marks.mayBeMarked(id.rawValue)
   }
 
@@ -31,7 +31,7 @@ extension CacheStore {
   /// Now and then, an entry is taken for outdated that is not; never the other way round.
   ///
   /// - Complexity: O(length of the scope).
-  public func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
+  package func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
     marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hash(scope))
   }
 

@@ -3,7 +3,7 @@ extension CacheStore {
   ///
   /// It is asked of what is stored, and of what is under way: an insert or update whose token is older than the sweep is
   /// refused.
-  public enum SweepExtent: Sendable {
+  package enum SweepExtent: Sendable {
     /// Entries whose keys are meant. It is called on any thread, at any time, while inserts under way may be older than the
     /// sweep.
     case keys(@Sendable (StoreKey) -> Bool)
@@ -12,18 +12,18 @@ extension CacheStore {
   }
 
   /// An entry that a sweep has come to, without its body.
-  public struct SweptEntry: Sendable {
-    public let id: EntryID
-    public let key: StoreKey
-    public let variant: VariantID
+  package struct SweptEntry: Sendable {
+    package let id: EntryID
+    package let key: StoreKey
+    package let variant: VariantID
     /// As the caller gave it: milliseconds since 1970.
-    public let storedAt: Int64
+    package let storedAt: Int64
     /// The caller's opaque bytes, the latest.
-    public let metadata: [UInt8]
+    package let metadata: [UInt8]
   }
 
   /// What becomes of an entry that a sweep has come to.
-  public enum SweepAction: Sendable, Hashable {
+  package enum SweepAction: Sendable, Hashable {
     case keep
     case remove
     case update(metadata: [UInt8])
@@ -43,7 +43,7 @@ extension CacheStore {
   /// - Returns: the number of entries that were removed or updated.
   /// - Complexity: O(entries), with one read for each entry on disk; O(entries of the keys) where they are given.
   @discardableResult
-  public func sweep(
+  package func sweep(
     _ extent: SweepExtent, in keys: [StoreKey]? = nil, _ decide: (SweptEntry) -> SweepAction
   ) -> Int {
     guard isOpen else { return 0 }

@@ -9,13 +9,13 @@ import SystemPackage
 /// for entry in store.lookup(key) { … }
 /// ```
 ///
-/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock, and no thread of its
-/// own but for one that writes to the disk what was stored: all else happens in the call that asks for it. All of it may
-/// be called from any thread; what reads from the disk, or removes from it, blocks the calling thread.
+/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock. Its only thread of its
+/// own writes entries to the disk in the background: all else happens in the call that asks for it. You may call everything
+/// from any thread. Calls that read from the disk, or remove from it, block the calling thread.
 ///
-/// What is on disk is found again when the directory is opened again, but for the stores of the last moment when the process
-/// was killed, and for those that the system had not yet written when the power failed. Removals and marks are never
-/// lost, unless ``Configuration/sync`` says so.
+/// Entries on disk are found again when the directory is opened again. The inserts of the last moment are lost if the process
+/// is killed, and those that the system had not written yet if the power fails. A removal is never lost, unless
+/// ``Configuration/sync`` says so.
 ///
 /// # For its next maintainer
 ///
@@ -75,7 +75,7 @@ public final class CacheStore: Sendable {
   /// `nil` where everything is written to disk.
   let doorkeeper: Doorkeeper?
   /// Why the store discarded what the directory held, where it could not read that; see ``Configuration/whenUnreadable``.
-  public let discarded: StoreError?
+  package let discarded: StoreError?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
@@ -83,11 +83,16 @@ public final class CacheStore: Sendable {
   /// Taken by those who look at what is stored before they decide whether to replace it, or what to make of its metadata.
   let decisions = KeyLocks()
 
-  /// Opens a store; creates the directory when there is one to be created.
+  /// Opens a store, and creates its directory if it is missing. Blocks on the disk.
   ///
-  /// - Throws: ``StoreError``: `invalidConfiguration`; `directoryInUse` when another store has the directory open; `notACache`
-  ///   when it holds something else; `unknownFormat` when another version wrote it, and `unreadableDirectory` when what says
-  ///   how to read it is damaged, unless ``Configuration/whenUnreadable`` says otherwise; `io`.
+  /// - Parameter configuration: the capacities, the directory and the policies.
+  /// - Throws: ``StoreError`` with one of these codes:
+  ///   - `invalidConfiguration`: a value is out of range;
+  ///   - `directoryInUse`: another store has the directory open;
+  ///   - `notACache`: the directory holds other files;
+  ///   - `unknownFormat`, `unreadableDirectory`: another version wrote the cache in it, or its file `format` is damaged,
+  ///     unless ``Configuration/whenUnreadable`` says otherwise;
+  ///   - `inputOutput`: a system call failed.
   /// - Complexity: O(entries on disk): a summary of each file of the log is read, and after a crash the headers of the
   ///   records in the last.
   public convenience init(_ configuration: Configuration) throws(StoreError) {
@@ -97,7 +102,7 @@ public final class CacheStore: Sendable {
   /// Opens a store in memory. It cannot fail.
   ///
   /// - Parameter capacity: bytes; less than 0 counts as 0.
-  public static func inMemory(capacity: Int) -> CacheStore {
+  package static func inMemory(capacity: Int) -> CacheStore {
     do {
       return try CacheStore(Configuration(memoryCapacity: max(0, capacity)))
     } catch {
@@ -142,8 +147,11 @@ public final class CacheStore: Sendable {
     close()
   }
 
-  /// A fingerprint of bytes for telling variants apart: the same bytes give the same in this store, and in every store
-  /// that opens its directory.
+  /// Makes the number of a variant from bytes that tell it apart, as the request fields that select it.
+  ///
+  /// The same bytes give the same number in this store, and in every store that opens its directory.
+  ///
+  /// - Complexity: O(bytes).
   public func fingerprint(of bytes: [UInt8]) -> VariantID {
     VariantID(rawValue: hasher.checksum(bytes))
   }
@@ -154,7 +162,7 @@ public final class CacheStore: Sendable {
   /// is known too, from the index of what is on disk.
   ///
   /// - Complexity: O(1) on average, and the number of variants.
-  public func residentEntries(for key: StoreKey) -> ResidentLookup {
+  package func residentEntries(for key: StoreKey) -> ResidentLookup {
     key.bytes.withUnsafeBytes { bytes in
       let hash = hasher.hash(bytes)
       let result = memory.entries(for: bytes, hash: hash)
@@ -169,13 +177,17 @@ public final class CacheStore: Sendable {
   /// What memory holds of a key, newest first. It is not counted as used, nor the question as a lookup.
   ///
   /// - Complexity: O(1) on average, and the number of variants.
-  public func peek(_ key: StoreKey) -> [StoredEntry] {
+  package func peek(_ key: StoreKey) -> [StoredEntry] {
     memory.peek(key, hash: hasher.hash(key))
   }
 
   // MARK: Adding
 
-  /// The present moment in the history of a key's removals. Take it before fetching what is to be inserted.
+  /// The present moment in the history of a key's removals.
+  ///
+  /// Take it before you fetch what you will insert. Then a removal during the fetch is not undone by the insert.
+  ///
+  /// - Complexity: O(bytes of the key).
   public func removalToken(for key: StoreKey) -> RemovalToken {
     RemovalToken(
       moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
@@ -183,7 +195,7 @@ public final class CacheStore: Sendable {
 
   /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken; when in
   /// doubt, it was.
-  public func mayBeRemoved(
+  package func mayBeRemoved(
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
     !removals.isCurrent(token.moment, for: hasher.hash(key)) || mayBeMarked(scopes, since: token)
@@ -191,7 +203,7 @@ public final class CacheStore: Sendable {
   }
 
   /// Whether one of these scopes may have been marked or swept since a token was taken.
-  public func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
+  package func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
     let hashes = scopes.map(hash)
     return marks.isAnyMarked(hashes, since: token.sequence)
       || fences.keepsOut(nil, scopes: hashes, since: token.sequence)
@@ -199,15 +211,29 @@ public final class CacheStore: Sendable {
 
   /// Stores an entry, in place of the one with the same key and variant.
   ///
+  /// The entry is visible when the call returns. Of one key, at most 64 variants are kept; beyond that the oldest goes. May
+  /// block on the disk.
+  ///
   /// - Parameters:
-  ///   - token: refuse when the key was removed, or one of the entry's scopes marked, since the token was taken.
+  ///   - entry: the entry, with its whole body.
+  ///   - token: refuses the entry if its key was removed since the token was taken (default: none).
+  /// - Returns: the id, or why nothing was stored. An entry for both tiers is stored if one of them took it.
+  /// - Complexity: O(bytes of the entry) on average, and what is evicted for it.
+  @discardableResult
+  public func insert(_ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil) -> InsertOutcome {
+    insert(entry, unlessRemovedSince: token, unless: nil)
+  }
+
+  /// Stores an entry, unless the one in its place is more recent.
+  ///
+  /// - Parameters:
+  ///   - token: also refuses the entry if one of its scopes was marked since the token was taken.
   ///   - isOvertaken: whether to refuse because of the entry in its place, wherever that is; not asked if there is none.
   ///     No other insert with such a question comes between the answer and the publication. It must not store anything.
-  /// - Returns: the id, or why nothing was stored. An entry asked for on both tiers is stored when one took it.
   @discardableResult
-  public func insert(
+  package func insert(
     _ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil,
-    unless isOvertaken: ((StoredEntry) -> Bool)? = nil
+    unless isOvertaken: ((StoredEntry) -> Bool)?
   ) -> InsertOutcome {
     var file: BodyFileWriter?
     let outcome: InsertOutcome
@@ -226,18 +252,38 @@ public final class CacheStore: Sendable {
 
   /// Begins an entry whose body arrives in pieces. Nothing of it is visible before ``EntryWriter/commit()``.
   ///
-  /// A body larger than the configuration's `largeBodyThreshold` goes to disk as it arrives, if disk is among the
-  /// tiers, and then is not kept in memory.
+  /// A body larger than ``Configuration/largeBodyThreshold`` goes to disk as it arrives, if disk is among the tiers, and then
+  /// is not kept in memory.
   ///
   /// - Parameters:
-  ///   - expectedLength: the length of the body when it is known; the commit is refused if it turns out otherwise.
-  ///   - scopes: what the entry belongs to; see ``NewEntry/scopes``.
-  ///   - isEditable: whether the body stays in memory, however large, so that ``EntryWriter/takeEntry()`` can give it.
-  ///   - token: refuse when the key was removed, or one of the scopes marked, since the token was taken; a new one when
-  ///     `nil`, so that a removal between here and the commit always counts.
+  ///   - key: the resource.
+  ///   - variant: the variant of the resource.
+  ///   - metadata: opaque bytes of your own, served only together with this body.
+  ///   - storedAt: the time of storing, in milliseconds since 1970.
+  ///   - expectedLength: the length of the body in bytes, if it is known; the commit of any other length is refused
+  ///     (default: not known).
+  ///   - tiers: where to keep the entry (default: in memory and on disk).
+  ///   - token: refuses the entry if its key was removed since the token was taken (default: a new one, so that a removal
+  ///     between this call and the commit counts).
+  /// - Complexity: O(1).
   public func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
-    tiers: StoreTiers = .all, scopes: [StoreScope] = [], isEditable: Bool = false,
+    tiers: StoreTiers = .all, unlessRemovedSince token: RemovalToken? = nil
+  ) -> EntryWriter {
+    makeWriter(
+      key: key, variant: variant, metadata: metadata, storedAt: storedAt, expectedLength: expectedLength,
+      tiers: tiers, scopes: [], unlessRemovedSince: token)
+  }
+
+  /// Begins an entry that belongs to scopes, or whose body can be taken back.
+  ///
+  /// - Parameters:
+  ///   - scopes: what the entry belongs to; see ``NewEntry/scopes``.
+  ///   - isEditable: whether the body stays in memory, however large, so that ``EntryWriter/takeEntry()`` can give it.
+  ///   - token: also refuses the entry if one of the scopes was marked since the token was taken.
+  package func makeWriter(
+    key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
+    tiers: StoreTiers = .all, scopes: [StoreScope], isEditable: Bool = false,
     unlessRemovedSince token: RemovalToken? = nil
   ) -> EntryWriter {
     let entry = NewEntry(
@@ -255,7 +301,7 @@ public final class CacheStore: Sendable {
   ///   - scopes: what the entry belongs to.
   /// - Returns: whether the entry was there. On disk, the body is not written again.
   @discardableResult
-  public func updateMetadata(
+  package func updateMetadata(
     of id: EntryID, key: StoreKey, metadata: [UInt8], storedAt: Int64, in scopes: [StoreScope] = [],
     unlessSweptSince token: RemovalToken? = nil
   ) -> Bool {
@@ -288,7 +334,7 @@ public final class CacheStore: Sendable {
   ///   - change: makes the new metadata of the present one. It must not use this store.
   /// - Returns: whether the entry was there.
   @discardableResult
-  public func updateMetadata(
+  package func updateMetadata(
     of known: StoredEntry, key: StoreKey, storedAt: Int64, in scopes: [StoreScope] = [],
     unlessSweptSince token: RemovalToken? = nil, _ change: (RawSpan) -> [UInt8]
   ) -> Bool {
@@ -311,7 +357,11 @@ public final class CacheStore: Sendable {
 
   // MARK: Removing
 
-  /// Removes one variant of a key. Returns when the removal would survive a crash (see ``Configuration/sync``).
+  /// Removes one variant of a key. Blocks until the removal would survive a crash (see ``Configuration/sync``).
+  ///
+  /// - Parameters:
+  ///   - key: the resource.
+  ///   - variant: the variant of the resource.
   public func remove(_ key: StoreKey, variant: VariantID) {
     let hash = hasher.hash(key)
     removals.advance(for: hash)
@@ -321,8 +371,9 @@ public final class CacheStore: Sendable {
     counters.removals.increment()
   }
 
-  /// Removes every variant of a key. Returns when the removal would survive a crash (see ``Configuration/sync``).
+  /// Removes every variant of a key. Blocks until the removal would survive a crash (see ``Configuration/sync``).
   ///
+  /// - Parameter key: the resource.
   /// - Returns: the number of entries that were removed.
   @discardableResult
   public func remove(_ key: StoreKey) -> Int {
@@ -335,9 +386,9 @@ public final class CacheStore: Sendable {
     return onDisk.isEmpty ? inMemory.count : Set(onDisk + inMemory).count
   }
 
-  /// Removes everything. Returns when the removal would survive a crash (see ``Configuration/sync``).
+  /// Removes everything. Blocks until the removal would survive a crash (see ``Configuration/sync``).
   ///
-  /// - Returns: the number of entries that were removed; where others store at the same time, what it was about.
+  /// - Returns: the number of entries that were removed; about that number if other threads insert at the same time.
   /// - Complexity: O(entries in memory).
   @discardableResult
   public func removeAll() -> Int {
@@ -365,7 +416,7 @@ public final class CacheStore: Sendable {
   /// crash (see ``Configuration/sync``).
   ///
   /// On disk, times count to the second: what was stored earlier in the same second goes too.
-  public func removeAll(since time: Int64) {
+  package func removeAll(since time: Int64) {
     removals.advanceAll()
     disk?.removeAll(since: time)
     changes.advanceAll()
@@ -375,7 +426,7 @@ public final class CacheStore: Sendable {
 
   // MARK: Size and life
 
-  /// What the store occupies now.
+  /// The bytes and entries that the store holds now.
   ///
   /// - Complexity: O(shards).
   public var usage: StoreUsage {
@@ -386,17 +437,18 @@ public final class CacheStore: Sendable {
     return usage
   }
 
-  /// What the store may occupy.
+  /// The capacities that the store has now.
   public var capacity: StoreCapacity {
     StoreCapacity(memory: memory.limit, disk: usesDisk ? disk?.capacity ?? 0 : 0)
   }
 
-  /// Changes what the store may occupy, and evicts at once what is above it.
+  /// Changes the capacities, and evicts at once what exceeds them. May block on the disk.
   ///
   /// - Parameters:
-  ///   - memory: bytes; `nil` leaves it as it is, and less than 0 counts as 0.
-  ///   - disk: bytes; as for memory, but from 1 byte to 1 MiB counts as 1 MiB. Of no effect without a directory. 0 removes
-  ///     everything from the disk, and writes no more to it until it is raised; the directory stays this store's.
+  ///   - memory: maximum bytes in memory; less than 0 counts as 0 (default: unchanged).
+  ///   - disk: maximum bytes on disk; 1 byte to 1 MiB counts as 1 MiB (default: unchanged). Without a directory it has no
+  ///     effect. 0 or less removes everything from the disk, and nothing is written to it until you raise the capacity; the
+  ///     directory stays in use by this store.
   public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
     if let memory { self.memory.setCapacity(max(0, memory)) }
     guard let disk else { return }
@@ -418,7 +470,7 @@ public final class CacheStore: Sendable {
     (memory.evictions, disk?.counters.evictions.value ?? 0)
   }
 
-  /// What the store has done since it was opened.
+  /// Counts of what the store has done since it was opened.
   ///
   /// - Complexity: O(shards).
   public var statistics: StoreStatistics {
@@ -437,14 +489,17 @@ public final class CacheStore: Sendable {
     return result
   }
 
-  /// Brings everything written so far to the disk itself. Blocks until it is there, or failed and is counted.
+  /// Brings everything stored so far to the disk itself (`fdatasync`). Blocks until it is there.
+  ///
+  /// A failure is counted in ``StoreStatistics/ioErrors``.
   public func flush() {
     disk?.sync(withBodies: true)
   }
 
-  /// Closes the store and frees its directory for another: lookups miss from now on, and inserts are refused.
+  /// Closes the store, and frees its directory for another: lookups miss from now on, and inserts are refused. Blocks until
+  /// the disk has everything.
   ///
-  /// Entries handed out before stay valid. Closing twice is harmless.
+  /// Entries that you have stay valid. A second call has no effect. A store that is released closes itself.
   public func close() {
     guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
     removals.advanceAll()

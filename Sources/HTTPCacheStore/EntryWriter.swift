@@ -1,9 +1,15 @@
 import Synchronization
 
-/// An entry whose body arrives in pieces; nothing of it is visible before ``commit()``.
+/// Writes an entry whose body arrives in pieces. Nothing of it is visible before ``commit()``.
 ///
-/// A writer that goes away without a commit is cancelled. It may be used from any thread, by one at a time: pieces
-/// appended at once from two threads arrive in either order.
+/// ```swift
+/// let writer = store.makeWriter(key: key, variant: variant, metadata: head, storedAt: now)
+/// for try await chunk in body { guard writer.append(chunk) else { break } }
+/// if let refusal = writer.commit().refusal { print("not stored: \(refusal)") }
+/// ```
+///
+/// A writer that is released without a commit is cancelled. You may use it from any thread; pieces that two threads append
+/// at the same time arrive in either order.
 public final class EntryWriter: Sendable {
   private struct State {
     /// Without its body until it is published or taken.
@@ -40,12 +46,12 @@ public final class EntryWriter: Sendable {
     cancel()
   }
 
-  /// Adds bytes to the body.
+  /// Adds bytes to the body. May block on the disk.
   ///
-  /// A slice of 4 KiB or more is kept as it is, without a copy, and with it the whole array that it is a part of.
+  /// A slice of 4 KiB or more is kept without a copy, and with it the whole array that it is a part of.
   ///
-  /// - Returns: `false` when the entry can no longer be stored, so that the rest need not be sent; ``commit()`` says
-  ///   why. What was added before stays readable until then.
+  /// - Returns: `false` if the entry can no longer be stored; ``commit()`` says why. You need not send the rest then.
+  /// - Complexity: O(bytes) for a small slice, and for a body on its way to disk.
   @discardableResult
   public func append(_ bytes: ArraySlice<UInt8>) -> Bool {
     state.withLock { state in
@@ -87,7 +93,9 @@ public final class EntryWriter: Sendable {
     return true
   }
 
-  /// Makes the entry visible, whole. A second call answers as the first.
+  /// Makes the entry visible, whole. May block on the disk.
+  ///
+  /// - Returns: the id, or why nothing was stored. A second call returns the same.
   @discardableResult
   public func commit() -> InsertOutcome { commit(metadata: nil) }
 
@@ -96,7 +104,7 @@ public final class EntryWriter: Sendable {
   /// - Parameter metadata: in place of the bytes that the writer was made with; `nil` for those, and then the body must
   ///   have the length that was announced.
   @discardableResult
-  public func commit(metadata: [UInt8]?) -> InsertOutcome { commit(metadata: metadata, unless: nil) }
+  package func commit(metadata: [UInt8]?) -> InsertOutcome { commit(metadata: metadata, unless: nil) }
 
   /// Makes the entry visible, unless the one in its place is more recent.
   ///
@@ -106,7 +114,7 @@ public final class EntryWriter: Sendable {
   ///   - keepsContent: whether the content of an entry that is overtaken stays readable, to be used in another entry. It is
   ///     gone with the writer, or when that is cancelled.
   @discardableResult
-  public func commit(
+  package func commit(
     metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?, keepsContent: Bool = false
   ) -> InsertOutcome {
     state.withLock { state in
@@ -145,7 +153,7 @@ public final class EntryWriter: Sendable {
   /// writer any more.
   ///
   /// - Returns: `nil` where it cannot be stored, or is not in memory; ``commit()`` says why.
-  public func takeEntry() -> (entry: NewEntry, token: RemovalToken?)? {
+  package func takeEntry() -> (entry: NewEntry, token: RemovalToken?)? {
     state.withLock { state in
       guard state.outcome == nil, state.file == nil, objection(to: state.entry, count: state.count) == nil
       else { return nil }
@@ -156,7 +164,7 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Drops what was written. Nothing happens after a commit.
+  /// Discards what was written. After a commit it has no effect.
   public func cancel() {
     state.withLock { state in
       if state.outcome == nil { refuse(InsertRefusal(.cancelled), &state) }
@@ -174,7 +182,7 @@ public final class EntryWriter: Sendable {
   ///   - maximumCount: the most bytes wanted; at most 64 KiB come at once.
   /// - Returns: the bytes; empty where none have come yet, and `nil` once there is nothing to read here: the entry is
   ///   committed, or given up, or what was written of it cannot be read.
-  public func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
+  package func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
     // The disk is read outside of the lock, so that a slow reader holds up neither the writer nor another reader.
     let found = state.withLock { state -> (location: BodyFileWriter.Location, count: Int)? in
       guard !state.isOver, offset >= 0 else { return nil }

@@ -74,7 +74,7 @@ public enum CrashContent {
     key.description.split(separator: "/").last.flatMap { Int($0) }.map { $0 % rests == rest } ?? false
   }
 
-  public static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
+  package static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
 
   /// - Parameter revision: the number of the insert, or of the latest update.
   public static func metadata(number: Int, revision: Int, scope: Int, size: Int) -> [UInt8] {

@@ -10,7 +10,8 @@ struct EditingTests {
     "An entry that is taken from its writer is stored by nobody but who took it", arguments: [100, 1 << 20])
   func taken(size: Int) throws {
     let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))
-    let writer = store.makeWriter(key: key(1), variant: one, metadata: [1], storedAt: 5, isEditable: true)
+    let writer = store.makeWriter(
+      key: key(1), variant: one, metadata: [1], storedAt: 5, scopes: [], isEditable: true)
     #expect(writer.append(pattern(1, size)))
     var (entry, token) = try #require(writer.takeEntry())
     #expect(entry.body == pattern(1, size))
@@ -33,7 +34,8 @@ struct EditingTests {
     #expect(streamed.append(pattern(1, 1 << 20)))
     #expect(streamed.takeEntry() == nil)
     #expect(streamed.commit().id != nil)
-    let large = store.makeWriter(key: key(2), variant: one, metadata: [], storedAt: 0, isEditable: true)
+    let large = store.makeWriter(
+      key: key(2), variant: one, metadata: [], storedAt: 0, scopes: [], isEditable: true)
     #expect(!large.append(pattern(1, 20 << 20)))
     #expect(large.takeEntry() == nil)
     #expect(large.commit().refusal?.reason == .tooLargeForDisk)

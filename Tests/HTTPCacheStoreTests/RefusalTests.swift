@@ -80,7 +80,7 @@ struct OptionTextTests {
     for option in EvictionPolicy.allCases { #expect(EvictionPolicy(option.description) == option) }
     for option in DiskAdmission.allCases { #expect(DiskAdmission(option.description) == option) }
     for option in DiskSync.allCases { #expect(DiskSync(option.description) == option) }
-    for option in [UnreadableDirectory.fail, .startEmpty] {
+    for option in UnreadableDirectory.allCases {
       #expect(UnreadableDirectory(option.description) == option)
     }
     #expect(EvictionPolicy("LRU") == nil && DiskAdmission("") == nil)

@@ -76,7 +76,7 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
   /// A newer entry of the same key and variant came first. That one stays.
   public static var superseded: RefusalReason { RefusalReason(.superseded) }
   /// The caller's condition refused the entry because of the one in its place. That one stays.
-  public static var overtaken: RefusalReason { RefusalReason(.overtaken) }
+  package static var overtaken: RefusalReason { RefusalReason(.overtaken) }
   /// No room could be made: the entries that fill the tier are being written at this moment.
   public static var noRoom: RefusalReason { RefusalReason(.noRoom) }
   /// None of the tiers asked for exists or has a capacity.

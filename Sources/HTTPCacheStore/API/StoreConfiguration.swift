@@ -1,50 +1,65 @@
 import SystemPackage
 
 extension CacheStore {
-  /// How a store is made.
+  /// The capacities, the directory and the policies of a store.
+  ///
+  /// ``CacheStore/init(_:)`` checks the values.
   public struct Configuration: Sendable {
-    /// The most bytes that entries may occupy in memory. 0 keeps nothing in memory.
+    /// Maximum bytes that entries occupy in memory; 0 keeps nothing in memory.
     public var memoryCapacity: Int
-    /// The most bytes that the directory's files may occupy. At least 1 MiB when there is a directory.
+    /// Maximum bytes that the files in the directory occupy; at least 1 MiB if there is a ``directory``.
     public var diskCapacity: Int
-    /// Where to keep entries on disk; `nil` keeps them in memory only. Created when missing, with what leads to it, and
-    /// private to its user. A directory that holds other files, and no cache, is refused.
+    /// The directory for entries on disk; `nil` keeps them in memory only (default: `nil`).
+    ///
+    /// It is created if it is missing, with its parents, and is private to its user. A directory that holds other files, and
+    /// no cache, is refused.
     public var directory: FilePath?
-    /// How many parts memory is split into so that threads do not wait for each other: a power of two up to 1,024;
-    /// `nil` chooses by capacity.
-    public var shardCount: Int?
-    /// Which entry of memory goes first when room is needed.
+    /// The number of parts that memory is split into, so that threads do not wait for each other: a power of two up to
+    /// 1,024; `nil` chooses by capacity.
+    package var shardCount: Int?
+    /// Which entry leaves memory first when room is needed (default: `lru`).
     public var eviction = EvictionPolicy.lru
-    /// What is written to disk; counts only with a directory.
+    /// Which entries are written to disk (default: `everything`). Without a ``directory`` it has no effect.
     public var diskAdmission = DiskAdmission.everything
-    /// The most variants kept of one key; beyond it the oldest goes.
-    public var maximumVariants = 64
-    /// The most bytes that key, metadata and body of one entry may have together; `nil` leaves it to the capacities.
+    /// Maximum variants kept of one key; beyond it the oldest goes.
+    package var maximumVariants = 64
+    /// Maximum bytes of key, metadata and body of one entry together; `nil` leaves it to the capacities (default: `nil`).
+    ///
+    /// The capacities take an entry as large as memory, or as half of the disk.
     public var maximumEntrySize: Int?
     /// The largest share of the disk's capacity, as it is at the time, that one entry may take, from 0 to 1; `nil` leaves it
     /// to the capacities. Counts only while there is a disk, and then for what is kept in memory only, too.
-    public var maximumEntryShare: Double?
+    package var maximumEntryShare: Double?
     /// The size in bytes of one file of the disk's log; `nil` chooses by capacity. At least 64 KiB, at most 1 GiB.
-    public var segmentSize: Int?
-    /// Bodies of more bytes than this get a file of their own on disk and are streamed. At most a quarter of a segment
-    /// counts.
+    package var segmentSize: Int?
+    /// Bodies of more bytes than this get a file of their own on disk, and are streamed to and from it (default: 256 KiB).
+    ///
+    /// A value above a quarter of a file of the disk's log counts as that quarter.
     public var largeBodyThreshold = 256 * 1024
-    /// When what is written to disk is to survive a loss of power.
+    /// When written bytes are brought to the disk itself (default: `removals`).
     public var sync = DiskSync.removals
-    /// The most bytes that may await being written to disk, in memory and beside ``memoryCapacity``; at least 64 KiB, or 0
-    /// to write every entry before its store returns. From half full on, who stores writes as well.
+    /// Maximum bytes that wait in memory to be written to disk, beside ``memoryCapacity`` (default: 1 MiB).
+    ///
+    /// At least 64 KiB and at most 1 GiB, or 0: then an insert returns after its entry is written. From half full on, callers
+    /// that insert write as well.
     public var writeBuffer = 1 << 20
-    /// Is told when the disk fails, and when it works again, in this order. Called on whatever thread finds out, by one at a
-    /// time; it must not block, nor use the store.
+    /// Called when the disk fails, and when it works again, in this order (default: `nil`).
+    ///
+    /// Called on the thread that finds out, by one thread at a time. It must not block, and must not use the store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard what a cache has stored in the directory.
-    public var startEmpty = false
+    package var startEmpty = false
     /// What to do with a directory whose cache cannot be read: damaged, or of another version (default: `fail`).
     public var whenUnreadable = UnreadableDirectory.fail
     /// Is told how the opening of the directory comes on, which may take seconds after a crash.
-    public var openingProgress: (@Sendable (OpeningProgress) -> Void)?
+    package var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 
-    /// A store in memory, and on disk too when a directory is given.
+    /// Creates the configuration of a store in memory, and on disk too if a directory is given.
+    ///
+    /// - Parameters:
+    ///   - memoryCapacity: maximum bytes in memory.
+    ///   - diskCapacity: maximum bytes on disk (default: 0); at least 1 MiB with a directory.
+    ///   - directory: the directory for entries on disk (default: none).
     public init(memoryCapacity: Int, diskCapacity: Int = 0, directory: FilePath? = nil) {
       self.memoryCapacity = memoryCapacity
       self.diskCapacity = diskCapacity

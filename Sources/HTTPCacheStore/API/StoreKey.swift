@@ -1,46 +1,49 @@
 /// The name of a stored resource: bytes that the store compares whole and never interprets.
 ///
-/// Two keys are equal when their bytes are. The store hashes them with a random seed, so nobody outside can choose
-/// keys that collide.
+/// Two keys are equal if their bytes are. The store hashes them with a random seed, so that an outsider cannot choose keys
+/// that collide.
 public struct StoreKey: Hashable, Sendable {
   /// The bytes of the key.
   public let bytes: [UInt8]
 
-  /// A key of these bytes.
+  /// Creates a key of these bytes.
   public init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
 
-  /// A key of the string's UTF-8. Strings are compared byte by byte: no normalisation takes place.
+  /// Creates a key of the string's UTF-8. Keys are compared byte by byte: no normalisation takes place.
   public init(_ string: String) {
     self.bytes = Array(string.utf8)
   }
 }
 
 extension StoreKey: CustomStringConvertible {
+  /// The bytes read as UTF-8.
   public var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// An opaque fingerprint that tells the variants of one resource apart.
+/// A number that tells the variants of one resource apart.
 ///
-/// Inserting under the same key and variant replaces the entry that was there. ``CacheStore/fingerprint(of:)`` makes
-/// one from bytes.
+/// An insert under the same key and variant replaces the entry that was there. Choose any numbers, or have
+/// ``CacheStore/fingerprint(of:)`` make them from bytes.
 public struct VariantID: Hashable, Sendable, RawRepresentable {
+  /// The number.
   public let rawValue: UInt64
 
+  /// Creates the variant with this number.
   public init(rawValue: UInt64) {
     self.rawValue = rawValue
   }
 }
 
-/// The identity of one stored entry: it grows with every insert.
+/// The identity of one stored entry, which grows with every insert.
 ///
-/// Of two entries of one key and variant the greater is the newer. An id is never used twice by one store, and the id
-/// of an entry that reached the disk is never used again in that directory.
+/// Of two entries of one key and variant, the greater is the newer. A store never uses an id twice, and the id of an entry
+/// that reached the disk is never used again in that directory.
 public struct EntryID: Hashable, Sendable, Comparable {
-  public let rawValue: UInt64
+  package let rawValue: UInt64
 
-  public init(rawValue: UInt64) {
+  package init(rawValue: UInt64) {
     self.rawValue = rawValue
   }
 
@@ -49,10 +52,12 @@ public struct EntryID: Hashable, Sendable, Comparable {
   }
 }
 
-/// The places an entry is kept in.
+/// The places that an entry is kept in.
 public struct StoreTiers: OptionSet, Hashable, Sendable {
+  /// The tiers as bits.
   public let rawValue: UInt8
 
+  /// Creates the set with these bits.
   public init(rawValue: UInt8) {
     self.rawValue = rawValue
   }

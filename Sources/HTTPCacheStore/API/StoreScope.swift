@@ -2,17 +2,17 @@
 ///
 /// An entry may belong to any number of scopes. The store is not told which they are: it only remembers when a scope was
 /// marked, and whoever finds an entry asks whether it is older. See ``CacheStore/mark(_:)``.
-public struct StoreScope: Hashable, Sendable {
+package struct StoreScope: Hashable, Sendable {
   /// The bytes of the scope.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// A scope of these bytes.
-  public init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
 
   /// A scope of the string's UTF-8.
-  public init(_ string: String) {
+  package init(_ string: String) {
     self.bytes = Array(string.utf8)
   }
 }

@@ -1,6 +1,6 @@
-/// What a store occupies now, in bytes and entries.
+/// The bytes and entries that a store holds at one moment.
 public struct StoreUsage: Sendable, Hashable {
-  /// Bytes that entries occupy in memory, their share of the index included.
+  /// Bytes that entries occupy in memory, with their share of the index.
   public var memoryBytes = 0
   /// Bytes of all files in the directory.
   public var diskBytes = 0
@@ -8,21 +8,23 @@ public struct StoreUsage: Sendable, Hashable {
   public var memoryEntries = 0
   /// Entries on disk, whether or not they are in memory too.
   public var diskEntries = 0
-  /// Of ``diskBytes``, what entries occupy that can still be found: the rest is reclaimed with its segment.
-  public var diskLiveBytes = 0
-  /// What memory holds of the entries on disk to find them, in bytes. Not part of ``memoryBytes``.
-  public var diskIndexBytes = 0
+  /// Of ``diskBytes``, those of entries that can still be found: the rest is reclaimed with its segment.
+  package var diskLiveBytes = 0
+  /// Bytes of the index of the entries on disk, in memory. Not part of ``memoryBytes``.
+  package var diskIndexBytes = 0
 }
 
-/// What a store may occupy, in bytes.
+/// The capacities of a store, in bytes.
 public struct StoreCapacity: Sendable, Hashable {
-  /// The most that entries may occupy in memory.
+  /// Maximum bytes that entries occupy in memory.
   public var memory = 0
-  /// The most that the directory's files may occupy; 0 without a directory.
+  /// Maximum bytes that the files in the directory occupy; 0 without a directory.
   public var disk = 0
 }
 
-/// What a store has done since it was opened. Counters only grow; each is exact, the set is not a snapshot.
+/// Counts of what a store has done since it was opened.
+///
+/// Counters only grow. Each is exact; together they are not a snapshot of one moment.
 public struct StoreStatistics: Sendable, Hashable {
   /// Lookups answered from memory.
   public var memoryHits = 0
@@ -33,27 +35,27 @@ public struct StoreStatistics: Sendable, Hashable {
   /// Entries stored.
   public var inserts = 0
   /// Metadata updates applied.
-  public var updates = 0
+  package var updates = 0
   /// Entries dropped from memory to make room.
   public var memoryEvictions = 0
   /// Entries dropped from disk to make room.
   public var diskEvictions = 0
   /// Entries kept in memory only, because they came for the first time; see ``DiskAdmission/secondTime``.
-  public var diskRejections = 0
+  package var diskRejections = 0
   /// Entries on disk copied forward, when their segment was reclaimed, because they had been hit.
-  public var diskCarries = 0
+  package var diskCarries = 0
   /// Bytes of keys, metadata and bodies that were stored on disk.
-  public var diskBytesStored = 0
+  package var diskBytesStored = 0
   /// Bytes written to the disk for them, all that the store adds to them and carries forward included.
-  public var diskBytesWritten = 0
-  /// Inserts refused, for whatever reason.
+  package var diskBytesWritten = 0
+  /// Inserts refused, for any reason; see ``InsertRefusal``.
   public var refusals = 0
-  /// Calls that removed by key, variant, time, or everything, or marked scopes.
+  /// Calls that removed entries, whether or not there were any.
   public var removals = 0
-  /// Records or bodies whose bytes were not what was written, at opening or when read.
+  /// Records or bodies whose bytes were not those written, found at opening or when read. Each is treated as missing.
   public var corruptRecords = 0
   /// Operations of the file system that failed.
   public var ioErrors = 0
-  /// How often the disk stopped to take what was stored; see ``DiskEvent``.
+  /// How often the disk stopped taking new entries; see ``DiskEvent``.
   public var diskFailures = 0
 }

@@ -1,7 +1,7 @@
 /// The body of a stored entry: whole in memory, or read from disk in pieces.
 ///
-/// A body stays readable while its entry is replaced, evicted or removed. What is read from disk is verified before it
-/// is handed out: a mismatch throws, removes the entry and is counted.
+/// A body stays readable while its entry is replaced, evicted or removed. Bytes from disk are verified before you get them:
+/// a mismatch throws, removes the entry and is counted.
 public struct StoredBody: Sendable {
   enum Storage: Sendable {
     case resident(ArraySlice<UInt8>)
@@ -33,7 +33,7 @@ public struct StoredBody: Sendable {
     }
   }
 
-  /// Whether the body is in memory.
+  /// Whether the body is in memory. Reading it then never blocks, and never throws.
   public var isResident: Bool {
     if case .file = storage { false } else { true }
   }
@@ -42,7 +42,7 @@ public struct StoredBody: Sendable {
   ///
   /// - Complexity: O(1), and O(`count`) for a body of 4 KiB or less, which is copied: ``withResidentBytes(_:)`` shows it
   ///   without.
-  public var residentBytes: ArraySlice<UInt8>? {
+  package var residentBytes: ArraySlice<UInt8>? {
     switch storage {
     case .resident(let bytes): bytes
     case .packed: copy(0..<count)
@@ -55,7 +55,7 @@ public struct StoredBody: Sendable {
   /// - Returns: whether `work` was called; not where the body has to be read from disk.
   /// - Complexity: O(1).
   @discardableResult
-  public func withResidentBytes(_ work: (RawSpan) -> Void) -> Bool {
+  package func withResidentBytes(_ work: (RawSpan) -> Void) -> Bool {
     switch storage {
     case .resident(let bytes): bytes.withUnsafeBytes { work($0.bytes) }
     case .packed(let block): block.withHead { work($0.body.bytes) }
@@ -71,14 +71,16 @@ public struct StoredBody: Sendable {
     return bytes[...]
   }
 
-  /// Reads a piece of the body.
+  /// Reads a piece of the body. Blocks on the disk unless ``isResident``.
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
-  ///   - maximumCount: the most bytes wanted. Fewer may come back: of a body on disk at most 1 MiB at a time.
-  /// - Returns: the bytes; empty at or after the end of the body, and only there when `maximumCount` is positive.
-  /// - Throws: ``StoreError`` of kind `corrupt` when the checksum is wrong, `io` when the disk cannot be read. Either
-  ///   way the entry is removed from the store.
+  ///   - maximumCount: maximum bytes to read. Fewer may come back: of a body on disk at most 1 MiB at a time.
+  /// - Returns: the bytes. They are empty at or after the end of the body, for a negative `offset`, and for a
+  ///   `maximumCount` of 0 or less, and nowhere else.
+  /// - Throws: ``StoreError`` with the code `corrupt` if the checksum is wrong, or `inputOutput` if the disk cannot be read.
+  ///   Either way the entry is removed from the store.
+  /// - Complexity: O(bytes read), and 64 KiB of checksums for a body on disk. O(1) for a body in memory of more than 4 KiB.
   public func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
     guard offset >= 0, maximumCount > 0, offset < count else { return [] }
     switch storage {
@@ -99,12 +101,12 @@ public struct StoredBody: Sendable {
   ///
   /// - Parameter offset: the place, in bytes from the start of the body.
   /// - Throws: as ``read(from:upTo:)``.
-  public func prepare(from offset: Int) throws(StoreError) {
+  package func prepare(from offset: Int) throws(StoreError) {
     guard case .file(let reader) = storage, offset >= 0, offset < count else { return }
     try reader.prepare(from: offset)
   }
 
-  /// Reads the whole body into memory.
+  /// Reads the whole body into memory. Blocks on the disk unless ``isResident``.
   ///
   /// - Throws: as ``read(from:upTo:)``.
   /// - Complexity: O(`count`) for a body on disk or of 4 KiB or less, O(1) for any other in memory.

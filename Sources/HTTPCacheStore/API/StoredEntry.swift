@@ -1,10 +1,12 @@
-/// One variant of a resource, as the store found it.
+/// One variant of a resource, as a lookup found it.
 ///
-/// An entry owns what it shows: it stays valid and unchanged while the store replaces, evicts or removes the entry.
+/// An entry owns its bytes: it stays valid and unchanged while the store replaces, evicts or removes it.
 public struct StoredEntry: Sendable {
-  /// The tier that an entry was served from.
+  /// The tier that an entry was found in.
   public enum Tier: Sendable, Hashable {
+    /// In memory.
     case memory
+    /// On disk.
     case disk
   }
 
@@ -25,7 +27,7 @@ public struct StoredEntry: Sendable {
   /// Which variant of the resource this is.
   public var variant: VariantID { packed.variant }
 
-  /// When the entry was stored or last updated, as the caller gave it: milliseconds since 1970.
+  /// The time given when the entry was stored, in milliseconds since 1970.
   public var storedAt: Int64 { packed.storedAt }
 
   var key: [UInt8] { packed.withHead { Array($0.key) } }
@@ -33,29 +35,29 @@ public struct StoredEntry: Sendable {
   /// The number of the insert or update that the metadata came with.
   var revision: UInt64 { packed.revision }
 
-  /// The caller's opaque bytes.
+  /// The opaque bytes that were stored with the body.
   ///
-  /// - Complexity: O(*n*) in their number: they are copied. ``withMetadata(_:)`` shows them without.
+  /// - Complexity: O(bytes): they are copied. ``withMetadata(_:)`` does not copy.
   public var metadata: [UInt8] { packed.withHead { Array($0.metadata) } }
 
-  /// Calls `work` with the caller's opaque bytes where they lie.
+  /// Calls `work` with the metadata in place, without a copy.
   ///
-  /// It returns nothing, so that it need not be generic: what is decided by these bytes on every hit is to cost no more
-  /// than the look at them.
+  /// It returns nothing, so that it need not be generic: a decision by these bytes on every hit costs no more than the look
+  /// at them.
   ///
   /// - Complexity: O(1), and no reference is counted.
   public func withMetadata(_ work: (RawSpan) -> Void) {
     withExtendedLifetime(packed) { work(packed.unsafeHead.metadata.bytes) }
   }
 
-  /// The body, or the means to read it.
+  /// The body. It may outlive the entry.
   public var body: StoredBody { packed.body }
 
-  /// Calls `work` with the body where it lies, if it is in memory.
+  /// Calls `work` with the body in place, without a copy, if it is in memory.
   ///
-  /// For who only looks at the body: ``body`` hands it out, to be kept, with references of its own.
+  /// Use it to look at a body; use ``body`` to keep it.
   ///
-  /// - Returns: whether `work` was called; not where the body has to be read from disk.
+  /// - Returns: whether `work` was called; `false` if the body has to be read from disk.
   /// - Complexity: O(1), and no reference is counted.
   @discardableResult
   public func withResidentBody(_ work: (RawSpan) -> Void) -> Bool {
@@ -71,21 +73,21 @@ public struct StoredEntry: Sendable {
   public var bodyCount: Int { packed.bodyCount }
 }
 
-/// The variants that a lookup found, newest first.
+/// The variants of a key that a lookup found, newest first.
 ///
-/// It is a collection of its own so that the common answer, a single variant, needs no allocation.
+/// A collection of its own, so that the common answer, a single variant, needs no allocation.
 public struct StoredEntries: RandomAccessCollection, Sendable {
   private var head: StoredEntry?
   private var tail: [StoredEntry]?
 
   /// No entries.
-  public init() {
+  package init() {
     head = nil
     tail = nil
   }
 
   /// These entries, in this order.
-  public init(_ entries: [StoredEntry]) {
+  package init(_ entries: [StoredEntry]) {
     head = entries.first
     tail = entries.count > 1 ? Array(entries.dropFirst()) : nil
   }
@@ -96,14 +98,21 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
     tail = nil
   }
 
+  /// 0.
   public var startIndex: Int { 0 }
+  /// The number of entries.
   public var endIndex: Int { head == nil ? 0 : 1 + (tail?.count ?? 0) }
 
+  /// The newest entry; `nil` if nothing was found.
   public var first: StoredEntry? { head }
+  /// Whether nothing was found.
   public var isEmpty: Bool { head == nil }
-  /// The entry, where there is no other.
+  /// The entry, if there is exactly one.
   public var only: StoredEntry? { tail == nil ? head : nil }
 
+  /// The entry at a position.
+  ///
+  /// - Precondition: `position` is at least 0 and less than ``endIndex``.
   /// - Complexity: O(1).
   public subscript(position: Int) -> StoredEntry {
     guard let entry = position == 0 ? head : tail?[position - 1] else {
@@ -122,13 +131,13 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
 }
 
 /// What memory alone knows of a key.
-public struct ResidentLookup: Sendable {
+package struct ResidentLookup: Sendable {
   /// The variants in memory, newest first.
-  public let entries: StoredEntries
+  package let entries: StoredEntries
   /// Whether memory is known to hold every variant that the store has of the key.
   ///
-  /// When `false`, other variants, or the entry itself, may be on disk: ask ``CacheStore/lookup(_:)``.
-  public let isComplete: Bool
+  /// If `false`, other variants, or the entry itself, may be on disk: use ``CacheStore/lookup(_:)``.
+  package let isComplete: Bool
 
   init(entries: StoredEntries, isComplete: Bool) {
     self.entries = entries

@@ -5,7 +5,7 @@
 ///
 /// More choices may be added. The text form is the name of the member: `fail`, `startEmpty`.
 public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible {
-  private enum Kind: String {
+  private enum Kind: String, CaseIterable {
     case fail, startEmpty
   }
 
@@ -24,6 +24,8 @@ public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible
 
   /// Discard what the cache stored there, and begin empty. Files that are not the cache's stay.
   public static var startEmpty: UnreadableDirectory { UnreadableDirectory(.startEmpty) }
+
+  package static var allCases: [UnreadableDirectory] { Kind.allCases.map { UnreadableDirectory($0) } }
 
   public var description: String { kind.rawValue }
 }

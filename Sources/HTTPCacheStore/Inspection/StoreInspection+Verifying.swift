@@ -2,35 +2,35 @@ import SystemPackage
 
 extension StoreInspection {
   /// Something that is not as it was written.
-  public struct Damage: Sendable, Hashable, CustomStringConvertible {
+  package struct Damage: Sendable, Hashable, CustomStringConvertible {
     /// The file.
-    public let path: FilePath
+    package let path: FilePath
     /// Where in the file, in bytes; `nil` where all of it is meant.
-    public let offset: Int?
+    package let offset: Int?
     /// What is wrong.
-    public let what: String
+    package let what: String
     /// The key of the entry, where that is known.
-    public let key: StoreKey?
+    package let key: StoreKey?
 
-    public var description: String {
+    package var description: String {
       path.string + (offset.map { ", byte \($0)" } ?? "") + ": " + what
     }
   }
 
   /// What came of looking at every byte that has a checksum.
-  public struct Verification: Sendable {
+  package struct Verification: Sendable {
     /// What is damaged; a store that opens the directory leaves it out.
-    public var damages: [Damage] = []
+    package var damages: [Damage] = []
     /// What is not damage, and is cut or removed when a store opens the directory.
-    public var leftovers: [Damage] = []
+    package var leftovers: [Damage] = []
     /// Records of the log that were looked at, dead ones among them.
-    public var records = 0
+    package var records = 0
     /// Large bodies that were looked at.
-    public var bodyFiles = 0
+    package var bodyFiles = 0
     /// Bytes that were read.
-    public var bytes = 0
+    package var bytes = 0
 
-    public var isSound: Bool { damages.isEmpty }
+    package var isSound: Bool { damages.isEmpty }
   }
 
   /// Reads everything, and compares it with its checksums.
@@ -38,7 +38,7 @@ extension StoreInspection {
   /// - Throws: ``StoreError`` of kind `io` when a file cannot be read. What a store that has the directory open removes
   ///   meanwhile is left out.
   /// - Complexity: O(bytes in the directory).
-  public func verify() throws(StoreError) -> Verification {
+  package func verify() throws(StoreError) -> Verification {
     var result = Verification()
     let segments = names.compactMap(DiskFormat.segmentNumber).sorted()
     var bodies: [UInt64: RecordHeader] = [:]

@@ -17,51 +17,51 @@ import SystemPackage
 ///
 /// A directory that a store has open can be inspected, too: what is seen is what had reached the files, and entries that
 /// go meanwhile are left out.
-public struct StoreInspection: Sendable {
+package struct StoreInspection: Sendable {
   /// One entry, without its body.
-  public struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// The identity of the entry; the newest of a key and variant has the greatest.
-    public let id: EntryID
+    package let id: EntryID
     /// What it is stored under.
-    public let key: StoreKey
+    package let key: StoreKey
     /// Which variant of the resource it is.
-    public let variant: VariantID
+    package let variant: VariantID
     /// When it was stored or last updated, in milliseconds since 1970.
-    public let storedAt: Int64
+    package let storedAt: Int64
     /// The caller's opaque bytes, the latest.
-    public let metadata: [UInt8]
+    package let metadata: [UInt8]
     /// The length of the body in bytes.
-    public let bodyCount: Int
+    package let bodyCount: Int
     /// What it occupies in the directory, in bytes.
-    public let diskBytes: Int
+    package let diskBytes: Int
     /// Whether it was hit in its first segment, and so carried forward when that was reclaimed. Other hits are counted in
     /// memory only.
-    public let wasCarried: Bool
+    package let wasCarried: Bool
   }
 
   /// The directory and its files, in numbers.
-  public struct Summary: Sendable, Hashable {
+  package struct Summary: Sendable, Hashable {
     /// The version of the format.
-    public var formatVersion: UInt32
+    package var formatVersion: UInt32
     /// Bytes of all files.
-    public var bytes = 0
+    package var bytes = 0
     /// Bytes that entries occupy that can still be found.
-    public var liveBytes = 0
-    public var entries = 0
+    package var liveBytes = 0
+    package var entries = 0
     /// Files of the log.
-    public var segments = 0
+    package var segments = 0
     /// Files with one large body each.
-    public var bodyFiles = 0
+    package var bodyFiles = 0
     /// Scopes that are marked: what belongs to them and is older is outdated.
-    public var marks = 0
+    package var marks = 0
   }
 
   /// What was inspected.
-  public let directory: FilePath
+  package let directory: FilePath
   /// Whether a store had it open at the beginning.
-  public let isInUse: Bool
+  package let isInUse: Bool
   /// The process whose store that was, where it says so.
-  public let usedByProcess: Int32?
+  package let usedByProcess: Int32?
 
   let files: ReadOnlyFileSystem
   let hasher: KeyHasher
@@ -74,7 +74,7 @@ public struct StoreInspection: Sendable {
   /// - Throws: ``StoreError``: `io` when the directory cannot be listed; `notACache` when it holds something else, or
   ///   nothing; `unreadableDirectory` when what says how to read it is damaged; `unknownFormat` when another version wrote it.
   /// - Complexity: as opening it in a store.
-  public init(directory: FilePath) throws(StoreError) {
+  package init(directory: FilePath) throws(StoreError) {
     try self.init(directory: directory, files: POSIXFileSystem())
   }
 
@@ -134,7 +134,7 @@ public struct StoreInspection: Sendable {
   // MARK: Looking
 
   /// The directory and its files, in numbers.
-  public var summary: Summary {
+  package var summary: Summary {
     var summary = Summary(formatVersion: DiskFormat.version)
     for name in names {
       guard let file = try? files.open(directory.appending(name), creating: false) else { continue }
@@ -149,7 +149,7 @@ public struct StoreInspection: Sendable {
   }
 
   /// Whether an entry is outdated in a scope; see ``CacheStore/isMarked(_:in:)``.
-  public func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
+  package func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
     marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hasher.checksum(scope.bytes))
   }
 
@@ -158,7 +158,7 @@ public struct StoreInspection: Sendable {
   /// - Returns: the number of those that are not, or are gone meanwhile.
   /// - Complexity: O(entries): a read for each, or two.
   @discardableResult
-  public func forEachEntry(_ body: (Entry) throws -> Void) rethrows -> Int {
+  package func forEachEntry(_ body: (Entry) throws -> Void) rethrows -> Int {
     var order: [(position: UInt64, slot: UInt32)] = []
     order.reserveCapacity(catalog.index.count)
     catalog.index.forEach { slot, entry in order.append((entry.location.position, slot)) }
