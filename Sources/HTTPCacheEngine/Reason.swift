@@ -59,6 +59,7 @@ extension CacheEngine {
       case storedWithoutLifetime
       case storedAsPart
       case storedCombined
+      case storedNeverReused
 
       // Not stored.
       case responseNoStore
@@ -81,6 +82,12 @@ extension CacheEngine {
       case removedMeanwhile
       case overtaken
       case storeFailed
+      case tooLargeForMemory
+      case tooLargeForDisk
+      case noCapacity
+      case storeBusy
+      case diskFailing
+      case storeClosed
 
       // What became of stored responses.
       case freshened
@@ -169,6 +176,7 @@ extension CacheEngine {
     public static var storedWithoutLifetime: Self { Self(.storedWithoutLifetime) }
     public static var storedAsPart: Self { Self(.storedAsPart) }
     public static var storedCombined: Self { Self(.storedCombined) }
+    public static var storedNeverReused: Self { Self(.storedNeverReused) }
 
     // Not stored.
     public static var responseNoStore: Self { Self(.responseNoStore) }
@@ -191,6 +199,12 @@ extension CacheEngine {
     public static var removedMeanwhile: Self { Self(.removedMeanwhile) }
     public static var overtaken: Self { Self(.overtaken) }
     public static var storeFailed: Self { Self(.storeFailed) }
+    public static var tooLargeForMemory: Self { Self(.tooLargeForMemory) }
+    public static var tooLargeForDisk: Self { Self(.tooLargeForDisk) }
+    public static var noCapacity: Self { Self(.noCapacity) }
+    public static var storeBusy: Self { Self(.storeBusy) }
+    public static var diskFailing: Self { Self(.diskFailing) }
+    public static var storeClosed: Self { Self(.storeClosed) }
 
     // What became of stored responses.
     public static var freshened: Self { Self(.freshened) }
@@ -202,15 +216,6 @@ extension CacheEngine {
     public static var invalidatedByGroup: Self { Self(.invalidatedByGroup) }
     public static var invalidatedWithGroup: Self { Self(.invalidatedWithGroup) }
     public static var clearedByOrigin: Self { Self(.clearedByOrigin) }
-
-    // What the store said, and a response that is stored in vain.
-    case storedNeverReused
-    case tooLargeForMemory
-    case tooLargeForDisk
-    case noCapacity
-    case storeBusy
-    case diskFailing
-    case storeClosed
 
     /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
     /// standard's.
@@ -402,7 +407,10 @@ extension CacheEngine {
         ("Clear-Site-Data", "The response asks for everything that is stored of its origin to be removed.")
 
       case .storedNeverReused:
-        ("RFC 9111 §4.1", "Stored, but it will never be reused: it carries Vary: *, which no request matches.")
+        (
+          "RFC 9111 §4.1",
+          "Stored, but it will never be reused: it carries Vary: *, which no request matches."
+        )
       case .tooLargeForMemory: ("Store", "The response is larger than the memory limit.")
       case .tooLargeForDisk: ("Store", "The response is larger than the disk limit for one response.")
       case .noCapacity: ("Store", "Neither memory nor disk has a capacity to store responses in.")

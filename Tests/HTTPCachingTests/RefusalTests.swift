@@ -57,7 +57,7 @@ struct RefusalTests {
       }
       #expect(try await answer.body.collect(upTo: .max).count == 600_000)
       let (reason, limit) = expected(cause)
-      #expect(answer.settledStorage == reason)
+      #expect(answer.finalStorage == reason)
       let event = try #require(log.events.first { $0.action == .notStored })
       #expect(event.reason == reason && event.refusal?.limit == limit)
       #expect((event.refusal?.byteCount ?? 0 > limit ?? .max) == (limit != nil))
@@ -84,7 +84,7 @@ struct RefusalTests {
     let origin = MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=60", .vary: vary]) }
     for _ in 1...2 {
       let answer = try await setting.get(from: origin)
-      #expect(answer.response.settledStorage == .storedNeverReused && answer.source == .network)
+      #expect(answer.response.finalStorage == .storedNeverReused && answer.source == .network)
     }
     #expect(Reason.storedNeverReused.sentence.contains("never be reused"))
     #expect(origin.requests.count == 2)

@@ -73,7 +73,7 @@ extension HTTPCache {
         transport: { _, _ in throw HTTPCacheError.notCached(reason) })
       return nil
     } catch let error as HTTPCacheError where error.code == .notCached {
-      let settled = answer.settledStorage ?? reason
+      let settled = answer.finalStorage ?? reason
       return settled == reason && reason != .storedNeverReused ? .storeFailed : settled
     }
   }
