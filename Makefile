@@ -21,7 +21,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address conformance-live example build lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address conformance-live example build api lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -88,6 +88,9 @@ example: prepare ## build Examples/FeedReader and run it, with its server and wi
 
 build: prepare ## build everything for debugging
 	$(SWIFT) build $(TRAITS) --build-tests
+
+api: ## write Documentation/API, the list of all public declarations
+	$(SWIFT) run $(TRAITS) APIDigest
 
 lint: ## check the formatting
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \

@@ -307,6 +307,10 @@ let package = Package(
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
+    // Writes the list of public declarations.
+    .executableTarget(name: "APIDigest", path: "Tests/APIDigest", swiftSettings: settings),
+    // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
+    .testTarget(name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
