@@ -54,7 +54,7 @@ extension CacheStore {
 
   /// Reads the one entry there is of a key, on disk.
   private func read(
-    _ candidate: consuming DiskTier.Candidate, key: StoreKey, hash: UInt64,
+    _ candidate: consuming Catalog.Candidate, key: StoreKey, hash: UInt64,
     since moment: StripedCounters.Moment,
     from disk: DiskTier
   ) -> StoredEntries {

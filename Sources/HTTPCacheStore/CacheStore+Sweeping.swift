@@ -55,7 +55,7 @@ extension CacheStore {
       }
     var sweep = Sweeping(extent: extent, number: fences.add(fence) { takeID() })
     if let disk {
-      sweep.disk = disk.beginSweep(sweep.number)
+      sweep.disk = disk.sweeper.begin(sweep.number)
       if let keys {
         for key in keys {
           let heads = sweep.heads(for: hasher.hash(key), disk)
@@ -72,7 +72,7 @@ extension CacheStore {
     } else {
       for shard in 0..<memory.shardCount { change(memory.entries(inShard: shard), &sweep, decide) }
     }
-    if let disk, let ended = sweep.disk { disk.finish(ended) }
+    if let disk, let ended = sweep.disk { disk.sweeper.finish(ended) }
     return sweep.count
   }
 
@@ -81,7 +81,7 @@ extension CacheStore {
     let extent: SweepExtent
     /// Entries with an id from here on are newer than the sweep.
     let number: UInt64
-    var disk: DiskTier.Sweep?
+    var disk: Sweeper.Sweep?
     var count = 0
 
     init(extent: SweepExtent, number: UInt64) {
@@ -93,22 +93,22 @@ extension CacheStore {
       if case .keys(let isMeant) = extent { isMeant(key) } else { true }
     }
 
-    mutating func apply(_ changes: [DiskTier.Change], _ tier: DiskTier?) {
+    mutating func apply(_ changes: [Sweeper.Change], _ tier: DiskTier?) {
       guard let tier, var sweep = disk, !changes.isEmpty else { return }
-      tier.apply(changes, &sweep)
+      tier.sweeper.apply(changes, &sweep)
       disk = sweep
     }
 
-    mutating func heads(for hash: UInt64, _ tier: DiskTier) -> [DiskTier.Head] {
+    mutating func heads(for hash: UInt64, _ tier: DiskTier) -> [Sweeper.Head] {
       guard var sweep = disk else { return [] }
       defer { disk = sweep }
-      return tier.heads(for: hash, &sweep)
+      return tier.sweeper.heads(for: hash, &sweep)
     }
 
-    mutating func nextHeads(_ tier: DiskTier) -> [DiskTier.Head]? {
+    mutating func nextHeads(_ tier: DiskTier) -> [Sweeper.Head]? {
       guard var sweep = disk else { return nil }
       defer { disk = sweep }
-      return tier.nextHeads(&sweep)
+      return tier.sweeper.nextHeads(&sweep)
     }
   }
 
@@ -116,7 +116,7 @@ extension CacheStore {
   private func change(
     _ entries: [StoredEntry], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
   ) {
-    var heads: [DiskTier.Head] = []
+    var heads: [Sweeper.Head] = []
     for entry in entries where entry.id.rawValue < sweep.number {
       let key = StoreKey(entry.key)
       // What is on disk, too, has been swept.
@@ -135,9 +135,9 @@ extension CacheStore {
   ///
   /// An update that reads what it changes comes before, or after; what it has changed by then goes with the sweep.
   private func change(
-    _ heads: [DiskTier.Head], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
+    _ heads: [Sweeper.Head], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
   ) {
-    var removed: [DiskTier.Head] = []
+    var removed: [Sweeper.Head] = []
     for head in heads {
       let entry = SweptEntry(
         id: EntryID(rawValue: head.id), key: head.key, variant: VariantID(rawValue: head.variant),
@@ -148,7 +148,7 @@ extension CacheStore {
       case .update(let metadata): update(head, metadata, &sweep)
       }
     }
-    sweep.apply(removed.map { DiskTier.Change(hash: hasher.hash($0.key), id: $0.id, update: nil) }, disk)
+    sweep.apply(removed.map { Sweeper.Change(hash: hasher.hash($0.key), id: $0.id, update: nil) }, disk)
     for head in removed {
       memory.remove(
         head.key, hash: hasher.hash(head.key), variant: VariantID(rawValue: head.variant),
@@ -157,13 +157,13 @@ extension CacheStore {
     sweep.count += removed.count
   }
 
-  private func update(_ head: DiskTier.Head, _ metadata: [UInt8], _ sweep: inout Sweeping) {
+  private func update(_ head: Sweeper.Head, _ metadata: [UInt8], _ sweep: inout Sweeping) {
     let hash = hasher.hash(head.key)
     sweep = decisions.withLock(hash) { [sweep] in
       var sweep = sweep
       let revision = takeID()
       sweep.apply(
-        [DiskTier.Change(hash: hash, id: head.id, update: (metadata, head.storedAt, revision))], disk)
+        [Sweeper.Change(hash: hash, id: head.id, update: (metadata, head.storedAt, revision))], disk)
       _ = memory.updateMetadata(
         of: head.id, key: head.key, hash: hash, metadata: metadata, storedAt: head.storedAt,
         revision: revision)
@@ -175,8 +175,8 @@ extension CacheStore {
 
 extension StoredEntry {
   /// Without the body.
-  fileprivate func head(_ key: StoreKey) -> DiskTier.Head {
-    DiskTier.Head(
+  fileprivate func head(_ key: StoreKey) -> Sweeper.Head {
+    Sweeper.Head(
       id: id.rawValue, variant: variant.rawValue, storedAt: storedAt, key: key, metadata: metadata)
   }
 }

@@ -118,7 +118,7 @@ public final class CacheStore: Sendable {
     self.changes = changes
     if let directory = configuration.directory {
       let opening = DiskOpening(
-        directory: directory, files: files, capacity: configuration.diskCapacity, hashMask: hashMask,
+        directory: directory, files: files, hashMask: hashMask,
         markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity),
         progress: configuration.openingProgress)
       let opened = try opening.open(
@@ -126,8 +126,8 @@ public final class CacheStore: Sendable {
       discarded = opened.discarded
       hasher = opened.hasher
       disk = DiskTier(
-        directory: directory, files: files, options: configuration.diskOptions, changes: changes,
-        opened: opened)
+        directory: directory, files: files, capacity: configuration.diskCapacity,
+        options: configuration.diskOptions, changes: changes, opened: opened)
       marks = opened.marks
     } else {
       hasher = KeyHasher(seed: .random(in: .min ... .max), mask: hashMask)
@@ -493,7 +493,7 @@ public final class CacheStore: Sendable {
   ///
   /// A failure is counted in ``StoreStatistics/ioErrors``.
   public func flush() {
-    disk?.sync(withBodies: true)
+    disk?.sync()
   }
 
   /// Closes the store, and frees its directory for another: lookups miss from now on, and inserts are refused. Blocks until

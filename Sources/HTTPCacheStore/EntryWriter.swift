@@ -238,7 +238,7 @@ public final class EntryWriter: Sendable {
 
   private func spill(_ state: inout State) throws(AppendFailure) {
     guard let disk = store.disk else { return }
-    var file = try BodyFileWriter(tier: disk)
+    var file = try BodyFileWriter(disk.bodies)
     do throws(AppendFailure) {
       var position = 0
       while position < state.count {

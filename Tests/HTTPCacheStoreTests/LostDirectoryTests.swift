@@ -42,7 +42,7 @@ struct LostDirectoryTests {
     store.insert(entry(key(20), number: 20, size: 50_000, tiers: .disk))
     store.flush()
     // A flush that is on its way still would notice the loss before the test looks.
-    store.disk?.flusher.sync {}
+    store.disk?.log.flusher.drain()
     #expect(store.usage.diskEntries == 21)
     return store
   }

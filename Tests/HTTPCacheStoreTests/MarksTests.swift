@@ -167,7 +167,7 @@ struct MarksTests {
   @Test("are bounded in number: the older half makes outdated all that is as old")
   func bounded() throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 1 << 20))
-    let limit = store.disk.map { $0.options.markLimit(for: $0.capacity) } ?? 0
+    let limit = store.disk.map { $0.context.options.markLimit(for: $0.capacity) } ?? 0
     #expect(limit == 256)
     let old = try #require(store.insert(entry(key(1), number: 1)).id)
     for number in 0..<limit { store.mark([scope(1000 + number)]) }

@@ -30,7 +30,8 @@ struct WriteBufferTests {
     let store = try CacheStore(configuration(), files: files)
     let before = files.plan.withLock { $0.writes }
     // Nothing is written meanwhile: whoever would has to wait.
-    try store.disk?.flushing.withLock { _ in
+    let log = try #require(store.disk).log
+    try log.flusher.whileIdle(for: log) {
       for number in 0..<20 { store.insert(entry(key(number), number: number)) }
       store.insert(entry(key(3), number: 33))
       let id = try #require(store.lookup(key(4)).first?.id)

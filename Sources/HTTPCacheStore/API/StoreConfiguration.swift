@@ -105,8 +105,8 @@ extension CacheStore.Configuration {
     }
   }
 
-  var diskOptions: DiskTier.Options {
-    DiskTier.Options(
+  var diskOptions: DiskOptions {
+    DiskOptions(
       segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
       sync: sync, writeBuffer: writeBuffer, observer: diskObserver)
   }

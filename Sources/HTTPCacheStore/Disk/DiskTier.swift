@@ -1,255 +1,192 @@
-import Dispatch
-import Synchronization
 import SystemPackage
 
 /// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.
 ///
-/// `log` orders everything that is appended. `catalog` guards the index and is held for no I/O, so that finding an entry
-/// waits for no write; what is found is read without any lock, through a file that stays open as long as somebody
-/// reads it, reclaimed or not.
+/// It wires its parts, and is all that the store sees of them. The comment at the top of each part says what state it has, which
+/// lock guards that, and what it promises at a crash. The order of the locks is at `SharedLog`.
 ///
-/// What is appended goes to a buffer (`WriteBuffer`), where it is found like what is on disk. A queue writes it as soon as
-/// it gets to it, under a lock of its own, `flushing`, so that storing waits for no write. When the buffer fills up, or
-/// a removal must be written before it returns, the thread at hand does the same. What must reach the disk itself is
-/// synced under a fourth lock, `syncing`. They are taken in the order `syncing`, `flushing`, `log`, `catalog`.
+/// | part | what it does |
+/// |---|---|
+/// | `Catalog`, `EntryReader` | finds entries, and reads them |
+/// | `Log` in `SharedLog` | appends, seals and reclaims, under one lock |
+/// | `Flusher` | writes what was appended, soon after |
+/// | `Syncer` | brings to the disk itself what was written |
+/// | `Removals`, `Sweeper` | removes, and makes it durable |
+/// | `BodyFiles` | keeps large bodies in files of their own |
+/// | `DiskHealth`, `DiskEvents` | says when to try again, and tells the observer |
+/// | `DiskOpening`, `LogRecovery` | opens a directory, and rebuilds the catalog |
 final class DiskTier: Sendable {
-  struct Options: Sendable {
-    var segmentSize: Int?
-    var largeBodyThreshold: Int
-    var maximumVariants: Int
-    var sync: DiskSync
-    /// The bytes that may await their writing; 0 writes each record at once.
-    var writeBuffer: Int
-    var observer: (@Sendable (DiskEvent) -> Void)?
-
-    /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
-    ///
-    /// It follows the capacity when that changes: a log of few segments, or less than one, loses all it has whenever it
-    /// makes room.
-    func segmentSize(for capacity: Int) -> Int {
-      if let segmentSize { return min(segmentSize, capacity / 4) }
-      let most = min(16 << 20, capacity / 16)
-      let size = max(DiskFormat.minimumSegmentSize, most, capacity / 256)
-      return min(size, DiskFormat.maximumSegmentSize) & ~4095
-    }
-
-    /// As many marks as take a sixteenth of a segment, for every segment begins with them.
-    func markLimit(for capacity: Int) -> Int {
-      min(ScopeMarks.defaultLimit, segmentSize(for: capacity) / 256)
-    }
-
-    func largeBodyThreshold(for capacity: Int) -> Int {
-      min(largeBodyThreshold, segmentSize(for: capacity) / 4)
-    }
-  }
-
-  let directory: FilePath
-  let files: any FileSystem
-  let hasher: KeyHasher
-  let options: Options
-  let sequence: SequenceNumbers
-  let changes: StripedCounters
-  let marks: ScopeMarks
-  let counters: DiskCounters
-  let acknowledged = AcknowledgedRemovals()
-  let log: Mutex<Log>
-  let catalog: Mutex<Catalog>
-  let syncing = Mutex(())
-  let flushing = Mutex(Writing())
-  let flusher = DispatchQueue(label: "HTTPCacheStore.flush", qos: .utility)
-  /// Whether somebody writes what is in the buffer.
-  let isWriting = Atomic<Bool>(false)
-  /// `WriteBuffer.count`, to be read without waiting.
-  let bufferedBytes = Atomic<Int>(0)
-  /// What the observer is to be told, in its order, and who tells it.
-  private let untold = Mutex<[DiskEvent]>([])
-  private let telling = Mutex(())
-  /// `Log.used` and `Log.capacity`, to be read without waiting for a write.
-  private let shownBytes: Atomic<Int>
-  private let shownCapacity: Atomic<Int>
+  let context: DiskContext
+  let catalog: Catalog
+  let log: SharedLog
+  let bodies: BodyFiles
+  let removals: Removals
+  let sweeper: Sweeper
+  private let reader: EntryReader
+  private let syncer: Syncer
 
   init(
-    directory: FilePath, files: any FileSystem, options: Options, changes: StripedCounters,
+    directory: FilePath, files: any FileSystem, capacity: Int, options: DiskOptions, changes: StripedCounters,
     opened: DiskOpening.Result
   ) {
-    self.directory = directory
-    self.files = files
-    self.options = options
-    self.changes = changes
-    hasher = opened.hasher
-    sequence = SequenceNumbers(after: opened.lastSequence)
-    marks = opened.marks
-    counters = opened.counters
-    log = Mutex(opened.log)
-    catalog = Mutex(opened.catalog)
-    shownBytes = Atomic(opened.log.used)
-    shownCapacity = Atomic(opened.log.capacity)
-    // The capacity may be lower than the last time.
-    withLog { log in _ = makeRoom(0, log: &log) }
+    context = DiskContext(
+      directory: directory, files: files, hasher: opened.hasher, options: options,
+      sequence: SequenceNumbers(after: opened.log.lastSequence), changes: changes, marks: opened.marks,
+      counters: opened.counters)
+    catalog = Catalog(opened.log.catalog)
+    log = SharedLog(
+      Log(opened.log, lockFile: opened.lockFile, capacity: capacity, context: context, catalog: catalog),
+      flusher: Flusher(limit: options.writeBuffer))
+    bodies = BodyFiles(log: log)
+    reader = EntryReader(log)
+    syncer = Syncer(log)
+    removals = Removals(log: log, syncer: syncer)
+    sweeper = Sweeper(removals: removals)
   }
 
-  /// Runs under the log's lock, and then shows how much is used, of what.
-  func withLog<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
-    let (result, hasEvents) = log.withLock { log -> (Result, Bool) in
-      let result = body(&log)
-      shownBytes.store(log.used, ordering: .releasing)
-      // A lower capacity is shown only once it is kept.
-      if log.used <= log.capacity { shownCapacity.store(log.capacity, ordering: .releasing) }
-      bufferedBytes.store(log.buffer.count, ordering: .relaxed)
-      guard !log.health.events.isEmpty else { return (result, false) }
-      // Under this lock, so that they are in the order in which they happened, whoever tells them.
-      untold.withLock { $0 += log.health.events }
-      log.health.events = []
-      return (result, true)
-    }
-    if hasEvents { tell() }
-    return result
+  var sequence: SequenceNumbers { context.sequence }
+  var counters: DiskCounters { context.counters }
+
+  // MARK: Finding
+
+  func hasEntry(for hash: UInt64) -> Bool { catalog.contains(hash) }
+
+  /// See ``Catalog/candidates(for:)``.
+  @inline(__always)
+  func candidates(for hash: UInt64) -> (first: Catalog.Candidate?, others: [Catalog.Candidate]) {
+    catalog.candidates(for: hash)
   }
 
-  /// Tells the observer what happened. When it returns, that has been told, by this thread or another.
-  private func tell() {
-    telling.withLock { _ in
-      let events = untold.withLock { untold in
-        defer { untold = [] }
-        return untold
-      }
-      for event in events {
-        if event.kind == .failing { counters.failures.increment() }
-        options.observer?(event)
-      }
-    }
+  func candidate(for hash: UInt64, variant: UInt64) -> Catalog.Candidate? {
+    catalog.candidate(for: hash, variant: variant)
   }
+
+  func read(_ candidate: Catalog.Candidate, key: StoreKey) -> EntryReader.Found {
+    reader.read(candidate, key: key)
+  }
+
+  func currentSlot(hash: UInt64, id: UInt64) -> UInt32? { catalog.slot(for: hash, id: id) }
+
+  func revision(of id: UInt64, hash: UInt64) -> UInt64? { catalog.revision(of: id, hash: hash) }
 
   // MARK: Adding
 
-  enum Outcome: Sendable {
-    /// Visible on disk; the moment is the one just after. Whether the key has no other variant on disk.
-    case stored(StripedCounters.Moment, isOnlyVariant: Bool)
-    case refused(RefusalReason)
-  }
+  /// The most bytes that key, metadata and body of an entry may have together: half of the capacity. A body of unknown
+  /// length that turns out to be larger has then not pushed out everything before it is refused.
+  var maximumEntrySize: Int { capacity / 2 }
 
-  /// Appends an entry and makes it visible; nothing is synced.
+  /// Bodies of more bytes than this get a file of their own.
+  var largeBodyThreshold: Int { context.options.largeBodyThreshold(for: capacity) }
+
+  /// Inserts an entry whose body is in memory, or was streamed.
   ///
-  /// - Parameters:
-  ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
-  ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
-  func insert(_ header: RecordHeader, record: RecordBytes, objection: () -> RefusalReason?) -> Outcome {
-    prepareRoom(for: record.count)
-    return withLog { log -> Outcome in
-      guard !log.isClosed else { return .refused(.closed) }
-      if let reason = objection() { return .refused(reason) }
-      guard log.health.mayTry() else {
-        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
-        changes.advance(for: header.hash)
-        return .refused(.inputOutput)
+  /// - Parameter file: the streamed body; it is the tier's, or gone, afterwards.
+  func insert(
+    _ entry: NewEntry, id: UInt64, hash: UInt64, file: inout BodyFileWriter?, objection: () -> RefusalReason?
+  ) -> Log.Outcome {
+    var header = RecordHeader(
+      kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: id,
+      storedAt: entry.storedAt)
+    do throws(AppendFailure) {
+      if file == nil, entry.body.count > largeBodyThreshold {
+        // Before anything is reclaimed for it.
+        guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
+          _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+          return .refused(.tooLarge)
+        }
+        file = try BodyFileWriter(bodies)
+        try file?.append(entry.body[...])
       }
-      guard hasDirectory(&log), header.kind != .entryWithBodyFile || header.bodyFile >= log.oldestBody else {
-        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
-        changes.advance(for: header.hash)
-        return .refused(.inputOutput)
+      if let checksum = try file?.finish(), let file {
+        header.kind = .entryWithBodyFile
+        header.bodyFile = file.number
+        header.bodyCount = file.count
+        header.bodyChecksum = checksum
       }
-      let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
-      if let old {
-        guard old < header.id else { return .refused(.superseded) }
-      } else if count >= options.maximumVariants, let oldest {
-        forget(hash: header.hash, fingerprint: oldest, log: &log)
-        counters.evictions.increment()
-      }
-      while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
-        // The oldest may hold none of them any more.
-        guard reclaimOldest(carrying: false, log: &log) else { break }
-      }
-      let location: RecordLocation
-      do throws(AppendFailure) {
-        location = try append(record, header, log: &log)
-      } catch {
-        forget(hash: header.hash, fingerprint: header.fingerprint, log: &log)
-        changes.advance(for: header.hash)
-        return .refused(error.reason)
-      }
-      let isOnly = publish(header, at: location, log: &log)
-      changes.advance(for: header.hash)
-      return .stored(changes.moment(for: header.hash), isOnlyVariant: isOnly)
+    } catch {
+      file?.discard()
+      file = nil
+      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+      return .refused(error.reason)
     }
+    let record = record(of: entry, &header)
+    var outcome = Log.Outcome.refused(.tooLarge)
+    if context.room(for: record.count) <= context.options.segmentSize(for: capacity) {
+      log.prepareRoom(for: record.count)
+      outcome = log.withLock { log in log.insert(header, record: record, objection: objection) }
+    } else {
+      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
+    }
+    if case .stored = outcome { file?.keep() } else { file?.discard() }
+    file = nil
+    // Its body is known as the entry's by now, so that it is synced too, and goes once if it cannot be.
+    if case .stored = outcome, context.options.sync == .everyStore, !sync() {
+      _ = self.yield(hash: hash, fingerprint: header.fingerprint)
+      return .refused(.inputOutput)
+    }
+    return outcome
   }
 
-  private func publish(_ header: RecordHeader, at location: RecordLocation, log: inout Log) -> Bool {
-    let entry = DiskIndexEntry(
-      hash: header.hash, fingerprint: header.fingerprint, id: header.id, location: location,
-      storedSeconds: DiskIndexEntry.seconds(header.storedAt))
-    let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
-    let (orphan, isOnly) = catalog.withLock { catalog in
-      let old = catalog.index.slot(for: header.hash, fingerprint: header.fingerprint)
-      let orphan = old.flatMap { catalog.index.remove($0) }
-      let isOnly = !catalog.index.contains(header.hash)
-      let slot = catalog.index.insert(entry, hash: header.hash)
-      if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
-      return (orphan, isOnly)
+  private func record(of entry: NewEntry, _ header: inout RecordHeader) -> RecordBytes {
+    let isInline = header.kind == .entry
+    if isInline, context.options.writeBuffer > 0, entry.body.count >= RecordBytes.leastBody {
+      return Record.encodeApart(
+        &header, key: entry.key.bytes, metadata: entry.metadata, body: entry.body, hasher: context.hasher)
     }
-    log.segments[log.segments.count - 1].bodyFileBytes += bodyFileSize
-    counters.bytesStored.increment(by: header.keyCount + header.metadataCount + header.bodyCount)
-    if let orphan {
-      if log.buffer.count > 0 { log.buffer.append(orphan) } else { removeBodyFile(orphan, log: &log) }
-    }
-    return isOnly
+    return RecordBytes(
+      Record.encode(
+        &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
+        inlineBody: isInline ? entry.body[...] : nil, hasher: context.hasher))
   }
 
-  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it and forgot it.
-  ///
-  /// - Parameter isKeptOut: asked under the log's lock.
+  /// See ``Log/updateMetadata(of:hash:metadata:storedAt:revision:unless:)``.
   func updateMetadata(
     of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
     unless isKeptOut: () -> Bool
   ) -> Bool {
-    awaitBuffer()
-    let isUpdated = withLog { log -> Bool in
-      guard !log.isClosed, !isKeptOut(), let slot = currentSlot(hash: hash, id: id) else { return false }
-      let (fingerprint, known) = catalog.withLock {
-        ($0.index[slot].fingerprint, $0.index.updates[id]?.revision ?? id)
-      }
-      guard known < revision else { return true }
-      var header = RecordHeader(
-        kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
-        storedAt: storedAt)
-      let record = Record.encode(&header, metadata: metadata[...], hasher: hasher)
-      guard log.health.mayTry(), let location = try? append(record, header, log: &log) else {
-        // With its old metadata it must not be found again, once memory has lost the new.
-        if currentSlot(hash: hash, id: id) != nil { forget(hash: hash, fingerprint: fingerprint, log: &log) }
-        changes.advance(for: hash)
-        return false
-      }
-      // Making room may have reclaimed the entry itself.
-      guard let slot = currentSlot(hash: hash, id: id) else { return false }
-      catalog.withLock {
-        $0.index.update(
-          slot, at: location, revision: revision, storedSeconds: DiskIndexEntry.seconds(storedAt))
-      }
-      changes.advance(for: hash)
-      return true
+    log.flusher.awaitBuffer(of: log)
+    let isUpdated = log.withLock { log in
+      log.updateMetadata(
+        of: id, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision, unless: isKeptOut)
     }
-    guard isUpdated, options.sync == .everyStore, !sync(withBodies: true) else { return isUpdated }
+    guard isUpdated, context.options.sync == .everyStore, !sync() else { return isUpdated }
     if let slot = currentSlot(hash: hash, id: id) {
       _ = self.yield(hash: hash, fingerprint: catalog.withLock { $0.index[slot].fingerprint })
     }
     return false
   }
 
-  /// The number of the insert or update that the metadata of an entry came with; `nil` if the entry is not here.
-  func revision(of id: UInt64, hash: UInt64) -> UInt64? {
-    catalog.withLock { catalog in
-      catalog.index.slot(for: hash, id: id).map { _ in catalog.index.updates[id]?.revision ?? id }
+  // MARK: Removing
+
+  @discardableResult
+  func remove(hash: UInt64, variant: UInt64? = nil) -> [UInt64] {
+    removals.remove(hash: hash, variant: variant)
+  }
+
+  func removeAll(since time: Int64) { removals.removeAll(since: time) }
+
+  func removeAll() { removals.removeAll() }
+
+  func mark(_ hashes: [UInt64], number: UInt64) { removals.mark(hashes, number: number) }
+
+  /// Forgets a variant that only memory holds from now on. Tells the moment after, and whether the disk has no other.
+  func yield(hash: UInt64, variant: UInt64) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
+    self.yield(hash: hash, fingerprint: DiskIndexEntry.fingerprint(of: variant, hash: hash))
+  }
+
+  private func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
+    log.withLock { log in
+      log.forget(hash: hash, fingerprint: fingerprint)
+      context.changes.advance(for: hash)
+      return (context.changes.moment(for: hash), !hasEntry(for: hash))
     }
   }
 
-  func currentSlot(hash: UInt64, id: UInt64) -> UInt32? {
-    catalog.withLock { $0.index.slot(for: hash, id: id) }
-  }
+  // MARK: Size and life
 
-  // MARK: Size
-
-  var bytes: Int { shownBytes.load(ordering: .relaxed) }
-  var capacity: Int { shownCapacity.load(ordering: .relaxed) }
-  var count: Int { catalog.withLock { $0.index.count } }
+  var bytes: Int { log.bytes }
+  var capacity: Int { log.capacity }
+  var count: Int { catalog.count }
 
   func show(in usage: inout StoreUsage) {
     usage.diskBytes = bytes
@@ -260,11 +197,11 @@ final class DiskTier: Sendable {
     }
   }
 
-  func setCapacity(_ bytes: Int) {
-    withLog { log in
-      if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
-      log.capacity = bytes
-      _ = makeRoom(0, log: &log)
-    }
-  }
+  func setCapacity(_ bytes: Int) { log.setCapacity(bytes) }
+
+  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
+  @discardableResult
+  func sync() -> Bool { syncer.sync(withBodies: true) }
+
+  func close() { log.close(syncer) }
 }

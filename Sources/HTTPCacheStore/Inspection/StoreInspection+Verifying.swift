@@ -84,7 +84,8 @@ extension StoreInspection {
     while offset < size {
       guard let bytes = try file.read(RecordHeader.size, at: offset) else { return unfinished(offset) }
       guard let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }) else {
-        if isLast, try isZero(file, from: offset, to: size) { return unfinished(offset) }
+        var window = ScanWindow(file: file, size: size)
+        if isLast, try window.isZero(from: offset) { return unfinished(offset) }
         return damage(
           offset, "no record begins here: nothing is known of the \(size - offset) bytes to the end")
       }
@@ -105,16 +106,6 @@ extension StoreInspection {
       }
       offset += header.recordCount
     }
-  }
-
-  private func isZero(_ file: any File, from start: Int, to end: Int) throws(FileFailure) -> Bool {
-    var offset = start
-    while offset < end {
-      let bytes = try file.read(min(end - offset, 1 << 16), at: offset) ?? []
-      guard !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) else { return false }
-      offset += bytes.count
-    }
-    return true
   }
 
   // MARK: Body files
@@ -151,7 +142,8 @@ extension StoreInspection {
     }
   }
 
-  private func key(of entry: DiskIndexEntry, _ header: RecordHeader, _ catalog: Catalog) -> StoreKey? {
+  private func key(of entry: DiskIndexEntry, _ header: RecordHeader, _ catalog: Catalog.Contents) -> StoreKey?
+  {
     let offset = Int(entry.location.offset) + RecordHeader.size
     let bytes = try? catalog.files[entry.location.segment]?.read(header.keyCount, at: offset)
     return bytes.flatMap { $0 }.map { StoreKey($0) }

@@ -66,7 +66,7 @@ package struct StoreInspection: Sendable {
   let files: ReadOnlyFileSystem
   let hasher: KeyHasher
   let names: [String]
-  let catalog: Catalog
+  let catalog: Catalog.Contents
   private let marks: ScopeMarks
 
   /// Reads what is needed to know the entries; not the entries themselves.
@@ -104,7 +104,7 @@ package struct StoreInspection: Sendable {
   ) throws(FileFailure) -> LogRecovery.Result {
     let recovery = LogRecovery(
       directory: directory, files: files, hasher: hasher, counters: DiskCounters(), progress: nil)
-    return try recovery.run(names: names, log: Log(capacity: .max))
+    return try recovery.run(names: names)
   }
 
   /// Takes the lock, if it can be had, for no longer than it takes to know.
@@ -197,17 +197,9 @@ package struct StoreInspection: Sendable {
   private func head(
     at location: RecordLocation
   ) -> (header: RecordHeader, key: [UInt8], metadata: [UInt8])? {
-    let (count, offset) = (Int(location.count), Int(location.offset))
-    // Most heads are shorter; of a body little is read in vain.
     guard let file = catalog.files[location.segment],
-      var bytes = try? file.read(min(count, 2048), at: offset),
-      let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }), header.recordCount == count
+      let (header, bytes) = Record.readHead(at: location, of: file, hasher: hasher)
     else { return nil }
-    if header.headRange.upperBound > bytes.count {
-      guard let more = try? file.read(header.headRange.upperBound, at: offset) else { return nil }
-      bytes = more
-    }
-    guard hasher.checksum(bytes[header.headRange]) == header.headChecksum else { return nil }
     let keyEnd = RecordHeader.size + header.keyCount
     return (header, Array(bytes[RecordHeader.size..<keyEnd]), Array(bytes[header.metadataRange]))
   }

@@ -4,18 +4,20 @@ import SystemPackage
 /// Writes a large body to a file of its own as it arrives, in 64 KiB of memory.
 struct BodyFileWriter: Sendable {
   let number: UInt64
-  private let tier: DiskTier
+  private let bodies: BodyFiles
   private let file: any File
   private var chunk: [UInt8] = []
   private var table: [UInt8] = []
   private(set) var count = 0
   private var fileCount = 0
-  /// The bytes reserved in the tier.
+  /// The bytes reserved for the file.
   private(set) var reserved = 0
 
-  init(tier: DiskTier) throws(AppendFailure) {
-    self.tier = tier
-    (number, file) = try tier.createBodyFile()
+  private var hasher: KeyHasher { bodies.log.context.hasher }
+
+  init(_ bodies: BodyFiles) throws(AppendFailure) {
+    self.bodies = bodies
+    (number, file) = try bodies.create()
     chunk.reserveCapacity(DiskFormat.bodyChunkSize)
   }
 
@@ -32,22 +34,22 @@ struct BodyFileWriter: Sendable {
   /// A chunk that cannot be written stays in memory, where it can be read.
   private mutating func writeChunk() throws(AppendFailure) {
     try write(chunk)
-    table += DiskFormat.littleEndianBytes(tier.hasher.checksum(chunk))
+    table += DiskFormat.littleEndianBytes(hasher.checksum(chunk))
     count += chunk.count
     chunk.removeAll(keepingCapacity: true)
   }
 
   private mutating func write(_ bytes: [UInt8]) throws(AppendFailure) {
-    guard tier.reserveBody(bytes.count) else { throw .noRoom }
+    guard bodies.reserve(bytes.count) else { throw .noRoom }
     reserved += bytes.count
     do throws(FileFailure) {
       try file.write(bytes, at: fileCount)
     } catch {
-      tier.counters.ioErrors.increment()
+      bodies.log.context.counters.ioErrors.increment()
       throw .inputOutput
     }
     fileCount += bytes.count
-    tier.counters.bytesWritten.increment(by: bytes.count)
+    bodies.log.context.counters.bytesWritten.increment(by: bytes.count)
   }
 
   /// Where the bytes in a range are, at most to the end of their chunk. It does no I/O.
@@ -59,7 +61,7 @@ struct BodyFileWriter: Sendable {
     let start = offset / DiskFormat.bodyChunkSize * DiskFormat.bodyChunkSize
     // Of the table the one word that is needed, and not all of them for each chunk.
     let word = Array(table[(start / DiskFormat.bodyChunkSize * 8)...].prefix(8))
-    return .file(WrittenChunk(file: file, start: start, checksum: word, hasher: tier.hasher))
+    return .file(WrittenChunk(file: file, start: start, checksum: word, hasher: hasher))
   }
 
   /// Where bytes of the body are.
@@ -92,17 +94,17 @@ struct BodyFileWriter: Sendable {
   mutating func finish() throws(AppendFailure) -> UInt64 {
     if !chunk.isEmpty { try writeChunk() }
     try write(table)
-    return tier.hasher.checksum(table)
+    return hasher.checksum(table)
   }
 
   /// The file is an entry's now.
   func keep() {
-    tier.keepBodyFile(number, reserved: reserved)
+    bodies.keep(number, reserved: reserved)
   }
 
   /// Removes the file.
   func discard() {
-    tier.discardBodyFile(number, reserved: reserved)
+    bodies.discard(number, reserved: reserved)
   }
 }
 
@@ -122,17 +124,17 @@ final class BodyFileReader: BodyReading {
   let count: Int
   private let file: any File
   private let checksum: UInt64
-  private let tier: DiskTier
-  private let candidate: DiskTier.Candidate
+  private let log: SharedLog
+  private let candidate: Catalog.Candidate
   /// The checksums of the chunks, read when the first is needed.
   private let table = Mutex<[UInt64]?>(nil)
   private let prepared = Mutex<Chunk?>(nil)
 
-  init(file: any File, count: Int, checksum: UInt64, tier: DiskTier, candidate: DiskTier.Candidate) {
+  init(file: any File, count: Int, checksum: UInt64, log: SharedLog, candidate: Catalog.Candidate) {
     self.file = file
     self.count = count
     self.checksum = checksum
-    self.tier = tier
+    self.log = log
     self.candidate = candidate
   }
 
@@ -174,7 +176,7 @@ final class BodyFileReader: BodyReading {
     var position = 0
     for chunk in chunks {
       let next = min(position + size, bytes.count)
-      guard tier.hasher.checksum(bytes[position..<next]) == checksums[chunk] else {
+      guard log.context.hasher.checksum(bytes[position..<next]) == checksums[chunk] else {
         throw corrupt("the checksum of bytes \(chunk * size)..<\(chunk * size + next - position) is wrong")
       }
       position = next
@@ -185,7 +187,9 @@ final class BodyFileReader: BodyReading {
   private func checksums() throws(StoreError) -> [UInt64] {
     if let known = table.withLock({ $0 }) { return known }
     let bytes = try readFile(DiskFormat.bodyFileSize(count) - count, at: count)
-    guard tier.hasher.checksum(bytes) == checksum else { throw corrupt("its table of checksums is wrong") }
+    guard log.context.hasher.checksum(bytes) == checksum else {
+      throw corrupt("its table of checksums is wrong")
+    }
     let words = DiskFormat.words(bytes)
     table.withLock { $0 = words }
     return words
@@ -195,17 +199,22 @@ final class BodyFileReader: BodyReading {
     do throws(FileFailure) {
       if let bytes = try file.read(count, at: offset) { return bytes }
     } catch {
-      tier.counters.ioErrors.increment()
-      tier.dropUnreadableBody(candidate)
+      log.context.counters.ioErrors.increment()
+      dropEntry()
       throw error.storeError
     }
     throw corrupt("it is shorter than its record says")
   }
 
+  /// Wherever its record is by now: the file is the same.
+  private func dropEntry() {
+    _ = log.withLock { log in log.dropUnreadable(hash: candidate.hash, id: candidate.id, location: nil) }
+  }
+
   private func corrupt(_ what: String) -> StoreError {
     // Counted even if the entry is gone by now: a reader met it.
-    tier.counters.corruptRecords.increment()
-    tier.dropUnreadableBody(candidate)
+    log.context.counters.corruptRecords.increment()
+    dropEntry()
     return StoreError(.corrupt(what: what, path: file.path))
   }
 }

@@ -1,27 +1,31 @@
-import Synchronization
 import SystemPackage
 
-extension DiskTier {
+/// Large bodies in files of their own: created while the body arrives, kept when the entry is logged, removed with it.
+///
+/// **State**: none of its own. The log has the reserved bytes (`DiskSpace`), the files to sync (`Unsynced`), and the lowest number
+/// of this directory (`oldestBody`).
+///
+/// **Lock**: that of the log, to create and to remove a file; none to write and to read it.
+///
+/// **Crash**: the next opening removes each file that no record names. So a file is whole before its record is appended, and stays
+/// until the record that replaces it is written.
+struct BodyFiles: Sendable {
+  let log: SharedLog
+
   /// Reserves bytes for a body file in the making. `false` when there is no room, or no store any more.
-  func reserveBody(_ bytes: Int) -> Bool {
-    withLog { log in
-      guard !log.isClosed, makeRoom(bytes, log: &log) else { return false }
-      log.used += bytes
-      log.reserved += bytes
+  func reserve(_ bytes: Int) -> Bool {
+    log.withLock { log in
+      guard !log.isClosed, log.makeRoom(bytes) else { return false }
+      log.space.used += bytes
+      log.space.reserved += bytes
       return true
     }
   }
 
   /// Ends a reservation: the file is an entry's now.
-  func keepBodyFile(_ number: UInt64, reserved: Int) {
-    withLog { log in
-      log.reserved -= reserved
-      guard number >= log.oldestBody else {
-        // It was an entry's when its directory was lost, and counted still as one in the making.
-        log.used -= reserved
-        return
-      }
-      log.unsyncedBodies.insert(number)
+  func keep(_ number: UInt64, reserved: Int) {
+    log.withLock { log in
+      if log.endReservation(reserved, of: number) { log.unsynced.bodies.insert(number) }
     }
   }
 
@@ -29,15 +33,15 @@ extension DiskTier {
   ///
   /// Under the log's lock, as is the removal: after the store was closed the directory may be another's, with files of
   /// the same names.
-  func createBodyFile() throws(AppendFailure) -> (number: UInt64, file: any File) {
-    let created = withLog { log -> (UInt64, any File)? in
-      guard !log.isClosed, log.lockFile != nil || log.health.mayTry(), hasDirectory(&log), isInPlace(&log)
+  func create() throws(AppendFailure) -> (number: UInt64, file: any File) {
+    let created = log.withLock { log -> (UInt64, any File)? in
+      guard !log.isClosed, log.lockFile != nil || log.health.mayTry(), log.hasDirectory(), log.isInPlace()
       else { return nil }
-      let number = sequence.take()
+      let number = log.context.sequence.take()
       do throws(FileFailure) {
-        return (number, try files.open(directory.appending(DiskFormat.bodyName(number)), creating: true))
+        return (number, try log.context.files.open(log.bodyPath(number), creating: true))
       } catch {
-        counters.ioErrors.increment()
+        log.context.counters.ioErrors.increment()
         return nil
       }
     }
@@ -46,30 +50,36 @@ extension DiskTier {
   }
 
   /// Removes a body file in the making. When the store is closed, the next opening does.
-  func discardBodyFile(_ number: UInt64, reserved: Int) {
-    withLog { log in
-      log.reserved -= reserved
-      guard number >= log.oldestBody else {
-        // It went with its directory, where it was counted on.
-        log.used -= reserved
-        return
-      }
-      guard !log.isClosed else { return }
-      removeBodyFile((number, reserved), log: &log)
+  func discard(_ number: UInt64, reserved: Int) {
+    log.withLock { log in
+      guard log.endReservation(reserved, of: number), !log.isClosed else { return }
+      log.removeBodyFile((number, reserved))
     }
+  }
+}
+
+extension Log {
+  func bodyPath(_ number: UInt64) -> FilePath { context.path(DiskFormat.bodyName(number)) }
+
+  /// `false` when the file went with its directory, where it was counted on as one in the making.
+  fileprivate mutating func endReservation(_ bytes: Int, of number: UInt64) -> Bool {
+    space.reserved -= bytes
+    guard number < oldestBody else { return true }
+    space.used -= bytes
+    return false
   }
 
   /// Unlinks a body file that no entry names any more.
-  func removeBodyFile(_ file: (number: UInt64, size: Int), log: inout Log) {
-    log.unsyncedBodies.remove(file.number)
+  mutating func removeBodyFile(_ file: DiskIndex.BodyFile) {
+    unsynced.bodies.remove(file.number)
     // It went with its directory, and is not counted since, or its directory is lost.
-    guard file.number >= log.oldestBody, log.lockFile?.isInPlace ?? false else { return }
+    guard file.number >= oldestBody, lockFile?.isInPlace ?? false else { return }
     do throws(FileFailure) {
-      try files.unlink(directory.appending(DiskFormat.bodyName(file.number)))
-      log.used -= file.size
+      try context.files.unlink(bodyPath(file.number))
+      space.used -= file.size
     } catch {
       // It stays, and stays counted, until the next opening finds that nothing names it.
-      counters.ioErrors.increment()
+      context.counters.ioErrors.increment()
     }
   }
 }

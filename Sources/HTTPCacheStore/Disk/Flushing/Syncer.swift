@@ -1,5 +1,4 @@
 import Synchronization
-import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -9,10 +8,24 @@ import SystemPackage
   import Darwin
 #endif
 
-extension DiskTier {
+/// Brings to the disk itself what the log has.
+///
+/// **State**: none. `Unsynced` and the segments of the log say what awaits its sync.
+///
+/// **Lock**: its own, `syncing`, which is the first of the tier. A second caller waits, because it may rely on what the
+/// first is syncing.
+///
+/// **Crash**: when a sync returns `true`, all that was logged before the call survives a loss of power. If it fails, the next sync
+/// repeats it.
+final class Syncer: Sendable {
+  private let log: SharedLog
+  private let syncing = Mutex(())
+
+  init(_ log: SharedLog) {
+    self.log = log
+  }
+
   /// Brings everything that is not yet on the disk itself there. `false` when that failed.
-  ///
-  /// Whoever comes while another syncs waits for it: what it relies on may be just what the other is syncing.
   ///
   /// - Parameters:
   ///   - onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
@@ -20,56 +33,29 @@ extension DiskTier {
   @discardableResult
   func sync(onlyRemovals: Bool = false, withBodies: Bool = false) -> Bool {
     syncing.withLock { _ in
+      let taken = log.withLock { log in log.isInPlace() ? log.unsynced.take(withBodies: withBodies) : nil }
       // With its directory, everything is gone.
-      guard withLog({ isInPlace(&$0) }) else { return onlyRemovals }
-      let needed = withLog { log -> (anything: Bool, names: Bool, bodies: Set<UInt64>) in
-        defer {
-          // What is logged from here on sets them again.
-          log.needsSync = false
-          log.hasUnsyncedRemoval = false
-          if withBodies { log.unsyncedBodies = [] }
-        }
-        return (
-          !onlyRemovals || log.needsSync || log.hasUnsyncedRemoval, log.needsSync,
-          withBodies ? log.unsyncedBodies : []
-        )
-      }
-      guard needed.anything else { return true }
-      guard flushBuffer() else {
-        withLog { log in
-          log.needsSync = true
-          log.unsyncedBodies.formUnion(needed.bodies)
-        }
+      guard let taken else { return onlyRemovals }
+      guard !onlyRemovals || taken.hasRemovals else { return true }
+      guard log.flush() else {
+        log.withLock { log in log.unsynced.restore(taken) }
         return false
       }
-      let (dirty, hasNew) = withLog { log -> ([any File], Bool) in
-        var dirty: [any File] = []
-        var hasNew = false
-        for index in log.segments.indices where log.segments[index].isDirty {
-          dirty.append(log.segments[index].file)
-          hasNew = hasNew || log.segments[index].isNew
-          // What is written later makes it dirty again.
-          log.segments[index].isDirty = false
-          log.segments[index].isNew = false
-        }
-        return (dirty, hasNew)
-      }
+      let (dirty, hasNew) = log.withLock { log in log.takeDirty() }
+      let context = log.context
       do throws(FileFailure) {
         for file in dirty { try file.sync() }
-        for number in needed.bodies { try syncBodyFile(number) }
-        if needed.names || hasNew || !needed.bodies.isEmpty { try files.syncDirectory(directory) }
-        if !dirty.isEmpty { withLog { $0.health.succeed("sync") } }
+        for number in taken.bodies { try syncBodyFile(number) }
+        if taken.hasReplacement || hasNew || !taken.bodies.isEmpty {
+          try context.files.syncDirectory(context.directory)
+        }
+        if !dirty.isEmpty { log.withLock { log in log.health.succeed("sync") } }
         return true
       } catch {
-        counters.ioErrors.increment()
-        // Whoever comes next must not take this for done.
-        withLog { log in
-          log.health.fail(error)
-          log.unsyncedBodies.formUnion(needed.bodies)
-          for index in log.segments.indices where dirty.contains(where: { $0 === log.segments[index].file }) {
-            log.segments[index].isDirty = true
-          }
-          log.needsSync = true
+        log.withLock { log in
+          log.fail(error)
+          log.unsynced.restore(taken)
+          log.restoreDirty(dirty)
         }
         return false
       }
@@ -77,27 +63,12 @@ extension DiskTier {
   }
 
   private func syncBodyFile(_ number: UInt64) throws(FileFailure) {
+    let context = log.context
     do throws(FileFailure) {
-      try files.open(directory.appending(DiskFormat.bodyName(number)), creating: false).sync()
+      try context.files.open(context.path(DiskFormat.bodyName(number)), creating: false).sync()
     } catch {
       // Its entry may have been removed meanwhile.
       guard error.errno == ENOENT else { throw error }
-    }
-  }
-
-  func close() {
-    withLog { log in writeSummary(&log) }
-    sync(withBodies: true)
-    // Nothing is being written when the lock goes: the directory may be another's then.
-    flushing.withLock { writing in
-      finish(&writing)
-      withLog { log in
-        log.isClosed = true
-        log.buffer.drop()
-        log.segments = []
-        log.lockFile = nil
-        catalog.withLock { $0 = Catalog() }
-      }
     }
   }
 }

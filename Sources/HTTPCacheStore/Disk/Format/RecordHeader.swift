@@ -188,4 +188,23 @@ enum Record {
     else { return nil }
     return header
   }
+
+  /// Most heads are shorter; of a body little is read in vain.
+  private static let headSize = 2048
+
+  /// The header of a record and its first bytes, key and metadata among them; `nil` when they are not as they were written.
+  static func readHead(
+    at location: RecordLocation, of file: any File, buffered: RecordBytes? = nil, hasher: KeyHasher
+  ) -> (header: RecordHeader, bytes: [UInt8])? {
+    let (count, offset) = (Int(location.count), Int(location.offset))
+    guard var bytes = buffered?.head ?? (try? file.read(min(count, headSize), at: offset)),
+      let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }), header.recordCount == count
+    else { return nil }
+    if header.headRange.upperBound > bytes.count {
+      guard let more = try? file.read(header.headRange.upperBound, at: offset) else { return nil }
+      bytes = more
+    }
+    guard hasher.checksum(bytes[header.headRange]) == header.headChecksum else { return nil }
+    return (header, bytes)
+  }
 }

@@ -1,6 +1,7 @@
 /// Whether the disk takes what is written, and when to try again if it does not.
 ///
-/// It counts what would have been written instead of time, which depends on nothing but what is asked of the store.
+/// It counts what would have been written instead of time, which depends on nothing but what is asked of the store. The log's lock
+/// guards it.
 struct DiskHealth: Sendable {
   /// What failed, and did not succeed since: "create", "write", "sync".
   private var failing: Set<String> = []
@@ -8,8 +9,8 @@ struct DiskHealth: Sendable {
   private var failures = 0
   /// What is still not tried to be written.
   private var pause = 0
-  /// What is to be told when no lock is held.
-  var events: [DiskEvent] = []
+  /// What is to be told when no lock is held; see `DiskEvents`.
+  private(set) var events: [DiskEvent] = []
 
   /// How often it is tried again at once.
   static let patience = 3
@@ -38,4 +39,9 @@ struct DiskHealth: Sendable {
   }
 
   var isPausing: Bool { pause > 0 }
+
+  mutating func takeEvents() -> [DiskEvent] {
+    defer { events = [] }
+    return events
+  }
 }

@@ -1,6 +1,3 @@
-import Synchronization
-import SystemPackage
-
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -15,57 +12,52 @@ import SystemPackage
 /// everything had been removed: entries are kept in memory only. With what is stored next, ever less often while that
 /// fails, the directory is made anew, with a lock and a log of its own. Nothing comes back: what may be there of the old
 /// log is discarded. A directory that is another store's by now is left alone.
-extension DiskTier {
+extension Log {
   /// Whether the directory is the one that was opened. If it is not, the disk has nothing any more.
-  func isInPlace(_ log: inout Log) -> Bool {
-    guard let lock = log.lockFile else { return false }
+  mutating func isInPlace() -> Bool {
+    guard let lock = lockFile else { return false }
     if lock.isInPlace { return true }
-    loseDirectory(&log)
+    loseDirectory()
     return false
   }
 
-  private func loseDirectory(_ log: inout Log) {
-    counters.ioErrors.increment()
-    log.health.fail(FileFailure(operation: "create", path: directory, errno: ENOENT))
+  private mutating func loseDirectory() {
+    fail(FileFailure(operation: "create", path: context.directory, errno: ENOENT))
     let evicted = catalog.withLock { catalog in
-      defer { catalog = Catalog() }
+      defer { catalog = Catalog.Contents() }
       return catalog.index.count
     }
-    counters.evictions.increment(by: evicted)
+    context.counters.evictions.increment(by: evicted)
     // It may only have been moved, and be opened where it is now.
-    log.abandoned += log.segments.map(\.file)
-    log.buffer.drop()
-    _ = log.buffer.takeOrphans()
-    log.lockFile = nil
-    log.segments = []
-    log.summary = SegmentSummary()
-    log.carried = (0, 0)
-    log.used = log.reserved
+    abandoned += segments.map(\.file)
+    buffer.drop()
+    _ = buffer.takeOrphans()
+    lockFile = nil
+    segments = []
+    summary = SegmentSummary()
+    carried = (0, 0)
+    space.used = space.reserved
     // Those that are still being written are in the other directory.
-    log.oldestBody = sequence.take()
-    log.suspects = []
-    log.suspectsAll = false
-    log.needsSync = false
-    log.hasUnsyncedRemoval = false
-    log.unsyncedBodies = []
-    acknowledged.forgetFile()
-    changes.advanceAll()
-    scheduleFlush(&log)
+    oldestBody = context.sequence.take()
+    suspects = Suspects()
+    unsynced = Unsynced()
+    acknowledged = AcknowledgedRemovals()
+    context.changes.advanceAll()
   }
 
   /// Whether there is a directory to write to: the one that was opened, or one made in its place.
-  func hasDirectory(_ log: inout Log) -> Bool {
-    if log.lockFile != nil { return true }
+  mutating func hasDirectory() -> Bool {
+    if lockFile != nil { return true }
+    let (directory, hasher) = (context.directory, context.hasher)
     let opening = DiskOpening(
-      directory: directory, files: files, capacity: log.capacity, hashMask: hasher.mask, markLimit: 0)
+      directory: directory, files: context.files, hashMask: hasher.mask, markLimit: 0)
     do throws(StoreError) {
-      log.lockFile = try opening.remake(seed: hasher.seed)
+      lockFile = try opening.remake(seed: hasher.seed)
     } catch {
-      counters.ioErrors.increment()
-      log.health.fail(FileFailure(operation: "create", path: directory, errno: error.errno ?? EBUSY))
+      fail(FileFailure(operation: "create", path: directory, errno: error.errno ?? EBUSY))
       return false
     }
-    log.used += DiskOpening.fixedBytes
+    space.used += DiskOpening.fixedBytes
     return true
   }
 }

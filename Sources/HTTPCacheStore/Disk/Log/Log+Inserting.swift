@@ -1,68 +1,109 @@
-extension DiskTier {
-  /// The most bytes that key, metadata and body of an entry may have together: half of the capacity. A body of unknown
-  /// length that turns out to be larger has then not pushed out everything before it is refused.
-  var maximumEntrySize: Int { capacity / 2 }
-
-  /// Bodies of more bytes than this get a file of their own.
-  var largeBodyThreshold: Int { options.largeBodyThreshold(for: capacity) }
-
-  /// Inserts an entry whose body is in memory, or was streamed.
-  ///
-  /// - Parameter file: the streamed body; it is the tier's, or gone, afterwards.
-  func insert(
-    _ entry: NewEntry, id: UInt64, hash: UInt64, file: inout BodyFileWriter?, objection: () -> RefusalReason?
-  ) -> Outcome {
-    var header = RecordHeader(
-      kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: id,
-      storedAt: entry.storedAt)
-    do throws(AppendFailure) {
-      if file == nil, entry.body.count > largeBodyThreshold {
-        // Before anything is reclaimed for it.
-        guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
-          _ = self.yield(hash: hash, variant: entry.variant.rawValue)
-          return .refused(.tooLargeForDisk)
-        }
-        file = try BodyFileWriter(tier: self)
-        try file?.append(entry.body[...])
-      }
-      if let checksum = try file?.finish(), let file {
-        header.kind = .entryWithBodyFile
-        header.bodyFile = file.number
-        header.bodyCount = file.count
-        header.bodyChecksum = checksum
-      }
-    } catch {
-      file?.discard()
-      file = nil
-      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
-      return .refused(error.reason)
-    }
-    let record = record(of: entry, &header)
-    var outcome = Outcome.refused(.tooLargeForDisk)
-    if room(for: record.count) <= options.segmentSize(for: capacity) {
-      outcome = insert(header, record: record, objection: objection)
-    } else {
-      _ = self.yield(hash: hash, variant: entry.variant.rawValue)
-    }
-    if case .stored = outcome { file?.keep() } else { file?.discard() }
-    file = nil
-    // Its body is known as the entry's by now, so that it is synced too, and goes once if it cannot be.
-    if case .stored = outcome, options.sync == .everyStore, !sync(withBodies: true) {
-      _ = self.yield(hash: hash, fingerprint: header.fingerprint)
-      return .refused(.inputOutput)
-    }
-    return outcome
+extension Log {
+  enum Outcome: Sendable {
+    /// Visible on disk; the moment is the one just after. Whether the key has no other variant on disk.
+    case stored(StripedCounters.Moment, isOnlyVariant: Bool)
+    case refused(RefusalReason)
   }
 
-  private func record(of entry: NewEntry, _ header: inout RecordHeader) -> RecordBytes {
-    let isInline = header.kind == .entry
-    if isInline, options.writeBuffer > 0, entry.body.count >= RecordBytes.leastBody {
-      return Record.encodeApart(
-        &header, key: entry.key.bytes, metadata: entry.metadata, body: entry.body, hasher: hasher)
+  /// Appends an entry and makes it visible; nothing is synced.
+  ///
+  /// - Parameters:
+  ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
+  ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
+  mutating func insert(
+    _ header: RecordHeader, record: RecordBytes, objection: () -> RefusalReason?
+  ) -> Outcome {
+    guard !isClosed else { return .refused(.closed) }
+    if let reason = objection() { return .refused(reason) }
+    guard health.mayTry(), hasDirectory(),
+      header.kind != .entryWithBodyFile || header.bodyFile >= oldestBody
+    else { return giveUp(header, .inputOutput) }
+    let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
+    if let old {
+      guard old < header.id else { return .refused(.superseded) }
+    } else if count >= context.options.maximumVariants, let oldest {
+      forget(hash: header.hash, fingerprint: oldest)
+      context.counters.evictions.increment()
     }
-    return RecordBytes(
-      Record.encode(
-        &header, key: entry.key.bytes[...], metadata: entry.metadata[...],
-        inlineBody: isInline ? entry.body[...] : nil, hasher: hasher))
+    while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
+      // The oldest may hold none of them any more.
+      guard reclaimOldest(carrying: false) else { break }
+    }
+    do throws(AppendFailure) {
+      let location = try append(record, header)
+      let isOnly = publish(header, at: location)
+      context.changes.advance(for: header.hash)
+      return .stored(context.changes.moment(for: header.hash), isOnlyVariant: isOnly)
+    } catch {
+      return giveUp(header, error.reason)
+    }
+  }
+
+  /// What an entry would have replaced goes all the same: something newer may be in memory.
+  private mutating func giveUp(_ header: RecordHeader, _ reason: RefusalReason) -> Outcome {
+    forget(hash: header.hash, fingerprint: header.fingerprint)
+    context.changes.advance(for: header.hash)
+    return .refused(reason)
+  }
+
+  private mutating func publish(_ header: RecordHeader, at location: RecordLocation) -> Bool {
+    let entry = DiskIndexEntry(
+      hash: header.hash, fingerprint: header.fingerprint, id: header.id, location: location,
+      storedSeconds: DiskIndexEntry.seconds(header.storedAt))
+    let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
+    let (orphan, isOnly) = catalog.withLock { catalog in
+      let old = catalog.index.slot(for: header.hash, fingerprint: header.fingerprint)
+      let orphan = old.flatMap { catalog.index.remove($0) }
+      let isOnly = !catalog.index.contains(header.hash)
+      let slot = catalog.index.insert(entry, hash: header.hash)
+      if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
+      return (orphan, isOnly)
+    }
+    segments[segments.count - 1].bodyFileBytes += bodyFileSize
+    context.counters.bytesStored.increment(by: header.keyCount + header.metadataCount + header.bodyCount)
+    if let orphan {
+      if buffer.count > 0 { buffer.append(orphan) } else { removeBodyFile(orphan) }
+    }
+    return isOnly
+  }
+
+  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it and forgot it.
+  ///
+  /// - Parameter isKeptOut: asked under the log's lock.
+  mutating func updateMetadata(
+    of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
+    unless isKeptOut: () -> Bool
+  ) -> Bool {
+    guard !isClosed, !isKeptOut(), let slot = catalog.slot(for: hash, id: id) else { return false }
+    let (fingerprint, known) = catalog.withLock {
+      ($0.index[slot].fingerprint, $0.index.updates[id]?.revision ?? id)
+    }
+    guard known < revision else { return true }
+    defer { context.changes.advance(for: hash) }
+    let isLogged = appendMetadata(
+      of: id, hash: hash, fingerprint: fingerprint, metadata: metadata, storedAt: storedAt, revision: revision
+    )
+    guard catalog.slot(for: hash, id: id) != nil else { return false }
+    // With its old metadata it must not be found again, once memory has lost the new.
+    if !isLogged { forget(hash: hash, fingerprint: fingerprint) }
+    return isLogged
+  }
+
+  /// Appends new metadata for an entry. `false` when the log did not take it: the entry has its old metadata then.
+  mutating func appendMetadata(
+    of id: UInt64, hash: UInt64, fingerprint: UInt32, metadata: [UInt8], storedAt: Int64, revision: UInt64
+  ) -> Bool {
+    var header = RecordHeader(
+      kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
+      storedAt: storedAt)
+    let record = Record.encode(&header, metadata: metadata[...], hasher: context.hasher)
+    guard health.mayTry(), let location = try? append(RecordBytes(record), header) else { return false }
+    catalog.withLock { catalog in
+      // Making room may have reclaimed the entry itself.
+      guard let slot = catalog.index.slot(for: hash, id: id) else { return }
+      catalog.index.update(
+        slot, at: location, revision: revision, storedSeconds: DiskIndexEntry.seconds(storedAt))
+    }
+    return true
   }
 }

@@ -1,4 +1,14 @@
-/// The log as its writers see it; everything here happens under its lock.
+/// The log: appends records, seals segments with a summary, and reclaims the oldest segments when it needs room.
+///
+/// **State**: the list of segments, the bytes that are not yet written (`WriteBuffer`), the room (`DiskSpace`), the health of the
+/// disk, and notes for the parts that remove and sync (`Suspects`, `Unsynced`, `AcknowledgedRemovals`).
+///
+/// **Lock**: none of its own. It is a value, and `SharedLog` guards it. Its methods take the lock of the catalog or that of the
+/// marks, one at a time.
+///
+/// **Crash**: the files hold the records in order, up to some record. An entry enters the catalog after its record is in the buffer
+/// or in the file. It leaves the catalog when that record is lost. A key whose entry left without a removal record is a suspect:
+/// the next opening may find it again.
 struct Log: Sendable {
   /// One file of the log.
   struct Segment: Sendable {
@@ -17,69 +27,82 @@ struct Log: Sendable {
     var isNew = false
   }
 
+  let context: DiskContext
+  let catalog: Catalog
   /// Oldest first; only the last may be unsealed.
-  var segments: [Segment] = []
+  var segments: [Segment]
   /// Of the records of the last segment that no summary in the file tells of; nothing when it is sealed.
-  var summary = SegmentSummary()
-  var nextNumber: UInt32 = 1
+  var summary: SegmentSummary
+  var nextNumber: UInt32
   /// How much of which segment has been carried forward so far.
   var carried: (segment: UInt32, bytes: Int) = (0, 0)
   /// What is not yet written of the segments; nothing where every record is written at once.
   var buffer = WriteBuffer()
-  var isFlushScheduled = false
-  /// So many more times, those who store do not expect that another writes.
-  var ownWrites = 0
+  var space: DiskSpace
   var health = DiskHealth()
-  /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
-  /// making have reserved.
-  var used = 0
-  /// What of that body files in the making have reserved; no reclaiming frees it.
-  var reserved = 0
-  var capacity: Int
   /// Held open, and with it locked, until the store closes; `nil` while there is no directory, too.
   var lockFile: (any File)?
   /// Files of a directory that was lost, which are to be emptied.
   var abandoned: [any File] = []
   /// Body files with lower numbers are not in the directory.
   var oldestBody: UInt64 = 0
+  var suspects = Suspects()
+  var unsynced = Unsynced()
+  /// The number that the file `removals` has.
+  var acknowledged = AcknowledgedRemovals()
   var isClosed = false
-  /// Key hashes whose entries were dropped without a trace in the log, because they could not be read: they may come
-  /// back at the next opening, so their removal must be logged even though the index does not know them.
-  var suspects: Set<UInt64> = []
-  /// There were too many of them.
-  var suspectsAll = false
-  /// Something was removed in a way that a loss of power would undo. The next acknowledged removal syncs it, as it may
-  /// rely on it.
-  var needsSync = false
 
-  /// A removal was logged that awaits its sync. Another of the same key finds nothing to remove, and relies on it.
-  var hasUnsyncedRemoval = false
-
-  /// Body files whose bytes may not be on the disk itself.
-  var unsyncedBodies: Set<UInt64> = []
-
-  mutating func suspect(_ hash: UInt64) {
-    if suspects.count >= 4096 { suspectsAll = true } else { suspects.insert(hash) }
+  /// Goes on where a log ended that was found.
+  init(
+    _ found: LogRecovery.Result, lockFile: (any File)?, capacity: Int, context: DiskContext, catalog: Catalog
+  ) {
+    self.context = context
+    self.catalog = catalog
+    self.lockFile = lockFile
+    segments = found.segments
+    summary = found.summary
+    nextNumber = found.nextNumber
+    suspects.isEverything = found.hasSuspects
+    space = DiskSpace(capacity: capacity, used: DiskOpening.fixedBytes + found.used)
+    // The capacity may be lower than the last time.
+    _ = makeRoom(0)
   }
 
-  func isSuspect(_ hash: UInt64) -> Bool { suspectsAll || suspects.contains(hash) }
-}
+  var segmentSize: Int { context.options.segmentSize(for: space.capacity) }
 
-/// The log as its readers see it; everything here happens under its lock, which is never held for I/O.
-struct Catalog: Sendable {
-  var index = DiskIndex()
-  var files = SegmentFiles()
-  /// Records that are not yet in their files, by position.
-  private var buffered: [UInt64: RecordBytes] = [:]
-
-  /// The bytes of a record, as long as it is not yet in its file.
-  func buffered(at location: RecordLocation) -> RecordBytes? {
-    buffered.isEmpty ? nil : buffered[location.position]
+  mutating func fail(_ failure: FileFailure) {
+    context.counters.ioErrors.increment()
+    health.fail(failure)
   }
 
-  mutating func buffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = piece.bytes }
-  mutating func unbuffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = nil }
-  mutating func unbufferAll() { buffered = [:] }
+  /// The files that were written to since this was asked before, and whether the name of one is not synced.
+  mutating func takeDirty() -> (files: [any File], hasNew: Bool) {
+    var dirty: (files: [any File], hasNew: Bool) = ([], false)
+    for index in segments.indices where segments[index].isDirty {
+      dirty.files.append(segments[index].file)
+      dirty.hasNew = dirty.hasNew || segments[index].isNew
+      // What is written later makes it dirty again.
+      segments[index].isDirty = false
+      segments[index].isNew = false
+    }
+    return dirty
+  }
+
+  /// Files that were taken and could not be synced.
+  mutating func restoreDirty(_ files: [any File]) {
+    for index in segments.indices where files.contains(where: { $0 === segments[index].file }) {
+      segments[index].isDirty = true
+    }
+  }
+
+  /// Ends the log. The lock of the directory goes with it.
+  mutating func close() {
+    isClosed = true
+    buffer.drop()
+    segments = []
+    lockFile = nil
+    catalog.withLock { $0 = Catalog.Contents() }
+  }
 }
 
 /// Why a record was not appended.

@@ -4,10 +4,9 @@ import SystemPackage
 struct DiskOpening {
   struct Result: Sendable {
     let hasher: KeyHasher
-    let log: Log
-    let catalog: Catalog
+    let lockFile: any File
+    let log: LogRecovery.Result
     let marks: ScopeMarks
-    let lastSequence: UInt64
     let counters: DiskCounters
     /// Why what the directory held was discarded, where it could not be read.
     var discarded: StoreError?
@@ -15,7 +14,6 @@ struct DiskOpening {
 
   let directory: FilePath
   let files: any FileSystem
-  let capacity: Int
   let hashMask: UInt64
   let markLimit: Int
   var progress: (@Sendable (OpeningProgress) -> Void)?
@@ -43,15 +41,11 @@ struct DiskOpening {
     }
     let seed = if let known { known } else { try newSeed() }
     let hasher = KeyHasher(seed: seed, mask: hashMask)
-    var log = Log(capacity: capacity)
-    log.lockFile = lockFile
-    log.used = Self.fixedBytes
     let recovery = LogRecovery(
       directory: directory, files: files, hasher: hasher, counters: counters, progress: progress)
-    let recovered = try reporting { () throws(FileFailure) in try recovery.run(names: names, log: log) }
+    let log = try reporting { () throws(FileFailure) in try recovery.run(names: names) }
     return Result(
-      hasher: hasher, log: recovered.log, catalog: recovered.catalog,
-      marks: ScopeMarks(recovered.marks, limit: markLimit), lastSequence: recovered.lastSequence,
+      hasher: hasher, lockFile: lockFile, log: log, marks: ScopeMarks(log.marks, limit: markLimit),
       counters: counters, discarded: unreadable)
   }
 

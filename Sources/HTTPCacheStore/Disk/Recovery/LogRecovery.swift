@@ -7,8 +7,15 @@ import SystemPackage
 struct LogRecovery {
   /// What the log came to.
   struct Result: Sendable {
-    var log: Log
-    var catalog = Catalog()
+    var segments: [Log.Segment] = []
+    /// Of the records of the last segment that no summary tells of.
+    var summary = SegmentSummary()
+    var nextNumber: UInt32 = 1
+    /// The bytes of segments and body files, and of the summary that is still to be written.
+    var used = 0
+    /// Something was misread that may read well the next time; see `Suspects`.
+    var hasSuspects = false
+    var catalog = Catalog.Contents()
     var marks = ScopeMarks.Snapshot()
     /// Nothing that was found has a higher number.
     var lastSequence: UInt64 = 0
@@ -29,8 +36,8 @@ struct LogRecovery {
     case damaged
   }
 
-  func run(names: [String], log: Log) throws(FileFailure) -> Result {
-    var result = Result(log: log)
+  func run(names: [String]) throws(FileFailure) -> Result {
+    var result = Result()
     // Before the log is: who only looks at a directory in use must not find the note of what came after that.
     let acknowledged = try acknowledgedRemoval(names)
     let numbers = try survivors(names)
@@ -38,15 +45,15 @@ struct LogRecovery {
       try recover(number, remaining: numbers.count - index, &result)
       progress?(OpeningProgress(segmentsRead: index + 1, segments: numbers.count))
     }
-    for index in result.log.segments.indices.dropLast() { result.log.segments[index].isSealed = true }
+    for index in result.segments.indices.dropLast() { result.segments[index].isSealed = true }
     if let acknowledged, acknowledged > result.lastSequence { dropAll(before: acknowledged, &result) }
-    if result.log.segments.last?.isSealed ?? true { result.log.summary = SegmentSummary() }
+    if result.segments.last?.isSealed ?? true { result.summary = SegmentSummary() }
     // Room for the summary that is still to be written.
-    result.log.used += result.log.summary.recordCount
+    result.used += result.summary.recordCount
     try settleBodyFiles(names, &result)
     result.catalog.index.trim()
     // What was misread may read well the next time, and need marks that seem to be of no use now.
-    if !result.log.suspectsAll, !result.marks.isEmpty {
+    if !result.hasSuspects, !result.marks.isEmpty {
       result.marks.drop(upTo: result.catalog.index.lowestID ?? .max)
     }
     return result
@@ -65,12 +72,12 @@ struct LogRecovery {
   private func dropAll(before removal: UInt64, _ result: inout Result) {
     // Without it, numbers would begin again below the note, and the next opening take that for the same.
     result.lastSequence = removal
-    guard let last = result.log.segments.indices.last else { return }
+    guard let last = result.segments.indices.last else { return }
     counters.corruptRecords.increment()
     result.catalog.index = DiskIndex()
-    result.log.segments[last].isSealed = true
-    result.log.nextNumber += 1
-    result.log.suspectsAll = true
+    result.segments[last].isSealed = true
+    result.nextNumber += 1
+    result.hasSuspects = true
   }
 
   private func recover(_ number: UInt32, remaining: Int, _ result: inout Result) throws(FileFailure) {
@@ -101,13 +108,13 @@ struct LogRecovery {
       // The removals that damage has swallowed may have been of anything before it.
       result.catalog.index = DiskIndex()
       // What was misread once may read well the next time: a removal until then must be logged to count.
-      result.log.suspectsAll = true
+      result.hasSuspects = true
     }
     // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
     if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
-    result.log.used += segment.count
-    result.log.segments.append(segment)
-    result.log.nextNumber = number + 1
+    result.used += segment.count
+    result.segments.append(segment)
+    result.nextNumber = number + 1
   }
 
   /// The segments after the last gap in the numbers. The others are removed.
@@ -143,13 +150,13 @@ struct LogRecovery {
     _ chain: [SegmentSummary], of segment: inout Log.Segment, _ result: inout Result
   ) throws(FileFailure) -> End? {
     var marks: [SegmentSummary.Row] = []
-    result.log.summary = SegmentSummary()
+    result.summary = SegmentSummary()
     for summary in chain {
       let isKnown = summary.forEach(below: segment.count) { row in
         if row.kind == .marks { marks.append(row) } else { apply(row, segment: &segment, &result) }
       }
       guard isKnown else { return nil }
-      result.log.summary.raise(summary.highest)
+      result.summary.raise(summary.highest)
       result.lastSequence = max(result.lastSequence, summary.highest)
     }
     for row in marks {
@@ -157,7 +164,7 @@ struct LogRecovery {
         return .damaged
       }
     }
-    result.log.summary.begin(after: segment.count)
+    result.summary.begin(after: segment.count)
     return .whole
   }
 
@@ -165,14 +172,14 @@ struct LogRecovery {
 
   private func scan(_ segment: inout Log.Segment, _ result: inout Result) throws(FileFailure) -> End {
     segment.bodyFileBytes = 0
-    result.log.summary = SegmentSummary()
+    result.summary = SegmentSummary()
     var window = ScanWindow(file: segment.file, size: segment.count)
     guard let start = try window.bytes(at: 0, count: DiskFormat.segmentHeaderSize) else { return .torn(0) }
     guard let floor = DiskFormat.floor(inHeader: Array(start), of: segment.number, hasher: hasher) else {
       return try window.isZero(from: 0) ? .torn(0) : .damaged
     }
-    result.log.summary = SegmentSummary(floor: floor)
-    result.lastSequence = max(result.lastSequence, result.log.summary.highest)
+    result.summary = SegmentSummary(floor: floor)
+    result.lastSequence = max(result.lastSequence, result.summary.highest)
     var offset = DiskFormat.segmentHeaderSize
     while offset < segment.count {
       guard let bytes = try window.bytes(at: offset, count: RecordHeader.size) else { return .torn(offset) }
@@ -193,11 +200,11 @@ struct LogRecovery {
           try SegmentSummary.read(
             from: segment.file, endingAt: end, segment: segment.number, hasher: hasher) != nil
         // One that is not is left out: the next will be of the records before it too.
-        if isWhole { result.log.summary.begin(after: end) }
+        if isWhole { result.summary.begin(after: end) }
       default:
         apply(row, segment: &segment, &result)
       }
-      if header.kind != .summary { result.log.summary.add(row, highest: max(header.id, header.revision)) }
+      if header.kind != .summary { result.summary.add(row, highest: max(header.id, header.revision)) }
       result.lastSequence = max(result.lastSequence, header.id, header.revision)
       offset = end
     }
@@ -257,7 +264,7 @@ struct LogRecovery {
     if !result.catalog.index.bodyFiles.isEmpty {
       result.catalog.index.forEach { slot, entry in
         guard entry.hasBodyFile, let file = result.catalog.index.bodyFiles[entry.id] else { return }
-        if unnamed.remove(file.number) != nil { result.log.used += file.size } else { missing.append(slot) }
+        if unnamed.remove(file.number) != nil { result.used += file.size } else { missing.append(slot) }
       }
     }
     for slot in missing {

@@ -1,11 +1,20 @@
-import Synchronization
-import SystemPackage
-
-/// Going through all entries, to remove or to update some.
+/// Goes through all entries, to remove or to update some.
 ///
-/// No lock is held for longer than a chunk of the index, or a few records, take. That is enough: an entry keeps its slot
-/// for as long as it lives, and what is inserted meanwhile was asked for fences.
-extension DiskTier {
+/// A sweep reads the heads of a chunk of the catalog, and logs what the caller decides on each. An entry keeps its slot as long as it
+/// lives, and `PurgeFences` keep out what is inserted meanwhile.
+///
+/// **State**: none of its own. The caller keeps the `Sweep`, which says how far it is.
+///
+/// **Lock**: that of the catalog for a chunk, that of the log for some dozens of records.
+///
+/// **Crash**: as for `Removals`, once ``finish(_:)`` returns.
+struct Sweeper: Sendable {
+  let removals: Removals
+
+  private var log: SharedLog { removals.log }
+  private var catalog: Catalog { log.catalog }
+  private var hasher: KeyHasher { log.context.hasher }
+
   /// An entry on disk without its body.
   struct Head: Sendable {
     let id: UInt64
@@ -36,24 +45,22 @@ extension DiskTier {
 
   /// How many records are appended under one hold of the log's lock.
   private static let batch = 64
-  /// Most heads are shorter; of a body little is read in vain.
-  private static let headSize = 2048
 
   /// Begins a sweep, when its fence is visible.
   ///
   /// Entries that could not be read, and have left no trace in the log, may come back at the next opening, and nobody knows
   /// their keys: they are removed for good.
-  func beginSweep(_ number: UInt64) -> Sweep {
-    withLog { log in
+  func begin(_ number: UInt64) -> Sweep {
+    log.withLock { log in
       var sweep = Sweep(number: number, lostBefore: log.buffer.lostRemovals)
       guard !log.isClosed else { return sweep }
-      if log.suspectsAll { wipe(log: &log) }
-      let suspects = log.suspects
+      if log.suspects.isEverything { log.wipe() }
+      let suspects = log.suspects.hashes
       for hash in suspects {
-        remove(hash: hash, fingerprint: nil, log: &log, &sweep)
-        changes.advance(for: hash)
+        log.remove(hash: hash, fingerprint: nil, &sweep)
+        log.context.changes.advance(for: hash)
       }
-      if !sweep.hasFailed { log.suspects.subtract(suspects) }
+      if !sweep.hasFailed { log.suspects.remove(suspects) }
       return sweep
     }
   }
@@ -61,7 +68,7 @@ extension DiskTier {
   /// The next entries that are older than the sweep; `nil` at the end. Those that cannot be read are removed.
   func nextHeads(_ sweep: inout Sweep) -> [Head]? {
     let (start, number) = (sweep.nextSlot, sweep.number)
-    let candidates = catalog.withLock { catalog -> [(slot: UInt32, Candidate)]? in
+    let candidates = catalog.withLock { catalog -> [(slot: UInt32, Catalog.Candidate)]? in
       guard start < catalog.index.slotCount else { return nil }
       let end = min(start + DiskIndex.chunkSize, catalog.index.slotCount)
       return (start..<end).compactMap { slot in
@@ -86,7 +93,7 @@ extension DiskTier {
     return heads(of: candidates, &sweep)
   }
 
-  private func heads(of candidates: [(slot: UInt32, Candidate)], _ sweep: inout Sweep) -> [Head] {
+  private func heads(of candidates: [(slot: UInt32, Catalog.Candidate)], _ sweep: inout Sweep) -> [Head] {
     var unreadable: [(slot: UInt32, id: UInt64)] = []
     let heads = candidates.compactMap { slot, candidate in
       let found = head(of: candidate)
@@ -103,70 +110,34 @@ extension DiskTier {
     while !rest.isEmpty {
       let part = rest.prefix(Self.batch)
       rest = rest.dropFirst(Self.batch)
-      awaitBuffer()
-      sweep = withLog { [sweep, part] log -> Sweep in
+      log.flusher.awaitBuffer(of: log)
+      sweep = log.withLock { [sweep, part] log -> Sweep in
         var sweep = sweep
         guard !log.isClosed else { return sweep }
-        for change in part { apply(change, &sweep, log: &log) }
+        for change in part { log.apply(change, &sweep) }
         return sweep
       }
     }
   }
 
-  private func apply(_ change: Change, _ sweep: inout Sweep, log: inout Log) {
-    guard let slot = currentSlot(hash: change.hash, id: change.id) else { return }
-    defer { changes.advance(for: change.hash) }
-    let fingerprint = catalog.withLock { $0.index[slot].fingerprint }
-    if let update = change.update {
-      var header = RecordHeader(
-        kind: .metadata, hash: change.hash, variant: UInt64(fingerprint), id: change.id,
-        revision: update.revision, storedAt: update.storedAt)
-      let record = Record.encode(&header, metadata: update.metadata[...], hasher: hasher)
-      if log.health.mayTry(), let location = try? append(record, header, log: &log) {
-        log.hasUnsyncedRemoval = true
-        sweep.last = max(sweep.last ?? 0, update.revision)
-        // Making room may have reclaimed the entry itself.
-        guard let slot = currentSlot(hash: change.hash, id: change.id) else { return }
-        catalog.withLock {
-          $0.index.update(
-            slot, at: location, revision: update.revision,
-            storedSeconds: DiskIndexEntry.seconds(update.storedAt))
-        }
-        return
-      }
-    }
-    // What cannot be updated goes: with its old metadata it must not be found again.
-    remove(hash: change.hash, fingerprint: fingerprint, log: &log, &sweep)
-  }
-
-  private func remove(hash: UInt64, fingerprint: UInt32?, log: inout Log, _ sweep: inout Sweep) {
-    let record = removalRecord(hash: hash, fingerprint: fingerprint)
-    if appendSurely(record, log: &log) {
-      sweep.last = max(sweep.last ?? 0, record.0.id)
-    } else {
-      sweep.hasFailed = true
-    }
-    dropFromIndex(hash: hash, fingerprint: fingerprint, log: &log)
-  }
-
   /// Removes entries whose key is not known because they cannot be read: they may be meant.
   private func drop(_ unreadable: [(slot: UInt32, id: UInt64)], _ sweep: inout Sweep) {
     guard !unreadable.isEmpty else { return }
-    sweep = withLog { [sweep] log -> Sweep in
+    sweep = log.withLock { [sweep] log -> Sweep in
       var sweep = sweep
       guard !log.isClosed else { return sweep }
       for (slot, id) in unreadable {
-        let known = catalog.withLock { catalog -> (hash: UInt64, fingerprint: UInt32)? in
+        let known = log.catalog.withLock { catalog -> (hash: UInt64, fingerprint: UInt32)? in
           let entry = catalog.index[slot]
           guard !entry.isFree, entry.id == id else { return nil }
           return (catalog.index.knownHash(of: slot), entry.fingerprint)
         }
         guard let known else { continue }
-        counters.corruptRecords.increment()
-        remove(hash: known.hash, fingerprint: known.fingerprint, log: &log, &sweep)
+        log.context.counters.corruptRecords.increment()
+        log.remove(hash: known.hash, fingerprint: known.fingerprint, &sweep)
       }
       // Of the hash not all is known.
-      changes.advanceAll()
+      log.context.changes.advanceAll()
       return sweep
     }
   }
@@ -174,15 +145,15 @@ extension DiskTier {
   /// Returns when what was done would survive a crash.
   func finish(_ sweep: Sweep) {
     if sweep.hasFailed {
-      finish(.failed)
+      removals.finish(.failed)
     } else {
       // Only what the log has may be acknowledged.
-      finish(sweep.last.map { .logged($0, lostBefore: sweep.lostBefore) } ?? .unneeded)
+      removals.finish(sweep.last.map { .logged($0, lostBefore: sweep.lostBefore) } ?? .unneeded)
     }
   }
 
   /// Reads the head of an entry; `nil` when it is not as it was written.
-  private func head(of candidate: Candidate) -> Head? {
+  private func head(of candidate: Catalog.Candidate) -> Head? {
     guard let (header, bytes) = readHead(candidate.source), header.id == candidate.id,
       header.kind == .entry || header.kind == .entryWithBodyFile
     else { return nil }
@@ -198,24 +169,43 @@ extension DiskTier {
       metadata: Array(metadata))
   }
 
-  private func readHead(_ source: Candidate.Source) -> (RecordHeader, [UInt8])? {
-    let (count, offset) = (Int(source.location.count), Int(source.location.offset))
-    guard
-      var bytes = source.buffered?.head ?? (try? source.file.read(min(count, Self.headSize), at: offset)),
-      let header = bytes.withUnsafeBytes({ RecordHeader($0, hasher: hasher) }), header.recordCount == count
-    else { return nil }
-    if header.headRange.upperBound > bytes.count {
-      guard let more = try? source.file.read(header.headRange.upperBound, at: offset) else { return nil }
-      bytes = more
-    }
-    guard hasher.checksum(bytes[header.headRange]) == header.headChecksum else { return nil }
-    return (header, bytes)
+  private func readHead(_ source: Catalog.Candidate.Source) -> (RecordHeader, [UInt8])? {
+    Record.readHead(at: source.location, of: source.file, buffered: source.buffered, hasher: hasher)
   }
 }
 
-extension Catalog {
+extension Log {
+  fileprivate mutating func apply(_ change: Sweeper.Change, _ sweep: inout Sweeper.Sweep) {
+    guard let slot = catalog.slot(for: change.hash, id: change.id) else { return }
+    defer { context.changes.advance(for: change.hash) }
+    let fingerprint = catalog.withLock { $0.index[slot].fingerprint }
+    if let update = change.update,
+      appendMetadata(
+        of: change.id, hash: change.hash, fingerprint: fingerprint, metadata: update.metadata,
+        storedAt: update.storedAt, revision: update.revision)
+    {
+      unsynced.hasRemoval = true
+      sweep.last = max(sweep.last ?? 0, update.revision)
+    } else {
+      // What cannot be updated goes: with its old metadata it must not be found again.
+      remove(hash: change.hash, fingerprint: fingerprint, &sweep)
+    }
+  }
+
+  fileprivate mutating func remove(hash: UInt64, fingerprint: UInt32?, _ sweep: inout Sweeper.Sweep) {
+    let record = removalRecord(hash: hash, fingerprint: fingerprint)
+    if appendSurely(record) {
+      sweep.last = max(sweep.last ?? 0, record.header.id)
+    } else {
+      sweep.hasFailed = true
+    }
+    dropFromIndex(hash: hash, fingerprint: fingerprint)
+  }
+}
+
+extension Catalog.Contents {
   /// What is known of an entry with a lower id than a number. It does not count as hit.
-  fileprivate func candidate(_ slot: UInt32, before number: UInt64) -> DiskTier.Candidate? {
+  fileprivate func candidate(_ slot: UInt32, before number: UInt64) -> Catalog.Candidate? {
     let entry = index[slot]
     guard !entry.isFree, entry.id < number else { return nil }
     return candidate(slot, hash: index.knownHash(of: slot))

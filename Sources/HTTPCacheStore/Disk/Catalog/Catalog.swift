@@ -1,0 +1,152 @@
+import Synchronization
+
+/// The log as readers see it: finds entries, and says where to read them.
+///
+/// **State**: the index (`DiskIndex`), the open files of segments, and the bytes of records that are not yet in their files.
+///
+/// **Lock**: its own, which is the last of the tier. It is held for no I/O, so that a lookup waits for no write. What was
+/// found is read without a lock: a file stays open as long as a reader has it, even when its segment is reclaimed.
+///
+/// **Crash**: nothing of it is on disk. An opening rebuilds it from the log (`LogRecovery`).
+final class Catalog: Sendable {
+  struct Contents: Sendable {
+    var index = DiskIndex()
+    var files = SegmentFiles()
+    /// Records that are not yet in their files, by position.
+    private var buffered: [UInt64: RecordBytes] = [:]
+
+    /// The bytes of a record, as long as it is not yet in its file.
+    func buffered(at location: RecordLocation) -> RecordBytes? {
+      buffered.isEmpty ? nil : buffered[location.position]
+    }
+
+    mutating func buffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = piece.bytes }
+    mutating func unbuffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = nil }
+    mutating func unbufferAll() { buffered = [:] }
+  }
+
+  private let contents: Mutex<Contents>
+
+  init(_ contents: Contents = Contents()) {
+    self.contents = Mutex(contents)
+  }
+
+  @inline(__always)
+  func withLock<Result: Sendable>(_ body: (inout Contents) -> Result) -> Result {
+    contents.withLock { body(&$0) }
+  }
+
+  /// An entry that the index knows, and the open files to read it from.
+  struct Candidate: Sendable {
+    /// Where a record is: in a file, or still on its way there.
+    struct Source: Sendable {
+      let location: RecordLocation
+      let file: any File
+      let buffered: RecordBytes?
+
+      /// The bytes of the record; `nil` when the file ends before.
+      func read() throws(FileFailure) -> [UInt8]? {
+        if let buffered { return buffered.joined }
+        return try file.read(Int(location.count), at: Int(location.offset))
+      }
+    }
+
+    let hash: UInt64
+    let fingerprint: UInt32
+    let id: UInt64
+    let source: Source
+    /// Its body is in a file of its own.
+    let hasBodyFile: Bool
+    /// Where its metadata is, if that was updated.
+    let update: Update?
+
+    /// Rare, and apart: it would make every candidate half as large again.
+    final class Update: Sendable {
+      let source: Source
+
+      init(_ source: Source) {
+        self.source = source
+      }
+    }
+  }
+
+  var count: Int { contents.withLock { $0.index.count } }
+
+  /// Whether anything on disk has this hash, and this fingerprint if it is given.
+  func contains(_ hash: UInt64, fingerprint: UInt32? = nil) -> Bool {
+    contents.withLock { contents in
+      fingerprint.map { contents.index.slot(for: hash, fingerprint: $0) != nil }
+        ?? contents.index.contains(hash)
+    }
+  }
+
+  func slot(for hash: UInt64, id: UInt64) -> UInt32? {
+    contents.withLock { $0.index.slot(for: hash, id: id) }
+  }
+
+  /// The number of the insert or update that the metadata of an entry came with; `nil` if the entry is not here.
+  func revision(of id: UInt64, hash: UInt64) -> UInt64? {
+    contents.withLock { contents in
+      contents.index.slot(for: hash, id: id).map { _ in contents.index.updates[id]?.revision ?? id }
+    }
+  }
+
+  /// The entries on disk under a hash; each counts as hit. There is one, as a rule, and it costs no array.
+  @inline(__always)
+  func candidates(for hash: UInt64) -> (first: Candidate?, others: [Candidate]) {
+    var first: Candidate?
+    var others: [Candidate] = []
+    // Not as what the closure gives, which would be copied on its way.
+    contents.withLock { catalog in
+      var slot: UInt32?
+      var otherSlots: [UInt32] = []
+      catalog.index.forEach(under: hash) { found in
+        if slot == nil { slot = found } else { otherSlots.append(found) }
+      }
+      guard let slot else { return }
+      first = catalog.hit(slot, hash: hash)
+      for slot in otherSlots {
+        guard let other = catalog.hit(slot, hash: hash) else { continue }
+        if first == nil { first = other } else { others.append(other) }
+      }
+    }
+    return (first, others)
+  }
+
+  /// The entry on disk of one variant under a hash. It does not count as hit.
+  func candidate(for hash: UInt64, variant: UInt64) -> Candidate? {
+    let fingerprint = DiskIndexEntry.fingerprint(of: variant, hash: hash)
+    return contents.withLock { catalog in
+      catalog.index.slot(for: hash, fingerprint: fingerprint).flatMap { catalog.candidate($0, hash: hash) }
+    }
+  }
+}
+
+extension Catalog.Contents {
+  typealias Candidate = Catalog.Candidate
+
+  func source(of location: RecordLocation) -> Candidate.Source? {
+    guard let file = files[location.segment] else { return nil }
+    return Candidate.Source(location: location, file: file, buffered: buffered(at: location))
+  }
+
+  /// What is known of an entry, which counts as hit; `nil` if its file is gone.
+  @inline(__always)
+  fileprivate mutating func hit(_ slot: UInt32, hash: UInt64) -> Candidate? {
+    guard let candidate = candidate(slot, hash: hash) else { return nil }
+    if !index[slot].isHit { index[slot].isHit = true }
+    return candidate
+  }
+
+  /// What is known of an entry; `nil` if its file is gone.
+  @inline(__always)
+  func candidate(_ slot: UInt32, hash: UInt64) -> Candidate? {
+    let entry = index[slot]
+    guard let source = source(of: entry.location) else { return nil }
+    let update = entry.hasUpdate ? index.updates[entry.id] : nil
+    return Candidate(
+      hash: hash, fingerprint: entry.fingerprint, id: entry.id, source: source,
+      hasBodyFile: entry.hasBodyFile,
+      update: update.flatMap { self.source(of: $0.location) }.map(Candidate.Update.init))
+  }
+}

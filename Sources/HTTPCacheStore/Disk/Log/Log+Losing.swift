@@ -1,0 +1,79 @@
+extension Log {
+  /// Bytes of the buffer have reached their file.
+  mutating func didWrite(_ run: [WriteBuffer.Piece]) {
+    buffer.finished(run)
+    health.succeed("write")
+    if let index = segments.firstIndex(where: { $0.number == run[0].segment }) {
+      segments[index].isDirty = true
+    }
+    context.counters.bytesWritten.increment(by: run.reduce(0) { $0 + $1.bytes.count })
+    catalog.withLock { catalog in
+      for piece in run { catalog.unbuffer(piece) }
+    }
+  }
+
+  /// The disk refused what was to be written, and so all that follows it. It is as if it had never been stored; what it
+  /// replaced stays forgotten.
+  mutating func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure) {
+    fail(failure)
+    let lost = pieces + buffer.take()
+    buffer.finished(lost)
+    for piece in lost { lose(piece) }
+    // The first may be of a directory that was lost meanwhile.
+    let numbers = Set(segments.map(\.number))
+    if let first = lost.first(where: { numbers.contains($0.segment) }) { cut(to: first) }
+  }
+
+  private mutating func lose(_ piece: WriteBuffer.Piece) {
+    catalog.withLock { $0.unbuffer(piece) }
+    guard let header = piece.bytes.head.withUnsafeBytes({ RecordHeader($0, hasher: context.hasher) }) else {
+      // The start of a segment. Marks are in memory, and at the start of the next.
+      return
+    }
+    switch header.kind {
+    case .entry, .entryWithBodyFile, .metadata:
+      // With its older metadata an entry must not be found again, either.
+      let orphan = catalog.withLock { catalog -> DiskIndex.BodyFile? in
+        guard let slot = catalog.index.slot(for: header.hash, id: header.id),
+          header.kind == .metadata || catalog.index[slot].location.segment == piece.segment
+        else { return nil }
+        return catalog.index.remove(slot)
+      }
+      if let orphan { removeBodyFile(orphan) }
+      suspects.insert(header.hash)
+      context.changes.advance(for: header.hash)
+      // A sweep may have made it.
+      if header.kind == .metadata { buffer.lostRemovals += 1 }
+    case .removeVariant, .removeKey:
+      suspects.insert(header.hash)
+      buffer.lostRemovals += 1
+    case .clear, .marks:
+      suspects.isEverything = true
+      buffer.lostRemovals += 1
+    case .summary:
+      break
+    }
+  }
+
+  /// Ends the log where the first piece that was lost would have been.
+  private mutating func cut(to piece: WriteBuffer.Piece) {
+    guard let index = segments.firstIndex(where: { $0.number == piece.segment }) else { return }
+    // Segments that were begun behind it: there is nothing in them.
+    while segments.count > index + 1, let last = segments.last {
+      guard (try? context.files.unlink(last.file.path)) != nil else {
+        // Empty or torn, it does no harm; its number must not be used again.
+        break
+      }
+      catalog.withLock { $0.files[last.number] = nil }
+      space.used -= last.count
+      segments.removeLast()
+      nextNumber = last.number
+    }
+    dropSummary()
+    for later in index..<segments.count { segments[later].isSealed = true }
+    if (try? piece.file.truncate(to: piece.offset)) != nil {
+      space.used -= segments[index].count - piece.offset
+      segments[index].count = piece.offset
+    }
+  }
+}

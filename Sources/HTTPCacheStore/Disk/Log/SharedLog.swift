@@ -1,0 +1,118 @@
+import Synchronization
+
+/// The log and its lock, which orders all appends.
+///
+/// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the figures are
+/// current, events are passed on, and a flush is scheduled if the buffer is not empty.
+///
+/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`, `DiskEvents`. The observer
+/// of events runs without this lock.
+///
+/// **Crash**: see `Log`.
+final class SharedLog: Sendable {
+  let context: DiskContext
+  let catalog: Catalog
+  let flusher: Flusher
+  private let log: Mutex<Log>
+  private let events: DiskEvents
+  private let shownBytes: Atomic<Int>
+  private let shownCapacity: Atomic<Int>
+  private let shownBuffer = Atomic<Int>(0)
+
+  init(_ log: Log, flusher: Flusher) {
+    context = log.context
+    catalog = log.catalog
+    self.flusher = flusher
+    events = DiskEvents(observer: log.context.options.observer, counters: log.context.counters)
+    shownBytes = Atomic(log.space.used)
+    shownCapacity = Atomic(log.space.capacity)
+    self.log = Mutex(log)
+    // What opening left to tell, or to write.
+    withLock { _ in }
+  }
+
+  /// Runs under the log's lock, and then shows how much is used, of what.
+  func withLock<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
+    let (result, hasEvents) = log.withLock { log -> (Result, Bool) in
+      let result = body(&log)
+      shownBytes.store(log.space.used, ordering: .releasing)
+      // A lower capacity is shown only once it is kept.
+      if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
+      shownBuffer.store(log.buffer.count, ordering: .relaxed)
+      if !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty { flusher.schedule(self) }
+      guard !log.health.events.isEmpty else { return (result, false) }
+      // Under this lock, so that they are in the order in which they happened, whoever tells them.
+      events.add(log.health.takeEvents())
+      return (result, true)
+    }
+    if hasEvents { events.tell() }
+    return result
+  }
+
+  /// `DiskSpace.used` and `DiskSpace.capacity`, without waiting for a write.
+  var bytes: Int { shownBytes.load(ordering: .relaxed) }
+  var capacity: Int { shownCapacity.load(ordering: .relaxed) }
+
+  func setCapacity(_ bytes: Int) {
+    withLock { log in
+      if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
+      log.space.capacity = bytes
+      _ = log.makeRoom(0)
+    }
+  }
+
+  /// Makes room for a record before it is appended, and writes the buffer where it fills up with what is carried
+  /// forward. To be called without any lock.
+  func prepareRoom(for count: Int) {
+    flusher.awaitBuffer(of: self)
+    guard context.options.writeBuffer > 0 else { return }
+    var turns: Int?
+    while withLock({ log in !log.makeRoomWhileBufferLasts(for: count, turns: &turns) }) {
+      flush()
+    }
+  }
+
+  /// Writes what is buffered. `false` when some of it was lost.
+  @discardableResult
+  func flush() -> Bool { flusher.flush(self) }
+
+  /// Brings the last of the log to its files, and gives the directory back.
+  func close(_ syncer: Syncer) {
+    withLock { log in log.writeSummary() }
+    syncer.sync(withBodies: true)
+    // Nothing is being written when the lock goes: the directory may be another's then.
+    flusher.whileIdle(for: self) { withLock { log in log.close() } }
+  }
+}
+
+extension SharedLog: FlushSource {
+  var bufferedBytes: Int { shownBuffer.load(ordering: .relaxed) }
+
+  func take(upTo bytes: Int) -> FlushBatch {
+    withLock { log in
+      _ = log.isInPlace()
+      let (pieces, orphans) = log.buffer.take(upTo: bytes)
+      defer { log.abandoned = [] }
+      return FlushBatch(
+        pieces: pieces, orphans: orphans, abandoned: log.abandoned, allocation: log.segmentSize / 8)
+    }
+  }
+
+  func didWrite(_ run: [WriteBuffer.Piece]) {
+    withLock { log in log.didWrite(run) }
+  }
+
+  func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure) {
+    withLock { log in log.lose(pieces, because: failure) }
+  }
+
+  func finish(_ batch: FlushBatch) {
+    withLock { log in
+      for orphan in batch.orphans { log.removeBodyFile(orphan) }
+    }
+  }
+
+  func file(of segment: UInt32) -> (any File)? { catalog.withLock { $0.files[segment] } }
+
+  func resume() { withLock { _ in } }
+}
