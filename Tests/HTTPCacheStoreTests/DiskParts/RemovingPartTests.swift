@@ -1,0 +1,191 @@
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+@Suite("Syncer, removals, sweeper and body files by themselves")
+struct RemovingPartTests {
+  private func filled(_ bench: PartBench, count: Int = 10) -> SharedLog {
+    let log = bench.makeSharedLog()
+    for number in 0..<count {
+      #expect(log.insert(bench.record(number, storedAt: Int64(number) * 1000)))
+    }
+    return log
+  }
+
+  // MARK: Syncing
+
+  @Test("a sync brings to the disk what was logged, buffered or not", arguments: [0, 1 << 20])
+  func sync(writeBuffer: Int) throws {
+    let files = SimulatedFileSystem()
+    let bench = try PartBench(files, writeBuffer: writeBuffer)
+    let log = filled(bench)
+    #expect(try files.synced.numbers(below: 10).isEmpty)
+    #expect(Syncer(log).sync(onlyRemovals: true), "nothing was removed")
+    #expect(try files.synced.numbers(below: 10).isEmpty)
+    #expect(Syncer(log).sync())
+    #expect(try files.synced.numbers(below: 10) == Array(0..<10))
+  }
+
+  @Test("a sync that failed is done again by the next, even if that is about removals alone")
+  func failedSync() throws {
+    let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
+    let log = filled(try PartBench(files, at: scratch.path))
+    let syncer = Syncer(log)
+    files.set { $0.failing = [.sync: EIO] }
+    #expect(!syncer.sync() && !syncer.sync(onlyRemovals: true))
+    files.set { $0.failing = [:] }
+    let before = files.plan.withLock { $0.syncs }
+    #expect(syncer.sync(onlyRemovals: true) && files.plan.withLock { $0.syncs } > before)
+    let after = files.plan.withLock { $0.syncs }
+    #expect(syncer.sync(onlyRemovals: true) && files.plan.withLock { $0.syncs } == after)
+  }
+
+  // MARK: Removing
+
+  enum Kind: CaseIterable {
+    case key, variant, time, mark, everything, sweep
+  }
+
+  @Test(
+    "what was removed is gone from the disk itself when the removal returns", arguments: Kind.allCases,
+    [0, 1 << 20])
+  func removal(kind: Kind, writeBuffer: Int) throws {
+    let files = SimulatedFileSystem()
+    let bench = try PartBench(files, writeBuffer: writeBuffer)
+    let log = filled(bench)
+    let syncer = Syncer(log)
+    syncer.sync()
+    let removals = Removals(log: log, syncer: syncer)
+    var left = Array(0..<10)
+    switch kind {
+    case .key, .variant:
+      #expect(removals.remove(hash: bench.hash(3), variant: kind == .variant ? 1 : nil).count == 1)
+      left.remove(at: 3)
+    case .time:
+      removals.removeAll(since: 6000)
+      left = Array(0..<6)
+    case .mark:
+      removals.mark([7], number: bench.context.marks.add([7]) { bench.context.sequence.take() })
+    case .everything:
+      removals.removeAll()
+      left = []
+    case .sweep:
+      left = sweep(Sweeper(removals: removals), bench)
+    }
+    #expect(bench.numbers(below: 10) == left)
+    let again = try PartBench(files.synced)
+    #expect(again.numbers(below: 10) == left)
+    #expect(again.context.marks.isMarked(1, hash: 7) == (kind == .mark))
+  }
+
+  /// Removes entries with an even number, and updates the others.
+  private func sweep(_ sweeper: Sweeper, _ bench: PartBench) -> [Int] {
+    var sweep = sweeper.begin(bench.context.sequence.take())
+    var left: [Int] = []
+    while let heads = sweeper.nextHeads(&sweep) {
+      for head in heads {
+        let number = Int(head.storedAt / 1000)
+        #expect(head.key == key(number) && head.metadata == [1, 2, 3])
+        let update: (metadata: [UInt8], storedAt: Int64, revision: UInt64)? =
+          number % 2 == 0 ? nil : ([9], head.storedAt, bench.context.sequence.take())
+        if update != nil { left.append(number) }
+        sweeper.apply([Sweeper.Change(hash: bench.hash(number), id: head.id, update: update)], &sweep)
+      }
+    }
+    sweeper.finish(sweep)
+    return left.sorted()
+  }
+
+  @Test("a removal that cannot be synced takes everything with it", arguments: [0, 1 << 20])
+  func failedRemoval(writeBuffer: Int) throws {
+    let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
+    let bench = try PartBench(files, at: scratch.path, writeBuffer: writeBuffer)
+    let log = filled(bench)
+    files.set { $0.failing = [.sync: EIO] }
+    Removals(log: log, syncer: Syncer(log)).remove(hash: bench.hash(3))
+    #expect(bench.catalog.count == 0 && log.withLock { $0.segments.count } == 1)
+  }
+
+  @Test("the removal of a key that may come back is logged, though nothing is known of it")
+  func suspects() throws {
+    let files = SimulatedFileSystem()
+    let bench = try PartBench(files)
+    let log = filled(bench)
+    let removals = Removals(log: log, syncer: Syncer(log))
+    let id = try #require(bench.catalog.candidate(for: bench.hash(3), variant: 1)).id
+    let isDropped = log.withLock { log in log.dropUnreadable(hash: bench.hash(3), id: id, location: nil) }
+    #expect(isDropped)
+    #expect(removals.remove(hash: bench.hash(3)).isEmpty)
+    #expect(try files.synced.numbers(below: 10) == [0, 1, 2, 4, 5, 6, 7, 8, 9])
+  }
+
+  // MARK: Body files
+
+  @Test("a body in the making has its room reserved, and gives it back when it is discarded")
+  func bodies() throws {
+    let files = SimulatedFileSystem()
+    let log = try PartBench(files).makeSharedLog()
+    let bodies = BodyFiles(log: log)
+    let before = log.bytes
+    var writer = try BodyFileWriter(bodies)
+    try writer.append(pattern(1, 300_000)[...])
+    #expect(log.withLock { $0.space.reserved } == 4 * DiskFormat.bodyChunkSize)
+    #expect(log.bytes - before == 4 * DiskFormat.bodyChunkSize)
+    #expect(!bodies.reserve(1 << 20), "more than there is")
+    writer.discard()
+    #expect(log.bytes == before && log.withLock { $0.space.reserved } == 0)
+    #expect(!files.files.keys.contains { $0.hasPrefix("body") })
+  }
+
+  @Test("a body that is kept stays counted, and is brought to the disk by a sync of bodies")
+  func keptBody() throws {
+    let files = SimulatedFileSystem()
+    let log = try PartBench(files).makeSharedLog()
+    var writer = try BodyFileWriter(BodyFiles(log: log))
+    try writer.append(pattern(1, 300_000)[...])
+    _ = try writer.finish()
+    writer.keep()
+    #expect(log.withLock { $0.space.reserved } == 0 && log.bytes > 300_000)
+    let name = DiskFormat.bodyName(writer.number)
+    #expect(Syncer(log).sync() && files.synced.files[name]?.isEmpty != false)
+    #expect(Syncer(log).sync(withBodies: true))
+    #expect(files.synced.files[name]?.prefix(300_000) == pattern(1, 300_000)[...])
+  }
+
+  // MARK: Reading
+
+  @Test("an entry that is not as it was written is a miss once, and then unknown")
+  func reading() throws {
+    let files = SimulatedFileSystem()
+    let bench = try PartBench(files)
+    let log = filled(bench)
+    let reader = EntryReader(log)
+    let candidate = try #require(bench.catalog.candidates(for: bench.hash(3)).first)
+    guard case .entry(let entry) = reader.read(candidate, key: key(3)) else {
+      Issue.record("not found")
+      return
+    }
+    #expect(entry.key == key(3).bytes && entry.metadata == [1, 2, 3])
+    guard case .otherKey = reader.read(candidate, key: key(4)) else {
+      Issue.record("another key's entry was found")
+      return
+    }
+    let location = candidate.source.location
+    try candidate.source.file.write([0xFF], at: Int(location.offset) + Int(location.count) - 100)
+    guard case .lost = reader.read(candidate, key: key(3)) else {
+      Issue.record("damage was not noticed")
+      return
+    }
+    #expect(bench.context.counters.corruptRecords.value == 1 && bench.numbers(below: 5) == [0, 1, 2, 4])
+    guard case .lost = reader.read(candidate, key: key(3)) else { return }
+    #expect(bench.context.counters.corruptRecords.value == 1, "it is dropped already")
+  }
+}
