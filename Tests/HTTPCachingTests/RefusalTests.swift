@@ -27,7 +27,7 @@ struct RefusalTests {
     return try CacheStore(configuration)
   }
 
-  private func expected(_ cause: Cause) -> (reason: Reason, limit: Int?) {
+  private func expected(_ cause: Cause) -> (reason: CacheEngine.Reason, limit: Int?) {
     switch cause {
     case .memory: (.tooLargeForMemory, 300_000)
     case .disk: (.tooLargeForDisk, 512 << 10)
@@ -86,7 +86,7 @@ struct RefusalTests {
       let answer = try await setting.get(from: origin)
       #expect(answer.response.finalStorage == .storedNeverReused && answer.source == .network)
     }
-    #expect(Reason.storedNeverReused.sentence.contains("never be reused"))
+    #expect(CacheEngine.Reason.storedNeverReused.sentence.contains("never be reused"))
     #expect(origin.requests.count == 2)
   }
 }

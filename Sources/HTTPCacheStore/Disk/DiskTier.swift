@@ -92,7 +92,7 @@ final class DiskTier: Sendable {
         // Before anything is reclaimed for it.
         guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
           _ = self.yield(hash: hash, variant: entry.variant.rawValue)
-          return .refused(.tooLarge)
+          return .refused(.tooLargeForDisk)
         }
         file = try BodyFileWriter(bodies)
         try file?.append(entry.body[...])
@@ -110,7 +110,7 @@ final class DiskTier: Sendable {
       return .refused(error.reason)
     }
     let record = record(of: entry, &header)
-    var outcome = Log.Outcome.refused(.tooLarge)
+    var outcome = Log.Outcome.refused(.tooLargeForDisk)
     if context.room(for: record.count) <= context.options.segmentSize(for: capacity) {
       log.prepareRoom(for: record.count)
       outcome = log.withLock { log in log.insert(header, record: record, objection: objection) }
