@@ -26,10 +26,10 @@ import SystemPackage
 /// `EntryTable` and `EvictionOrder`; an entry is a `PackedEntry`, nearly always an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
-/// What is appended is first in a buffer, and found there; a queue writes it behind (`DiskTier`).
+/// What is appended is first in a buffer, and found there; a queue writes it soon after (`Flusher`).
 /// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
 ///
-/// **Capacity** is a reservation made before bytes are added (`ByteBudget`, `Log.used`), so that neither tier is above
+/// **Capacity** is a reservation made before bytes are added (`ByteBudget`, `DiskSpace`), so that neither tier is above
 /// its capacity at any moment, from whichever thread one looks.
 ///
 /// **Two tiers and no lock over both.** Two sets of counters, striped by key hash, take the place of such a lock.

@@ -1,13 +1,5 @@
 import SystemPackage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// Files that can be looked at, and not changed: what would change them does nothing.
 ///
 /// The code that opens a directory cuts what was never finished and removes what nothing names; here it only leaves it out.
@@ -41,7 +33,7 @@ private final class ReadOnlyFile: File {
   }
 
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
-    throw FileFailure(operation: "write", path: path, errno: EROFS)
+    throw FileFailure(operation: "write", path: path, errno: Errno.readOnlyFileSystem.rawValue)
   }
 
   func truncate(to size: Int) throws(FileFailure) {}

@@ -1,13 +1,5 @@
 import SystemPackage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// What a store's directory holds, read by the code that opens it, without changing anything in it.
 ///
 /// ```swift
@@ -94,7 +86,9 @@ package struct StoreInspection: Sendable {
       } catch {
         attempts -= 1
         // A store that has it open may reclaim what was just listed.
-        guard error.errno == ENOENT, attempts > 0 else { throw error.storeError }
+        guard error.errno == Errno.noSuchFileOrDirectory.rawValue, attempts > 0 else {
+          throw error.storeError
+        }
       }
     }
   }

@@ -1,12 +1,5 @@
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
+import SystemPackage
 
 /// Brings to the disk itself what the log has.
 ///
@@ -68,7 +61,7 @@ final class Syncer: Sendable {
       try context.files.open(context.path(DiskFormat.bodyName(number)), creating: false).sync()
     } catch {
       // Its entry may have been removed meanwhile.
-      guard error.errno == ENOENT else { throw error }
+      guard error.errno == Errno.noSuchFileOrDirectory.rawValue else { throw error }
     }
   }
 }

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
+import SystemPackage
 
 /// A directory that is removed, moved away or replaced under an open store.
 ///
@@ -22,7 +16,8 @@ extension Log {
   }
 
   private mutating func loseDirectory() {
-    fail(FileFailure(operation: "create", path: context.directory, errno: ENOENT))
+    fail(
+      FileFailure(operation: "create", path: context.directory, errno: Errno.noSuchFileOrDirectory.rawValue))
     let evicted = catalog.withLock { catalog in
       defer { catalog = Catalog.Contents() }
       return catalog.index.count
@@ -54,7 +49,8 @@ extension Log {
     do throws(StoreError) {
       lockFile = try opening.remake(seed: hasher.seed)
     } catch {
-      fail(FileFailure(operation: "create", path: directory, errno: error.errno ?? EBUSY))
+      fail(
+        FileFailure(operation: "create", path: directory, errno: error.errno ?? Errno.resourceBusy.rawValue))
       return false
     }
     space.used += DiskOpening.fixedBytes
