@@ -18,7 +18,7 @@ struct LogPartTests {
     let bench = try PartBench(files)
     var log = bench.makeLog()
     for number in 0..<2000 {
-      #expect(log.insert(bench.record(number)))
+      check(log.insert(bench.record(number)))
       try #require(files.totalBytes <= log.space.used && log.space.used <= log.space.capacity)
     }
     #expect(log.segments.count > 5 && bench.context.counters.evictions.value > 1000)
@@ -37,9 +37,9 @@ struct LogPartTests {
     let bench = try PartBench()
     var log = bench.makeLog()
     let (hit, id) = (bench.hash(0), bench.context.sequence.upcoming)
-    for number in 0..<10 { #expect(log.insert(bench.record(number))) }
+    for number in 0..<10 { check(log.insert(bench.record(number))) }
     let revision = bench.context.sequence.take()
-    #expect(
+    check(
       log.updateMetadata(
         of: id, hash: hit, metadata: [9, 9], storedAt: 5, revision: revision, unless: { false }))
     let first = log.segments[0].number
@@ -47,7 +47,7 @@ struct LogPartTests {
     var number = 10
     while log.segments[0].number == first {
       _ = bench.catalog.candidates(for: hit)
-      #expect(log.insert(bench.record(number)))
+      check(log.insert(bench.record(number)))
       number += 1
     }
     #expect(bench.numbers(below: 10) == [0] && bench.context.counters.carries.value == 1)
@@ -62,7 +62,7 @@ struct LogPartTests {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files, writeBuffer: 1 << 20)
     var log = bench.makeLog()
-    for number in 0..<10 { #expect(log.insert(bench.record(number))) }
+    for number in 0..<10 { check(log.insert(bench.record(number))) }
     let pieces = log.buffer.take()
     // The head of the segment, and five entries.
     for piece in pieces[..<6] {
@@ -77,7 +77,7 @@ struct LogPartTests {
     #expect(log.buffer.count == 0 && log.space.used == written + DiskOpening.fixedBytes)
     #expect((0..<10).filter { log.suspects.contains(bench.hash($0)) } == Array(5..<10))
     #expect(log.segments.map(\.isSealed) == [true])
-    #expect(log.insert(bench.record(11)) && log.segments.count == 2)
+    check(log.insert(bench.record(11)) && log.segments.count == 2)
   }
 
   @Test("holds nothing once its directory is gone, and takes nothing")
@@ -85,7 +85,7 @@ struct LogPartTests {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let bench = try PartBench(files, at: scratch.path)
     var log = bench.makeLog()
-    for number in 0..<10 { #expect(log.insert(bench.record(number))) }
+    for number in 0..<10 { check(log.insert(bench.record(number))) }
     files.set { $0.isDirectoryGone = true }
     #expect(!log.isInPlace() && log.segments.isEmpty && log.space.used == 0 && bench.catalog.count == 0)
     #expect(log.abandoned.count == 1 && !log.insert(bench.record(11)))
@@ -100,7 +100,7 @@ struct LogPartTests {
     files.set { $0.failing = [.create: ENOSPC] }
     for number in 0..<3 { #expect(!log.insert(bench.record(number))) }
     files.set { $0.failing = [:] }
-    #expect(log.insert(bench.record(4)))
+    check(log.insert(bench.record(4)))
     let events = told.events.withLock { $0 }
     #expect(events.count == 2 && events.last == .recovered && bench.context.counters.failures.value == 1)
   }
@@ -115,4 +115,9 @@ struct LogPartTests {
       events.withLock { $0.append(event) }
     }
   }
+}
+
+/// `#expect` for a call that changes a value, which the macro cannot make.
+private func check(_ isTrue: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+  #expect(isTrue, sourceLocation: sourceLocation)
 }
