@@ -21,7 +21,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address conformance-live example build api lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -63,6 +63,14 @@ soak: prepare ## send requests of all kinds through proxy and URLSession for MIN
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test $(TRAITS) --sanitize=address --scratch-path .build/address \
 	  --filter "$(or $(TESTS),.)"
+
+test-swift-hash: prepare ## run all tests, or those of TESTS, with the hash in Swift in the place of libxxhash
+	HTTPCACHE_SWIFT_HASH=1 SWIFT="$(SWIFT)" bash scripts/test.sh --scratch-path .build/swift-hash \
+	  --filter "$(or $(TESTS),.)"
+
+test-swift-hash-store: prepare ## the same of the tests of store and cache, which builds no other targets
+	HTTPCACHE_SWIFT_HASH=1 HTTPCACHE_SANITIZER=none SWIFT="$(SWIFT)" bash scripts/test.sh \
+	  --scratch-path .build/swift-hash-store --filter "$(or $(TESTS),.)"
 
 fuzz: prepare ## let libFuzzer look for inputs that break the engine, for so many SECONDS
 	$(FUZZ_BUILD)

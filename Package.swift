@@ -11,8 +11,14 @@ let settings: [SwiftSetting] = [
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
 /// `make test-thread`, `make test-session-thread` and `make test-address` set it: then there are only the targets whose use from several threads is
-/// tested, and for ThreadSanitizer a mutex that it understands.
+/// tested, and for ThreadSanitizer a mutex that it understands. `make test-swift-hash-store` needs these few targets only.
 let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
+
+/// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the
+/// variable, which leaves libxxhash out on Linux too.
+let libxxhash: [Target.Dependency] =
+  Context.environment["HTTPCACHE_SWIFT_HASH"] == nil
+  ? [.target(name: "CXXHash", condition: .when(platforms: [.linux]))] : []
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 // For structured fields only: they parse strictly, and the fields of old do not.
@@ -83,9 +89,13 @@ let package = Package(
     .systemLibrary(
       name: "CXXHash", pkgConfig: "libxxhash",
       providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+    // What Swift has no name for: prefetching, and blocks for a file.
+    .systemLibrary(name: "CStorePrimitives"),
     .target(
       name: "HTTPCacheStore",
-      dependencies: ["CXXHash", .product(name: "SystemPackage", package: "swift-system")],
+      dependencies: libxxhash + [
+        "CStorePrimitives", .product(name: "SystemPackage", package: "swift-system"),
+      ],
       exclude: ["Disk/Format.md"], swiftSettings: settings),
 
     // The cache: engine, store and a transport.
@@ -336,8 +346,9 @@ if isFuzzing {
 
 if let sanitizer {
   var tested = [
-    "HTTPCacheEngine", "CMalloc", "CXXHash", "HTTPCacheStore", "HTTPCaching", "TestSupport", "CrashWorkload",
-    "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
+    "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
+    "TestSupport",
+    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   // By itself, for it takes SwiftNIO.
   if sanitizer == "session" {

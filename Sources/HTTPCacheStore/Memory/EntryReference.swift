@@ -1,4 +1,4 @@
-import CXXHash
+import CStorePrimitives
 
 /// A reference to an entry that a table holds and counts by hand, so that a search can compare keys without taking one.
 ///

@@ -1,4 +1,4 @@
-import CXXHash
+import CStorePrimitives
 import Synchronization
 
 /// Where a shard's table is, so that an insert can ask for the place of its key before it takes the lock: it is there by

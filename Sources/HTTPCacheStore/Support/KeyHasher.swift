@@ -1,5 +1,3 @@
-import CXXHash
-
 /// Seeded XXH3: finds keys, tells variants apart, and checks what comes back from disk.
 ///
 /// The seed is random, per process for a store in memory and per directory for one on disk, so that nobody outside can
@@ -19,7 +17,7 @@ struct KeyHasher: Sendable {
   func hash(_ key: UnsafeRawBufferPointer) -> UInt64 { checksum(key) & mask }
 
   func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-    store_hash(bytes.baseAddress, bytes.count, seed)
+    XXH3.hash(bytes, seed: seed)
   }
 
   func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {

@@ -1,4 +1,4 @@
-import CXXHash
+import CStorePrimitives
 import Synchronization
 import SystemPackage
 

@@ -1,0 +1,15 @@
+// What the store uses of C and Swift has no name for.
+#pragma once
+
+// Asks for a line of memory that will be written to, without waiting for it.
+static inline void store_prefetch(const void *_Nonnull address) { __builtin_prefetch(address, 1); }
+
+#ifdef __linux__
+#include <sys/types.h>
+
+// glibc declares it to those only who ask for all that is GNU's, which is too late here.
+int fallocate(int file, int mode, off_t offset, off_t count);
+
+// Has blocks for a range of a file at hand, and leaves the file's size as it is (FALLOC_FL_KEEP_SIZE).
+static inline int store_allocate(int file, off_t offset, off_t count) { return fallocate(file, 1, offset, count); }
+#endif
