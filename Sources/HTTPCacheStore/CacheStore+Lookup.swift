@@ -41,7 +41,7 @@ extension CacheStore {
       guard case .entry(let entry) = disk.read(candidate, key: key) else { continue }
       hasRead = true
       found.removeAll { $0.variant == entry.variant }
-      found.append(StoredEntry(entry, tier: .disk))
+      found.append(entry)
       isWhole = copy(entry, key: key, hash: hash, since: moment) && isWhole
     }
     if isWhole, !found.isEmpty {
@@ -68,17 +68,17 @@ extension CacheStore {
       memory.markComplete(
         key, hash: hash, ids: [id], unless: { !changes.isCurrent(moment, for: hash) })
     }
-    return StoredEntries(StoredEntry(entry, tier: .disk))
+    return StoredEntries(entry)
   }
 
   /// Keeps what was read in memory, too, unless its body stays in a file. `false` when it is not kept there.
   private func copy(
-    _ entry: PackedEntry, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
+    _ entry: StoredEntry, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
   ) -> Bool {
     // One entry must not push everything else out by being read.
-    guard entry.isResident, entry.cost <= memory.limit / 8 else { return false }
+    guard entry.isResident, entry.approximateCost <= memory.limit / 8 else { return false }
     let refusal = memory.place(
-      EntryReference(entry.forKeeping), key: key, hash: hash,
+      EntryReference(entry.block), key: key, hash: hash,
       objection: { changes.isCurrent(moment, for: hash) ? nil : .superseded })
     return refusal == nil
   }

@@ -113,7 +113,7 @@ extension CacheStore {
       candidate.id > resident?.id.rawValue ?? 0, case .entry(let entry) = disk.read(candidate, key: key),
       entry.variant == variant
     else { return resident }
-    return StoredEntry(entry, tier: .disk)
+    return entry
   }
 
   /// Makes an entry visible: on disk, then in memory, in the order that the essay on ``CacheStore`` explains.

@@ -23,7 +23,7 @@ import SystemPackage
 /// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a note of the
 /// time in the place where the entry was found, and a reference to the entry's one allocation: never a copy. So it
 /// waits for memory twice, for the place and for the entry. What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
-/// `EntryTable` and `EvictionOrder`; an entry is a `PackedEntry`, nearly always an `EntryBlock`.
+/// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
 ///
 /// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
 /// What is appended is first in a buffer, and found there; a queue writes it soon after (`Flusher`).

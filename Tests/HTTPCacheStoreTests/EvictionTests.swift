@@ -192,7 +192,7 @@ struct EvictionTests {
       for number in 0..<60 {
         for found in store.residentEntries(for: key(number)).entries {
           bytes += policy.cost(
-            of: PackedEntry(
+            of: EntryBlock(
               id: found.id.rawValue, revision: found.revision, variant: found.variant.rawValue,
               storedAt: found.storedAt, key: key(number).bytes, metadata: found.metadata,
               body: Array(try found.body.readAll())))
@@ -228,7 +228,7 @@ struct EvictionTests {
     let evictions = store.evictions.memory
     #expect(evictions > 100 && evictions == store.statistics.memoryEvictions)
     let hash = store.hasher.hash(key(1))
-    let new = PackedEntry(id: 1, revision: 1, variant: 1, storedAt: 0, key: [], metadata: [], body: [])
+    let new = EntryBlock(id: 1, revision: 1, variant: 1, storedAt: 0, key: [], metadata: [], body: [])
     let refusal = store.memory.place(
       EntryReference(new), key: key(1), hash: hash,
       objection: {

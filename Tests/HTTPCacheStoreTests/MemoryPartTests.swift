@@ -7,10 +7,7 @@ import Testing
 @Suite("The parts of memory")
 struct MemoryPartTests {
   private func reference(_ number: Int32) -> EntryReference {
-    EntryReference(
-      PackedEntry(
-        id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: [],
-        metadata: [], body: []))
+    EntryReference(EntryBlock(id: UInt64(number), revision: UInt64(number)))
   }
 
   /// An entry as it is read from disk.
@@ -64,15 +61,6 @@ struct MemoryPartTests {
     }
   }
 
-  /// What lives as long as an entry does.
-  private static func object(of entry: PackedEntry) -> AnyObject {
-    switch entry {
-    case .whole(let block): block.object
-    case .record(let record): unsafeBitCast(record.bytes, to: AnyObject.self)
-    case .split(let entry): entry
-    }
-  }
-
   @Test(
     "an entry lives as long as a table or somebody else refers to it", arguments: [10, 100_000],
     [false, true])
@@ -83,29 +71,32 @@ struct MemoryPartTests {
     var tracked: [Tracked] = []
     var random = SeededGenerator(seed: 1)
     var table = EntryTable()
-    var kept: [PackedEntry] = []
+    var kept: [EntryBlock] = []
     for number in 0..<500 {
       let key = pattern(number, 10)
       let body = pattern(number, bodyCount)
       let entry =
         try isRecord
-        ? .record(record(id: UInt64(number), variant: 0, storedAt: 0, key: key, metadata: [], body: body))
-        : PackedEntry(
-          id: UInt64(number), revision: UInt64(number), variant: 0, storedAt: 0, key: key, metadata: [],
-          body: body)
-      tracked.append(Tracked(object: Self.object(of: entry)))
+        ? EntryBlock(
+          record(id: UInt64(number), variant: 0, storedAt: 0, key: key, metadata: [], body: body))
+        : EntryBlock(id: UInt64(number), revision: UInt64(number), key: key, body: body)
+      tracked.append(Tracked(object: entry.object))
       table.insert(
         EntryReference(entry), tag: UInt32.random(in: 0..<1000, using: &random), standing: Standing())
       if number % 3 == 0 { kept.append(entry) }
       if number % 2 == 0, let position = (0..<table.length).first(where: { table[$0] != nil }) {
         let id = table[position]?.head.id ?? 0
         let taken = try #require(table.remove(position).entry).take()
-        #expect(try taken.id == id && Array(taken.body.readAll()) == pattern(Int(id), bodyCount))
+        #expect(taken.withHead { $0.id } == id)
+        #expect(try Array(taken.body.readAll()) == pattern(Int(id), bodyCount))
       }
     }
-    for position in 0..<table.length { _ = table[position].map { ($0.cost, $0.entry.bodyCount) } }
+    for position in 0..<table.length { _ = table[position].map { ($0.cost, $0.entry.body.count) } }
     table = EntryTable()
-    for entry in kept { #expect(try Array(entry.body.readAll()) == pattern(Int(entry.id), bodyCount)) }
+    for entry in kept {
+      let id = entry.withHead { Int($0.id) }
+      #expect(try Array(entry.body.readAll()) == pattern(id, bodyCount))
+    }
     #expect(tracked.count { $0.object != nil } == kept.count)
     kept = []
     #expect(tracked.allSatisfy { $0.object == nil })
@@ -156,31 +147,40 @@ struct MemoryPartTests {
     let metadata = pattern(2, given.metadataCount)
     let body = pattern(3, bodyCount)
     for variant in [0, .max - 5] as [UInt64] {
-      let entry = PackedEntry(
+      let block = EntryBlock(
         id: given.id, revision: given.revision, variant: variant, storedAt: given.storedAt, key: key,
         metadata: metadata, body: body)
       let record = try record(
         id: given.id, revision: given.revision, variant: variant, storedAt: given.storedAt, key: key,
         metadata: metadata, body: body)
-      func check(_ entry: PackedEntry, revision: UInt64, storedAt: Int64, metadata: [UInt8]) throws {
-        #expect(entry.id == given.id && entry.revision == revision && entry.storedAt == storedAt)
+      func check(_ entry: StoredEntry, revision: UInt64, storedAt: Int64, metadata: [UInt8]) throws {
+        #expect(entry.id.rawValue == given.id && entry.revision == revision && entry.storedAt == storedAt)
         #expect(entry.variant.rawValue == variant)
         #expect(entry.key == key && entry.metadata == metadata)
         #expect(entry.isResident && entry.bodyCount == bodyCount)
         #expect(try entry.body.count == bodyCount && entry.body.readAll() == body[...])
         #expect(entry.body.residentBytes == body[...])
-        #expect(key.withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
-        #expect(!(key + [1]).withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
-        #expect(key.isEmpty || !key.dropLast().withUnsafeBytes { key in entry.withHead { $0.hasKey(key) } })
-        #expect(entry.cost >= key.count + metadata.count + bodyCount)
-        let held = EntryReference(entry)
-        #expect(held.cost == entry.cost && held.head.id == given.id && held.head.variant == variant)
-        #expect(held.entry.metadata == metadata && held.take().body.count == bodyCount)
+        #expect(entry.approximateCost >= key.count + metadata.count + bodyCount)
+        var shown: [UInt8] = []
+        #expect(entry.withResidentBody { $0.withUnsafeBytes { shown = Array($0) } })
+        #expect(shown == body)
       }
-      for entry in [entry, .record(record), PackedEntry.record(record).forKeeping] {
-        try check(entry, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
+      func check(_ block: EntryBlock, revision: UInt64, storedAt: Int64, metadata: [UInt8]) throws {
+        try check(
+          StoredEntry(block, tier: .memory), revision: revision, storedAt: storedAt, metadata: metadata)
+        #expect(key.withUnsafeBytes { key in block.withHead { $0.hasKey(key) } })
+        #expect(!(key + [1]).withUnsafeBytes { key in block.withHead { $0.hasKey(key) } })
+        #expect(key.isEmpty || !key.dropLast().withUnsafeBytes { key in block.withHead { $0.hasKey(key) } })
+        let held = EntryReference(block)
+        #expect(held.cost == block.cost && held.head.id == given.id && held.head.variant == variant)
+        #expect(held.entry.variant.rawValue == variant && held.take().body.count == bodyCount)
+      }
+      let read = StoredEntry(record)
+      try check(read, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
+      for block in [block, read.block] {
+        try check(block, revision: given.revision, storedAt: given.storedAt, metadata: metadata)
         let newer = ([1, 2] as [UInt8]).withUnsafeBytes {
-          entry.replacingMetadata($0, storedAt: 77, revision: given.id &+ 1)
+          block.replacingMetadata($0, storedAt: 77, revision: given.id &+ 1)
         }
         try check(newer, revision: given.id &+ 1, storedAt: 77, metadata: [1, 2])
       }
@@ -246,9 +246,13 @@ struct MemoryPartTests {
       #expect(Reader.live.load(ordering: .relaxed) == expected, sourceLocation: location)
     }
     func entry(_ key: StoreKey, id: UInt64, variant: UInt64 = 1, ownerCount: Int = 100) -> EntryReference {
-      let block = EntryBlock(id: id, revision: id, variant: variant, key: key.bytes)
-      return EntryReference(
-        .split(SplitEntry(block, body: StoredBody(Reader()), ownerCount: ownerCount)))
+      let none = UnsafeRawBufferPointer(start: nil, count: 0)
+      return key.bytes.withUnsafeBytes { key in
+        EntryReference(
+          EntryBlock(
+            id: id, revision: id, variant: variant, storedAt: 0, key: key, metadata: none,
+            body: .apart(ApartBody(body: StoredBody(Reader()), ownerCount: ownerCount))))
+      }
     }
     do {
       let tier = MemoryTier(
@@ -357,11 +361,11 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry in one object costs at most 84 bytes beside key, metadata and body, one with its body apart 221",
-    arguments: [(1024, 69), (1025, 84), (8192, 221)])
+    "an entry in one object costs at most 84 bytes beside key, metadata and body, one with its body apart 197",
+    arguments: [(1024, 69), (1025, 84), (8192, 197)])
   func overhead(bodyCount: Int, limit: Int) throws {
     for policy in EvictionPolicy.allCases {
-      let entry = PackedEntry(
+      let entry = EntryBlock(
         id: 1, revision: 1, variant: 1, storedAt: 1_700_000_000_000, key: pattern(1, 64), metadata: [],
         body: pattern(1, bodyCount))
       #expect(policy.cost(of: entry) - 64 - bodyCount <= (policy == .lru ? limit : limit + 29))

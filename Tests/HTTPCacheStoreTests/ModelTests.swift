@@ -35,7 +35,7 @@ private struct Model {
 
 /// What memory charges for an entry under LRU.
 private func cost(of new: NewEntry, _ id: EntryID) -> Int {
-  PackedEntry.of(new, id: id.rawValue).cost
+  EntryBlock.of(new, id: id.rawValue).cost
 }
 
 @Suite("Compared with a simple model")

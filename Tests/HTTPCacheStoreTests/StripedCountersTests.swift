@@ -36,4 +36,15 @@ struct StripedCountersTests {
     counters.advanceAll()
     #expect(!counters.isCurrent(moment, for: Self.key))
   }
+
+  @Test("A bound is the greatest number given for the key or a neighbour")
+  func maxima() {
+    let maxima = StripedMaxima()
+    #expect(maxima.bound(for: Self.key) == 0)
+    maxima.raise(for: Self.key, to: 5)
+    maxima.raise(for: Self.neighbour, to: 9)
+    maxima.raise(for: Self.key, to: 7)
+    maxima.raise(for: Self.stranger, to: 20)
+    #expect(maxima.bound(for: Self.key) == 9 && maxima.bound(for: Self.stranger) == 20)
+  }
 }

@@ -123,36 +123,19 @@ extension CacheStore {
 }
 
 extension EntryBlock {
+  /// As of a new entry: a large body is apart.
   init(
     id: UInt64, revision: UInt64, variant: UInt64 = 1, storedAt: Int64 = 0, key: [UInt8] = [],
     metadata: [UInt8] = [], body: [UInt8] = []
   ) {
     self = key.withUnsafeBytes { key in
       metadata.withUnsafeBytes { metadata in
-        body.withUnsafeBytes { body in
+        body.withUnsafeBytes { bytes in
           EntryBlock(
             id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-            body: body)
+            body: bytes.count <= Self.packedBodyLimit ? .within(bytes) : .apart(ApartBody(ownerOf: body)))
         }
       }
     }
   }
-}
-
-extension PackedEntry {
-  init(
-    id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: [UInt8], metadata: [UInt8],
-    body: [UInt8]
-  ) {
-    let isWhole = body.count <= Self.packedBodyLimit
-    let block = EntryBlock(
-      id: id, revision: revision, variant: variant, storedAt: storedAt, key: key, metadata: metadata,
-      body: isWhole ? body : [])
-    self =
-      isWhole
-      ? .whole(block) : .split(SplitEntry(block, body: StoredBody(body[...]), ownerCount: body.count))
-  }
-
-  var key: [UInt8] { withHead { Array($0.key) } }
-  var metadata: [UInt8] { withHead { Array($0.metadata) } }
 }

@@ -28,7 +28,7 @@ public struct StoredBody: Sendable {
   public var count: Int {
     switch storage {
     case .resident(let bytes): bytes.count
-    case .packed(let block): block.bodyCount
+    case .packed(let block): block.withHead { $0.bodyCount }
     case .file(let reader): reader.count
     }
   }

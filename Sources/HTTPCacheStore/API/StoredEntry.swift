@@ -10,35 +10,60 @@ public struct StoredEntry: Sendable {
     case disk
   }
 
-  // What memory holds, as it holds it: a single reference, and no more to copy.
-  private let packed: PackedEntry
+  private enum Storage: Sendable {
+    /// What memory holds, as it holds it: a single reference, and no more to copy.
+    case block(EntryBlock)
+    /// What was read from disk, where it was read to.
+    case record(EntryRecord)
+  }
+
+  private let storage: Storage
   /// Where the entry was found.
   public let tier: Tier
 
   @inline(__always)
-  init(_ packed: PackedEntry, tier: Tier) {
-    self.packed = packed
+  init(_ block: EntryBlock, tier: Tier) {
+    storage = .block(block)
     self.tier = tier
   }
 
+  init(_ record: EntryRecord) {
+    storage = .record(record)
+    tier = .disk
+  }
+
+  /// The head where it lies: good as long as the entry lives; see ``EntryBlock/unsafeHead``.
+  @inline(__always)
+  private var unsafeHead: EntryHead {
+    switch storage {
+    case .block(let block): block.unsafeHead
+    case .record(let record): record.unsafeHead
+    }
+  }
+
+  @inline(__always)
+  private func withHead<Result>(_ read: (EntryHead) -> Result) -> Result {
+    withExtendedLifetime(storage) { read(unsafeHead) }
+  }
+
   /// The identity of the entry; the newest of a key and variant has the greatest.
-  public var id: EntryID { EntryID(rawValue: packed.id) }
+  public var id: EntryID { EntryID(rawValue: withHead { $0.id }) }
 
   /// Which variant of the resource this is.
-  public var variant: VariantID { packed.variant }
+  public var variant: VariantID { VariantID(rawValue: withHead { $0.variant }) }
 
   /// The time given when the entry was stored, in milliseconds since 1970.
-  public var storedAt: Int64 { packed.storedAt }
+  public var storedAt: Int64 { withHead { $0.storedAt } }
 
-  var key: [UInt8] { packed.withHead { Array($0.key) } }
+  var key: [UInt8] { withHead { Array($0.key) } }
 
   /// The number of the insert or update that the metadata came with.
-  var revision: UInt64 { packed.revision }
+  var revision: UInt64 { withHead { $0.revision } }
 
   /// The opaque bytes that were stored with the body.
   ///
   /// - Complexity: O(bytes): they are copied. ``withMetadata(_:)`` does not copy.
-  public var metadata: [UInt8] { packed.withHead { Array($0.metadata) } }
+  public var metadata: [UInt8] { withHead { Array($0.metadata) } }
 
   /// Calls `work` with the metadata in place, without a copy.
   ///
@@ -47,11 +72,16 @@ public struct StoredEntry: Sendable {
   ///
   /// - Complexity: O(1), and no reference is counted.
   public func withMetadata(_ work: (RawSpan) -> Void) {
-    withExtendedLifetime(packed) { work(packed.unsafeHead.metadata.bytes) }
+    withExtendedLifetime(storage) { work(unsafeHead.metadata.bytes) }
   }
 
   /// The body. It may outlive the entry.
-  public var body: StoredBody { packed.body }
+  public var body: StoredBody {
+    switch storage {
+    case .block(let block): block.body
+    case .record(let record): StoredBody(record.body)
+    }
+  }
 
   /// Calls `work` with the body in place, without a copy, if it is in memory.
   ///
@@ -61,16 +91,36 @@ public struct StoredEntry: Sendable {
   /// - Complexity: O(1), and no reference is counted.
   @discardableResult
   public func withResidentBody(_ work: (RawSpan) -> Void) -> Bool {
-    switch packed {
-    case .whole(let block): withExtendedLifetime(block) { work(block.unsafeHead.body.bytes) }
-    case .record(let record): withExtendedLifetime(record) { work(record.unsafeHead.body.bytes) }
-    case .split(let entry): return entry.body.withResidentBytes(work)
+    withExtendedLifetime(storage) {
+      if let apart = unsafeHead.apart { return apart.pointee.body.withResidentBytes(work) }
+      work(unsafeHead.body.bytes)
+      return true
     }
-    return true
   }
 
   /// The length of the body in bytes.
-  public var bodyCount: Int { packed.bodyCount }
+  public var bodyCount: Int { withHead { $0.bodyCount } }
+
+  // MARK: Keeping
+
+  /// Whether the body is in memory.
+  var isResident: Bool { withHead { $0.apart?.pointee.body.isResident ?? true } }
+
+  /// About what memory would charge for the entry, in bytes.
+  var approximateCost: Int {
+    switch storage {
+    case .block(let block): block.cost
+    case .record(let record): record.bytes.count
+    }
+  }
+
+  /// The entry as memory keeps it.
+  var block: EntryBlock {
+    switch storage {
+    case .block(let block): block
+    case .record(let record): EntryBlock(record)
+    }
+  }
 }
 
 /// The variants of a key that a lookup found, newest first.

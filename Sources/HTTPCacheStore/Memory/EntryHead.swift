@@ -6,7 +6,7 @@
   import Darwin
 #endif
 
-/// What an entry in memory begins with, read where it lies. Key, metadata and, where it is with them, the body follow.
+/// What an entry begins with, read where it lies. Key, metadata and, unless it is apart, the body follow.
 ///
 /// Three words are enough for nearly all; what does not fit is in seven.
 ///
@@ -18,7 +18,7 @@
 ///
 /// | word | of seven |
 /// |---|---|
-/// | 0 | 1: one; above it, the bytes that are skipped before the key: what was read from disk begins where its record did |
+/// | 0 | 1: one; 1: whether the body is apart; above, the bytes that are skipped before the key: an ``ApartBody``, or what is left of the head of a record that was read from disk |
 /// | 1, 2 | variant; length of the body |
 /// | 3, 4, 5 | id; revision; storedAt |
 /// | 6 | length of the key below the length of the metadata, 32 bits each |
@@ -38,16 +38,19 @@ struct EntryHead {
     var storedAt: Int64
     var keyCount: Int
     var metadataCount: Int
-    /// Zero where the body is not with the head.
     var bodyCount: Int
+    /// Whether an ``ApartBody`` leads to the body.
+    var isApart = false
 
     var isNarrow: Bool {
-      revision == id && id >> 44 == 0 && keyCount >> 10 == 0 && metadataCount >> 16 == 0
+      !isApart && revision == id && id >> 44 == 0 && keyCount >> 10 == 0 && metadataCount >> 16 == 0
         && bodyCount >> 13 == 0 && (storedAt << 20) >> 20 == storedAt
     }
 
-    /// The bytes of the words.
-    var headCount: Int { isNarrow ? narrowSize : wideSize }
+    private var apartCount: Int { isApart ? MemoryLayout<ApartBody>.stride : 0 }
+
+    /// The bytes of the words, and of what leads to a body that is apart.
+    var headCount: Int { isNarrow ? narrowSize : wideSize + apartCount }
 
     /// Writes the words.
     ///
@@ -62,14 +65,15 @@ struct EntryHead {
         return
       }
       target.storeBytes(
-        of: (1 | UInt64(skipped ?? 0) << 1, variant, UInt64(bodyCount)), as: (UInt64, UInt64, UInt64).self)
+        of: (1 | (isApart ? 2 : 0) | UInt64(skipped ?? apartCount) << 2, variant, UInt64(bodyCount)),
+        as: (UInt64, UInt64, UInt64).self)
       target.storeBytes(
         of: (id, revision, UInt64(bitPattern: storedAt), UInt64(metadataCount) << 32 | UInt64(keyCount)),
         toByteOffset: 24, as: (UInt64, UInt64, UInt64, UInt64).self)
     }
   }
 
-  private let start: UnsafeRawPointer
+  let start: UnsafeRawPointer
 
   /// - Parameter start: the first byte of the words, to be read while they are there.
   @inline(__always)
@@ -94,7 +98,7 @@ struct EntryHead {
   @inline(__always)
   private var keyStart: Int {
     let first = word(0)
-    guard first & 1 == 0 else { return Self.wideSize &+ Int(truncatingIfNeeded: first >> 1) }
+    guard first & 1 == 0 else { return Self.wideSize &+ Int(truncatingIfNeeded: first >> 2) }
     return Self.narrowSize
   }
 
@@ -117,16 +121,24 @@ struct EntryHead {
   @inline(never)
   private var wideBodyStart: Int { metadataStart &+ Int(truncatingIfNeeded: word(6) >> 32) }
 
-  /// Zero where the body is not with the head.
   @inline(__always)
   var bodyCount: Int {
     let first = word(0)
     return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 11 & 0x1FFF : word(2))
   }
 
-  /// From the first of the words to the end of the body.
+  /// From the first of the words to the end of the body, or of the metadata where the body is apart.
   @inline(__always)
-  var count: Int { bodyStart &+ bodyCount }
+  var count: Int { bodyStart &+ (isApart ? 0 : bodyCount) }
+
+  @inline(__always)
+  private var isApart: Bool { word(0) & 3 == 3 }
+
+  /// What leads to the body, unless that is with the head. Good while the entry is there.
+  @inline(__always)
+  var apart: UnsafePointer<ApartBody>? {
+    isApart ? (start + Self.wideSize).assumingMemoryBound(to: ApartBody.self) : nil
+  }
 
   @inline(__always)
   func hasKey(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -143,6 +155,7 @@ struct EntryHead {
     UnsafeRawBufferPointer(start: start + metadataStart, count: bodyStart - metadataStart)
   }
 
+  /// Only of a body that is with the head.
   @inline(__always)
   var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + bodyStart, count: bodyCount) }
 }

@@ -2,6 +2,8 @@
 ///
 /// Nothing of it is copied: half of a read's instructions, but for those of the checksum, went into a block, an object for
 /// the body beside it, and their references. The head takes the place of the record's own, which is no longer needed.
+///
+/// Only what a lookup gives is one: memory makes an ``EntryBlock`` of what it keeps.
 struct EntryRecord: Sendable {
   let bytes: [UInt8]
 
@@ -35,7 +37,9 @@ struct EntryRecord: Sendable {
     EntryHead(start: bytes.withUnsafeBytes { $0.baseAddress.unsafelyUnwrapped })
   }
 
-  var bodyCount: Int { withExtendedLifetime(bytes) { unsafeHead.bodyCount } }
+  func withHead<Result>(_ read: (EntryHead) -> Result) -> Result {
+    withExtendedLifetime(bytes) { read(unsafeHead) }
+  }
 
-  var body: ArraySlice<UInt8> { bytes.suffix(bodyCount) }
+  var body: ArraySlice<UInt8> { bytes.suffix(withHead { $0.bodyCount }) }
 }

@@ -295,7 +295,7 @@ struct EvictionOrder {
 
 extension EvictionPolicy {
   /// What an entry occupies, in bytes, with its share of what the policy keeps.
-  func cost(of entry: PackedEntry) -> Int { entry.cost + share }
+  func cost(of entry: EntryBlock) -> Int { entry.cost + share }
 
   /// The same of an entry that a table holds.
   @inline(__always)

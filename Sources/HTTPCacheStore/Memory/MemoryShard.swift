@@ -86,7 +86,7 @@ struct MemoryShardState: ~Copyable, Sendable {
     return run.isEmpty ? Variants() : variants(of: run, key)
   }
 
-  func entry(_ position: Int) -> PackedEntry? { table[position]?.entry }
+  func entry(_ position: Int) -> EntryBlock? { table[position]?.entry }
 
   /// The head of an entry, good until the entry is taken out.
   func head(_ position: Int) -> EntryHead? { table[position]?.head }

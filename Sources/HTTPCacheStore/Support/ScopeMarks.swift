@@ -46,7 +46,7 @@ final class ScopeMarks: Sendable {
   private let latest: Atomic<UInt64>
   private let floor: Atomic<UInt64>
   /// Of each stripe of hashes, the number of its latest mark.
-  private let stripes = StripedCounters()
+  private let stripes = StripedMaxima()
 
   init(_ initial: Snapshot = Snapshot(), limit: Int = defaultLimit) {
     var initial = initial
@@ -84,7 +84,7 @@ final class ScopeMarks: Sendable {
   /// Whether an entry of this scope is older than its mark.
   func isMarked(_ id: UInt64, hash: UInt64) -> Bool {
     if id < floor.load(ordering: .sequentiallyConsistent) { return true }
-    guard id < stripes.count(for: hash) else { return false }
+    guard id < stripes.bound(for: hash) else { return false }
     return state.withLock { id < max($0.floor, $0.numbers[hash] ?? 0) }
   }
 

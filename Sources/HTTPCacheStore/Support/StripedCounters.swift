@@ -7,38 +7,18 @@ import Synchronization
 /// remembers beside its count to whom its last two changes happened, by other bits of the hash: a moment is current all
 /// the same if no more than these two came since, and neither was the key's. Without that, five clients that remove one
 /// key after the other keep six of a thousand stores out that are under way meanwhile.
-// Unchecked because of the pointer: it is set once, and what it points to are atomics.
-final class StripedCounters: @unchecked Sendable {
+final class StripedCounters: Sendable {
   struct Moment: Sendable, Hashable {
     let stripe: UInt64
     let epoch: UInt64
   }
 
-  private static let stripeCount = 1024
-
-  private let stripes: UnsafeMutablePointer<Atomic<UInt64>>
+  private let stripes = Stripes()
   private let epoch = Atomic<UInt64>(0)
-
-  init() {
-    stripes = .allocate(capacity: Self.stripeCount)
-    for index in 0..<Self.stripeCount {
-      (stripes + index).initialize(to: Atomic(0))
-    }
-  }
-
-  deinit {
-    stripes.deinitialize(count: Self.stripeCount)
-    stripes.deallocate()
-  }
-
-  // Neither the shard's bits (the top) nor the table's (the bottom), so that a hot shard spreads over all stripes.
-  private func index(_ hash: UInt64) -> Int {
-    Int(truncatingIfNeeded: hash >> 24) & (Self.stripeCount - 1)
-  }
 
   func moment(for hash: UInt64) -> Moment {
     Moment(
-      stripe: stripes[index(hash)].load(ordering: .sequentiallyConsistent),
+      stripe: stripes[hash].pointee.load(ordering: .sequentiallyConsistent),
       epoch: epoch.load(ordering: .sequentiallyConsistent))
   }
 
@@ -55,7 +35,7 @@ final class StripedCounters: @unchecked Sendable {
 
   /// From the top of a stripe: 32 bits that count its changes, then the tags of the last but one and of the last.
   func advance(for hash: UInt64) {
-    let stripe = stripes + index(hash)
+    let stripe = stripes[hash]
     var old = stripe.pointee.load(ordering: .sequentiallyConsistent)
     while true {
       let changed = ((old >> 32) &+ 1) << 32 | last(of: old) << 16 | tag(hash)
@@ -73,16 +53,42 @@ final class StripedCounters: @unchecked Sendable {
 
   private func lastButOne(of stripe: UInt64) -> UInt64 { stripe >> 16 & 0xFFFF }
 
-  /// A stripe as a number that is only raised, instead of one that counts: in counters that nothing else is done with.
-  func raise(for hash: UInt64, to number: UInt64) {
-    stripes[index(hash)].max(number, ordering: .sequentiallyConsistent)
-  }
-
-  func count(for hash: UInt64) -> UInt64 {
-    stripes[index(hash)].load(ordering: .sequentiallyConsistent)
-  }
-
   func advanceAll() {
     epoch.add(1, ordering: .sequentiallyConsistent)
+  }
+}
+
+/// The greatest number given for each key, or for another of its stripe: too great at times, and never too small.
+struct StripedMaxima: ~Copyable, Sendable {
+  private let stripes = Stripes()
+
+  func raise(for hash: UInt64, to number: UInt64) {
+    stripes[hash].pointee.max(number, ordering: .sequentiallyConsistent)
+  }
+
+  func bound(for hash: UInt64) -> UInt64 {
+    stripes[hash].pointee.load(ordering: .sequentiallyConsistent)
+  }
+}
+
+/// 1,024 words, each for the keys of some hashes.
+// Unchecked because of the pointer: it is set once, and what it points to are atomics.
+private struct Stripes: ~Copyable, @unchecked Sendable {
+  private static let count = 1024
+  private let words: UnsafeMutablePointer<Atomic<UInt64>>
+
+  init() {
+    words = .allocate(capacity: Self.count)
+    for index in 0..<Self.count { (words + index).initialize(to: Atomic(0)) }
+  }
+
+  deinit {
+    words.deinitialize(count: Self.count)
+    words.deallocate()
+  }
+
+  // Neither the shard's bits (the top) nor the table's (the bottom), so that a hot shard spreads over all stripes.
+  subscript(hash: UInt64) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    words + (Int(truncatingIfNeeded: hash >> 24) & (Self.count - 1))
   }
 }

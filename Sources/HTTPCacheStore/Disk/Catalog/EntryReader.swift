@@ -12,7 +12,7 @@ struct EntryReader: Sendable {
 
   /// What reading a candidate came to.
   enum Found: Sendable {
-    case entry(PackedEntry)
+    case entry(StoredEntry)
     /// Another key has the same hash.
     case otherKey
     /// It was lost: removed meanwhile, or it could not be read and has been dropped.
@@ -72,7 +72,7 @@ struct EntryReader: Sendable {
         id: header.id, revision: header.revision, variant: header.variant, storedAt: header.storedAt,
         keyCount: header.keyCount, metadataCount: header.metadataCount, bodyCount: header.bodyCount)
     }
-    if let read { return .entry(.record(read)) }
+    if let read { return .entry(StoredEntry(read)) }
     return isOtherKey ? .otherKey : corrupt(candidate)
   }
 
@@ -84,21 +84,23 @@ struct EntryReader: Sendable {
     let storedAt = newer?.header.storedAt ?? header.storedAt
     let metadata = newer?.metadata ?? record[header.metadataRange]
     let revision = newer?.header.revision ?? header.revision
-    func block(with body: Range<Int>) -> EntryBlock {
+    func entry(_ body: EntryBlock.Body) -> Found {
       record.withUnsafeBytes { record in
         metadata.withUnsafeBytes { metadata in
-          EntryBlock(
+          let block = EntryBlock(
             id: header.id, revision: revision, variant: header.variant, storedAt: storedAt,
             key: UnsafeRawBufferPointer(rebasing: record[RecordHeader.size...].prefix(header.keyCount)),
-            metadata: metadata, body: UnsafeRawBufferPointer(rebasing: record[body]))
+            metadata: metadata, body: body)
+          return .entry(StoredEntry(block, tier: .disk))
         }
       }
     }
     if header.kind != .entryWithBodyFile {
       let range = header.bodyRange
-      if range.count <= PackedEntry.packedBodyLimit { return .entry(.whole(block(with: range))) }
-      let body = StoredBody(record[range])
-      return .entry(.split(SplitEntry(block(with: 0..<0), body: body, ownerCount: record.count)))
+      guard range.count <= EntryBlock.packedBodyLimit else {
+        return entry(.apart(ApartBody(body: StoredBody(record[range]), ownerCount: record.count)))
+      }
+      return record[range].withUnsafeBytes { entry(.within($0)) }
     }
     let path = context.path(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
@@ -106,7 +108,7 @@ struct EntryReader: Sendable {
       guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
       let body = BodyFileReader(
         file: file, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
-      return .entry(.split(SplitEntry(block(with: 0..<0), body: StoredBody(body), ownerCount: 0)))
+      return entry(.apart(ApartBody(body: StoredBody(body), ownerCount: 0)))
     } catch {
       // Gone because the entry was removed after the index was asked: no failure.
       if log.catalog.slot(for: candidate.hash, id: candidate.id) == nil { return .lost }
