@@ -136,9 +136,6 @@ public final class CachingProxy: ServiceLifecycle.Service {
         channel.eventLoop.makeCompletedFuture {
           let connection = ClientConnection(context, log: log?.lines(of: channel.eventLoop))
           connections.add(channel, connection)
-          if context.configuration.expectsProxyHeader {
-            try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(context, connection))
-          }
           try channel.pipeline.syncOperations.addHandler(connection)
         }
       }

@@ -2,101 +2,126 @@ import HTTPCacheObserving
 import HTTPTypes
 import Logging
 import NIOCore
+import NIOPosix
 
-/// How a connection ends: by what is wrong with a request, by time, or when the proxy stops.
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// What the state machine has the connection do.
 extension ClientConnection {
+  /// - Parameter request: the request that is refused, if it could be read as one.
+  func perform(
+    _ action: ClientConnectionStateMachine.Action, _ context: ChannelHandlerContext,
+    of request: ClientRequest? = nil
+  ) {
+    switch action {
+    case .none: break
+    case .awaitHead:
+      // The head's time is shorter than the idle connection's, whose timer is set.
+      armTimer(context, at: .now() + .milliseconds(self.context.settings.value.timeouts.head))
+    case .armTimer(let deadline): armTimer(context, at: deadline)
+    case .writeContinue: write(HTTPResponse(status: .continue), context)
+    case .refuse(let fault, let start): refuse(fault, since: start, request, context)
+    case .failContent(let fault, let closes):
+      failContent(fault)
+      if closes { context.close(promise: nil) }
+    case .end: end(context)
+    case .closeOutput:
+      context.close(mode: .output, promise: nil)
+      closeLater(context, in: ClientConnectionStateMachine.lingering)
+      read(context)
+    case .close(let isAborted):
+      if isAborted { self.context.statistics.aborted.increment() }
+      context.close(promise: nil)
+    case .giveUp:
+      current?.task?.cancel()
+      self.context.statistics.aborted.increment()
+      context.close(promise: nil)
+    case .reset: reset(context)
+    }
+  }
+
   /// Answers what is wrong, and reads nothing more as a request.
-  ///
-  /// - Parameter request: the request, if it could be read as one.
-  func refuse(_ fault: MessageFault, _ context: ChannelHandlerContext, of request: ClientRequest? = nil) {
+  private func refuse(
+    _ fault: MessageFault, since start: NIODeadline, _ request: ClientRequest?,
+    _ context: ChannelHandlerContext
+  ) {
     self.context.logger.debug(
       "request refused", metadata: ["status": "\(fault.status)", "reason": "\(fault.reason)"])
+    failContent(fault)
+    let request = request ?? current?.request
+    current?.task?.cancel()
+    current = nil
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
     let head = ResponseHead(response, to: .get, minorVersion: 1, isStored: true, length: bytes.count)
     writer.write(head, closes: true, to: &output.bytes)
     output.bytes.writeBytes(bytes)
-    note(fault, request, contentBytes: bytes.count)
+    note(fault, request, since: start, contentBytes: bytes.count)
     context.write(wrapOutboundOut(output.take()), promise: nil)
-    current = nil
     end(context)
   }
 
-  /// Closes the sending half, and waits for the client to take note: a connection closed with bytes unread is reset, and
-  /// the response lost with it (RFC 9112 §9.6).
+  /// Closes a connection that may not be served, without a response.
+  func reject(_ reason: String, _ context: ChannelHandlerContext) {
+    self.context.logger.debug("connection refused", metadata: ["reason": "\(reason)"])
+    perform(machine.rejected(), context)
+  }
+
+  /// Writes what is to be written still, and forgets what has come.
   func end(_ context: ChannelHandlerContext) {
-    reading = .draining
+    failContent(CancellationError())
     inbound = ByteBuffer()
     unreadable = nil
-    headStart = nil
-    progress = .now()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     let written = context.eventLoop.makePromise(of: Void.self)
     written.futureResult.whenComplete { _ in
       let (connection, context) = bound.value
       guard connection.channelContext != nil else { return }
-      if connection.inputIsClosed { return context.close(promise: nil) }
-      context.close(mode: .output, promise: nil)
-      connection.timer?.cancel()
-      connection.timer = context.eventLoop.scheduleTask(in: .seconds(2)) { bound.value.1.close(promise: nil) }
-      connection.read(context)
+      connection.perform(connection.machine.endWritten(), context)
     }
     // The client may leave the last bytes unread.
-    let channel = context.channel
-    timer?.cancel()
-    timer = context.eventLoop.scheduleTask(in: .milliseconds(self.context.settings.value.timeouts.stall)) {
-      channel.close(promise: nil)
-    }
+    closeLater(context, in: .milliseconds(self.context.settings.value.timeouts.stall))
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
   }
 
-  func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
+  /// The end of the connection would be the end of the content: a reset is not.
+  private func reset(_ context: ChannelHandlerContext) {
+    guard let options = context.channel as? any SocketOptionProvider else {
+      return perform(.close(isAborted: true), context)
+    }
+    self.context.statistics.aborted.increment()
+    options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete {
+      [context = NIOLoopBound(context, eventLoop: context.eventLoop)] _ in
+      context.value.close(promise: nil)
+    }
+  }
+
+  // MARK: - Time
+
+  private func closeLater(_ context: ChannelHandlerContext, in time: TimeAmount) {
+    timer?.cancel()
+    let channel = context.channel
+    timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+  }
+
+  private func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
     timer?.cancel()
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerRang() }
+    timer = context.eventLoop.scheduleTask(deadline: deadline) {
+      if let context = bound.value.channelContext { bound.value.checkTime(context) }
+    }
   }
 
-  /// One timer a connection, and none set or cancelled on the way of a request: it looks what there is to wait for.
-  func timerRang() {
-    guard let context = channelContext else { return }
-    let timeouts = self.context.settings.value.timeouts
-    let now = NIODeadline.now()
-    if let headStart {
-      let deadline = headStart + .milliseconds(timeouts.head)
-      if deadline <= now {
-        return refuse(
-          MessageFault(408, "the head of the request took more than \(timeouts.head) ms"), context)
-      }
-      return armTimer(context, at: deadline)
-    }
-    if let current {
-      // The client's turn: it sends content that is wanted, or takes what was written.
-      var isClients = writesPending > 0 || !context.channel.isWritable
-      if case .content(let feed, _, _) = reading { isClients = isClients || feed.isAwaited }
-      if !isClients { progress = now }
-      let deadline = progress + .milliseconds(timeouts.stall)
-      if deadline <= now {
-        current.task?.cancel()
-        self.context.statistics.aborted.increment()
-        context.close(promise: nil)
-        return
-      }
-      return armTimer(context, at: deadline)
-    }
-    let deadline = progress + .milliseconds(context.channel.isWritable ? timeouts.idle : timeouts.stall)
-    if deadline <= now { return context.close(promise: nil) }
-    // A request may come meanwhile, whose client has only so long.
-    armTimer(context, at: Swift.min(deadline, now + .milliseconds(Swift.max(1, timeouts.stall))))
-  }
-
-  /// Closes if nothing is under way, and else after it.
-  func drain() {
-    guard let channelContext else { return }
-    if case .draining = reading { return }
-    if current == nil, inbound.readableBytes == 0 {
-      // Not at once: a response may wait for the client to take it.
-      end(channelContext)
-    } else {
-      current?.closes = true
-    }
+  /// Does what the time asks for, and sets the timer.
+  func checkTime(_ context: ChannelHandlerContext) {
+    let action = machine.checkTime(
+      at: .now(), self.context.settings.value.timeouts, isWritable: context.channel.isWritable,
+      isContentAwaited: content?.feed.isAwaited == true)
+    perform(action, context)
   }
 }

@@ -12,72 +12,77 @@ extension ClientConnection {
     isProcessing = true
     defer { isProcessing = false }
     while true {
-      switch reading {
-      case .draining, .nothing: return
+      switch machine.next(isWritable: context.channel.isWritable) {
+      case .nothing: return
+      case .proxyHeader: if !readProxyHeader(context) { return }
       case .head:
-        guard current == nil, context.channel.isWritable else { return }
         do throws(MessageFault) {
           guard let request = try nextRequest() else {
-            if inputIsClosed { end(context) }
-            return
+            return perform(machine.headIncomplete(hasBegun: inbound.readableBytes > 0), context)
           }
-          begin(request, context)
+          answer(request, context)
         } catch {
-          refuse(error, context)
-          return
+          return perform(machine.headFailed(error), context)
         }
-      case .content(let feed, var decoder, var left):
-        do throws(MessageFault) {
-          let event = try decoder.next(from: &inbound)
-          switch event {
-          case nil:
-            reading = .content(feed, decoder, left: left)
-            return
-          case .data(let bytes):
-            left -= bytes.readableBytes
-            guard left >= 0 else { throw MessageFault(413, "the content of the request is too large") }
-            reading = .content(feed, decoder, left: left)
-            feed.push(bytes)
-          case .end(let trailers):
-            reading = .nothing
-            feed.finish(.success(()), trailers: trailers)
-            if current == nil { reading = .head }
-          }
-        } catch {
-          feed.finish(.failure(error))
-          reading = .nothing
-          // The response may be on its way; what comes behind cannot be told apart from content.
-          if current?.hasHead == true {
-            context.close(promise: nil)
-          } else {
-            let request = current?.request
-            current?.task?.cancel()
-            current = nil
-            refuse(error, context, of: request)
-          }
-          return
-        }
+      case .content: if !readContent(context) { return }
       }
     }
   }
 
+  /// Takes the ``ProxyHeader`` off the beginning of the connection; `false` if it is not there, or malformed.
+  private func readProxyHeader(_ context: ChannelHandlerContext) -> Bool {
+    do throws(MessageFault) {
+      guard case .complete(let sender, let length) = try ProxyHeader.parse(inbound.readableBytesView) else {
+        return false
+      }
+      inbound.moveReaderIndex(forwardBy: length)
+      switch sender {
+      case .peer: break
+      case .client(let client): forwarder = Forwarder(client, self.context.settings.value)
+      case .unknown: forwarder = Forwarder(nil, self.context.settings.value)
+      }
+      machine.proxyHeaderReceived()
+      return true
+    } catch {
+      reject(error.reason, context)
+      return false
+    }
+  }
+
+  /// Takes a piece of the request's content; `false` if none is there.
+  private func readContent(_ context: ChannelHandlerContext) -> Bool {
+    do throws(MessageFault) {
+      guard let event = try content?.decoder.next(from: &inbound) else { return false }
+      switch event {
+      case .data(let bytes):
+        let action = machine.contentReceived(bytes.readableBytes)
+        guard action == .none else {
+          perform(action, context)
+          return false
+        }
+        content?.feed.push(bytes)
+      case .end(let trailers):
+        machine.contentEnded()
+        content?.feed.finish(.success(()), trailers: trailers)
+        content = nil
+      }
+      return true
+    } catch {
+      perform(machine.contentFailed(error), context)
+      return false
+    }
+  }
+
   /// The next request, once its head is there.
-  func nextRequest() throws(MessageFault) -> ClientRequest? {
+  private func nextRequest() throws(MessageFault) -> ClientRequest? {
     // RFC 9112 §2.2: empty lines before a request are overlooked.
     while inbound.getInteger(at: inbound.readerIndex, as: UInt16.self) == 0x0D0A {
       inbound.moveReaderIndex(forwardBy: 2)
       reader.reset()
     }
-    guard inbound.readableBytes > 0 else { return nil }
-    guard let length = try reader.findEnd(in: inbound), let head = inbound.readSlice(length: length) else {
-      if headStart == nil, let channelContext {
-        headStart = .now()
-        // The head's time is shorter than the idle connection's, whose timer is set.
-        armTimer(channelContext, at: .now() + .milliseconds(context.settings.value.timeouts.head))
-      }
-      return nil
-    }
-    headStart = nil
+    guard inbound.readableBytes > 0, let length = try reader.findEnd(in: inbound),
+      let head = inbound.readSlice(length: length)
+    else { return nil }
     let reader = reader
     self.reader.reset()
     do throws(MessageFault) {
@@ -96,103 +101,94 @@ extension ClientConnection {
     }
   }
 
-  func begin(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    let isLast = request.closes || self.context.isDraining.load(ordering: .relaxed)
-    var current = Current(request: request, start: progress, closes: isLast)
-    if let protocols = request.upgrade, request.request.method.rawValue != "PURGE" {
-      return beginUpgrade(to: protocols, current, context)
+  private func answer(_ request: ClientRequest, _ context: ChannelHandlerContext) {
+    // Reading the limit takes a lock.
+    let limit = request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes
+    let answerer = machine.requestReceived(
+      .init(request), contentLimit: limit, isStopping: self.context.isDraining.load(ordering: .relaxed))
+    if case .refusal(let action) = answerer { return perform(action, context, of: request) }
+    current = Current(request: request, start: machine.progress)
+    switch answerer {
+    case .cache: answerFromCache(request, context)
+    case .cacheWithContent: answerWithContent(request, context)
+    case .proxy: answerHere(request, context)
+    case .upgrade: if let protocols = request.upgrade { beginUpgrade(to: protocols, request, context) }
+    case .refusal: break
     }
-    if request.framing == .none, request.maxForwards != 0 {
-      reading = .nothing
-      // RFC 9111 §4: a hit needs nobody but memory. A HEAD or GET without content, as nearly all are.
-      if request.request.method == .get || request.request.method == .head,
-        let response = self.context.cache.storedResponse(for: request.request)
-      {
-        guard response.body.isInMemory, let count = response.body.length,
-          count <= Responder.piece(self.context)
-        else {
-          let responder = Responder(context: self.context, channel: context.channel, client: request)
-          current.task = Task { await responder.deliver(response) }
-          self.current = current
-          return
-        }
-        self.current = current
-        let head = ResponseHead(
-          response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-          length: count, Provenance(response))
-        writeWhole(head, response.body, context, promise: nil)
-        return
-      }
-      current.task = respond(to: request, body: .empty, context)
-      self.current = current
+  }
+
+  /// RFC 9111 §4: a hit needs nobody but memory. A HEAD or GET without content, as nearly all are.
+  private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
+    guard request.request.method == .get || request.request.method == .head,
+      let response = self.context.cache.storedResponse(for: request.request)
+    else {
+      current?.task = respond(to: request, body: .empty, context)
       return
     }
-    if request.maxForwards == 0 {
-      // RFC 9110 §7.6.2: the last recipient answers.
-      let (response, bytes) =
-        request.request.method == .trace
-        ? GeneratedResponse.trace(request.request, minorVersion: request.minorVersion)
-        : GeneratedResponse.options()
-      current.closes = current.closes || request.framing != .none
-      reading = .nothing
-      self.current = current
-      let head = ResponseHead(
-        response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-        length: bytes.count)
-      writeWhole(head, MessageBody(bytes), context, promise: nil)
+    guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece(self.context)
+    else {
+      let responder = Responder(context: self.context, channel: context.channel, client: request)
+      current?.task = Task { await responder.deliver(response) }
       return
     }
-    let limit = self.context.settings.value.limits.requestBytes
-    var length: Int?
-    if case .length(let count) = request.framing {
-      guard count <= limit else {
-        return refuse(
-          MessageFault(413, "the content of the request has more than \(limit) bytes"), context, of: request)
-      }
-      length = count
-    }
-    if request.request.method == .trace {
-      return refuse(MessageFault("TRACE has no content (RFC 9110 §9.3.8)"), context, of: request)
-    }
+    let head = ResponseHead(
+      response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
+      length: count, Provenance(response))
+    writeWhole(head, response.body, context, promise: nil)
+  }
+
+  /// RFC 9110 §7.6.2: the last recipient answers.
+  private func answerHere(_ request: ClientRequest, _ context: ChannelHandlerContext) {
+    let (response, bytes) =
+      request.request.method == .trace
+      ? GeneratedResponse.trace(request.request, minorVersion: request.minorVersion)
+      : GeneratedResponse.options()
+    let head = ResponseHead(
+      response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
+      length: bytes.count)
+    writeWhole(head, MessageBody(bytes), context, promise: nil)
+  }
+
+  private func answerWithContent(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop
     let feed = BodyFeed(transit: self.context.cache.transit) { signal in
       loop.execute { bound.value.requestContent(signal) }
     }
-    reading = .content(
-      feed, BodyDecoder(request.framing, limits: self.context.configuration.limits.head, isResponse: false),
-      left: limit)
-    current.task = respond(to: request, body: MessageBody(FeedReader(feed), length: length), context)
-    self.current = current
+    content = IncomingContent(
+      feed: feed,
+      decoder: BodyDecoder(
+        request.framing, limits: self.context.configuration.limits.head, isResponse: false))
+    let length: Int? = if case .length(let count) = request.framing { count } else { nil }
+    current?.task = respond(to: request, body: MessageBody(FeedReader(feed), length: length), context)
   }
 
   /// The content of the request is wanted now, or not any more.
-  func requestContent(_ signal: BodyFeed.Signal) {
-    guard let channelContext, case .content = reading else { return }
-    switch signal {
-    case .demand:
-      guard var current else { return }
-      if !current.wantsContent {
-        current.wantsContent = true
-        self.current = current
-        progress = .now()
-        // RFC 9110 §10.1.1; not behind the final response.
-        if current.request.expectsContinue, !current.hasHead {
-          write(HTTPResponse(status: .continue), channelContext)
-        }
-      }
-      process(channelContext)
-      flush(channelContext)
-      readOn(channelContext)
-    case .abandoned: break
-    }
+  private func requestContent(_ signal: BodyFeed.Signal) {
+    guard case .demand = signal, let channelContext, machine.awaitsContent else { return }
+    perform(machine.contentWanted(at: .now()), channelContext)
+    process(channelContext)
+    flush(channelContext)
+    readOn(channelContext)
   }
 
   /// Answers in a task of its own: from the disk, from the origin, or from another's request.
-  func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
+  private func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
     Void, Never
   > {
     let responder = Responder(context: self.context, channel: context.channel, client: client)
     return Task { await responder.run(body) }
+  }
+}
+
+extension ClientConnectionStateMachine.Request {
+  init(_ request: ClientRequest) {
+    let method = request.request.method
+    self.init(
+      framing: request.framing, closes: request.closes, expectsContinue: request.expectsContinue,
+      acceptsInterim: request.minorVersion > 0,
+      wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE",
+      isAnsweredHere: request.maxForwards == 0,
+      isTrace: request.framing != .none && method == .trace)
   }
 }

@@ -2,28 +2,18 @@ import HTTPCacheObserving
 import HTTPCaching
 import HTTPTypes
 import NIOCore
-import NIOPosix
 import Synchronization
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 /// From the parts of a response to bytes, in the framing that its head has chosen.
 extension ClientConnection {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    guard var current else {
+    guard current != nil else {
       promise?.fail(ChannelError.ioOnClosedChannel)
       return
     }
     switch unwrapOutboundIn(data) {
     case .interim(let response):
-      // RFC 9110 §15.2: not to clients of HTTP/1.0.
-      guard !current.hasHead, current.request.minorVersion > 0 else {
+      guard machine.allowsInterim else {
         promise?.succeed()
         return
       }
@@ -31,29 +21,27 @@ extension ClientConnection {
       write(response, context, promise)
     case .wantContent: promise?.succeed()
     case .head(let head):
-      prepare(head, &current)
-      self.current = current
-      writer.write(head, closes: current.closes, to: &output.bytes)
+      let closes = prepare(head)
+      writer.write(head, closes: closes, to: &output.bytes)
       send(context, promise)
     case .whole(let head, let body): writeWhole(head, body, context, promise: promise)
-    case .chunk(let bytes): writeChunk(bytes, current, context, promise)
+    case .chunk(let bytes): writeChunk(bytes, context, promise)
     case .end(let trailers):
-      switch current.framing {
-      case .chunked:
+      switch machine.ending {
+      case .lastChunk:
         output.bytes.writeStaticString("0\r\n")
         for field in trailers?.asTrailers() ?? [:] { output.bytes.write(field) }
         output.bytes.writeStaticString("\r\n")
         send(context, promise)
-      case .length(let count) where current.sent < count:
+      case .shortfall:
         promise?.fail(ChannelError.eof)
-        return abort(context)
-      case .none, .length, .untilClose:
-        promise?.succeed()
+        return perform(machine.responseFailed(), context)
+      case .nothing: promise?.succeed()
       }
       finish(context)
     case .abort:
       promise?.succeed()
-      abort(context)
+      perform(machine.responseFailed(), context)
     }
   }
 
@@ -69,30 +57,31 @@ extension ClientConnection {
     send(context, promise)
   }
 
-  func prepare(_ head: ResponseHead, _ current: inout Current) {
+  /// Notes what the head of a response says.
+  ///
+  /// - Returns: Whether the connection ends with the response.
+  func prepare(_ head: ResponseHead) -> Bool {
+    guard var current else { return true }
+    let closes = machine.responseBegan(
+      head.framing, isStopping: context.isDraining.load(ordering: .relaxed))
     current.hasHead = true
-    current.framing = head.framing
     current.status = head.response.status.code
     current.provenance = head.provenance
-    if head.framing == .untilClose { current.closes = true }
-    // What the client still sends would be taken for the next request.
-    if case .content = reading { current.closes = true }
-    if context.isDraining.load(ordering: .relaxed) { current.closes = true }
     current.microsecondsToHead = (NIODeadline.now() - current.start).nanoseconds / 1000
     context.statistics.latency.record(microseconds: current.microsecondsToHead)
     context.statistics.answered(head.provenance.outcome, current.status)
+    self.current = current
+    return closes
   }
 
   func writeWhole(
     _ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext,
     promise: EventLoopPromise<Void>?
   ) {
-    guard var current else { return }
-    prepare(head, &current)
+    let closes = prepare(head)
     let count = body.length ?? 0
-    current.sent = count
-    self.current = current
-    writer.write(head, closes: current.closes, to: &output.bytes)
+    _ = machine.contentSent(count)
+    writer.write(head, closes: closes, to: &output.bytes)
     if head.framing == .chunked, count > 0 { writeChunkHead(count) }
     if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
     if head.framing == .chunked {
@@ -110,32 +99,24 @@ extension ClientConnection {
     finish(context)
   }
 
-  func writeChunkHead(_ count: Int) {
+  private func writeChunkHead(_ count: Int) {
     output.bytes.writeString(String(count, radix: 16))
     output.bytes.writeStaticString("\r\n")
   }
 
-  func writeChunk(
-    _ bytes: ArraySlice<UInt8>, _ current: Current, _ context: ChannelHandlerContext,
-    _ promise: EventLoopPromise<Void>?
+  private func writeChunk(
+    _ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
   ) {
-    var current = current
-    current.sent += bytes.count
-    self.current = current
-    switch current.framing {
-    case .none: promise?.succeed()
-    case .length(let count) where current.sent > count:
+    switch machine.contentSent(bytes.count) {
+    case .skip: promise?.succeed()
+    case .overrun:
       promise?.fail(ChannelError.eof)
-      abort(context)
-    case .length, .untilClose:
+      perform(machine.responseFailed(), context)
+    case .plain:
       output.bytes.writeBytes(bytes)
       watch(promise, context)
       send(context, promise)
-    case .chunked:
-      guard !bytes.isEmpty else {
-        promise?.succeed()
-        return
-      }
+    case .chunk:
       writeChunkHead(bytes.count)
       output.bytes.writeBytes(bytes)
       output.bytes.writeStaticString("\r\n")
@@ -145,14 +126,12 @@ extension ClientConnection {
   }
 
   /// Knows that the client is to take something, for as long as it has not.
-  func watch(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+  private func watch(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
     guard let promise else { return }
-    writesPending += 1
-    progress = .now()
+    machine.writeBegan(at: .now())
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     promise.futureResult.whenComplete { _ in
-      bound.value.writesPending -= 1
-      bound.value.progress = .now()
+      bound.value.machine.writeEnded(at: .now())
     }
   }
 
@@ -164,38 +143,22 @@ extension ClientConnection {
   }
 
   /// The response is over: on to the next request, or to the end.
-  func finish(_ context: ChannelHandlerContext) {
+  private func finish(_ context: ChannelHandlerContext) {
     guard let ended = current else { return }
     current = nil
-    progress = .now()
-    note(ended, endedAt: progress, isAborted: false)
-    if ended.closes {
+    let now = NIODeadline.now()
+    note(ended, endedAt: now, isAborted: false)
+    if machine.responseEnded(at: now) {
       flush(context)
-      if case .content(let feed, _, _) = reading { feed.finish(.failure(CancellationError())) }
       end(context)
       return
     }
-    reading = .head
     // Called from a task's write: nobody else looks for the request that waits already.
     if !isProcessing {
       process(context)
       flush(context)
       readOn(context)
     }
-  }
-
-  /// Lets the client see that the response is not whole.
-  func abort(_ context: ChannelHandlerContext) {
-    self.context.statistics.aborted.increment()
-    if current?.framing == .untilClose, let options = context.channel as? any SocketOptionProvider {
-      // The end of the connection would be the end of the content: a reset is not.
-      options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete {
-        [context = NIOLoopBound(context, eventLoop: context.eventLoop)] _ in
-        context.value.close(promise: nil)
-      }
-      return
-    }
-    context.close(promise: nil)
   }
 }
 

@@ -9,39 +9,29 @@ import NIOCore
 /// not would read it as further requests, which this proxy has not seen. If the origin refuses, the connection ends with
 /// its response: what the client may have sent already is not a request either.
 extension ClientConnection {
-  func beginUpgrade(
-    to protocols: String, _ current: Current, _ context: ChannelHandlerContext
-  ) {
-    guard self.context.configuration.allowsUpgrade else {
-      return refuse(MessageFault(501, "upgrades are not supported here"), context, of: current.request)
-    }
-    var current = current
-    current.closes = true
-    reading = .nothing
-    let responder = Responder(context: self.context, channel: context.channel, client: current.request)
+  func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
+    let responder = Responder(context: self.context, channel: context.channel, client: request)
     let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
-    current.task = Task { await responder.upgrade(connection, to: protocols) }
-    self.current = current
+    current?.task = Task { await responder.upgrade(connection, to: protocols) }
   }
 
   /// Sends the origin's 101, and whatever comes from either side to the other.
   fileprivate func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
-    guard let context = channelContext, context.channel.isActive, var current,
+    guard let context = channelContext, context.channel.isActive, let current,
       let rest = origin.connection.value.takeOver()
     else { throw ChannelError.ioOnClosedChannel }
-    prepare(
+    _ = prepare(
       ResponseHead(
         head, to: .get, minorVersion: current.request.minorVersion, isStored: false, length: nil,
-        Provenance(.network)), &current)
-    self.current = current
+        Provenance(.network)))
+    machine.switchedProtocols()
     self.context.statistics.upgrades.increment()
     timer?.cancel()
     timer = nil
     let (client, server) = Tunnel.ends(self.context.settings.value.timeouts, self.context.statistics) {
       [weak self] count in
       // For what is noted of the request at its end.
-      self?.current?.framing = .length(count)
-      self?.current?.sent = count
+      self?.machine.tunnelEnded(sent: count)
     }
     try context.pipeline.syncOperations.addHandler(client, position: .before(self))
     try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
@@ -58,7 +48,7 @@ extension ClientConnection {
     inbound = ByteBuffer()
     client.flush()
     server.flush()
-    if inputIsClosed { client.closeInput() }
+    if machine.inputIsClosed { client.closeInput() }
     if rest.isEnded { server.closeInput() }
     client.readOn()
     server.readOn()

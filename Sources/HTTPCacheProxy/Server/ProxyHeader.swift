@@ -1,8 +1,9 @@
-import HTTPCaching
-import Logging
 import NIOCore
 
 /// The header by which a proxy in front says whose connection it passes on: the PROXY protocol of HAProxy, versions 1 and 2.
+///
+/// Only trusted peers may send one, and they must: a connection of any other peer, or without a header, is closed. A peer
+/// could otherwise be anybody by leaving it out, or by making one up.
 enum ProxyHeader {
   enum Result: Equatable {
     case incomplete
@@ -89,80 +90,5 @@ enum ProxyHeader {
     case 0x00, 0x31: return .complete(.unknown, length: length)
     default: throw MessageFault("the PROXY header is malformed")
     }
-  }
-}
-
-/// Takes the ``ProxyHeader`` off the beginning of a connection, and leaves.
-///
-/// Only trusted peers may send one, and they must: a connection of any other peer, or without a header, is closed. A peer
-/// could otherwise be anybody by leaving it out, or by making one up.
-final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
-  typealias InboundIn = ByteBuffer
-  typealias InboundOut = ByteBuffer
-
-  private let context: ProxyContext
-  private let connection: ClientConnection
-  private var buffer = ByteBuffer()
-  private var timer: Scheduled<Void>?
-
-  init(_ context: ProxyContext, _ connection: ClientConnection) {
-    self.context = context
-    self.connection = connection
-  }
-
-  func handlerAdded(context: ChannelHandlerContext) {
-    if context.channel.isActive { begin(context) }
-  }
-
-  func channelActive(context: ChannelHandlerContext) {
-    begin(context)
-    if context.channel.isActive { context.fireChannelActive() }
-  }
-
-  private func begin(_ context: ChannelHandlerContext) {
-    guard timer == nil else { return }
-    let peer = IPAddress(context.remoteAddress)
-    guard let peer, self.context.settings.value.trustedPeers.contains(peer) else {
-      return refuse(context, "the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted")
-    }
-    let channel = context.channel
-    timer = context.eventLoop.scheduleTask(in: .milliseconds(self.context.settings.value.timeouts.head)) {
-      channel.close(promise: nil)
-    }
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    timer?.cancel()
-    timer = nil
-  }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    var bytes = unwrapInboundIn(data)
-    buffer.writeBuffer(&bytes)
-    do throws(MessageFault) {
-      guard case .complete(let sender, let length) = try ProxyHeader.parse(buffer.readableBytesView) else {
-        return
-      }
-      buffer.moveReaderIndex(forwardBy: length)
-      switch sender {
-      case .peer: break
-      case .client(let client): connection.forwarder = Forwarder(client, self.context.settings.value)
-      case .unknown: connection.forwarder = Forwarder(nil, self.context.settings.value)
-      }
-      if buffer.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(buffer)) }
-      buffer = ByteBuffer()
-      context.pipeline.syncOperations.removeHandler(self, promise: nil)
-    } catch {
-      refuse(context, error.reason)
-    }
-  }
-
-  func channelReadComplete(context: ChannelHandlerContext) {
-    context.read()
-  }
-
-  private func refuse(_ context: ChannelHandlerContext, _ reason: String) {
-    self.context.logger.debug("connection refused", metadata: ["reason": "\(reason)"])
-    context.close(promise: nil)
   }
 }
