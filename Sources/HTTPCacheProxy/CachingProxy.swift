@@ -24,6 +24,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// What the proxy counts.
   public let statistics: ProxyStatistics
   private let logger: Logger
+  /// The group that was given; `nil` for one of the proxy's own.
+  private let eventLoopGroup: (any EventLoopGroup)?
   private let accessLog = Mutex<AccessLog?>(nil)
   private let isBound: AsyncStream<[ProxyConfiguration.Address]>
   private let bound: AsyncStream<[ProxyConfiguration.Address]>.Continuation
@@ -42,14 +44,20 @@ public final class CachingProxy: ServiceLifecycle.Service {
     case ending
   }
 
-  /// - Parameter cache: a shared cache, as a rule; it may serve others, too, and is not closed with the proxy.
+  /// - Parameters:
+  ///   - cache: a shared cache, as a rule; it may serve others, too, and is not closed with the proxy.
+  ///   - eventLoopGroup: the event loops that serve connections, of NIOPosix. The proxy does not shut the group down, and
+  ///     ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down at its
+  ///     end. The access log has a thread of its own either way.
+  ///   - logger: for what an operator should know.
   public init(
-    _ configuration: ProxyConfiguration, cache: HTTPCache,
+    _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)? = nil,
     logger: Logger = Logger(label: "HTTPCacheProxy")
   ) {
     self.configuration = configuration
     settings = CurrentConfiguration(configuration)
     self.cache = cache
+    self.eventLoopGroup = eventLoopGroup
     self.logger = logger
     statistics = ProxyStatistics()
     (isBound, bound) = AsyncStream.makeStream()
@@ -91,7 +99,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
         await log.close()
         throw error
       }
-      // No event loop writes lines any more.
+      // All connections are closed: no event loop writes lines any more.
       await log.close()
     } catch {
       self.accessLog.withLock { $0 = nil }
@@ -103,6 +111,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private func serve(_ log: AccessLog?) async throws {
+    if let eventLoopGroup { return try await serve(on: eventLoopGroup, log) }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: Swift.max(1, configuration.threads))
     do {
       try await serve(on: group, log)
@@ -113,7 +122,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     try await group.shutdownGracefully()
   }
 
-  private func serve(on group: MultiThreadedEventLoopGroup, _ log: AccessLog?) async throws {
+  private func serve(on group: any EventLoopGroup, _ log: AccessLog?) async throws {
     let origin = OriginClient(settings, group: group, statistics: statistics, transit: cache.transit)
     let context = ProxyContext(
       settings, cache: cache, origin: origin, statistics: statistics, logger: logger, accessLog: log)
@@ -142,14 +151,18 @@ public final class CachingProxy: ServiceLifecycle.Service {
     let server = try await Self.listening(on: configuration.listen, .clients) {
       try await bootstrap.bind(host: $0.host, port: $0.port).get()
     }
+    let administration = AdminServer(context)
     var admin: (any Channel)?
     if let address = configuration.admin {
       do {
         admin = try await Self.listening(on: address, .administrators) {
-          try await AdminServer(context).bind($0, group: group)
+          try await administration.bind($0, group: group)
         }
       } catch {
         try? await server.close()
+        await Self.pass(group)
+        await connections.drain(within: .zero)
+        await origin.close()
         throw error
       }
     }
@@ -177,6 +190,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time) ms"])
     context.isDraining.store(true, ordering: .relaxed)
     try? await server.close()
+    await Self.pass(group)
     let endsAtOnce = phase.withLock { phase in
       if case .ending = phase { return true }
       phase = .draining(connections)
@@ -186,7 +200,14 @@ public final class CachingProxy: ServiceLifecycle.Service {
     await connections.drain(within: .milliseconds(time))
     // Last, for whoever watches the proxy's health.
     try? await admin?.close()
-    origin.close()
+    await Self.pass(group)
+    await administration.closeConnections()
+    await origin.close()
+  }
+
+  /// Waits until each event loop has done what it was told before: a connection that was accepted is in its table then.
+  private static func pass(_ group: any EventLoopGroup) async {
+    for loop in group.makeIterator() { try? await loop.submit {}.get() }
   }
 
   /// Looks at the counters every few seconds: for the figures of the last minute, and for what the disk could not read.

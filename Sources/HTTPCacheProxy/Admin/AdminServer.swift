@@ -3,7 +3,6 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
 
 /// The admin port: metrics, a page for people, health, readiness, and purging.
 final class AdminServer: Sendable {
@@ -11,15 +10,14 @@ final class AdminServer: Sendable {
   static let connectionLimit = 64
 
   private let context: ProxyContext
-  private let connections = Connections()
-
-  private final class Connections: Sendable {
-    let count = Atomic(0)
-  }
+  private let connections = OpenChannels()
 
   init(_ context: ProxyContext) {
     self.context = context
   }
+
+  /// Closes the connections that are open; none is accepted any more.
+  func closeConnections() async { await connections.close() }
 
   func bind(_ address: ProxyConfiguration.Address, group: any EventLoopGroup) async throws -> any Channel {
     let (context, connections) = (context, connections)
@@ -27,10 +25,10 @@ final class AdminServer: Sendable {
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
-        let count = connections.count.wrappingAdd(1, ordering: .relaxed).newValue
-        channel.closeFuture.whenComplete { _ in connections.count.wrappingSubtract(1, ordering: .relaxed) }
-        return channel.eventLoop.makeCompletedFuture {
-          guard count <= Self.connectionLimit else { throw ChannelError.ioOnClosedChannel }
+        channel.eventLoop.makeCompletedFuture {
+          guard let count = connections.add(channel), count <= Self.connectionLimit else {
+            throw ChannelError.ioOnClosedChannel
+          }
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           try channel.pipeline.syncOperations.addHandler(AdminConnection(context))
         }

@@ -73,7 +73,7 @@ public struct ProxyConfiguration: Sendable {
   /// It counts for an admin port on loopback. There, a page in a browser could reach the port under a name of its own,
   /// which it has resolve to 127.0.0.1 (DNS rebinding). Requests for other names get 421.
   public var adminHosts: [String] = []
-  /// Threads that serve connections.
+  /// Threads that serve connections (default: 1), unless the proxy is given an event loop group.
   public var threads = 1
   /// Whether a client that closes its sending half still gets its responses (default: false).
   ///

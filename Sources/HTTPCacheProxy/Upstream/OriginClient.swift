@@ -17,6 +17,7 @@ final class OriginClient: Sendable {
   private let health = Mutex(OriginHealth())
   private let probe = Mutex<Task<OriginHealth.State, Never>?>(nil)
   private let transit: TransitBudget
+  private let channels = OpenChannels()
   let via: String
 
   private struct Pool {
@@ -280,7 +281,8 @@ final class OriginClient: Sendable {
   /// - Parameter loop: the event loop of a connection that may become a tunnel.
   func connect(on loop: (any EventLoop)? = nil) async throws -> OriginConnection.Handle {
     let configuration = settings.value
-    let (limits, timeouts, transit) = (configuration.limits.head, configuration.timeouts, transit)
+    let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
+    let (transit, channels) = (transit, channels)
     let bootstrap = ClientBootstrap(group: loop ?? group)
       .connectTimeout(.milliseconds(timeouts.connect))
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
@@ -292,6 +294,7 @@ final class OriginClient: Sendable {
     do {
       return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
         channel.eventLoop.makeCompletedFuture {
+          guard channels.add(channel) != nil else { throw ChannelError.ioOnClosedChannel }
           let connection = OriginConnection(
             channel: channel, limits: limits, timeouts: timeouts, transit: transit,
             onIdle: { [weak self] in
@@ -309,13 +312,15 @@ final class OriginClient: Sendable {
     }
   }
 
-  func close() {
+  /// Closes all connections, whatever they do, and makes no more.
+  func close() async {
     let idle = pool.withLock { pool in
       pool.isClosed = true
       defer { pool.idle = [] }
       return pool.idle
     }
     for connection in idle { connection.close() }
+    await channels.close()
   }
 }
 

@@ -1,0 +1,38 @@
+import NIOCore
+import Synchronization
+
+/// The open channels of one kind, to be closed when the proxy ends: its event loops may outlive it.
+final class OpenChannels: Sendable {
+  private struct State {
+    var channels: [ObjectIdentifier: any Channel] = [:]
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+
+  /// Adds a channel until it is closed.
+  ///
+  /// - Returns: How many are open now; `nil` if it is too late for this one.
+  func add(_ channel: any Channel) -> Int? {
+    let count: Int? = state.withLock { state in
+      if state.isClosed { return nil }
+      state.channels[ObjectIdentifier(channel)] = channel
+      return state.channels.count
+    }
+    guard count != nil else { return nil }
+    channel.closeFuture.whenComplete { [self] _ in
+      state.withLock { $0.channels[ObjectIdentifier(channel)] = nil }
+    }
+    return count
+  }
+
+  /// Closes all, and waits until they are closed. No more can be added.
+  func close() async {
+    let channels = state.withLock { state in
+      state.isClosed = true
+      return Array(state.channels.values)
+    }
+    for channel in channels { channel.close(promise: nil) }
+    for channel in channels { try? await channel.closeFuture.get() }
+  }
+}

@@ -1,0 +1,127 @@
+import HTTPCacheProxy
+import HTTPCacheStore
+import HTTPCaching
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@Suite("The proxy's event loops")
+struct EventLoopGroupTests {
+  /// Sees on which event loops a cache is asked, and whether their threads still run.
+  private final class LoopClock: CacheClock {
+    private final class Mark: Sendable {}
+
+    private struct Weak: Sendable {
+      weak let mark: Mark?
+    }
+
+    private let ofThread = ThreadSpecificVariable<Mark>()
+    private let seen = Mutex<(marks: [Weak], loops: Set<ObjectIdentifier>)>(([], []))
+
+    var now: Timestamp {
+      if let loop = MultiThreadedEventLoopGroup.currentEventLoop, ofThread.currentValue == nil {
+        let mark = Mark()
+        ofThread.currentValue = mark
+        seen.withLock { seen in
+          seen.marks.append(Weak(mark: mark))
+          seen.loops.insert(ObjectIdentifier(loop))
+        }
+      }
+      return SystemCacheClock.shared.now
+    }
+
+    var loops: Set<ObjectIdentifier> { seen.withLock { $0.loops } }
+    var liveThreads: Int { seen.withLock { $0.marks.count { $0.mark != nil } } }
+  }
+
+  private static let request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+  private static func proxy(
+    in front: RawOrigin, _ clock: LoopClock, _ group: MultiThreadedEventLoopGroup?
+  ) throws -> CachingProxy {
+    var configuration = ProxyConfiguration(
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: front.port))
+    configuration.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    configuration.timeouts = .patient
+    let settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 1 << 20)
+    let cache = try HTTPCache(
+      store: CacheStore(.init(memoryCapacity: 1 << 20)), configuration: settings, clock: clock)
+    return CachingProxy(
+      configuration, cache: cache, eventLoopGroup: group,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  @Test("A proxy starts event loops of its own, and ends them with itself")
+  func own() async throws {
+    let origin = try await RawOrigin.start { _, connection in
+      try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
+      return true
+    }
+    let clock = LoopClock()
+    let proxy = try Self.proxy(in: origin, clock, nil)
+    let running = Task { try await proxy.run() }
+    let port = try #require(await proxy.addresses()?.first?.port)
+    for _ in 1...2 {
+      let request = Self.request.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
+      expect(try await RawClient.exchange(request, port: port), endsWith: "hello")
+    }
+    #expect(clock.liveThreads == 1)
+    proxy.stop()
+    try await running.value
+    await reached { clock.liveThreads == 0 }
+    #expect(clock.liveThreads == 0)
+    await origin.stop()
+  }
+
+  @Test("A proxy serves on the event loops that it is given, and leaves them running with nothing of its own")
+  func given() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+    // What is open at the end: a connection of a client, one of an administrator, and one to the origin.
+    let originSawEnd = Opening()
+    let origin = try await RawOrigin.start { request, connection in
+      try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
+      guard request.contains("/last") else { return true }
+      _ = await connection.readAll()
+      originSawEnd.open()
+      return false
+    }
+    let clock = LoopClock()
+    // Two share them, one after the other.
+    for round in 1...2 {
+      let proxy = try Self.proxy(in: origin, clock, group)
+      let running = Task { try await proxy.run() }
+      let addresses = try #require(await proxy.addresses())
+      let start = NIODeadline.now()
+      try await RawClient.connect(to: addresses[1].port).talk { administrator in
+        try await administrator.send(Self.request.replacing("/ ", with: "/metrics "))
+        await administrator.read(until: "\r\n\r\n")
+        try await RawClient.connect(to: addresses[0].port).talk { client in
+          for count in 1...2 {
+            try await client.send(Self.request)
+            await client.read(until: "hello", times: count)
+          }
+          if round == 2 {
+            try await client.send(Self.request.replacing("/ ", with: "/last "))
+            await client.read(until: "hello", times: 3)
+          }
+          proxy.stop()
+          try await running.value
+          _ = await client.readAll()
+        }
+        _ = await administrator.readAll()
+      }
+      // The proxy has closed them, not the test's patience.
+      #expect(NIODeadline.now() - start < patience)
+    }
+    await originSawEnd.pass()
+    let loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
+    #expect(!clock.loops.isEmpty && clock.loops.isSubset(of: loops))
+    #expect(clock.liveThreads == clock.loops.count)
+    #expect(try await group.next().submit { true }.get())
+    await origin.stop()
+    try await group.shutdownGracefully()
+  }
+}
