@@ -8,6 +8,17 @@ import Synchronization
 ///
 /// The event loop never waits: it stops reading the socket while ``isFull``, and `signal` tells it to go on. What the feed
 /// holds counts in the budget for content in flight.
+///
+/// It is not NIO's `NIOThrowingAsyncSequenceProducer`, whose back-pressure counts elements and nothing else
+/// (`didYield(bufferDepth:)`, `didConsume(bufferDepth:)`). This needs more:
+///
+/// - The limit is in bytes, and the budget is told about each change, also when the reader leaves and what waited is dropped. A
+///   strategy sees neither the elements nor their loss.
+/// - The feed is full while *others* fill the budget, unless it is empty: that would be a feed that is never read on.
+/// - Many small chunks are stored as one block. As elements, 20,000 chunks of one byte would be as many arrays.
+/// - The first demand is an event, which sends 100 (Continue), and ``isAwaited`` says whose turn it is when a timer rings: the
+///   sender's only while a reader waits.
+/// - A second reader gets an error. NIO's sequence ends the process.
 final class BodyFeed: Sendable {
   /// Bytes that a feed may hold before the socket is left alone.
   static let limit = 256 << 10

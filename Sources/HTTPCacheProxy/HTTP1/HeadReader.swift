@@ -11,10 +11,18 @@ import NIOCore
 
 /// Reads the head of a message, or its trailer section (RFC 9112 §2-§5).
 ///
-/// It is written here, and not NIOHTTP1's, for what a cache between two parties needs of it: field values are kept as the
-/// bytes that came (NIOHTTP1 makes UTF-8 of them), limits can be set, and what two parties might read in two ways is
-/// refused: a bare CR or LF, folded lines, white space before a colon. It is the faster way, too: from bytes to
-/// `HTTPFields` without a stop.
+/// The proxy has a parser of its own, and not that of NIOHTTP1, which serves the admin port well, for four reasons:
+///
+/// - Smuggling. What two parties might read in two ways is refused, and which that is must be decided here, not by the
+///   version of a library: a bare CR or LF, folded lines, white space before a colon, a space in a target, two lengths, a length
+///   beside a transfer coding (see ``Framing``). NIOHTTP1 has no such settings, and reports an error where a client needs a status
+///   and a reason, and the access log the bytes that came.
+/// - Fidelity. A proxy passes on what it does not know: any method that is a token, and field values as the bytes that came. NIOHTTP1
+///   knows a list of methods, and makes UTF-8 of values.
+/// - Cost. From bytes to `HTTPFields` there is no step in between. A known name (``FieldNames``) needs no string, and a hit is
+///   answered in the turn that read it. NIOHTTP1 makes two strings of each field, boxes each part of a message, and sends it
+///   through the pipeline.
+/// - The limits of lines, heads and fields can be set, and hold while the head is still coming.
 ///
 /// Unsafe pointers are needed for `memchr` and for byte runs without copies; none leaves this file.
 struct HeadReader {
