@@ -9,7 +9,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Connections to the origin that serve one request after another")
+@Suite("A connection to the origin, which serves one request after another")
 struct OriginConnectionTests {
   /// A connection without an origin. Its event loop runs when the test says so.
   private struct Fixture: ~Copyable {
@@ -21,10 +21,10 @@ struct OriginConnectionTests {
       let handles = Mutex<[OriginConnection.Handle]>([])
     }
 
-    init() throws {
+    init(_ timeouts: ProxyConfiguration.Timeouts = .patient) throws {
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
       let connection = OriginConnection(
-        channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: .patient,
+        channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: timeouts,
         transit: TransitBudget(capacity: 1 << 20),
         onIdle: { [idle] handle in idle.handles.withLock { $0.append(handle) } }, onEnd: { _ in })
       try channel.pipeline.syncOperations.addHandler(connection)
@@ -43,6 +43,217 @@ struct OriginConnectionTests {
     func receive(_ text: String) throws { try channel.writeInbound(ByteBuffer(string: text)) }
     func run() { channel.embeddedEventLoop.run() }
   }
+
+  /// What an origin sends in answer to a request, and what must come of it.
+  struct Course: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var method = HTTPRequest.Method.get
+    var bytes: String
+    /// Whether the origin closes the connection behind them.
+    var ends = false
+    /// The status codes of the responses, in their order.
+    var statuses: [Int]
+    /// The content of the last response.
+    var content: String?
+    var trailer: String?
+    var failure: OriginError.Kind?
+    /// Whether the connection is good for another request.
+    var isReused = false
+
+    init(
+      _ name: String, _ bytes: String, method: HTTPRequest.Method = .get, ends: Bool = false,
+      _ statuses: [Int] = [200], _ content: String? = nil, trailer: String? = nil,
+      failure: OriginError.Kind? = nil, isReused: Bool = false
+    ) {
+      (testDescription, self.method, self.bytes, self.ends) = (name, method, bytes, ends)
+      (self.statuses, self.content, self.trailer) = (statuses, content, trailer)
+      (self.failure, self.isReused) = (failure, isReused)
+    }
+  }
+
+  private static let ok = "HTTP/1.1 200 OK\r\n"
+  private static let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+  static let whole: [Course] = [
+    Course("Content of a known length", ok + "Content-Length: 2\r\n\r\nab", [200], "ab", isReused: true),
+    Course("No content", ok + "Content-Length: 0\r\n\r\n", isReused: true),
+    Course("A status without content", "HTTP/1.1 204 No Content\r\n\r\n", [204], isReused: true),
+    Course(
+      "304 without its content", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", [304],
+      isReused: true),
+    Course("HEAD without its content", ok + "Content-Length: 9\r\n\r\n", method: .head, isReused: true),
+    Course(
+      "Chunks", ok + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1;x=y\r\nb\r\n0\r\nX-Sum: 3\r\n\r\n", [200],
+      "ab", trailer: "3", isReused: true),
+    Course("Content that ends with the connection", ok + "\r\nab", ends: true, [200], "ab"),
+    Course("An origin that closes", ok + "Connection: close\r\nContent-Length: 2\r\n\r\nab", [200], "ab"),
+    Course("An origin of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", [200], "ab"),
+    Course("A response that nobody asked for", ok + "Content-Length: 2\r\n\r\nab" + ok, [200], "ab"),
+    Course(
+      "Interim responses", hint + "HTTP/1.1 100 Continue\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nab",
+      [103, 100, 200], "ab", isReused: true),
+    Course(
+      "A response behind an interim one, on a connection that has ended", hint + ok + "\r\nab", ends: true,
+      [103, 200], "ab"),
+  ]
+
+  static let broken: [Course] = [
+    Course("No response", "", ends: true, [], failure: .connectionTerminated),
+    Course("Half a head", "HTTP/1.1 200", ends: true, [], failure: .connectionTerminated),
+    Course(
+      "Less than the length", ok + "Content-Length: 3\r\n\r\nab", ends: true, failure: .responseIncomplete),
+    Course(
+      "Chunks without an end", ok + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", ends: true,
+      failure: .responseIncomplete),
+    Course(
+      "A chunk without a size", ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", failure: .protocolError),
+    Course(
+      "Two lengths", ok + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", [], failure: .protocolError),
+    Course(
+      "A length and chunks",
+      ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", [],
+      failure: .protocolError),
+    Course(
+      "A coding that nobody asked for", ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [],
+      failure: .protocolError),
+    Course("A line that ends with LF alone", "HTTP/1.1 200 OK\n\n", [], failure: .protocolError),
+    Course("Another protocol", "SSH-2.0-OpenSSH_9.2\r\n\r\n", [], failure: .protocolError),
+    Course(
+      "A switch that nobody asked for", "HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", [],
+      failure: .protocolError),
+    Course(
+      "Interim responses without an end", String(repeating: hint, count: 65),
+      Array(repeating: 103, count: 64), failure: .protocolError),
+  ]
+
+  /// What came of an exchange.
+  private final class Record: Sendable {
+    struct State {
+      var statuses: [Int] = []
+      var feed: BodyFeed?
+      var failure: OriginError?
+    }
+    let state = Mutex(State())
+
+    /// Notes the response, and those behind it.
+    func follow(_ reply: EventLoopFuture<OriginConnection.Reply>, _ handle: OriginConnection.Handle) {
+      reply.whenComplete { [self] result in
+        switch result {
+        case .success(let reply):
+          state.withLock { state in
+            state.statuses.append(reply.head.status.code)
+            state.feed = reply.feed
+          }
+          if reply.isInterim { follow(handle.next(), handle) }
+        case .failure(let error): state.withLock { $0.failure = error as? OriginError }
+        }
+      }
+    }
+  }
+
+  /// Runs an exchange in one thread, as an embedded channel must be.
+  private static func run(_ course: Course, isWhole: Bool) throws -> (Record.State, isReused: Bool) {
+    let fixture = try Fixture()
+    let record = Record()
+    record.follow(fixture.start(fixture.first, method: course.method), fixture.first)
+    fixture.run()
+    let parts = isWhole ? [course.bytes] : course.bytes.utf8.map { String(decoding: [$0], as: UTF8.self) }
+    for part in parts where fixture.channel.isActive {
+      try fixture.receive(part)
+      fixture.run()
+    }
+    if course.ends { fixture.channel.pipeline.fireChannelInactive() }
+    fixture.run()
+    let isReused = fixture.channel.isActive && fixture.returned.count == 1 && !course.ends
+    defer { _ = try? fixture.channel.finish() }
+    return (record.state.withLock { $0 }, isReused)
+  }
+
+  @Test(
+    "An exchange ends as its bytes say, however they come", arguments: whole + broken, [true, false])
+  func course(_ course: Course, isWhole: Bool) async throws {
+    let (ended, isReused) = try Self.run(course, isWhole: isWhole)
+    #expect(ended.statuses == course.statuses)
+    #expect(isReused == course.isReused)
+    var (failure, content) = (ended.failure?.kind, [UInt8]())
+    if let feed = ended.feed {
+      do {
+        for try await chunk in FeedReader(feed) { content += chunk }
+      } catch {
+        failure = (error as? OriginError)?.kind
+      }
+      #expect(feed.trailers?.first?.value == course.trailer)
+    }
+    #expect(failure == course.failure)
+    if course.failure == nil { #expect(String(decoding: content, as: UTF8.self) == course.content ?? "") }
+  }
+
+  // MARK: - Time
+
+  private static var timeouts: ProxyConfiguration.Timeouts {
+    var timeouts = ProxyConfiguration.Timeouts()
+    (timeouts.response, timeouts.originIdle) = (1000, 4000)
+    return timeouts
+  }
+
+  @Test(
+    "The time for a response begins with the whole request, and no interim response restarts it",
+    arguments: [false, true])
+  func responseTime(isSending: Bool) throws {
+    let fixture = try Fixture(Self.timeouts)
+    let record = Record()
+    record.follow(
+      fixture.first.start(ByteBuffer(string: "request"), method: .post, isWhole: !isSending), fixture.first)
+    fixture.run()
+    if isSending {
+      // The client may take its time.
+      fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(5000))
+      fixture.first.finishSending()
+      fixture.run()
+    }
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(900))
+    try fixture.receive(Self.hint)
+    fixture.run()
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(99))
+    #expect(fixture.channel.isActive)
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+    #expect(!fixture.channel.isActive)
+    let ended = record.state.withLock { $0 }
+    #expect(ended.statuses == [103])
+    #expect(ended.failure?.kind == .responseTimeout)
+    _ = try? fixture.channel.finish()
+  }
+
+  @Test("Content that nobody reads has no time")
+  func unreadTime() throws {
+    let fixture = try Fixture(Self.timeouts)
+    let record = Record()
+    record.follow(fixture.start(fixture.first), fixture.first)
+    fixture.run()
+    try fixture.receive(Self.ok + "Content-Length: 2\r\n\r\na")
+    fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+    #expect(fixture.channel.isActive)
+    try fixture.receive("b")
+    #expect(fixture.returned.count == 1)
+    _ = try? fixture.channel.finish()
+  }
+
+  @Test(
+    "An idle connection is closed in time, and before the origin closes it",
+    arguments: [("", 4000), ("Keep-Alive: timeout=3\r\n", 2000), ("Keep-Alive: timeout=60\r\n", 4000)])
+  func idleTime(field: String, milliseconds: Int64) throws {
+    let fixture = try Fixture(Self.timeouts)
+    _ = fixture.start(fixture.first)
+    fixture.run()
+    try fixture.receive(Self.ok + field + "Content-Length: 0\r\n\r\n")
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(milliseconds - 1))
+    #expect(fixture.channel.isActive)
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+    #expect(!fixture.channel.isActive)
+    _ = try? fixture.channel.finish()
+  }
+
+  // MARK: - Other threads
 
   /// What another thread says of an exchange while its last byte is read.
   enum Late: CaseIterable { case abandonment, closing }

@@ -74,9 +74,9 @@ final class OriginConnection: ChannelInboundHandler {
   private var inputIsClosed = false
   /// Why the connection was closed, for whoever asks for the next response afterwards.
   private var failure: OriginError?
-  private var progress = NIODeadline.now()
+  private var progress: NIODeadline
   private var timer: Scheduled<Void>?
-  private var timerDeadline = NIODeadline.now()
+  private var timerDeadline: NIODeadline
   private var idleSince: NIODeadline?
   /// How long the origin keeps an idle connection, by its own word.
   private var idleLimit: Int64
@@ -94,8 +94,13 @@ final class OriginConnection: ChannelInboundHandler {
     self.timeouts = timeouts
     self.onIdle = onIdle
     idleLimit = timeouts.originIdle
+    progress = channel.eventLoop.now
+    timerDeadline = progress
     reader = HeadReader(limits: limits, isResponse: true)
   }
+
+  /// The event loop's time, which tests move.
+  private var now: NIODeadline { channel.eventLoop.now }
 
   /// What other threads hold of a connection.
   struct Handle: Sendable {
@@ -165,7 +170,7 @@ final class OriginConnection: ChannelInboundHandler {
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: .now() + .milliseconds(idleLimit), exchange: exchange)
+      deadline: now + .milliseconds(idleLimit), exchange: exchange)
   }
 
   // MARK: - Requests
@@ -183,7 +188,7 @@ final class OriginConnection: ChannelInboundHandler {
     isSending = !isWhole
     interim = (0, 0)
     state = .awaitingHead(promise)
-    progress = .now()
+    progress = now
     let deadline = progress + .milliseconds(timeouts.response)
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
@@ -216,12 +221,12 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
     isWriting = true
-    progress = .now()
+    progress = now
     let written = channel.writeAndFlush(bytes)
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     written.whenComplete { _ in
       bound.value.isWriting = false
-      bound.value.progress = .now()
+      bound.value.progress = bound.value.now
     }
     return written
   }
@@ -230,7 +235,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func finishSending() {
     isSending = false
     sending = nil
-    progress = .now()
+    progress = now
   }
 
   // MARK: - Responses
@@ -238,7 +243,7 @@ final class OriginConnection: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .closed = state { return }
     // A head has its time from the request on, however many interim responses come, and in whatever pieces.
-    if case .content = state { progress = .now() }
+    if case .content = state { progress = now }
     buffer.add(unwrapInboundIn(data))
     process()
     buffer.trim()
@@ -343,7 +348,7 @@ final class OriginConnection: ChannelInboundHandler {
       promise.succeed(Reply(head: head))
       return true
     }
-    progress = .now()
+    progress = now
     let framing = try Framing(response: head, to: method)
     isReusable = isReusable && minorVersion == 1 && framing != .untilClose && !Self.closes(head)
     if let hint = Self.keepAliveSeconds(head) {
@@ -363,7 +368,7 @@ final class OriginConnection: ChannelInboundHandler {
         guard bound.value.exchange == exchange else { return }
         switch signal {
         case .demand:
-          bound.value.progress = .now()
+          bound.value.progress = bound.value.now
           bound.value.readOn()
         case .abandoned:
           // Half a response stands in the way of the next.
@@ -419,7 +424,6 @@ final class OriginConnection: ChannelInboundHandler {
     exchange += 1
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
     guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
-    let now = NIODeadline.now()
     idleSince = now
     let deadline = now + .milliseconds(idleLimit)
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
@@ -501,16 +505,16 @@ final class OriginConnection: ChannelInboundHandler {
     case .closed, .switched: return
     case .idle:
       let deadline = (idleSince ?? progress) + .milliseconds(idleLimit)
-      return deadline <= .now() ? close(nil) : armTimer(at: deadline)
+      return deadline <= now ? close(nil) : armTimer(at: deadline)
     // The client's turn is over when it has sent a piece of its content, and the origin's when it has taken it.
     case .awaitingHead: isOurs = !isSending || isWriting
     case .interim: isOurs = true
     case .content(let feed, _): isOurs = feed.isAwaited
     }
     // Who waits for the client, and not for the origin, has all the time that the client is given.
-    if !isOurs { progress = .now() }
+    if !isOurs { progress = now }
     let deadline = progress + .milliseconds(timeouts.response)
-    guard deadline <= .now() else { return armTimer(at: deadline) }
+    guard deadline <= now else { return armTimer(at: deadline) }
     let time = "\(timeouts.response) ms"
     if case .content = state {
       close(OriginError(.responseTimeout, "the origin was silent for \(time)"))
