@@ -44,7 +44,7 @@ struct InterimTests {
     setting.clock.advance(seconds: 70)
     let stale = try await ask(setting, origin)
     #expect(stale.response.source == .stale)
-    while origin.requests.count < 2 || setting.cache.flights.count > 0 { await Task.yield() }
+    try await eventually { origin.requests.count >= 2 && setting.cache.flights.count == 0 }
     #expect(stale.log.heads.isEmpty)
   }
 

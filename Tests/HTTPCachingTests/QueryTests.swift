@@ -150,7 +150,7 @@ struct QueryTests {
             to: request, body: MessageBody(Array("select a".utf8)), transport: transport)
         }
       }
-      while setting.cache.flights.followerCount < 15, count.withLock({ $0 }) < 2 { await Task.yield() }
+      try await eventually { setting.cache.flights.followerCount >= 15 || count.withLock({ $0 }) >= 2 }
       gate.open()
       try await group.waitForAll()
     }

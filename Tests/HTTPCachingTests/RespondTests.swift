@@ -162,7 +162,7 @@ struct RespondTests {
     _ = try await setting.get(from: origin)
     await gate.arrived(1)
     gate.open()
-    while setting.log.reasons(.stored).count < 2 { await Task.yield() }
+    try await eventually { setting.log.reasons(.stored).count >= 2 }
     let fresh = try await setting.get(from: origin)
     #expect(fresh.text == "2")
     #expect(fresh.source == .hit)

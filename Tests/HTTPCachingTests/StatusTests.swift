@@ -65,7 +65,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    try await eventually { setting.cache.flights.followerCount != 0 }
     gate.open()
     #expect(try await statuses(leader.value)[0].contains("; collapsed") == false)
     #expect(
@@ -86,7 +86,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    try await eventually { setting.cache.flights.followerCount != 0 }
     gate.open()
     _ = try await leader.value
     #expect(

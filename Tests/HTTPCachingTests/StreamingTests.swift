@@ -70,45 +70,49 @@ struct StreamingTests {
   @Test("The origin is read no faster than the caller reads, but for a bounded number of bytes")
   func backPressure() async throws {
     let setting = try Setting()
-    let counter = Counter()
+    let lead = Lead()
     let piece = [UInt8](repeating: 7, count: 64 * 1024)
     let origin = MemoryOrigin { _, _ in
       TransportResponse(
         head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]),
-        body: MessageBody(
-          Stream {
-            counter.increment() <= 1000 ? piece[...] : nil
-          }))
+        body: MessageBody(Stream { lead.give() <= 1000 ? piece[...] : nil }))
     }
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
-    for _ in 0..<2000 { await Task.yield() }
-    #expect(counter.value <= 16)
     var received = 0
-    for try await chunk in response.body { received += chunk.count }
+    for try await chunk in response.body {
+      received += chunk.count
+      lead.taken(received / piece.count)
+    }
+    #expect(lead.largest <= 16)
     #expect(received == 1000 * piece.count)
   }
 
   @Test("The origin is read at the caller's pace again when nobody else waits any more")
   func backPressureReturns() async throws {
     let setting = try Setting()
-    let counter = Counter()
+    let lead = Lead()
     let isFollowed = Gate()
     let origin = MemoryOrigin { _, _ in
       .streamed(
         Stream {
-          if counter.value == 1 { await isFollowed.wait() }
-          return counter.increment() <= 100 ? [UInt8](repeating: 7, count: 64 * 1024)[...] : nil
+          let number = lead.give()
+          if number == 2 { await isFollowed.wait() }
+          return number <= 100 ? [UInt8](repeating: 7, count: 64 * 1024)[...] : nil
         }, [.cacheControl: "max-age=60"])
     }
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin) }
-    while setting.cache.flights.followerCount == 0 { await Task.yield() }
+    try await eventually { setting.cache.flights.followerCount != 0 }
     follower.cancel()
     await #expect(throws: CancellationError.self) { try await follower.value }
     isFollowed.open()
-    for _ in 0..<2000 { await Task.yield() }
-    #expect(counter.value <= 16)
-    #expect(try await response.body.collect(upTo: .max).count == 100 * 64 * 1024)
+    var received = 0
+    for try await chunk in response.body {
+      received += chunk.count
+      lead.taken(received / (64 * 1024))
+    }
+    #expect(received == 100 * 64 * 1024)
+    #expect(lead.largest <= 16)
   }
 
   @Test("A caller that does not read does not hold up the others")
@@ -118,7 +122,7 @@ struct StreamingTests {
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text.utf8.count }
-    while setting.cache.flights.followerCount == 0, setting.cache.flights.count > 0 { await Task.yield() }
+    try await eventually { setting.cache.flights.followerCount != 0 || setting.cache.flights.count == 0 }
     let piece = [UInt8](repeating: 65, count: 100_000)
     for _ in 0..<10 { feed.yield(piece[...]) }
     feed.finish()
@@ -192,14 +196,20 @@ struct StreamingTests {
   }
 }
 
-private final class Counter: Sendable {
-  private let count = Mutex(0)
-  var value: Int { count.withLock { $0 } }
+/// How far an origin is ahead of the caller, in pieces. It has the next one at hand whenever it is asked: unless it is held
+/// back, it is far ahead of any caller.
+private final class Lead: Sendable {
+  private let state = Mutex((given: 0, taken: 0, largest: 0))
 
-  func increment() -> Int {
-    count.withLock { count in
-      count += 1
-      return count
+  /// The number of the next piece.
+  func give() -> Int {
+    state.withLock { state in
+      state.given += 1
+      state.largest = max(state.largest, state.given - state.taken)
+      return state.given
     }
   }
+
+  func taken(_ count: Int) { state.withLock { $0.taken = count } }
+  var largest: Int { state.withLock { $0.largest } }
 }

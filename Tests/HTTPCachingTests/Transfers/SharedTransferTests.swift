@@ -107,7 +107,7 @@ struct SharedTransferTests {
     for _ in 0..<20 { source.yield([UInt8](repeating: 1, count: 32 << 10)[...]) }
     async let read = leader.body.collect(upTo: 64 << 20)
     async let late = cache.respond(to: Self.request, transport: transport)
-    while cache.flights.followerCount == 0, cache.flights.count > 0 { await Task.yield() }
+    try await eventually { cache.flights.followerCount != 0 || cache.flights.count == 0 }
     source.finish()
     #expect(try await late.body.collect(upTo: 64 << 20) == read)
   }

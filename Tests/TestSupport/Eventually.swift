@@ -1,0 +1,20 @@
+/// What ``eventually(within:_:)`` throws: the condition still does not hold.
+public struct NeverReached: Error, CustomStringConvertible {
+  public var description: String { "the condition did not come to hold in time" }
+}
+
+/// Waits until a condition holds that no event announces.
+///
+/// Nothing depends on the time limit where the code is right: it is for what never comes, on the slowest of machines.
+///
+/// - Throws: ``NeverReached`` when the time is over, which fails the test, and `CancellationError`.
+public func eventually(
+  within limit: Duration = .seconds(240), _ condition: () throws -> Bool
+) async throws {
+  let deadline = ContinuousClock.now + limit
+  while try !condition() {
+    try Task.checkCancellation()
+    guard ContinuousClock.now < deadline else { throw NeverReached() }
+    await Task.yield()
+  }
+}
