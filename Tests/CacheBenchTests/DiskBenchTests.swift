@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct DiskBenchTests {
+@Suite(.timeLimit(.minutes(10))) struct DiskBenchTests {
   private static func report(_ workloads: [DiskWorkload], _ flags: String) throws -> Report {
     let options = try DiskOptions.parse(
       "--keys 30 --rounds 2 --seconds 0.002 \(flags)".split(separator: " ").map(String.init))

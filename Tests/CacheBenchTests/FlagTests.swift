@@ -3,7 +3,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct FlagTests {
+@Suite(.timeLimit(.minutes(10))) struct FlagTests {
   @Test(arguments: [
     "throughput --keys 0", "throughput --keys=-1", "throughput --keys 99999999999999999999",
     "throughput --keys many", "throughput --value-size 0", "throughput --value-size=-1",

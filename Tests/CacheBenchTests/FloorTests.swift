@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct FloorTests {
+@Suite(.timeLimit(.minutes(10))) struct FloorTests {
   private func key(_ number: Int) -> StoreKey { StoreKey("key \(number)") }
 
   @Test func `the floor finds what was put in, and nothing else`() throws {

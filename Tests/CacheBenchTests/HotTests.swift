@@ -5,7 +5,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct HotTests {
+@Suite(.timeLimit(.minutes(10))) struct HotTests {
   private static let flags = [
     "--keys", "300", "--value-size", "100", "--threads", "2", "--rounds", "2", "--seconds", "0.002",
   ]

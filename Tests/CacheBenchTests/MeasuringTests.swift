@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct MeasuringTests {
+@Suite(.timeLimit(.minutes(10))) struct MeasuringTests {
   @Test func `the median is the middle, or the mean of the two in the middle`() {
     #expect(median([]) == nil)
     #expect(median([7]) == 7)

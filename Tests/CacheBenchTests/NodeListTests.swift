@@ -2,7 +2,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct NodeListTests {
+@Suite(.timeLimit(.minutes(10))) struct NodeListTests {
   @Test func `the least recently used goes first`() {
     let list = NodeList<String, Int>(capacity: 2)
     _ = list.put("a", 1, cost: 1)

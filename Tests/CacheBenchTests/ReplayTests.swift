@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct ReplayTests {
+@Suite(.timeLimit(.minutes(10))) struct ReplayTests {
   private func trace(_ text: String) throws -> Trace {
     try Trace(name: "t", bytes: Array(text.utf8), path: "t")
   }

@@ -8,7 +8,7 @@ import Testing
   import FoundationXML
 #endif
 
-@Suite struct ReportPageTests {
+@Suite(.timeLimit(.minutes(10))) struct ReportPageTests {
   private static let progress = ProgressLine(isShown: false)
 
   /// One run of everything, as small as can be.

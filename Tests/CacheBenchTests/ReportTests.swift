@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct ReportTests {
+@Suite(.timeLimit(.minutes(10))) struct ReportTests {
   @Test func `a table has text to the left and figures to the right`() {
     var table = Table(title: "Costs", header: ["what", "one", "µs"])
     table.rows = [["get", "1", "12.5"], ["a long name", "1,000"]]

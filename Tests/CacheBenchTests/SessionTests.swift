@@ -2,7 +2,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct SessionTests {
+@Suite(.timeLimit(.minutes(10))) struct SessionTests {
   @Test func `each kind of request reaches the origin as often as it has to`() async throws {
     let bench = SessionBench(requests: 3, valueSize: 200, progress: ProgressLine(isShown: false))
     let scenarios = try await bench.run()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CacheBench
 
-@Suite struct TemporaryDirectoryTests {
+@Suite(.timeLimit(.minutes(10))) struct TemporaryDirectoryTests {
   @Test func `it is there, empty and private, and gone afterwards with what is in it`() throws {
     var used = ""
     try TemporaryDirectory.with { path in

@@ -9,7 +9,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite struct WorkloadTests {
+@Suite(.timeLimit(.minutes(10))) struct WorkloadTests {
   @Test func `the generator gives the sequence that its authors publish`() {
     var generator = SplitMix64(seed: 1_234_567)
     let drawn = (0..<5).map { _ in generator.next() }

@@ -3,7 +3,7 @@ import Foundation
 import HTTPCacheEngine
 import Testing
 
-@Suite("The public suite of cache behaviour, where its file is at hand")
+@Suite("The public suite of cache behaviour, where its file is at hand", .timeLimit(.minutes(10)))
 struct PublicSuiteTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -3,7 +3,7 @@ import Foundation
 import HTTPCacheEngine
 import Testing
 
-@Suite("Scenarios written from the standards")
+@Suite("Scenarios written from the standards", .timeLimit(.minutes(10)))
 struct ScenarioTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("Scenarios")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("Advice of httpcache explain")
+@Suite("Advice of httpcache explain", .timeLimit(.minutes(10)))
 struct AdviceTests {
   private static let clock = Timestamp(seconds: 784_111_777)
   private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("httpcache import and record")
+@Suite("httpcache import and record", .timeLimit(.minutes(10)))
 struct ArchiveCommandTests {
   private func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID().uuidString)")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("httpcache conform")
+@Suite("httpcache conform", .timeLimit(.minutes(10)))
 struct ConformCommandTests {
   /// Two scenarios of our own: one that every cache passes, one that none can.
   private static let suite = """

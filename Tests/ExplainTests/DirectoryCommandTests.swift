@@ -79,7 +79,7 @@ final class StockedDirectory {
   }
 }
 
-@Suite("The commands for a cache directory")
+@Suite("The commands for a cache directory", .timeLimit(.minutes(10)))
 struct DirectoryCommandTests {
   let directory = StockedDirectory()
 

@@ -4,6 +4,7 @@ import Testing
 
 @testable import httpcache
 
+@Suite(.timeLimit(.minutes(10)))
 struct ExplainCommandTests {
   private let clock = Timestamp(seconds: 784_111_777)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("httpcache explain --json")
+@Suite("httpcache explain --json", .timeLimit(.minutes(10)))
 struct ExplainJSONTests {
   private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
   /// An hour after the date, so that a test that takes the wrong one for the arrival fails.

@@ -3,6 +3,7 @@ import Testing
 
 @testable import httpcache
 
+@Suite(.timeLimit(.minutes(10)))
 struct HeadParserTests {
   private func parse(_ text: String) throws(InputError) -> [RecordedExchange] {
     try HeadParser.exchanges(in: Array(text.utf8))

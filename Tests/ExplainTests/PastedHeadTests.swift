@@ -4,7 +4,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("Heads copied from other tools")
+@Suite("Heads copied from other tools", .timeLimit(.minutes(10)))
 struct PastedHeadTests {
   private static let expected: HTTPFields = [
     .cacheControl: "max-age=60", .eTag: "\"a\"", .date: "Sun, 06 Nov 1994 08:49:37 GMT",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import httpcache
 
-@Suite("Options of the proxy")
+@Suite("Options of the proxy", .timeLimit(.minutes(10)))
 struct ProxyOptionsTests {
   private func resolved(_ arguments: [String]) throws -> String {
     let (proxy, cache, _) = try ProxyOptions.parse(arguments).resolved()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("RFCNotes.md")
+@Suite("RFCNotes.md", .timeLimit(.minutes(10)))
 struct RFCNotesTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

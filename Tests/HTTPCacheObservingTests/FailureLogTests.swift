@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Failures in the log")
+@Suite("Failures in the log", .timeLimit(.minutes(10)))
 struct FailureLogTests {
   /// A log in virtual time.
   private final class Setting: Sendable {

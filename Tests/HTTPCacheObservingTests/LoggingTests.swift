@@ -4,7 +4,7 @@ import InMemoryLogging
 import Logging
 import Testing
 
-@Suite("A cache's log")
+@Suite("A cache's log", .timeLimit(.minutes(10)))
 struct LoggingTests {
   private func logger(_ level: Logger.Level) -> (InMemoryLogHandler, Logger) {
     let handler = InMemoryLogHandler()

@@ -6,7 +6,7 @@ import MetricsTestKit
 import TestSupport
 import Testing
 
-@Suite("Metrics of a cache")
+@Suite("Metrics of a cache", .timeLimit(.minutes(10)))
 struct MetricsTests {
   @Test("Requests are counted by outcome, responses by what became of them, bytes as they go")
   func counts() async throws {

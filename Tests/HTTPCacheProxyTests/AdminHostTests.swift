@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Whom the admin port answers")
+@Suite("Whom the admin port answers", .timeLimit(.minutes(10)))
 struct AdminHostTests {
   @Test(
     "Only addresses of the loopback network, and localhost, count as loopback",

@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import Testing
 
-@Suite("The admin port")
+@Suite("The admin port", .timeLimit(.minutes(10)))
 struct AdminTests {
   private static let answering: RawOrigin.Answering = { _, connection in
     try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\nCache-Groups: \"g\"\r\n"))

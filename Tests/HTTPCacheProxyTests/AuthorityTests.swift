@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Authorities and addresses")
+@Suite("Authorities and addresses", .timeLimit(.minutes(10)))
 struct AuthorityTests {
   @Test(
     "An authority has one spelling (RFC 9110 §4.2.3, RFC 5952)",

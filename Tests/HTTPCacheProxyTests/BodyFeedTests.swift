@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Content between a socket and its reader")
+@Suite("Content between a socket and its reader", .timeLimit(.minutes(10)))
 struct BodyFeedTests {
   private final class Signals: Sendable {
     let all = Mutex<[BodyFeed.Signal]>([])

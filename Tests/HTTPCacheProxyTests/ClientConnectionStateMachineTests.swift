@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A client's connection as a state machine")
+@Suite("A client's connection as a state machine", .timeLimit(.minutes(10)))
 struct ClientConnectionStateMachineTests {
   typealias Machine = ClientConnectionStateMachine
 

@@ -11,7 +11,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A client's connection without a socket")
+@Suite("A client's connection without a socket", .timeLimit(.minutes(10)))
 struct ClientConnectionTests {
   /// In place of the socket: counts the reads, and takes what is written, if it takes anything.
   private final class Wire: ChannelOutboundHandler {

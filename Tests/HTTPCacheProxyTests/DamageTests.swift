@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("A large response that is damaged on disk")
+@Suite("A large response that is damaged on disk", .timeLimit(.minutes(10)))
 struct DamageTests {
   private static let count = 700_001
 

@@ -7,7 +7,7 @@ import NIOPosix
 import Synchronization
 import Testing
 
-@Suite("The proxy's event loops")
+@Suite("The proxy's event loops", .timeLimit(.minutes(10)))
 struct EventLoopGroupTests {
   /// Sees on which event loops a cache is asked, and whether their threads still run.
   private final class LoopClock: CacheClock {

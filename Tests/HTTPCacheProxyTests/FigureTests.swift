@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The proxy's figures")
+@Suite("The proxy's figures", .timeLimit(.minutes(10)))
 struct FigureTests {
   private func metrics(_ proxy: ProxyFixture) async throws -> PrometheusPage {
     try PrometheusPage(body(of: try await admin(proxy, "/metrics")))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Who asks, told to the origin")
+@Suite("Who asks, told to the origin", .timeLimit(.minutes(10)))
 struct ForwardingTests {
   private static let fields = ["forwarded", "x-forwarded-", "x-real-ip"]
 

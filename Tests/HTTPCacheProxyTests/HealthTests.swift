@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Health and readiness")
+@Suite("Health and readiness", .timeLimit(.minutes(10)))
 struct HealthTests {
   // MARK: - What is known of the origin
 

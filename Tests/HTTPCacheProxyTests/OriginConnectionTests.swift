@@ -9,7 +9,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A connection to the origin, which serves one request after another")
+@Suite("A connection to the origin, which serves one request after another", .timeLimit(.minutes(10)))
 struct OriginConnectionTests {
   /// A connection without an origin. Its event loop runs when the test says so.
   private struct Fixture: ~Copyable {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The PROXY protocol")
+@Suite("The PROXY protocol", .timeLimit(.minutes(10)))
 struct ProxyHeaderTests {
   private static let signature: [UInt8] = Array("\r\n\r\n\0\r\nQUIT\n".utf8)
 

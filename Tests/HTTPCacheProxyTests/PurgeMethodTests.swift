@@ -2,7 +2,7 @@ import HTTPCacheProxy
 import NIOCore
 import Testing
 
-@Suite("The method PURGE")
+@Suite("The method PURGE", .timeLimit(.minutes(10)))
 struct PurgeMethodTests {
   private func purge(_ proxy: ProxyFixture, _ target: String, _ fields: String = "") async throws -> String {
     try await proxy.exchange(

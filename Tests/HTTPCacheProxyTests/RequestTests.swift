@@ -2,7 +2,7 @@ import HTTPCacheObserving
 import HTTPCacheProxy
 import Testing
 
-@Suite("Requests to the proxy")
+@Suite("Requests to the proxy", .timeLimit(.minutes(10)))
 struct RequestTests {
   private static let hello: RawOrigin.Answering = { _, connection in
     try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))

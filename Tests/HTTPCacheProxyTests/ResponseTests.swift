@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Responses through the proxy")
+@Suite("Responses through the proxy", .timeLimit(.minutes(10)))
 struct ResponseTests {
   @Test("On a miss the origin's fields come unchanged, its Age too, and without those of the connection")
   func fields() async throws {

@@ -3,7 +3,7 @@ import HTTPCaching
 import Synchronization
 import Testing
 
-@Suite("What clients of a shared cache share, over sockets")
+@Suite("What clients of a shared cache share, over sockets", .timeLimit(.minutes(10)))
 struct SharingTests {
   @Test("The proxy asks the origin for every Accept-Language that differs (§4.1)")
   func language() async throws {

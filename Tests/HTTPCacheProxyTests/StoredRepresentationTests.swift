@@ -3,7 +3,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("Stored representations through the proxy")
+@Suite("Stored representations through the proxy", .timeLimit(.minutes(10)))
 struct StoredRepresentationTests {
   /// A 304 to whoever has the tag, and else the content, each with its own fields.
   private static func answer(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Tunnels in virtual time")
+@Suite("Tunnels in virtual time", .timeLimit(.minutes(10)))
 struct TunnelTests {
   /// Counts how often the socket is asked for bytes.
   private final class Reads: ChannelOutboundHandler {

@@ -4,7 +4,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("Upgrades to other protocols")
+@Suite("Upgrades to other protocols", .timeLimit(.minutes(10)))
 struct UpgradeTests {
   private static let handshake =
     "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What is admitted to disk")
+@Suite("What is admitted to disk", .timeLimit(.minutes(10)))
 struct AdmissionTests {
   let scratch = ScratchDirectory()
 

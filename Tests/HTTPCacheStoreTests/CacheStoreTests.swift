@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Any store")
+@Suite("Any store", .timeLimit(.minutes(10)))
 struct CacheStoreTests {
   /// The places that every behaviour must hold in.
   enum Place: CaseIterable, Sendable {

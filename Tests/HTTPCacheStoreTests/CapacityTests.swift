@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The capacity of a disk")
+@Suite("The capacity of a disk", .timeLimit(.minutes(10)))
 struct CapacityTests {
   let scratch = ScratchDirectory()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Steady churn at capacity")
+@Suite("Steady churn at capacity", .timeLimit(.minutes(10)))
 struct ChurnTests {
   let scratch = ScratchDirectory()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Places of memory that are no longer needed")
+@Suite("Places of memory that are no longer needed", .timeLimit(.minutes(10)))
 struct CompactingTests {
   private func store(shards: Int, capacity: Int = 4 << 20) throws -> CacheStore {
     var configuration = CacheStore.Configuration(memoryCapacity: capacity)

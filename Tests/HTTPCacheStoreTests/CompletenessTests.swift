@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What memory holds beside the disk")
+@Suite("What memory holds beside the disk", .timeLimit(.minutes(10)))
 struct CompletenessTests {
   let scratch = ScratchDirectory()
 

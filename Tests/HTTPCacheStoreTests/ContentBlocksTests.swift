@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Content as blocks")
+@Suite("Content as blocks", .timeLimit(.minutes(10)))
 struct ContentBlocksTests {
   @Test(
     "Blocks hold what an array holds, whatever is added, read and dropped", arguments: 0..<40 as Range<UInt64>

@@ -5,7 +5,7 @@ import Testing
 
 /// Small directories with everything in them, damaged in every way that one byte or one length allows. They are in memory:
 /// thousands of openings take seconds.
-@Suite("A directory with one thing wrong")
+@Suite("A directory with one thing wrong", .timeLimit(.minutes(10)))
 struct CorruptionTests {
   /// How the store was left that is damaged then.
   enum Ending: CaseIterable {

@@ -14,7 +14,7 @@ private func number(_ name: String) -> Int? {
   ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
 }
 
-@Suite("A store whose process was killed")
+@Suite("A store whose process was killed", .timeLimit(.minutes(60)))
 struct CrashTests {
   /// Room for all there ever is, or for little.
   enum Room: CaseIterable {
@@ -119,7 +119,7 @@ struct CrashTests {
   }
 }
 
-@Suite("A store whose machine lost its power")
+@Suite("A store whose machine lost its power", .timeLimit(.minutes(60)))
 struct PowerLossTests {
   /// Each seed is a history of three losses; the middle of it is wherever the seed says, be it within a step.
   @Test(

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A damaged or failing disk")
+@Suite("A damaged or failing disk", .timeLimit(.minutes(10)))
 struct DamageTests {
   let scratch = ScratchDirectory()
 

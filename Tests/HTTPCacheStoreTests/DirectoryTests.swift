@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("The directory of a store")
+@Suite("The directory of a store", .timeLimit(.minutes(10)))
 struct DirectoryTests {
   private static let directory = FilePath("/simulated/cache")
 

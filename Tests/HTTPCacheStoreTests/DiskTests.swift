@@ -12,7 +12,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A store on disk")
+@Suite("A store on disk", .timeLimit(.minutes(10)))
 struct DiskTests {
   let scratch = ScratchDirectory()
 

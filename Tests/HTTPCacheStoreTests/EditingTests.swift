@@ -2,7 +2,8 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Entries that are changed before they are stored, and sizes that are forbidden")
+@Suite(
+  "Entries that are changed before they are stored, and sizes that are forbidden", .timeLimit(.minutes(10)))
 struct EditingTests {
   let scratch = ScratchDirectory()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A writer of an entry")
+@Suite("A writer of an entry", .timeLimit(.minutes(10)))
 struct EntryWriterTests {
   let scratch = ScratchDirectory()
 

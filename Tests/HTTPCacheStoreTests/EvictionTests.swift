@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What memory evicts")
+@Suite("What memory evicts", .timeLimit(.minutes(10)))
 struct EvictionTests {
   private func store(
     _ policy: EvictionPolicy, capacity: Int, shards: Int = 1

@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A disk that fails")
+@Suite("A disk that fails", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
   let scratch = ScratchDirectory()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The file system of the machine")
+@Suite("The file system of the machine", .timeLimit(.minutes(10)))
 struct FileSystemTests {
   let scratch = ScratchDirectory()
 

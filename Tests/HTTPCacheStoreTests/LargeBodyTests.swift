@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A large body")
+@Suite("A large body", .timeLimit(.minutes(10)))
 struct LargeBodyTests {
   let scratch = ScratchDirectory()
   let size = 700_001

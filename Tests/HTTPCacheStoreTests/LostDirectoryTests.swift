@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A directory that is lost under an open store")
+@Suite("A directory that is lost under an open store", .timeLimit(.minutes(10)))
 struct LostDirectoryTests {
   let scratch = ScratchDirectory()
   let other = ScratchDirectory()

@@ -20,7 +20,7 @@ extension CacheStore {
   }
 }
 
-@Suite("Marks of scopes")
+@Suite("Marks of scopes", .timeLimit(.minutes(10)))
 struct MarksTests {
   let scratch = ScratchDirectory()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The parts of memory")
+@Suite("The parts of memory", .timeLimit(.minutes(10)))
 struct MemoryPartTests {
   private func reference(_ number: Int32) -> EntryReference {
     EntryReference(EntryBlock(id: UInt64(number), revision: UInt64(number)))

@@ -38,7 +38,7 @@ private func cost(of new: NewEntry, _ id: EntryID) -> Int {
   EntryBlock.of(new, id: id.rawValue).cost
 }
 
-@Suite("Compared with a simple model")
+@Suite("Compared with a simple model", .timeLimit(.minutes(10)))
 struct ModelTests {
   @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<4 as Range<UInt64>)
   func exactLRU(seed: UInt64) throws {

@@ -35,7 +35,7 @@ private func insert(
   }
 }
 
-@Suite("An insert with a condition on what is in its place")
+@Suite("An insert with a condition on what is in its place", .timeLimit(.minutes(10)))
 struct OvertakenTests {
   let scratch = ScratchDirectory()
 

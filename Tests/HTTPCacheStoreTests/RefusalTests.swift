@@ -2,7 +2,7 @@ import HTTPCacheStore
 import SystemPackage
 import Testing
 
-@Suite("Why a store refuses an entry")
+@Suite("Why a store refuses an entry", .timeLimit(.minutes(10)))
 struct RefusalTests {
   private let scratch = ScratchDirectory()
 
@@ -70,7 +70,7 @@ struct RefusalTests {
   }
 }
 
-@Suite("The text form of an option")
+@Suite("The text form of an option", .timeLimit(.minutes(10)))
 struct OptionTextTests {
   @Test("Every option is found by its name, and no other name is one")
   func names() {

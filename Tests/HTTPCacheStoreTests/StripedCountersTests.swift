@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Striped counters")
+@Suite("Striped counters", .timeLimit(.minutes(10)))
 struct StripedCountersTests {
   private static let key: UInt64 = 0x1234_5678_9ABC_DEF0
   /// Of the same stripe, and of another.

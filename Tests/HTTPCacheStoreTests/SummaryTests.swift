@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Summaries of segments")
+@Suite("Summaries of segments", .timeLimit(.minutes(10)))
 struct SummaryTests {
   let scratch = ScratchDirectory()
 
@@ -141,7 +141,7 @@ struct SummaryTests {
   }
 }
 
-@Suite("The index of what is on disk")
+@Suite("The index of what is on disk", .timeLimit(.minutes(10)))
 struct DiskIndexTests {
   /// Counted as the capacities of all that it is made of.
   @Test("takes no more than 40 bytes for an entry", arguments: [100_000, 113_500, 250_000])

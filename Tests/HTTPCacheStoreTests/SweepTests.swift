@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A sweep")
+@Suite("A sweep", .timeLimit(.minutes(10)))
 struct SweepTests {
   let scratch = ScratchDirectory()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("After a loss of power")
+@Suite("After a loss of power", .timeLimit(.minutes(10)))
 struct SyncTests {
   private func configuration(_ sync: DiskSync, writeBuffer: Int) -> CacheStore.Configuration {
     var configuration = CacheStore.Configuration(

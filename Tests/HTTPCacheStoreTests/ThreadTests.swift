@@ -11,7 +11,7 @@ func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
   }
 }
 
-@Suite("Used from several threads")
+@Suite("Used from several threads", .timeLimit(.minutes(10)))
 struct ThreadTests {
   let scratch = ScratchDirectory()
 

@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("What is buffered before it is written")
+@Suite("What is buffered before it is written", .timeLimit(.minutes(10)))
 struct WriteBufferTests {
   let scratch = ScratchDirectory()
 

@@ -3,7 +3,7 @@ import HTTPCacheTesting
 import HTTPTypes
 import Testing
 
-@Suite("Folders of responses")
+@Suite("Folders of responses", .timeLimit(.minutes(10)))
 struct FolderTests {
   private func write(_ text: String, _ name: String, in directory: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: directory + "/" + name))

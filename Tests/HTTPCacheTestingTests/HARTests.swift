@@ -3,7 +3,7 @@ import HTTPCacheTesting
 import HTTPTypes
 import Testing
 
-@Suite("HAR files")
+@Suite("HAR files", .timeLimit(.minutes(10)))
 struct HARTests {
   private func file(_ entries: String...) throws -> HARFile {
     try HARFile(

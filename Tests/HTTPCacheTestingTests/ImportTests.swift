@@ -10,7 +10,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Archives in a cache")
+@Suite("Archives in a cache", .timeLimit(.minutes(10)))
 struct ImportTests {
   private func archived(
     _ url: String, _ text: String, _ fields: HTTPFields, method: HTTPRequest.Method = .get, status: Int = 200,
@@ -127,7 +127,7 @@ struct ImportTests {
   }
 }
 
-@Suite("Recording")
+@Suite("Recording", .timeLimit(.minutes(10)))
 struct RecordingTests {
   private func withOrigin(
     _ body: (LoopbackOrigin, String, URLSession, HTTPCache) async throws -> Void

@@ -7,7 +7,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Stubs as a transport")
+@Suite("Stubs as a transport", .timeLimit(.minutes(10)))
 struct StubTests {
   @Test("A stub answers by method, pattern and query; its closure sees the request")
   func answers() async throws {

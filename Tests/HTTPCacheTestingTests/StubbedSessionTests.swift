@@ -8,7 +8,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Stubs behind a URLSession")
+@Suite("Stubs behind a URLSession", .timeLimit(.minutes(10)))
 struct StubbedSessionTests {
   private func load(
     _ session: URLSession, _ url: String, _ change: (inout URLRequest) -> Void = { _ in }

@@ -1,7 +1,7 @@
 import HTTPCacheTesting
 import Testing
 
-@Suite("URL patterns")
+@Suite("URL patterns", .timeLimit(.minutes(10)))
 struct URLPatternTests {
   @Test(
     "A pattern matches what it should, and says what its named parts are",

@@ -11,7 +11,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Challenges for a user and a password")
+@Suite("Challenges for a user and a password", .timeLimit(.minutes(10)))
 struct AuthenticationTests {
   private static let right = "Basic " + Data("ann:secret".utf8).base64EncodedString()
 

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Foundation on Linux ends the process when a cancellation meets the end of a task, or a redirect, at the wrong moment.
-@Suite("Cancellation at every moment")
+@Suite("Cancellation at every moment", .timeLimit(.minutes(10)))
 struct CancellationTests {
   enum Kind: String, CaseIterable { case hit, miss, broken, moved }
   enum Form: CaseIterable { case async, handler, delegate }

@@ -8,7 +8,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The configuration that switches the cache on")
+@Suite("The configuration that switches the cache on", .timeLimit(.minutes(10)))
 struct ConfigurationTests {
   private final class OtherProtocol: URLProtocol {
     override static func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "other" }

@@ -11,7 +11,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The cache in the shape of URLCache")
+@Suite("The cache in the shape of URLCache", .timeLimit(.minutes(10)))
 struct FacadeTests {
   private static let start = SystemCacheClock.shared.now
   private let clock = ManualClock(Self.start)

@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// Each of these went wrong in Foundation on Linux, or would have in an adapter that did the obvious thing.
-@Suite("Traps of Foundation that the adapter steps around")
+@Suite("Traps of Foundation that the adapter steps around", .timeLimit(.minutes(10)))
 struct FoundationTrapTests {
   /// 20 times "decoded content ", gzipped.
   private static let gzipped =

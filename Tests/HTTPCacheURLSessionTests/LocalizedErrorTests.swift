@@ -3,7 +3,7 @@ import HTTPCacheStore
 import HTTPCacheURLSession
 import Testing
 
-@Suite("Errors as Foundation shows them")
+@Suite("Errors as Foundation shows them", .timeLimit(.minutes(10)))
 struct LocalizedErrorTests {
   @Test(
     "The localized description of an error is its own text",

@@ -12,7 +12,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("What a session tells of its responses")
+@Suite("What a session tells of its responses", .timeLimit(.minutes(10)))
 struct ObservingTests {
   @Test("Every response tells its story: its source, why, its age and how much longer it is fresh")
   func stories() async throws {
@@ -106,7 +106,7 @@ struct ObservingTests {
   }
 }
 
-@Suite("Partitions of a session's cache")
+@Suite("Partitions of a session's cache", .timeLimit(.minutes(10)))
 struct SessionPartitionTests {
   @Test("A closure puts each request into a partition, redirects with it, and a partition can be removed")
   func partitions() async throws {

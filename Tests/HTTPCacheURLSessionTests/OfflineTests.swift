@@ -12,7 +12,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Without the origin")
+@Suite("Without the origin", .timeLimit(.minutes(10)))
 struct OfflineTests {
   @Test(
     "When the origin is out of reach, what the app chose is served, marked stale, and else its error comes",

@@ -13,7 +13,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("What a session has its own way")
+@Suite("What a session has its own way", .timeLimit(.minutes(10)))
 struct OptionsTests {
   private static func fresh(_ body: String) -> LoopbackOrigin.Response {
     .init(fields: [.cacheControl: "max-age=60", .contentType: "text/plain"], body: body)

@@ -11,7 +11,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The six request cache policies, through a session")
+@Suite("The six request cache policies, through a session", .timeLimit(.minutes(10)))
 struct PolicyTests {
   /// What is stored when the request is made.
   enum Stored: String, CaseIterable { case nothing, fresh, stale, staleWithoutValidator }

@@ -11,7 +11,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Redirects, each hop through the cache")
+@Suite("Redirects, each hop through the cache", .timeLimit(.minutes(10)))
 struct RedirectTests {
   @Test("A stored redirect and a stored target are replayed without a request")
   func replayed() async throws {

@@ -13,7 +13,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Sessions of every shape")
+@Suite("Sessions of every shape", .timeLimit(.minutes(10)))
 struct SessionShapeTests {
   private static let fresh: HTTPFields = [.cacheControl: "max-age=60"]
 

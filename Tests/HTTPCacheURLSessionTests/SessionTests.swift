@@ -12,7 +12,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("A session with a cache, over real sockets")
+@Suite("A session with a cache, over real sockets", .timeLimit(.minutes(10)))
 struct SessionTests {
   @Test("A GET with content, which Foundation does not send, fails as it does without a cache")
   func getWithContent() async throws {

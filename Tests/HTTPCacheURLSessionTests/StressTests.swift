@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// Many requests of all kinds at once. `STRESS_REQUESTS` sets how many; `make test-session` has all ten thousand.
-@Suite("Ten thousand requests, a hundred at once")
+@Suite("Ten thousand requests, a hundred at once", .timeLimit(.minutes(60)))
 struct StressTests {
   private static let requests =
     ProcessInfo.processInfo.environment["STRESS_REQUESTS"].flatMap { Int($0) } ?? 1500

@@ -9,7 +9,7 @@ import Testing
 
 /// All that many may do to one cache at the same time, with a clock that moves meanwhile. `make test-thread` and `make
 /// test-address` run it too.
-@Suite("Used by many at once")
+@Suite("Used by many at once", .timeLimit(.minutes(10)))
 struct ConcurrencyTests {
   /// A resource whose content is the number of its version, and whose validator says so.
   private final class Resource: Sendable {

@@ -7,7 +7,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("A large content that is damaged on disk")
+@Suite("A large content that is damaged on disk", .timeLimit(.minutes(10)))
 struct DamagedContentTests {
   /// Eleven blocks of 64 KiB, each with bytes of its own.
   private static let content = String(

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What a cache tells of what it does")
+@Suite("What a cache tells of what it does", .timeLimit(.minutes(10)))
 struct EventTests {
   private func setting() throws -> Setting { try Setting { $0.observer = nil } }
 

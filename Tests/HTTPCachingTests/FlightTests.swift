@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Concurrent requests for the same thing")
+@Suite("Concurrent requests for the same thing", .timeLimit(.minutes(10)))
 struct FlightTests {
   @Test("64 make one request to the origin, and all get the content")
   func collapsed() async throws {

@@ -5,7 +5,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@Suite("Groups and origins, invalidated as one")
+@Suite("Groups and origins, invalidated as one", .timeLimit(.minutes(10)))
 struct GroupTests {
   private let groups: HTTPField.Name
   private let invalidation: HTTPField.Name

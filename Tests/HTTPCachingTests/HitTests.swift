@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 /// What is answered from memory without a look at more than the front of the stored bytes.
+@Suite(.timeLimit(.minutes(10)))
 struct HitTests {
   private static let head: HTTPFields = [
     .cacheControl: "max-age=60", .age: "5", .contentType: "text/plain",

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Interim responses")
+@Suite("Interim responses", .timeLimit(.minutes(10)))
 struct InterimTests {
   private static let hints = HTTPResponse(
     status: .init(code: 103), headerFields: [.server: "early"])

@@ -11,7 +11,7 @@ import Testing
 /// Set by `make test-large`; 64 MiB otherwise.
 private let length = ProcessInfo.processInfo.environment["HTTPCACHE_LARGE_BYTES"].flatMap { Int($0) }
 
-@Suite("A response larger than memory should hold")
+@Suite("A response larger than memory should hold", .timeLimit(.minutes(60)))
 struct LargeResponseTests {
   @Test("passes through to the caller and to the disk, and back, in little memory")
   func passesThrough() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Variants that a 304 response chose")
+@Suite("Variants that a 304 response chose", .timeLimit(.minutes(10)))
 struct LearnedVariantTests {
   /// An origin with one representation for all.
   private func origin(tag: String, _ fields: HTTPFields = [:]) -> MemoryOrigin {

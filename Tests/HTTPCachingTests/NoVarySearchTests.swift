@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("No-Vary-Search in the cache")
+@Suite("No-Vary-Search in the cache", .timeLimit(.minutes(10)))
 struct NoVarySearchCacheTests {
   private static func name() throws -> HTTPField.Name { try #require(HTTPField.Name("No-Vary-Search")) }
 

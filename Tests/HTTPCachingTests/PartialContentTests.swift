@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Partial and incomplete responses, from end to end")
+@Suite("Partial and incomplete responses, from end to end", .timeLimit(.minutes(10)))
 struct PartialContentTests {
   typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
 

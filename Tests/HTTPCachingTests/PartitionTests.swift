@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Partitions of one store")
+@Suite("Partitions of one store", .timeLimit(.minutes(10)))
 struct PartitionTests {
   /// Answers with a number and the partition that the test gives in a field.
   private let origin = MemoryOrigin { request, number in

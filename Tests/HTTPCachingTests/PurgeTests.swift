@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Purging")
+@Suite("Purging", .timeLimit(.minutes(10)))
 struct PurgeTests {
   private let groups: HTTPField.Name
 

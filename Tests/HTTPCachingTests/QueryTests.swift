@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("QUERY")
+@Suite("QUERY", .timeLimit(.minutes(10)))
 struct QueryTests {
   /// Answers a query with its content and a number.
   private final class Origin: Sendable {

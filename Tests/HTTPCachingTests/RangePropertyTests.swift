@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Random histories of one resource: whatever is asked, breaks off or changes, no answer is of two versions.
-@Suite("Ranges of a resource that changes, at random")
+@Suite("Ranges of a resource that changes, at random", .timeLimit(.minutes(10)))
 struct RangePropertyTests {
   /// Every byte says which version it is of, and almost where it is.
   private static func content(version: Int, length: Int) -> String {

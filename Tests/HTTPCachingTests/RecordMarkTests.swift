@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Marks of entries that are not responses")
+@Suite("Marks of entries that are not responses", .timeLimit(.minutes(10)))
 struct RecordMarkTests {
   @Test("A mark is a byte that no stored response begins with", arguments: RecordMark.allCases)
   func isReserved(mark: RecordMark) {

@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Why the store did not keep a response")
+@Suite("Why the store did not keep a response", .timeLimit(.minutes(10)))
 struct RefusalTests {
   /// What keeps a response of 600,000 bytes from being stored.
   enum Cause: CaseIterable {

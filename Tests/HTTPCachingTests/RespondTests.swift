@@ -5,7 +5,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@Suite("Responses from the store and the origin")
+@Suite("Responses from the store and the origin", .timeLimit(.minutes(10)))
 struct RespondTests {
   @Test("A fresh response is served from memory, with Age and Cache-Status, and without a suspension")
   func hit() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Cache-Status of what is handed out")
+@Suite("Cache-Status of what is handed out", .timeLimit(.minutes(10)))
 struct StatusTests {
   private func statuses(_ answer: Answer) throws -> [String] {
     answer.response.head.headerFields[values: try #require(HTTPField.Name("Cache-Status"))]

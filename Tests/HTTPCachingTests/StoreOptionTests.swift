@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The options of a cache's own store")
+@Suite("The options of a cache's own store", .timeLimit(.minutes(10)))
 struct StoreOptionTests {
   @Test("are those of the cache's configuration", arguments: EvictionPolicy.allCases, DiskAdmission.allCases)
   func passedOn(eviction: EvictionPolicy, admission: DiskAdmission) throws {

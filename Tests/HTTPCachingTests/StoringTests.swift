@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Storing and looking by hand, and having a say in what is stored")
+@Suite("Storing and looking by hand, and having a say in what is stored", .timeLimit(.minutes(10)))
 struct StoringTests {
   private static let failing: Transport = { _, _ in throw CancellationError() }
 

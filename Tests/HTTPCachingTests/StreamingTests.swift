@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Content that arrives while it is stored")
+@Suite("Content that arrives while it is stored", .timeLimit(.minutes(10)))
 struct StreamingTests {
   typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
 

@@ -4,7 +4,7 @@
 import HTTPCaching
 import Testing
 
-@Suite("Versions")
+@Suite("Versions", .timeLimit(.minutes(10)))
 struct VersionTests {
   @Test("The newest version in CHANGELOG.md is that of the package")
   func changelog() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Soak
 
-@Suite("The soak test's matrix")
+@Suite("The soak test's matrix", .timeLimit(.minutes(10)))
 struct MatrixTests {
   @Test("Every cell has its own path, and the path gives back the cell")
   func paths() {
@@ -51,7 +51,7 @@ struct MatrixTests {
   }
 }
 
-@Suite("The soak test's content")
+@Suite("The soak test's content", .timeLimit(.minutes(10)))
 struct ContentTests {
   private let content = Content(of: "/a", number: 0, size: 100_000)
 
@@ -75,7 +75,7 @@ struct ContentTests {
   }
 }
 
-@Suite("What a client of the soak test accepts")
+@Suite("What a client of the soak test accepts", .timeLimit(.minutes(10)))
 struct ExchangeTests {
   private func exchange(_ change: (inout Cell) -> Void = { _ in }, client: Exchange.Client = .reads)
     -> Exchange

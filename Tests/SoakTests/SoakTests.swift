@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("A short soak test")
+@Suite("A short soak test", .timeLimit(.minutes(10)))
 struct SoakTests {
   @Test("Every answer is right, and nothing grows")
   func short() throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Soak
 
-@Suite("The soak test's verdict")
+@Suite("The soak test's verdict", .timeLimit(.minutes(10)))
 struct VerdictTests {
   private let verdict = Verdict(limits: [.rss: 200 << 20, .flight: 10])
 

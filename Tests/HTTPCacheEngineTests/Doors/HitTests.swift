@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct HitTests {
   /// What was stored, for which request, and who asks now: lines of fields.
   struct Case: Sendable, CustomTestStringConvertible {

@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// The six policies: what they send, and what they do with HEAD. All of GET is in the table of HTTPCachingTests.
+@Suite(.timeLimit(.minutes(10)))
 struct PolicyMatrixTests {
   enum State: CaseIterable {
     case nothing

@@ -5,6 +5,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// The properties that the fuzzer explores, on inputs from a seeded generator: the same in every run.
+@Suite(.timeLimit(.minutes(10)))
 struct PropertyTests {
   private static let seeds = [
     "max-age=60, no-store", "private, max-age=0", "no-cache=\"a, b\"", "s-maxage=5, must-revalidate, public",

@@ -2,6 +2,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct ReasonTests {
   @Test("Every reason has a section and one plain sentence", arguments: CacheEngine.Reason.allCases)
   func texts(reason: CacheEngine.Reason) {

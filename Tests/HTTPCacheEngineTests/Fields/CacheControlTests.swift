@@ -3,6 +3,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §5.2.
+@Suite(.timeLimit(.minutes(10)))
 struct CacheControlTests {
   @Test(
     "Every directive without an argument is recognised, in any case",

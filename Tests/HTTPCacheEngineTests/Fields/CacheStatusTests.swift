@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Cache-Status (RFC 9211)")
+@Suite("Cache-Status (RFC 9211)", .timeLimit(.minutes(10)))
 struct CacheStatusTests {
   private func parse(_ value: String) throws -> Item {
     var parser = StructuredFieldValueParser(Array(value.utf8))

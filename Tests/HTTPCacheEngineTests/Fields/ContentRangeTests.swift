@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Content-Range (RFC 9110 §14.4)")
+@Suite("Content-Range (RFC 9110 §14.4)", .timeLimit(.minutes(10)))
 struct ContentRangeTests {
   @Test(
     "A range of bytes is read, with the complete length or without",

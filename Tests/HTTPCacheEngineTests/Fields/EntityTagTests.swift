@@ -3,6 +3,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9110 §8.8.3 and §13.1.2.
+@Suite(.timeLimit(.minutes(10)))
 struct EntityTagTests {
   @Test(
     "A tag is sent back byte for byte",

@@ -3,6 +3,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9110 §5.6.7, RFC 9111 §4.2.
+@Suite(.timeLimit(.minutes(10)))
 struct HTTPDateTests {
   private func parse(_ text: String) -> Int64? { HTTPDate(parsing: text, now: arrival)?.secondsSince1970 }
 

@@ -1,7 +1,7 @@
 import HTTPCacheEngine
 import Testing
 
-@Suite("No-Vary-Search")
+@Suite("No-Vary-Search", .timeLimit(.minutes(10)))
 struct NoVarySearchTests {
   @Test("A No-Vary-Search of more keys than anybody needs is not read, so that none can take minutes")
   func manyKeys() {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Dates in formats that are not those of HTTP")
+@Suite("Dates in formats that are not those of HTTP", .timeLimit(.minutes(10)))
 struct OddDateTests {
   @Test(
     "A date is recognised where nothing in it is in doubt",

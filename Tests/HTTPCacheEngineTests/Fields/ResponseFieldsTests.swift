@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct ResponseFieldsTests {
   private func fields(_ lines: String...) -> ResponseFields {
     ResponseFields(HTTPFields(lines: lines), now: arrival, targets: [])

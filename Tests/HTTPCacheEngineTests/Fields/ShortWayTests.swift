@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// What is worked out in a shorter way where that will do comes out as in the long one.
+@Suite(.timeLimit(.minutes(10)))
 struct ShortWayTests {
   @Test(
     "A preference of tokens alone is normalised to what any preference is",

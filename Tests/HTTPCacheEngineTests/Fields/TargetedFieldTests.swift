@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Targeted fields (RFC 9213)")
+@Suite("Targeted fields (RFC 9213)", .timeLimit(.minutes(10)))
 struct TargetedFieldTests {
   private static let targets = ["Example-CDN-Cache-Control", "CDN-Cache-Control"]
 

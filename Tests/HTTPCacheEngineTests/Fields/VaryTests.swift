@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4.1, RFC 9110 §12.5.5.
+@Suite(.timeLimit(.minutes(10)))
 struct VaryTests {
   @Test(
     "Names are a list without case or order; * or what is no name matches nothing",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Keys made straight from a request")
+@Suite("Keys made straight from a request", .timeLimit(.minutes(10)))
 struct CacheKeyTests {
   @Test("They are those of the request's target URI, whatever its parts are made of")
   func equalsLongWay() {

@@ -1,6 +1,7 @@
 import HTTPCacheEngine
 import Testing
 
+@Suite(.timeLimit(.minutes(10)))
 struct TargetRuleTests {
   private func applied(_ rule: TargetRule, _ path: String) -> String {
     rule(TargetURI(scheme: "https", authority: "a.example", path: path)).path

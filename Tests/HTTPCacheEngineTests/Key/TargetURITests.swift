@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct TargetURITests {
   private let base = TargetURI(scheme: "http", authority: "a", path: "/b/c/d;p?q")
 

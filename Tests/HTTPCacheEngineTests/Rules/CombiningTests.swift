@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Completing and combining partial responses (RFC 9111 §3.3, §3.4)")
+@Suite("Completing and combining partial responses (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(10)))
 struct CombiningTests {
   private let engine = CacheEngine.privately
 

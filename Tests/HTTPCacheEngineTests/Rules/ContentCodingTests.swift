@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct ContentCodingTests {
   @Test(
     "A coding is accepted where Accept-Encoding names it with a weight, or all others (RFC 9110 §12.5.3)",

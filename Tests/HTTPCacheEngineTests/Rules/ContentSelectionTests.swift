@@ -2,7 +2,7 @@ import HTTPCacheEngine
 import HTTPTypes
 import Testing
 
-@Suite("Ranges of stored content (RFC 9110 §14)")
+@Suite("Ranges of stored content (RFC 9110 §14)", .timeLimit(.minutes(10)))
 struct ContentSelectionTests {
   @Test(
     "Ranges are resolved against the length",

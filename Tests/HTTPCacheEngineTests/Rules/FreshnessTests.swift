@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4.2.
+@Suite(.timeLimit(.minutes(10)))
 struct FreshnessTests {
   struct Row: CustomTestStringConvertible, Sendable {
     var fields: [String]

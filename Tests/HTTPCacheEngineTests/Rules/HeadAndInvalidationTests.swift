@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4.3.5.
+@Suite(.timeLimit(.minutes(10)))
 struct HeadTests {
   private let engine = CacheEngine.privately
   private let later = arrival.advanced(bySeconds: 61)
@@ -90,6 +91,7 @@ struct HeadTests {
 }
 
 /// RFC 9111 §4.4.
+@Suite(.timeLimit(.minutes(10)))
 struct InvalidationTests {
   private func invalidated(
     _ method: HTTPRequest.Method = .post, _ status: Int = 200, _ lines: String..., path: String = "/r?q"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("immutable (RFC 8246)")
+@Suite("immutable (RFC 8246)", .timeLimit(.minutes(10)))
 struct ImmutableTests {
   private func secure(_ lines: String..., scheme: String = "https") -> HTTPRequest {
     HTTPRequest(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Partial and incomplete responses (RFC 9111 §3.3, §3.4)")
+@Suite("Partial and incomplete responses (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(10)))
 struct PartialContentTests {
   private let engine = CacheEngine.privately
 

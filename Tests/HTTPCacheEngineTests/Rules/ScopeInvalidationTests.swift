@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Invalidation of groups and origins (RFC 9875, Clear-Site-Data)")
+@Suite("Invalidation of groups and origins (RFC 9875, Clear-Site-Data)", .timeLimit(.minutes(10)))
 struct ScopeInvalidationTests {
   private func secure(
     _ method: HTTPRequest.Method = .get, scheme: String = "https", authority: String = "a.example"

@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4 and §4.1.
+@Suite(.timeLimit(.minutes(10)))
 struct SelectionTests {
   private let engine = CacheEngine.shared
 

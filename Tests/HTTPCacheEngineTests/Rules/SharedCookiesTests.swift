@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Set-Cookie in a shared cache (§7.3)")
+@Suite("Set-Cookie in a shared cache (§7.3)", .timeLimit(.minutes(10)))
 struct SharedCookiesTests {
   private static let modified = "Last-Modified: \(date(-864_000))"
 

@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4.2.4 and §5.2.1, RFC 5861. What is stored in these tests has a lifetime of 60 seconds.
+@Suite(.timeLimit(.minutes(10)))
 struct StaleUseTests {
   private func plan(
     _ directives: String, request requestFields: String = "", after: Int64,

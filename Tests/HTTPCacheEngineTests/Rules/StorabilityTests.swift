@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §3.
+@Suite(.timeLimit(.minutes(10)))
 struct StorabilityTests {
   struct Row: CustomTestStringConvertible, Sendable {
     var request: [String] = []

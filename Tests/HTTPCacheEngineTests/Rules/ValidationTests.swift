@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// RFC 9111 §4.3. What is stored in these tests is stale a minute after it arrived.
+@Suite(.timeLimit(.minutes(10)))
 struct ValidationTests {
   private let engine = CacheEngine.privately
   private let later = arrival.advanced(bySeconds: 61)

@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// What is never stored, and what is stored in its place.
+@Suite(.timeLimit(.minutes(10)))
 struct WithholdingTests {
   private func stored(
     _ engine: CacheEngine, _ response: HTTPResponse, for request: HTTPRequest = request()

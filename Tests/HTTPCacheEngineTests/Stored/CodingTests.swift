@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct CodingTests {
   private static let heads: [HTTPResponse] = [
     response(), response(404, "X: 1"), response(999, "Cache-Control: max-age=1"),

@@ -4,6 +4,7 @@ import Testing
 @testable import HTTPCacheEngine
 
 /// What is not stored of a response is marked where it stands, and left out wherever the stored fields are looked at.
+@Suite(.timeLimit(.minutes(10)))
 struct KeptFieldsTests {
   private func lines(_ count: Int) -> [String] { (0..<count).map { "X-\($0): \($0)" } }
 

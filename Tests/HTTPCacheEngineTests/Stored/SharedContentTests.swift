@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Responses that share one content")
+@Suite("Responses that share one content", .timeLimit(.minutes(10)))
 struct SharedContentTests {
   private func stored(_ language: String, _ fields: String...) throws -> StoredResponse {
     var response = response(200, "Cache-Control: max-age=60", "Vary: Accept-Language", "ETag: \"a\"")

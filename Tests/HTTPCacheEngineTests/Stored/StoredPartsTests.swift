@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Which bytes of a representation are stored")
+@Suite("Which bytes of a representation are stored", .timeLimit(.minutes(10)))
 struct StoredPartsTests {
   private func parts(_ ranges: Range<Int64>..., of length: Int64? = nil) -> StoredParts? {
     StoredParts(ranges: ranges, completeLength: length, isCombinable: true)

@@ -2,6 +2,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
+@Suite(.timeLimit(.minutes(10)))
 struct SHA256Tests {
   // Examples of FIPS 180-4, and lengths around the end of a block.
   @Test(

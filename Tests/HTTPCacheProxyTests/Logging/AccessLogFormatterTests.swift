@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The lines of the access log")
+@Suite("The lines of the access log", .timeLimit(.minutes(10)))
 struct AccessLogFormatterTests {
   private static let noon = Timestamp(milliseconds: 1_763_802_482_045)
 

@@ -11,7 +11,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The access log in virtual time")
+@Suite("The access log in virtual time", .timeLimit(.minutes(10)))
 struct AccessLogTests {
   /// A log whose thread is the test's.
   private struct Setting {

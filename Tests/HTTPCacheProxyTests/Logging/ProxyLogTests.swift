@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import Testing
 
-@Suite("What a proxy logs")
+@Suite("What a proxy logs", .timeLimit(.minutes(10)))
 struct ProxyLogTests {
   /// Runs a proxy, and gives the lines of its access log, by target.
   private func log(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The flusher by itself")
+@Suite("The flusher by itself", .timeLimit(.minutes(10)))
 struct FlusherTests {
   /// A buffer for files in memory, without a log.
   private final class Source: FlushSource {

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("The log by itself")
+@Suite("The log by itself", .timeLimit(.minutes(10)))
 struct LogPartTests {
   @Test("keeps its capacity with every record, seals with summaries, and is found again as it was")
   func churn() throws {

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Syncer, removals, sweeper and body files by themselves")
+@Suite("Syncer, removals, sweeper and body files by themselves", .timeLimit(.minutes(10)))
 struct RemovingPartTests {
   private func filled(_ bench: PartBench, count: Int = 10) -> SharedLog {
     let log = bench.makeSharedLog()

@@ -7,6 +7,7 @@ import Testing
 @testable import HTTPCaching
 
 /// Every cell of `Policies.md`, run through a cache.
+@Suite(.timeLimit(.minutes(10)))
 struct PolicyTableTests {
   private static let table = Result { try PolicyTable() }
 

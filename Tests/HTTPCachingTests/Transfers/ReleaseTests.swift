@@ -9,7 +9,7 @@ import Testing
 
 /// However an exchange ends, nothing of it outlives it. The inputs are the whole matrix: a leak in every response without a
 /// strong ETag once stood through 855 tests whose origins all sent one.
-@Suite("Every object of an exchange is released when it has ended")
+@Suite("Every object of an exchange is released when it has ended", .timeLimit(.minutes(10)))
 struct ReleaseTests {
   enum Ending: CaseIterable {
     case whole, breaksOff, headFails

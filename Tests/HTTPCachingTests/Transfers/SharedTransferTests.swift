@@ -3,7 +3,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Reading a response while it arrives")
+@Suite("Reading a response while it arrives", .timeLimit(.minutes(10)))
 struct SharedTransferTests {
   private static let request = HTTPRequest(
     method: .get, scheme: "https", authority: "a.example", path: "/large")

@@ -5,7 +5,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Content in flight")
+@Suite("Content in flight", .timeLimit(.minutes(10)))
 struct TransferTests {
   /// What the store may be for a transfer.
   enum Place: CaseIterable {

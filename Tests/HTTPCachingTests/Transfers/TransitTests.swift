@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The budget for content in flight")
+@Suite("The budget for content in flight", .timeLimit(.minutes(10)))
 struct TransitTests {
   private static let piece = [UInt8](repeating: 7, count: 32 << 10)
 
