@@ -100,10 +100,11 @@ build: prepare ## build everything for debugging
 api: ## write Documentation/API, the list of all public declarations
 	$(SWIFT) run $(TRAITS) APIDigest
 
-lint: ## check the formatting
+lint: ## check the formatting and the licence headers
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
 	  Examples/FeedReader/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
+	@sh scripts/check-headers.sh
 
 format: ## mend the formatting
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
