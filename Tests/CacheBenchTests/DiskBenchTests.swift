@@ -17,58 +17,65 @@ import Testing
 
   @Test func `put, get and mixed are measured beside a raw file, files and SQLite, for each size`() throws {
     let report = try Self.report([.put, .get, .mixed], "--value-size 500 --value-size 300000")
-    let yardsticks: [CacheName] = [.rawFile, .files] + (SQLiteLibrary.shared == nil ? [] : [.sqlite])
+    let yardsticks: [Contender] = [.rawFile, .files] + (SQLite.shared == nil ? [] : [.sqlite])
+    let ratios = report.measurements.filter { $0.kind == .ratio }
     for size in [500, 300_000] {
       for name in [.ours] + yardsticks {
-        let some = report.measurements.filter { $0.cache == name && $0.valueBytes == size }
+        let some = report.measurements.filter {
+          $0.kind == .throughput && $0.contender == name && $0[.valueBytes] == Double(size)
+        }
         #expect(Set(some.map(\.action)) == [.diskStore, .diskGet, .diskMixed], "\(name), \(size)")
-        #expect(some.allSatisfy { $0.operationsPerSecond > 0 })
+        #expect(some.allSatisfy { ($0[.operationsPerSecond] ?? 0) > 0 })
       }
-      let ratios = report.ratios.filter { $0.valueBytes == size && $0.action == .diskGet }
-      #expect(Set(ratios.map(\.yardstick)) == Set(yardsticks))
+      let some = ratios.filter { $0[.valueBytes] == Double(size) && $0.action == .diskGet }
+      #expect(Set(some.compactMap { $0.against?.contender }) == Set(yardsticks))
     }
     #expect(report.text.contains("disk get, 500 B"))
-    #expect(try JSONDecoder().decode(Report.self, from: Data(report.json().utf8)).ratios == report.ratios)
+    let again = try JSONDecoder().decode(Report.self, from: Data(report.json().utf8))
+    #expect(again.measurements == report.measurements)
   }
 
   @Test func `put, get and mixed are measured beside LMDB and RocksDB where they are asked for and there`()
     throws
   {
-    var (flags, expected) = ("--value-size 5000 --beside raw", [CacheName.rawFile])
-    if LMDBLibrary.shared != nil { (flags, expected) = (flags + " --beside lmdb", expected + [.lmdb]) }
-    if RocksDBLibrary.shared != nil {
+    var (flags, expected) = ("--value-size 5000 --beside raw", [Contender.rawFile])
+    if LMDB.shared != nil { (flags, expected) = (flags + " --beside lmdb", expected + [.lmdb]) }
+    if RocksDB.shared != nil {
       (flags, expected) = (flags + " --beside rocksdb", expected + [.rocksDB])
     }
-    let report = try Self.report([.put, .get, .mixed], flags)
-    #expect(Set(report.measurements.map(\.cache)).isSuperset(of: [.ours] + expected))
-    #expect(!report.measurements.contains { $0.cache == .files || $0.cache == .sqlite })
+    let measurements = try Self.report([.put, .get, .mixed], flags).measurements.filter {
+      $0.kind == .throughput
+    }
+    #expect(Set(measurements.map(\.contender)).isSuperset(of: [.ours] + expected))
+    #expect(!measurements.contains { $0.contender == .files || $0.contender == .sqlite })
     for action in [Action.diskStore, .diskGet, .diskMixed] {
-      #expect(report.measurements.filter { $0.action == action }.count == 1 + expected.count)
+      #expect(measurements.filter { $0.action == action }.count == 1 + expected.count)
     }
   }
 
   @Test func `churn never uses more than the capacity, and says what is written for what is stored`() throws {
     let report = try Self.report([.churn], "--value-size 2000 --capacity 2000000")
-    let figure = try #require(report.disk?.churn.first)
-    #expect(figure.mostBytes <= 2_000_000)
-    #expect(figure.mostBytes > 1_000_000)
-    #expect(figure.liveShare > 0.3 && figure.liveShare <= 1)
-    #expect(figure.spaceAmplification >= 1)
-    if ProcessIO.now != nil { #expect(try #require(figure.writtenPerByte) >= 1) }
+    let churn = try #require(report.measurements.first { $0.kind == .churn })
+    let most = try #require(churn[.mostBytes])
+    #expect(most > 1_000_000 && most <= 2_000_000)
+    let live = try #require(churn[.liveShare])
+    #expect(live > 0.3 && live <= 1)
+    #expect(try #require(churn[.spaceAmplification]) >= 1)
+    if ProcessIO.now != nil { #expect(try #require(churn[.writtenPerByte]) >= 1) }
     #expect(report.text.contains("Churn at capacity"))
   }
 
   @Test func `a cold get is counted in reads`() throws {
-    let figures = try Self.report([.cold], "--value-size 16384").disk?.coldGets ?? []
+    let gets = try Self.report([.cold], "--value-size 16384").measurements
     guard ProcessIO.now != nil else { return }
-    #expect(figures.map(\.cache) == [.ours, .rawFile])
-    #expect(figures.allSatisfy { $0.readCallsPerGet >= 1 && $0.gets == 30 })
+    #expect(gets.map(\.contender) == [.ours, .rawFile])
+    #expect(gets.allSatisfy { ($0[.readCallsPerGet] ?? 0) >= 1 && $0[.operations] == 30 })
   }
 
   @Test func `opening is measured in processes of its own, closed or killed before`() throws {
     let report = try Self.report([.reopen], "--value-size 500")
-    #expect(report.disk?.openings.map(\.ending) == [.closed, .killed])
-    #expect(report.disk?.openings.allSatisfy { $0.entries == 30 } ?? false)
+    #expect(report.measurements.map(\.action) == [.reopenClosed, .reopenKilled])
+    #expect(report.measurements.allSatisfy { $0[.entries] == 30 })
   }
 
   @Test func `every target of the disk has a row, and what was measured a verdict`() throws {
@@ -76,7 +83,7 @@ import Testing
     #expect(report.targets.count == 16)
     for row in report.targets where row.figure == nil {
       // What is not there cannot be measured.
-      let isMissing = row.what.contains("SQLite") && SQLiteLibrary.shared == nil || ProcessIO.now == nil
+      let isMissing = row.what.contains("SQLite") && SQLite.shared == nil || ProcessIO.now == nil
       #expect(isMissing, "\(row.what)")
     }
     #expect(report.text.contains("Targets"))

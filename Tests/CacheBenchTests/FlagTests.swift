@@ -23,7 +23,8 @@ import Testing
     "replay t --capacity=-0.1",
     "replay t --capacity 2", "replay t --eviction fifo", "replay t --sizes large", "replay t --shards 0",
     "disk sing", "disk --keys 0", "disk --value-size 0", "disk --capacity 1", "disk --seconds 0",
-    "disk --rounds 0", "disk --targets --keys 1000001", "disk --keys 10000000 --value-size 67108864",
+    "disk --rounds 0", "disk --beside oracle", "targets --no-body", "disk --targets --keys 1000001",
+    "disk --keys 10000000 --value-size 67108864",
     "targets --threads 0", "targets --keys=-5", "report", "report --output", "--nonsense",
   ])
   func `a bad flag is an error of usage`(line: String) {
@@ -58,19 +59,23 @@ import Testing
   @Test func `without flags the measurement is the one that the targets are for`() throws {
     let options = try StoreOptions.parse([])
     #expect(options.keys == 10_000)
-    #expect(options.valueSize == 1024)
+    #expect(options.run.valueSize == 1024)
     #expect(options.diskKeys == 100)
     #expect(options.threads == 1)
-    #expect(options.distribution == .zipf)
-    #expect(options.zipfExponent == 0.99)
+    #expect(options.run.distribution == .zipf)
+    #expect(options.run.zipfExponent == 0.99)
     #expect(options.tier == .memory)
-    #expect(!options.json)
+    #expect(!options.run.round.json)
+    let workload = try WorkloadOptions.parse([])
+    #expect(workload.keys == 1_000_000)
+    #expect((1...8).contains(workload.threads))
   }
 
   @Test(arguments: [
     "throughput --keys 5 --value-size 100 --distribution uniform --threads 2 --seconds 0.5 --seed 7 --json",
     "latency --tier both --zipf-exponent 1.2 --capacity 100000 --rounds 3", "session --requests 5",
-    "quick --json", "workload get mixed --keys 10 --capacity 0.5 --shards 4", "memory --keys 5 --json",
+    "quick --json", "workload get --no-body", "workload get mixed --keys 10 --capacity 0.5 --shards 4",
+    "memory --keys 5 --json",
     "replay t --capacity 0.1 --capacity 1 --eviction lru --sizes real --shards 16",
     "targets --trace t --keys 9",
     "disk", "disk put get --keys 10 --value-size 100 --value-size 200 --json",
@@ -87,11 +92,11 @@ import Testing
 
   @Test func `URLCache is left out where it would take for ever, and the notes say so`() throws {
     let few = StoreBench(
-      options: try StoreOptions.parse(["--tier", "both"]), measuring: .latency, progress: ProgressLine())
+      options: try StoreOptions.parse(["--tier", "both"]), kind: .latency, progress: ProgressLine())
     #expect(few.notes.isEmpty)
     let many = StoreBench(
       options: try StoreOptions.parse(["--keys", "50001", "--tier", "both", "--disk-keys", "501"]),
-      measuring: .latency, progress: ProgressLine())
+      kind: .latency, progress: ProgressLine())
     #expect(!many.options.includesURLCache)
     #expect(many.notes.count == 2)
   }

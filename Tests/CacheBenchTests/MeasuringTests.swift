@@ -4,6 +4,9 @@ import Testing
 
 @testable import CacheBench
 
+/// For files that import Foundation, which has another `Measurement`.
+typealias BenchMeasurement = Measurement
+
 @Suite(.timeLimit(.minutes(10))) struct MeasuringTests {
   @Test func `the median is the middle, or the mean of the two in the middle`() {
     #expect(median([]) == nil)
@@ -14,7 +17,7 @@ import Testing
 
   @Test func `a pass does every key once`() {
     var done: [Int] = []
-    let round = Loop(measuring: .throughput).pass(over: [3, 1, 2]) { key in
+    let round = Loop(timesEach: false).pass(over: [3, 1, 2]) { key in
       done.append(key)
       return key != 1
     }
@@ -26,7 +29,7 @@ import Testing
 
   @Test func `a pass prepares a few keys at a time before it does them`() {
     var story: [String] = []
-    let round = Loop(measuring: .latency).pass(
+    let round = Loop(timesEach: true).pass(
       over: [1, 2, 3], chunk: 2, prepare: { story.append("prepare \($0)") }
     ) { key in
       story.append("do \(key)")
@@ -39,7 +42,7 @@ import Testing
 
   @Test func `a loop goes round its keys until the time is over`() {
     var done: [Int] = []
-    let round = Loop(measuring: .throughput, batch: 4).run(for: 1, over: [5, 6, 7]) { key in
+    let round = Loop(timesEach: false, batch: 4).run(for: 1, over: [5, 6, 7]) { key in
       done.append(key)
       return true
     }
@@ -50,14 +53,17 @@ import Testing
   }
 
   @Test func `latency counts every operation`() throws {
-    let round = Loop(measuring: .latency).run(for: 100_000, over: [1]) { _ in true }
+    let round = Loop(timesEach: true).run(for: 100_000, over: [1]) { _ in true }
     let latencies = try #require(round.latencies)
     #expect(latencies.totalCount == UInt64(round.operations))
-    let percentiles = Percentiles(latencies)
-    #expect(percentiles.p50Nanoseconds <= percentiles.p90Nanoseconds)
-    #expect(percentiles.p90Nanoseconds <= percentiles.p99Nanoseconds)
-    #expect(percentiles.p99Nanoseconds <= percentiles.p999Nanoseconds)
-    #expect(percentiles.p999Nanoseconds <= percentiles.maxNanoseconds)
+    var measurement = Measurement(.latency, .get, .ours)
+    measurement.add(latencies)
+    let metrics: [Metric] = [
+      .p50Nanoseconds, .p90Nanoseconds, .p99Nanoseconds, .p999Nanoseconds, .maxNanoseconds,
+    ]
+    let percentiles = metrics.compactMap { measurement[$0] }
+    #expect(percentiles.count == 5)
+    #expect(percentiles == percentiles.sorted())
   }
 
   @Test func `rounds at the same time count their time once, rounds in turn add it up`() {
@@ -75,7 +81,7 @@ import Testing
 
   @Test func `every thread of a team works, and all latencies are kept`() {
     let round = ThreadTeam.run(4) { thread in
-      Loop(measuring: .latency).pass(over: [0, 1, 2]) { _ in thread != 0 }
+      Loop(timesEach: true).pass(over: [0, 1, 2]) { _ in thread != 0 }
     }
     #expect(round.operations == 12)
     #expect(round.successes == 9)
@@ -84,12 +90,12 @@ import Testing
 
   @Test func `an operation that must succeed and does not ends the measurement`() {
     struct Broken: BenchCache {
-      func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? { { $0 != 1 } }
+      func operation(_ action: Action) -> Operation? { { $0 != 1 } }
     }
+    let filling = Filling(order: [0, 1, 2], sequences: [], valueSize: 1, threads: 1)
     let contest = Contest(
-      entrants: [.init(name: .ours, filling: .store, actions: []) { _ in Broken() }], entries: 3,
-      valueSize: 1, threads: 1, rounds: 1, seconds: 0.001, measuring: .throughput, sequences: [],
-      order: [0, 1, 2])
+      entrants: [filling.entrant(.ours, by: .store, then: []) { _ in Broken() }], rounds: 1, seconds: 0.001,
+      conditions: [:])
     #expect(throws: BenchError.self) { _ = try contest.run(ProgressLine(isShown: false)) }
   }
 
@@ -99,11 +105,15 @@ import Testing
       let directories = Mutex<[String]>([])
     }
     struct Nothing: BenchCache {
-      func operation(_ action: Action) -> (@Sendable (Int) -> Bool)? { { _ in true } }
+      func operation(_ action: Action) -> Operation? { { _ in true } }
     }
     let diary = Diary()
-    func entrant(_ name: CacheName) -> Contest.Entrant {
-      .init(name: name, filling: .store, actions: [.get]) { directory in
+    let filling = Filling(
+      order: [0],
+      sequences: [KeySequence(keys: 1, distribution: .uniform, exponent: 1, seed: 1, stream: 0, length: 8)],
+      valueSize: 1, threads: 1)
+    func entrant(_ name: Contender) -> Contest.Entrant {
+      filling.entrant(name, by: .store, then: [.get]) { directory in
         diary.directories.withLock { $0.append(directory) }
         diary.names.withLock { names in
           if names.last != name.rawValue { names.append(name.rawValue) }
@@ -112,15 +122,12 @@ import Testing
       }
     }
     let contest = Contest(
-      entrants: [entrant(.ours), entrant(.dictionary)], entries: 1, valueSize: 1, threads: 1, rounds: 2,
-      seconds: 0.000_001, measuring: .throughput,
-      sequences: [KeySequence(keys: 1, distribution: .uniform, exponent: 1, seed: 1, stream: 0, length: 8)],
-      order: [0])
+      entrants: [entrant(.ours), entrant(.dictionary)], rounds: 2, seconds: 0.000_001, conditions: [:])
     let measurements = try contest.run(ProgressLine(isShown: false))
     #expect(measurements.map(\.action) == [.store, .get, .store, .get])
-    #expect(measurements.allSatisfy { $0.operationsPerSecondByRound.count == 2 })
+    #expect(measurements.allSatisfy { $0.byRound.count == 2 })
     // Ours, the other; then the other first, and ours.
-    #expect(diary.names.withLock { $0 } == ["ours", "dictionary", "ours"])
+    #expect(diary.names.withLock { $0 } == [Contender.ours, .dictionary, .ours].map(\.rawValue))
     let directories = diary.directories.withLock { $0 }
     #expect(Set(directories).count == directories.count)
   }

@@ -20,78 +20,80 @@ import Testing
   }
 
   @Test func `figures have three digits and a unit`() {
-    #expect(Format.duration(0) == "0.00 ns")
-    #expect(Format.duration(152.4) == "152 ns")
-    #expect(Format.duration(1_790) == "1.79 µs")
-    #expect(Format.duration(5_230_000) == "5.23 ms")
-    #expect(Format.duration(2e9) == "2.00 s")
-    #expect(Format.rate(203) == "203/s")
-    #expect(Format.rate(84_100) == "84.1 k/s")
-    #expect(Format.rate(6_570_000) == "6.57 M/s")
-    #expect(Format.bytes(575) == "575 B")
-    #expect(Format.bytes(3 * 1_073_741_824) == "3.00 GiB")
-    #expect(Format.times(1_066.4) == "1,066x")
-    #expect(Format.percent(0.764) == "76.4 %")
-    #expect(Format.count(1_234_567) == "1,234,567")
-    #expect(Format.count(-100) == "-100")
+    #expect(Format.nanoseconds.text(0) == "0.00 ns")
+    #expect(Format.nanoseconds.text(152.4) == "152 ns")
+    #expect(Format.nanoseconds.text(1_790) == "1.79 µs")
+    #expect(Format.nanoseconds.text(5_230_000) == "5.23 ms")
+    #expect(Format.nanoseconds.text(2e9) == "2.00 s")
+    #expect(Format.perSecond.text(203) == "203/s")
+    #expect(Format.perSecond.text(84_100) == "84.1 k/s")
+    #expect(Format.perSecond.text(6_570_000) == "6.57 M/s")
+    #expect(Format.bytes.text(575) == "575 B")
+    #expect(Format.bytes.text(3 * 1_073_741_824) == "3.00 GiB")
+    #expect(Format.times.text(1_066.4) == "1,066x")
+    #expect(Format.share.text(0.764) == "76.4 %")
+    #expect(Format.count.text(1_234_567) == "1,234,567")
+    #expect(Format.count.text(-100) == "-100")
   }
 
   /// A run as small as can be, of everything that `throughput` and `latency` measure.
-  static func report(_ measuring: Measuring, _ flags: String = "") throws -> Report {
+  static func report(_ kind: BenchMeasurement.Kind, _ flags: String = "") throws -> Report {
     let options = try StoreOptions.parse(
       "--keys 40 --disk-keys 4 --value-size 100 --tier both --rounds 2 --seconds 0.002 \(flags)"
         .split(separator: " ").map(String.init))
-    let bench = StoreBench(options: options, measuring: measuring, progress: ProgressLine(isShown: false))
-    let measurements = try bench.run()
-    return Report(
-      command: measuring.rawValue, machine: .current, parameters: Parameters(options),
-      measurements: measurements, ratios: Ratio.all(of: measurements), notes: bench.notes)
+    return try StoreBench(options: options, kind: kind, progress: ProgressLine(isShown: false)).report()
   }
 
   @Test func `throughput measures ours and the yardsticks, and compares them`() throws {
     let report = try Self.report(.throughput)
-    let ours = Set(report.measurements.filter { $0.cache == .ours }.map(\.action))
-    #expect(ours == Set(Action.allCases).subtracting([.getAndRead, .mixed, .churn, .judge, .diskMixed]))
-    let foundation = Set(report.measurements.filter { $0.cache == .urlCache }.map(\.action))
-    #expect(foundation == [.get, .miss, .store, .storeAgain, .diskGet, .diskStore])
-    let dictionary = Set(report.measurements.filter { $0.cache == .dictionary }.map(\.action))
-    #expect(dictionary == [.get, .getByKey, .miss, .store, .storeAgain])
-    let floor = Set(report.measurements.filter { $0.cache == .floor }.map(\.action))
-    #expect(floor == [.get, .getByKey, .miss, .store])
-    for one in report.measurements {
-      #expect(one.operationsPerSecond > 0)
-      #expect(one.operationsPerSecondByRound.count == 2)
-      #expect(one.latency == nil)
+    let measurements = report.measurements.filter { $0.kind == .throughput }
+    func actions(_ contender: Contender) -> Set<Action> {
+      Set(measurements.filter { $0.contender == contender }.map(\.action))
     }
-    let targets = report.ratios.filter { $0.target != nil }
+    #expect(
+      actions(.ours) == [
+        .get, .getByKey, .decide, .miss, .store, .storeAgain, .judgeAndStore, .diskGet, .diskStore,
+      ])
+    #expect(actions(.urlCache) == [.get, .miss, .store, .storeAgain, .diskGet, .diskStore])
+    #expect(actions(.dictionary) == [.get, .getByKey, .miss, .store, .storeAgain])
+    #expect(actions(.floor) == [.get, .getByKey, .miss, .store])
+    for one in measurements {
+      #expect(try #require(one[.operationsPerSecond]) > 0)
+      #expect(one.byRound.count == 2)
+      #expect(one[.p50Nanoseconds] == nil)
+    }
+    let ratios = report.measurements.filter { $0.kind == .ratio }
+    #expect(ratios.count + measurements.count == report.measurements.count)
+    let targets = ratios.filter { $0[.target] != nil }
     #expect(Set(targets.map(\.action)) == [.get, .storeAgain, .diskGet, .diskStore])
-    #expect(targets.allSatisfy { $0.yardstick == .urlCache })
-    #expect(report.measurements.first { $0.overhead != nil }?.cache == .ours)
+    #expect(targets.allSatisfy { $0.against?.contender == .urlCache })
+    #expect(report.measurements.first { $0[.bytesOfHead] != nil }?.contender == .ours)
   }
 
   @Test func `hits are all, and misses none`() throws {
     let report = try Self.report(.throughput, "--threads 2 --distribution uniform")
-    for one in report.measurements {
+    for one in report.measurements where one.kind == .throughput {
       switch one.action {
-      case .get, .getByKey, .decide, .diskGet: #expect(one.hitRatio == 1)
-      case .miss: #expect(one.hitRatio == 0)
-      default: #expect(one.hitRatio == nil)
+      case .get, .getByKey, .decide, .diskGet: #expect(one[.hitRatio] == 1)
+      case .miss: #expect(one[.hitRatio] == 0)
+      default: #expect(one[.hitRatio] == nil)
       }
     }
   }
 
   @Test func `too small a capacity costs hits, and is no failure`() throws {
     let report = try Self.report(.throughput, "--capacity 10000")
-    let get = try #require(report.measurements.first { $0.action == .get && $0.cache == .ours })
-    #expect(try #require(get.hitRatio) < 1)
-    #expect(report.measurements.contains { $0.action == .mixed && $0.cache == .ours })
+    let get = try #require(report.measurements.first(.get, .ours))
+    #expect(try #require(get[.hitRatio]) < 1)
+    #expect(report.measurements.first(.mixed, .ours) != nil)
     #expect(report.notes.contains { $0.contains("capacity") })
   }
 
   @Test func `latency has percentiles for each`() throws {
     let report = try Self.report(.latency)
-    #expect(!report.measurements.isEmpty)
-    #expect(report.measurements.allSatisfy { $0.latency != nil })
+    let latencies = report.measurements.filter { $0.kind == .latency }
+    #expect(!latencies.isEmpty)
+    #expect(latencies.allSatisfy { $0[.p50Nanoseconds] != nil && $0[.maxNanoseconds] != nil })
     #expect(report.text.contains("p99.9"))
     #expect(report.text.contains("reading the clock"))
   }
@@ -102,11 +104,9 @@ import Testing
       try JSONSerialization.jsonObject(with: Data(report.json().utf8)) as? [String: Any])
     #expect(
       Set(document.keys) == [
-        "format", "command", "machine", "parameters", "measurements", "ratios", "session", "replays",
-        "memory",
-        "targets", "notes",
+        "format", "command", "machine", "parameters", "measurements", "targets", "notes",
       ])
-    #expect(document["format"] as? Int == 2)
+    #expect(document["format"] as? Int == 3)
     let machine = try #require(document["machine"] as? [String: Any])
     #expect((machine["cores"] as? Int ?? 0) > 0)
     #expect(machine["operatingSystem"] is String)
@@ -117,40 +117,40 @@ import Testing
     #expect(parameters["valueBytes"] as? Int == 100)
     let measurements = try #require(document["measurements"] as? [[String: Any]])
     let first = try #require(measurements.first)
-    for name in [
-      "action", "cache", "measuring", "entries", "valueBytes", "threads", "operations",
-      "operationsPerSecond", "operationsPerSecondByRound", "latency",
-    ] { #expect(first[name] != nil, "\(name)") }
-    let latency = try #require(first["latency"] as? [String: Any])
+    for name in ["kind", "action", "contender", "figures", "byRound", "latencyCurve"] {
+      #expect(first[name] != nil, "\(name)")
+    }
+    let figures = try #require(first["figures"] as? [String: Any])
     #expect(
-      Set(latency.keys) == [
+      Set(figures.keys) == [
+        "entries", "valueBytes", "threads", "operations", "operationsPerSecond", "nanoseconds",
         "p50Nanoseconds", "p90Nanoseconds", "p99Nanoseconds", "p999Nanoseconds", "maxNanoseconds",
+        "bytesBeyondKeyAndBody", "bytesOfHead",
       ])
-    #expect(try JSONDecoder().decode(Report.self, from: Data(report.json().utf8)).ratios == report.ratios)
+    let again = try JSONDecoder().decode(Report.self, from: Data(report.json().utf8))
+    #expect(again.measurements == report.measurements)
   }
 
   @Test func `a ratio says by how many times, and whether the target is met`() throws {
-    func rounds(_ rate: Int) -> [Round] {
-      [Round(operations: rate, successes: rate, nanoseconds: 1_000_000_000)]
+    func measured(_ contender: Contender, _ rate: Int, busy: UInt64 = 0) -> BenchMeasurement {
+      let round = Round(
+        operations: rate, successes: rate, nanoseconds: 1_000_000_000, processorNanoseconds: busy)
+      var one = BenchMeasurement(.throughput, .get, contender, rounds: [round])
+      one[.threads] = 1
+      return one
     }
-    func ratio(_ own: Int, _ other: Int) -> Ratio? {
-      Ratio(
-        of: .init(
-          of: .get, on: .ours, rounds: rounds(own), measuring: .throughput, entries: 1, valueBytes: 1,
-          threads: 1),
-        to: .init(
-          of: .get, on: .urlCache, rounds: rounds(other), measuring: .throughput, entries: 1, valueBytes: 1,
-          threads: 1), target: 5)
-    }
-    let met = try #require(ratio(500, 100))
-    #expect(met.timesAsFast == 5)
-    #expect(met.basis == .throughput)
-    #expect(ratio(0, 100) == nil)
+    let met = try #require(measured(.ours, 500).ratio(to: measured(.urlCache, 100)))
+    #expect(met[.timesAsFast] == 5)
+    #expect(met.against?.basis == .throughput)
+    #expect(measured(.ours, 0).ratio(to: measured(.urlCache, 100)) == nil)
     #expect(met.isMet == true)
     var missed = met
-    missed.timesAsFast = 4.9
+    missed[.timesAsFast] = 4.9
     #expect(missed.isMet == false)
-    missed.target = nil
+    missed[.target] = nil
     #expect(missed.isMet == nil)
+    let byProcessor = measured(.ours, 500, busy: 1_000_000)
+      .ratio(to: measured(.urlCache, 100, busy: 1_000_000))
+    #expect(byProcessor?.against?.basis == .processorTime)
   }
 }

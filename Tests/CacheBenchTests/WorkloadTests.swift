@@ -96,13 +96,13 @@ import Testing
   }
 
   @Test func `all keys are distinct, also for URLCache, which ignores the query`() throws {
-    let data = try Dataset(count: 100, valueSize: 13, seed: 1, forFoundation: true)
-    #expect(Set(data.storeKeys).count == 100)
+    let data = try Dataset(count: 100, valueSize: 13, seed: 1, .foundation)
+    #expect(Set(data.keys).count == 100)
     #expect(Set(data.urlRequests.map { $0.url?.path }).count == 100)
-    #expect(data.keySize == 64)
+    #expect(data.requests.map { StoreKey($0) } == data.keys)
     #expect(data.bodies.allSatisfy { $0.count == 13 })
     let absent = Set(data.absentRequests.compactMap { CacheKey($0)?.bytes })
-    let isDisjoint = absent.isDisjoint(with: data.storeKeys.map(\.bytes))
+    let isDisjoint = absent.isDisjoint(with: data.keys.map(\.bytes))
     #expect(absent.count == 100)
     #expect(isDisjoint)
   }

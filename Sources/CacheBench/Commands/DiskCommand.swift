@@ -1,67 +1,47 @@
 import ArgumentParser
-import Foundation
 
 /// The flags of `disk`.
 struct DiskOptions: ParsableArguments {
-  @Option(
-    help:
-      "The number of keys; what makes 64 MiB of values, 16,384 at most, unless given. Of 'reopen': 100,000.")
+  @Option(help: "Number of keys (default: for 64 MiB of values, at most 16384; for 'reopen' 100000).")
   var keys: Int?
-
   @Option(
     name: .customLong("value-size"),
-    help: "The bytes of each value; may be given more than once; 1024, 16384, 65536 and 1048576 unless given."
-  )
+    help: "Bytes of each value; may be given more than once (default: 1024, 16384, 65536 and 1048576).")
   var givenSizes: [Int] = []
-
   @Option(
     name: .customLong("beside"),
-    help:
-      "A yardstick of 'put', 'get' and 'mixed'; may be given more than once; raw, files and sqlite unless given. lmdb and rocksdb where the system has their library."
-  )
-  var givenYardsticks: [DiskYardstick] = []
-
-  @Option(help: "The bytes that 'churn' may occupy.")
+    help: ArgumentHelp(
+      "A yardstick of 'put', 'get' and 'mixed'; may be given more than once (default: raw, files and sqlite).",
+      discussion: "raw, files, sqlite, lmdb or rocksdb, the last three where the system has their library."),
+    transform: { try Limits.choice($0, of: Contender.onDisk) })
+  var givenYardsticks: [Contender] = []
+  @Option(help: "Bytes that 'churn' may occupy.")
   var capacity = 128 << 20
-
-  @Option(help: "The seconds to measure each workload of each cache for, all rounds together.")
-  var seconds = 1.0
-
-  @Option(help: "The rounds in which the caches take turns.")
-  var rounds = 5
-
-  @Option(help: "The seed of keys and values; the same seed, the same sequence.")
-  var seed: UInt64 = 1
-
   @Flag(
-    help: "Measure what the targets of the disk tier are set for, and say whether they are met; some minutes."
-  )
+    help: "Measure what the targets of the disk tier are set for, and whether they are met; some minutes.")
   var targets = false
-
-  @Flag(help: "Print one JSON document.")
-  var json = false
+  @OptionGroup var round: RoundOptions
 
   var valueSizes: [Int] {
     if !givenSizes.isEmpty { return givenSizes }
     return targets ? [16 << 10] : [1 << 10, 16 << 10, 64 << 10, 1 << 20]
   }
 
-  var yardsticks: [DiskYardstick] { givenYardsticks.isEmpty ? DiskYardstick.usual : givenYardsticks }
+  var yardsticks: [Contender] { givenYardsticks.isEmpty ? [.rawFile, .files, .sqlite] : givenYardsticks }
 
   func keys(ofSize size: Int) -> Int { keys ?? max(64, min(1 << 14, (64 << 20) / size)) }
 
   func validate() throws {
-    for yardstick in givenYardsticks where !yardstick.isThere {
+    for yardstick in givenYardsticks where !yardstick.isInstalled {
       throw ValidationError(
-        "--beside \(yardstick.rawValue): the system does not have its library; install it, or leave it out")
+        "--beside: the system does not have the library of \(yardstick.rawValue); install it, or leave it out"
+      )
     }
     if let keys { try Limits.require(keys, "keys", in: 1...(1 << 24 - 2)) }
     // Of the targets, one is for ten times as many.
     if targets { try Limits.require(keys ?? 1, "keys", in: 1...1_000_000) }
     for size in givenSizes { try Limits.require(size, "value-size", in: 1...(64 << 20)) }
     try Limits.require(capacity, "capacity", in: (1 << 20)...(1 << 40))
-    try Limits.require(rounds, "rounds", in: 1...1000)
-    try Limits.requireSeconds(seconds)
     guard valueSizes.count <= 16 else {
       throw ValidationError("--value-size is given \(valueSizes.count) times; give 16 at most")
     }
@@ -76,40 +56,51 @@ struct DiskOptions: ParsableArguments {
       try Limits.requireDisk(20 * 1024 * Double(keys), "--targets with \(keys) keys")
     }
   }
+
+  /// The report that measurements are added to.
+  var report: Report {
+    let sqlite =
+      SQLite.shared.map { "SQLite is \($0.version), the system's, with synchronous=OFF." }
+      ?? "SQLite is left out: the system has no libsqlite3. Install libsqlite3-0, or its equivalent here."
+    return Report(
+      command: "disk",
+      parameters: Parameters(
+        diskKeys: keys, seconds: round.seconds, rounds: round.rounds, seed: round.seed,
+        capacityBytes: capacity, diskValueBytes: valueSizes),
+      notes: [
+        "Nothing is synced. Ours writes and reads key and head with each value, and verifies checksums; the raw file does "
+          + "neither.", sqlite,
+      ])
+  }
 }
 
-struct DiskCommand: ParsableCommand {
+struct DiskCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "disk",
     abstract:
       "put, get, mixed, churn, cold and reopen on disk, beside a raw file, a file per entry and SQLite.",
     discussion: """
-      put: what is not there yet. get: what is there, zipf, page cache warm. mixed: nine gets, and a put in place of what is \
-      there. churn: our store at its capacity, what of it is of use and what is written for it. cold: gets with the page \
-      cache dropped. reopen: a process opens what another closed, or was killed over. Nobody syncs; SQLite, where the \
-      library is installed, has a write-ahead log and commits 64 puts at a time. All is done in the temporary directory \
-      (TMPDIR).
+      put: new entries. get: stored entries, zipf, page cache warm. mixed: nine gets, and a put that replaces an entry. \
+      churn: our store at its capacity, what of it is of use and what is written for it. cold: gets with the page cache \
+      dropped. reopen: a process opens what another closed, or left behind when it was killed. Nothing is synced; SQLite, \
+      where the library is installed, has a write-ahead log and commits 64 puts at a time. All is done in the temporary \
+      directory (TMPDIR).
       """)
 
-  @Argument(help: "put, get, mixed, churn, cold or reopen; all of them unless given.")
+  @Argument(help: "What to measure.")
   var workloads: [DiskWorkload] = DiskWorkload.allCases
 
   @OptionGroup var options: DiskOptions
+  var json: Bool { options.round.json }
 
-  func run() throws {
-    let interruption = Interruption()
-    defer { interruption.stop() }
-    let progress = ProgressLine()
-    defer { progress.clear() }
+  func report(_ progress: ProgressLine) throws -> Report {
     let bench = DiskBench(options: options, progress: progress)
-    let report = try options.targets ? bench.targets() : bench.run(workloads)
-    progress.clear()
-    try report.print(asJSON: options.json)
+    return try options.targets ? bench.targets() : bench.run(workloads)
   }
 }
 
-/// The process that `disk reopen` starts: it fills a directory or opens it, tells what that took, and waits to be told
-/// to close it, or to be killed.
+/// The process that `disk reopen` starts: it fills a directory or opens it, reports what that took, and waits to be
+/// told to close it, or to be killed.
 struct DiskChildCommand: ParsableCommand {
   static let configuration = CommandConfiguration(commandName: "disk-child", shouldDisplay: false)
 

@@ -1,0 +1,126 @@
+import HTTPCacheStore
+import Synchronization
+
+/// Keys in the order in which they are asked for.
+///
+/// Each has memory of its own, one after the other, as keys of requests have that have just arrived: reading them costs
+/// little and is the same for every cache. What is measured is the way from there to the entry.
+struct Arrivals: Sendable {
+  let keys: [StoreKey]
+  /// 0, 1, … for the loop that is measured.
+  let positions: [UInt32]
+
+  init(_ numbers: ArraySlice<UInt32>) {
+    keys = numbers.map { Keys.key(Int($0)) }
+    positions = Array(0..<UInt32(numbers.count))
+  }
+}
+
+/// A cache with a workload, which keeps its entries from round to round.
+struct Lane: Sendable {
+  var name: Contender
+  var action: Action
+  /// Called once before anything is measured. Returns the hit ratio, where it is counted there.
+  var prepare: @Sendable () throws -> Double? = { nil }
+  /// Called before each run over some keys.
+  var begin: @Sendable ([Arrivals]) -> Void = { _ in }
+  /// The operation of a thread, on the position of a key among its arrivals.
+  var operation: @Sendable (Arrivals) -> Operation
+
+  /// - Parameter arrivals: keys for each thread. A round goes on where the one before it ended.
+  func entrant(over arrivals: [Arrivals], hitRatio: Double? = nil) -> Contest.Entrant {
+    begin(arrivals)
+    let track = Track(arrivals.map { (positions: $0.positions, operation: operation($0)) })
+    return Contest.Entrant(name: name) { turn in
+      turn.begin(action)
+      let round = track.run(turn.slice, turn.loop)
+      return [
+        Contest.Score(action: action, rounds: [round], figures: hitRatio.map { [.hitRatio: $0] } ?? [:])
+      ]
+    }
+  }
+
+  private final class Track: Sendable {
+    private let threads: [(positions: [UInt32], operation: Operation)]
+    private let done: Mutex<[Int]>
+
+    init(_ threads: [(positions: [UInt32], operation: Operation)]) {
+      self.threads = threads
+      done = Mutex([Int](repeating: 0, count: threads.count))
+    }
+
+    func run(_ slice: UInt64, _ loop: Loop) -> Round {
+      ThreadTeam.run(threads.count) { [self] thread in
+        let start = done.withLock { $0[thread] }
+        let round = loop.run(
+          for: slice, over: threads[thread].positions, from: start, threads[thread].operation)
+        done.withLock { $0[thread] += round.operations }
+        return round
+      }
+    }
+  }
+}
+
+// Generic, and not over `any KeyedCache`, so that the compiler makes a loop of its own for each cache.
+extension Lane {
+  /// Lookups that leave the bodies untouched, or read a byte of each; the cache is filled first.
+  ///
+  /// - Parameter most: the greatest byte of any body. It is compared so that the compiler does not leave out the reading.
+  static func get<Cache: ReadableCache>(
+    _ name: Contender, _ cache: Cache, _ filling: [(key: StoreKey, body: [UInt8])], readsBody: Bool,
+    valueSize: Int, most: UInt8
+  ) -> Lane {
+    Lane(name: name, action: readsBody ? .getAndRead : .getByKey) {
+      for (key, body) in filling where !cache.put(key, body) {
+        throw BenchError.unprepared("\(name.rawValue) does not take every entry")
+      }
+      return nil
+    } operation: { arrivals in
+      let read: Operation = { cache.bodyByte(of: arrivals.keys[$0]).map { $0 <= most } ?? false }
+      let find: Operation = { cache.bodyCount(of: arrivals.keys[$0]) == valueSize }
+      return readsBody ? read : find
+    }
+  }
+
+  /// Of so many operations of `mixed`, the last one is a store.
+  static let mixedPeriod = 10
+
+  /// - Parameters:
+  ///   - warming: what is asked for first, so that the cache is full of what it keeps.
+  ///   - counting: what is asked for then, to count the hits.
+  static func mixed<Cache: KeyedCache>(
+    _ name: Contender, _ cache: Cache, warming: [Arrivals], counting: Arrivals, _ bodies: Bodies
+  ) -> Lane {
+    @Sendable func isStore(_ position: Int) -> Bool { position % mixedPeriod == mixedPeriod - 1 }
+    @Sendable func step(_ position: Int, _ arrivals: Arrivals) -> Bool {
+      let key = arrivals.keys[position]
+      if !isStore(position), cache.bodyCount(of: key) != nil { return true }
+      _ = cache.put(key, bodies.fresh())
+      return false
+    }
+    return Lane(name: name, action: .mixed) {
+      for some in warming {
+        for position in some.keys.indices { _ = step(position, some) }
+      }
+      let hits = counting.keys.indices.count { step($0, counting) }
+      let lookups = counting.keys.indices.count { !isStore($0) }
+      return lookups > 0 ? Double(hits) / Double(lookups) : nil
+    } operation: { arrivals in
+      { step($0, arrivals) }
+    }
+  }
+
+  static func churn<Cache: KeyedCache>(
+    _ name: Contender, _ cache: Cache, capacity: Int, _ bodies: Bodies
+  ) -> Lane {
+    Lane(
+      name: name, action: .churn,
+      begin: { arrivals in
+        // The last keys of each thread, which are stored again only when all others were.
+        for some in arrivals {
+          for key in some.keys.suffix(capacity / arrivals.count + 1) { _ = cache.put(key, bodies.fresh()) }
+        }
+      },
+      operation: { arrivals in { cache.put(arrivals.keys[$0], bodies.fresh()) } })
+  }
+}

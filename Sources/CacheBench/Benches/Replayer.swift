@@ -1,0 +1,80 @@
+import HTTPCacheStore
+
+/// Asks a cache for what a trace asks for, and stores what it does not find.
+struct Replayer {
+  /// The eviction policies by the names of the flag `--eviction`.
+  static let policies: KeyValuePairs<String, Contender> = [
+    "lru": .ours, "s3fifo": .oursS3FIFO, "exact-lru": .exactLRU,
+  ]
+  /// What counts against the capacity, by the names of the flag `--sizes`: every entry the same, or its bytes.
+  static let sizes: KeyValuePairs<String, Action> = ["unit": .replayUnits, "real": .replayBytes]
+
+  var trace: Trace
+  var sizes: Action
+  var shards: Int?
+
+  private var isByUnits: Bool { sizes == .replayUnits }
+
+  func run(_ policy: Contender, capacityShare: Double) throws -> Measurement {
+    // In entries, or in bytes of bodies.
+    let all = isByUnits ? trace.distinctKeys : trace.distinctBytes
+    let capacity = max(1, Int((Double(all) * capacityShare).rounded()))
+    let start = MonotonicClock.now
+    var hits = 0
+    var bytes = 0.0
+    var bytesHit = 0.0
+    let ask = try asking(policy, capacity)
+    for request in trace.requests {
+      let isHit = ask(request)
+      bytes += Double(request.bytes)
+      guard isHit else { continue }
+      hits += 1
+      bytesHit += Double(request.bytes)
+    }
+    let requests = Double(trace.requests.count)
+    var replay = Measurement(
+      .replay, sizes, policy,
+      [
+        .requests: requests, .distinctKeys: Double(trace.distinctKeys), .capacityShare: capacityShare,
+        isByUnits ? .capacity : .capacityBytes: Double(capacity), .hits: Double(hits),
+        .hitRatio: Double(hits) / max(1, requests), .byteHitRatio: bytes > 0 ? bytesHit / bytes : 0,
+        .seconds: Double(MonotonicClock.now - start) / 1e9,
+      ])
+    replay.trace = trace.name
+    if policy != .exactLRU { replay[.shards] = shards.map(Double.init) }
+    return replay
+  }
+
+  /// Whether a request is a hit; if not, what it asks for is stored.
+  private func asking(_ policy: Contender, _ capacity: Int) throws -> (Trace.Request) -> Bool {
+    let isByUnits = isByUnits
+    guard policy != .exactLRU else {
+      let list = NodeList<Int, Void>(capacity: capacity)
+      return { request in
+        if list.value(of: request.key) != nil { return true }
+        _ = list.put(request.key, (), cost: isByUnits ? 1 : request.bytes)
+        return false
+      }
+    }
+    let eviction: EvictionPolicy = policy == .ours ? .lru : .s3fifo
+    let cache = try EngineCache(
+      capacity: try storeCapacity(capacity, eviction), eviction: eviction, shards: shards)
+    return { request in
+      // Keys are numbers, so that all entries of a replay by units count the same.
+      let key = StoreKey(withUnsafeBytes(of: UInt64(request.key).littleEndian) { Array($0) })
+      if cache.bodyCount(of: key) != nil { return true }
+      _ = cache.put(key, [UInt8](repeating: 0, count: isByUnits ? 0 : request.bytes))
+      return false
+    }
+  }
+
+  /// The capacity as our store counts it: with the key of each entry, and what the store keeps beside it.
+  private func storeCapacity(_ capacity: Int, _ eviction: EvictionPolicy) throws -> Int {
+    let perEntry = try EngineCache.cost(keyBytes: 8, bodyBytes: 0, eviction: eviction)
+    guard !isByUnits else { return capacity * perEntry }
+    // Where bodies count, the rest of an entry takes its share of the room.
+    let mean = Double(trace.distinctBytes) / Double(max(1, trace.distinctKeys))
+    let entries = mean > 0 ? Double(capacity) / mean : 0
+    return capacity + Int((entries * Double(perEntry)).rounded())
+  }
+}

@@ -1,0 +1,129 @@
+import ArgumentParser
+import Foundation
+
+/// The flags of everything that is measured in rounds.
+struct RoundOptions: ParsableArguments {
+  @Option(help: "Seconds to measure each action of each cache, all rounds together.")
+  var seconds = 1.0
+  @Option(help: "Rounds in which the caches take turns.")
+  var rounds = 5
+  @Option(help: "Seed of keys and values; the same seed gives the same sequence.")
+  var seed: UInt64 = 1
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func validate() throws {
+    try Limits.require(rounds, "rounds", in: 1...1000)
+    try Limits.require(
+      seconds, "seconds", in: .leastNonzeroMagnitude...3600, "more than 0, and 3600 at most")
+  }
+
+  /// The same flags for another command.
+  var arguments: [String] {
+    ["--seconds", String(seconds), "--rounds", String(rounds), "--seed", String(seed)]
+  }
+}
+
+/// The flags of everything that is measured in memory.
+struct RunOptions: ParsableArguments {
+  @Option(help: "Number of keys, of 64 bytes each (default: 10000; of 'workload' and 'targets' 1000000).")
+  var keys: Int?
+  @Option(
+    help:
+      "Threads (default: 1). 'workload' and 'targets' measure 1, 2, 4… up to it (default: cores, up to 8).")
+  var threads: Int?
+  @Option(help: "Bytes of each body.")
+  var valueSize = 1024
+  @Option(help: "How often which key is asked for.")
+  var distribution = Distribution.zipf
+  @Option(help: "Exponent of the zipf distribution.")
+  var zipfExponent = 0.99
+  @OptionGroup var round: RoundOptions
+
+  static let mostBytes = 1 << 30
+  static let mostKeys = 100_000_000
+
+  func validate() throws {
+    if let keys { try Limits.require(keys, "keys", in: 1...Self.mostKeys) }
+    if let threads { try Limits.require(threads, "threads", in: 1...256) }
+    try Limits.require(valueSize, "value-size", in: 1...Self.mostBytes)
+    try Limits.require(
+      zipfExponent, "zipf-exponent", in: .leastNonzeroMagnitude...10,
+      "more than 0, and 10 at most (for 0, --distribution uniform)")
+  }
+
+  func sequence(keys: Int, stream: Int, length: Int = KeySequence.defaultLength) -> KeySequence {
+    KeySequence(
+      keys: keys, distribution: distribution, exponent: zipfExponent, seed: round.seed, stream: stream,
+      length: length)
+  }
+
+  func parameters(keys: Int, threads: Int) -> Parameters {
+    Parameters(
+      keys: keys, valueBytes: valueSize, distribution: distribution,
+      zipfExponent: distribution == .zipf ? zipfExponent : nil, threads: threads, seconds: round.seconds,
+      rounds: round.rounds, seed: round.seed)
+  }
+
+  func contest(
+    _ entrants: [Contest.Entrant], _ kind: Measurement.Kind, keys: Int, threads: Int, capacity: Int? = nil
+  ) -> Contest {
+    var conditions: [Metric: Double] = [
+      .entries: Double(keys), .valueBytes: Double(valueSize), .threads: Double(threads),
+    ]
+    conditions[.capacityEntries] = capacity.map(Double.init)
+    return Contest(
+      entrants: entrants, kind: kind, rounds: round.rounds, seconds: round.seconds, conditions: conditions)
+  }
+}
+
+/// Rejects flags, with messages that name the flag, its value and what to give.
+enum Limits {
+  static func require<Value: Comparable>(
+    _ value: Value, _ name: String, in range: ClosedRange<Value>, _ hint: String? = nil
+  ) throws {
+    // Not a number is in no range.
+    guard range.contains(value) else {
+      throw ValidationError(
+        "--\(name) is \(value); give \(hint ?? "\(range.lowerBound) to \(range.upperBound)")")
+    }
+  }
+
+  static func requireShare(_ share: Double, _ name: String) throws {
+    try require(
+      share, name, in: .leastNonzeroMagnitude...1, "a share of all, more than 0, and 1 at most (0.1 for 10 %)"
+    )
+  }
+
+  static func requireShards(_ shards: Int?) throws {
+    guard let shards, !(1...1024).contains(shards) || shards.nonzeroBitCount != 1 else { return }
+    throw ValidationError("--shards is \(shards); give a power of two from 1 to 1024")
+  }
+
+  /// The value that a word stands for.
+  static func choice<Value>(_ word: String, of names: KeyValuePairs<String, Value>) throws -> Value {
+    guard let value = names.first(where: { $0.key == word })?.value else {
+      throw ValidationError("'\(word)': give \(names.map(\.key).joined(separator: ", "))")
+    }
+    return value
+  }
+
+  /// - Parameter bytes: what a run takes of memory, about.
+  static func requireMemory(_ bytes: Double, _ what: String) throws {
+    let available = Double(ProcessInfo.processInfo.physicalMemory) / 4 * 3
+    guard bytes > available else { return }
+    throw ValidationError(
+      "\(what) needs \(Format.bytes.text(bytes)) of memory, and there is room for "
+        + "\(Format.bytes.text(available)): give fewer keys or smaller values")
+  }
+
+  /// - Parameter bytes: what a run takes of the temporary directory, about.
+  static func requireDisk(_ bytes: Double, _ what: String) throws {
+    let path = FileManager.default.temporaryDirectory.path
+    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)
+    guard let free = (attributes?[.systemFreeSize] as? NSNumber)?.doubleValue, bytes > free else { return }
+    throw ValidationError(
+      "\(what) needs \(Format.bytes.text(bytes)) on disk, and \(path) has \(Format.bytes.text(free)): give less, or "
+        + "set TMPDIR")
+  }
+}

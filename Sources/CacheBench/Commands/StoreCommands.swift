@@ -1,0 +1,128 @@
+import ArgumentParser
+
+/// Which tiers are measured.
+enum TierChoice: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
+  case memory, both
+}
+
+/// The flags of `throughput` and `latency`.
+struct StoreOptions: ParsableArguments {
+  @Option(help: "Memory only, or memory and disk, in a temporary directory.")
+  var tier = TierChoice.memory
+  @Option(help: "Number of entries on disk, where tier is both.")
+  var diskKeys = 100
+  @Option(help: "Bytes that our cache may occupy in memory (default: unlimited). Adds 'get, or store'.")
+  var capacity: Int?
+  @OptionGroup var run: RunOptions
+
+  var keys: Int { run.keys ?? 10_000 }
+  var threads: Int { run.threads ?? 1 }
+  var includesURLCache: Bool { keys <= FoundationCache.mostKeys }
+  var includesURLCacheOnDisk: Bool { diskKeys <= FoundationCache.mostKeysOnDisk }
+
+  func validate() throws {
+    try Limits.require(diskKeys, "disk-keys", in: 1...1_000_000)
+    if let capacity { try Limits.require(capacity, "capacity", in: 1...(1 << 40)) }
+    for (keys, name, forFoundation) in [
+      (keys, "keys", includesURLCache), (tier == .both ? diskKeys : 1, "disk-keys", includesURLCacheOnDisk),
+    ] {
+      try Limits.requireMemory(
+        Dataset.footprint(keys: keys, valueSize: run.valueSize, forFoundation: forFoundation),
+        "--\(name) \(keys) with --value-size \(run.valueSize)")
+    }
+  }
+
+  var parameters: Parameters {
+    var parameters = run.parameters(keys: keys, threads: threads)
+    (parameters.diskKeys, parameters.tier) = (tier == .both ? diskKeys : nil, tier)
+    parameters.capacityBytes = capacity
+    return parameters
+  }
+}
+
+struct Throughput: BenchCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Operations per second of the store, and of the yardsticks beside it.")
+
+  @OptionGroup var options: StoreOptions
+  var json: Bool { options.run.round.json }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    try StoreBench(options: options, kind: .throughput, progress: progress).report()
+  }
+}
+
+struct Latency: BenchCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "How long single operations of the store take, in percentiles, and of the yardsticks beside it."
+  )
+
+  @OptionGroup var options: StoreOptions
+  var json: Bool { options.run.round.json }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    try StoreBench(options: options, kind: .latency, progress: progress).report()
+  }
+}
+
+extension StoreBench {
+  func report() throws -> Report {
+    let measurements = try run()
+    return Report(
+      command: kind.rawValue, parameters: options.parameters,
+      measurements: measurements + measurements.ratios,
+      notes: notes)
+  }
+}
+
+struct Session: AsyncBenchCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Requests through a URLSession to a server on loopback: plain, cached, validated and stale.")
+
+  @Option(help: "Requests of each kind.")
+  var requests = 500
+
+  @Option(help: "Bytes of each body.")
+  var valueSize = 1024
+
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func validate() throws {
+    try Limits.require(requests, "requests", in: 1...1_000_000)
+    try Limits.require(valueSize, "value-size", in: 1...(16 << 20))
+  }
+
+  func report(_ progress: ProgressLine) async throws -> Report {
+    var report = Report(
+      command: "session", parameters: Parameters(valueBytes: valueSize, requests: requests))
+    report.measurements = try await SessionBench(
+      requests: requests, valueSize: valueSize, progress: progress
+    ).run()
+    report.targets = report.sessionTargets
+    return report
+  }
+}
+
+struct Quick: AsyncBenchCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "A short run of everything: throughput, latency, and requests end to end. Takes under a minute."
+  )
+
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func report(_ progress: ProgressLine) async throws -> Report {
+    // Parsed, not made: only parsing gives a property wrapper its default.
+    let options = try StoreOptions.parse(["--tier", "both", "--seconds", "0.4"])
+    var report = try StoreBench(options: options, kind: .throughput, progress: progress).report()
+    report.command = "quick"
+    report.measurements += try StoreBench(options: options, kind: .latency, progress: progress).run()
+    let requests = 300
+    report.parameters.requests = requests
+    report.measurements += try await SessionBench(
+      requests: requests, valueSize: options.run.valueSize, progress: progress
+    ).run()
+    return report
+  }
+}

@@ -1,0 +1,217 @@
+import ArgumentParser
+import Foundation
+
+/// The flags of the workloads in memory.
+struct WorkloadOptions: ParsableArguments {
+  @Option(help: "Capacity of 'mixed' and 'churn', as a share of the keys.")
+  var capacity = 0.1
+  @Option(help: "Shards of our store, a power of two (default: the store chooses).")
+  var shards: Int?
+  @OptionGroup var run: RunOptions
+
+  var keys: Int { run.keys ?? 1_000_000 }
+  var threads: Int { run.threads ?? min(8, max(1, ProcessInfo.processInfo.activeProcessorCount)) }
+  var seed: UInt64 { run.round.seed }
+  var capacityEntries: Int { max(1, Int(Double(keys) * capacity)) }
+
+  /// 1, 2, 4… and the most.
+  var threadCounts: [Int] {
+    sequence(first: 1) { $0 * 2 }.prefix { $0 < threads } + [threads]
+  }
+
+  func validate() throws {
+    try Limits.requireShards(shards)
+    try Limits.requireShare(capacity, "capacity")
+    guard keys >= threads else {
+      throw ValidationError("--threads is \(threads), and there are only \(keys) keys: give more keys")
+    }
+    // Bodies of all keys once, for the capacity in each of four caches, and keys and tables.
+    let perKey = Double(run.valueSize) * (1 + 4 * capacity) + 1500 + 150 * Double(threads)
+    try Limits.requireMemory(perKey * Double(keys), "--keys \(keys) with --value-size \(run.valueSize)")
+  }
+
+  var parameters: Parameters {
+    var parameters = run.parameters(keys: keys, threads: threads)
+    (parameters.capacityShare, parameters.shards) = (capacity, shards)
+    return parameters
+  }
+}
+
+struct WorkloadCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "workload",
+    abstract:
+      "get, mixed, churn and decide in memory, at a million keys, beside the floor and other yardsticks.",
+    discussion: """
+      get: lookups, all of which find something and read a byte of its body. mixed: nine lookups that store what they do \
+      not find, and a store, at a capacity of a tenth of the keys. churn: stores of new entries, each of which evicts \
+      another. decide: a lookup with the decision to serve what it found, against the lookup alone. Throughput with 1, 2, \
+      4… threads, latency with one.
+      """)
+
+  @Argument(help: "The workloads.")
+  var workloads: [Workload] = Workload.allCases
+
+  @Flag(name: .customLong("no-body"), help: "In 'get', leave the bodies untouched: measures the table alone.")
+  var leavesBody = false
+
+  @OptionGroup var options: WorkloadOptions
+  var json: Bool { options.run.round.json }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    let bench = WorkloadBench(options: options, readsBody: [!leavesBody], progress: progress)
+    let measurements = try workloads.flatMap { try bench.run($0) }
+    return Report(
+      command: "workload", parameters: options.parameters,
+      measurements: measurements + measurements.throughputRatios, notes: WorkloadBench.notes(workloads))
+  }
+}
+
+extension [Measurement] {
+  fileprivate var throughputRatios: [Measurement] { filter { $0.kind == .throughput }.ratios }
+}
+
+/// Measures everything that a target is set for and this program can measure.
+struct TargetsCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "targets",
+    abstract: "The targets of the hot path, and whether they are met: all of it in one run of a few minutes.")
+
+  @Option(help: "A trace of which the hit ratios are measured, with 'key size' in each line.")
+  var trace: String?
+
+  @OptionGroup var options: WorkloadOptions
+  var json: Bool { options.run.round.json }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    let trace = try InputError.reporting { try self.trace.map { try Trace(path: $0) } }
+    return try Self.report(options, trace, progress)
+  }
+
+  static func report(_ options: WorkloadOptions, _ trace: Trace?, _ progress: ProgressLine) throws -> Report {
+    var options = options
+    // Some targets are for two.
+    options.run.threads = max(2, options.threads)
+    func few(_ keys: Int) throws -> [Measurement] {
+      let some = try StoreOptions.parse(
+        ["--keys", String(keys), "--value-size", String(options.run.valueSize)] + options.run.round.arguments)
+      return try StoreBench(
+        options: some, kind: .throughput, progress: progress, only: [.get, .storeAgain]
+      ).run()
+    }
+    let bench = WorkloadBench(options: options, readsBody: [false, true], progress: progress)
+    let count = min(Report.fewEntries, options.keys)
+    var report = Report(command: "targets", parameters: options.parameters)
+    report.measurements = try MemoryBench(
+      keys: options.keys, valueSize: options.run.valueSize, progress: progress
+    ).run()
+    report.measurements += try Workload.allCases.flatMap { try bench.run($0) } + bench.judge() + few(count)
+    // For the growth alone.
+    report.measurements += try few(4 * count).filter { $0.contender == .ours }
+    report.notes = WorkloadBench.notes(Workload.allCases)
+    report.notes.append("Instructions, allocations and the parsers are measured in Benchmarks, and not here.")
+    if let trace {
+      let replayer = Replayer(trace: trace, sizes: .replayUnits, shards: 16)
+      report.measurements += try Replayer.policies.map { try replayer.run($0.value, capacityShare: 0.1) }
+    } else {
+      report.notes.append("The hit ratios on a trace are measured with --trace FILE.")
+    }
+    report.measurements += report.measurements.throughputRatios
+    report.targets = report.memoryTargets
+    return report
+  }
+}
+
+struct MemoryCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "memory",
+    abstract:
+      "What an entry occupies beyond its key and its value, by malloc's own figures and by the process's.")
+
+  @Option(help: "Number of entries, with keys of 64 bytes.")
+  var keys = 1_000_000
+
+  @Option(help: "Bytes of each value.")
+  var valueSize = 1024
+
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func validate() throws {
+    try Limits.require(keys, "keys", in: 1...RunOptions.mostKeys)
+    try Limits.require(valueSize, "value-size", in: 1...RunOptions.mostBytes)
+    try Limits.requireMemory(
+      Double(keys) * (Double(valueSize) + 500), "--keys \(keys) with --value-size \(valueSize)")
+  }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    var report = Report(command: "memory", parameters: Parameters(keys: keys, valueBytes: valueSize))
+    report.measurements = try MemoryBench(keys: keys, valueSize: valueSize, progress: progress).run()
+    report.notes = [
+      "malloc's figure has its own headers and padding in it; a value is an array of its own, whose header of 32 bytes "
+        + "counts as beyond the value, for all alike. What URLCache keeps has a response without fields in it."
+    ]
+    if keys > FoundationCache.mostKeys {
+      report.notes.append(
+        "URLCache is left out: beyond \(FoundationCache.mostKeys) keys filling it takes too long.")
+    }
+    return report
+  }
+}
+
+struct ReplayCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "replay",
+    abstract: "Hit ratios on a trace of requests: a file with 'key size' in each line.",
+    discussion: """
+      Each request that finds nothing stores what it asked for. The capacity is a share of the distinct keys of the trace \
+      or, with real sizes, of their bytes. Exit status: 65 for a trace with a broken line, 66 for one that cannot be read.
+      """)
+
+  @Argument(help: "The trace.")
+  var trace: String
+
+  @Option(help: "Capacity, as a share of all; may be given more than once.")
+  var capacity: [Double] = [0.02, 0.05, 0.1, 0.2, 0.4]
+
+  @Option(
+    help: "lru, s3fifo or exact-lru; may be given more than once (default: all).",
+    transform: { try Limits.choice($0, of: Replayer.policies) })
+  var eviction: [Contender] = Replayer.policies.map(\.value)
+
+  @Option(
+    help: "unit: every entry counts the same; real: its bytes (default: unit).",
+    transform: { try Limits.choice($0, of: Replayer.sizes) })
+  var sizes = Action.replayUnits
+
+  @Option(help: "Shards of our store, a power of two (default: the store chooses).")
+  var shards: Int?
+
+  @Flag(help: "Print one JSON document.")
+  var json = false
+
+  func validate() throws {
+    for share in capacity { try Limits.requireShare(share, "capacity") }
+    guard capacity.count <= 100 else {
+      throw ValidationError("--capacity is given \(capacity.count) times; give 100 at most")
+    }
+    try Limits.requireShards(shards)
+  }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    let trace = try InputError.reporting { try Trace(path: self.trace) }
+    if sizes == .replayBytes {
+      try Limits.requireMemory(
+        Double(trace.distinctBytes) * (capacity.max() ?? 1) * 1.1, "--sizes real with this --capacity")
+    }
+    let replayer = Replayer(trace: trace, sizes: sizes, shards: shards)
+    var report = Report(command: "replay")
+    for share in capacity {
+      for policy in eviction {
+        progress.show("\(trace.name): \(policy.policy) at \(Format.share.text(share))")
+        report.measurements.append(try replayer.run(policy, capacityShare: share))
+      }
+    }
+    return report
+  }
+}

@@ -1,0 +1,98 @@
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// A cache as a ``Filling`` measures it: operations on keys by their numbers.
+protocol BenchCache: Sendable {
+  /// `nil` if this cache has no such operation.
+  func operation(_ action: Action) -> Operation?
+  /// Brings what a store is given into the processor's cache, where it is when it has just arrived.
+  func warm(_ key: Int)
+  /// Bytes of memory for each entry, where the cache can tell.
+  var overhead: [Metric: Double] { get }
+  /// Closes files.
+  func close()
+}
+
+extension BenchCache {
+  var overhead: [Metric: Double] { [:] }
+  func close() {}
+  func warm(_ key: Int) {}
+}
+
+/// A cache of bodies under keys: all that a yardstick in memory has to be able to do.
+protocol KeyedCache: Sendable {
+  /// The bytes of a key's body, which counts as used; `nil` if it is not there.
+  func bodyCount(of key: StoreKey) -> Int?
+  /// Stores a body in place of the one that was there. Returns whether it is stored.
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool
+  /// Entries that are there, where the cache can tell.
+  var entryCount: Int? { get }
+  /// Bytes that the cache says it occupies.
+  var accountedBytes: Int? { get }
+}
+
+extension KeyedCache {
+  var entryCount: Int? { nil }
+  var accountedBytes: Int? { nil }
+}
+
+/// A cache whose bodies are read, too.
+protocol ReadableCache: KeyedCache {
+  /// A byte from the middle of a key's body, which counts as used; `nil` if it is not there.
+  func bodyByte(of key: StoreKey) -> UInt8?
+}
+
+extension [UInt8] {
+  var middleByte: UInt8? { isEmpty ? nil : self[count / 2] }
+}
+
+/// A keyed cache under the measurements of `throughput` and `latency`.
+struct KeyedBench<Cache: KeyedCache>: BenchCache {
+  let data: Dataset
+  let cache: Cache
+
+  init(_ data: Dataset, _ cache: Cache) {
+    (self.data, self.cache) = (data, cache)
+  }
+
+  func warm(_ key: Int) { data.touch(key) }
+
+  func operation(_ action: Action) -> Operation? {
+    let (data, cache) = (data, cache)
+    switch action {
+    case .get: return { cache.bodyCount(of: StoreKey(data.requests[$0])) == data.valueSize }
+    case .getByKey: return { cache.bodyCount(of: data.keys[$0]) == data.valueSize }
+    case .miss:
+      return {
+        cache.bodyCount(of: StoreKey(data.absentRequests[$0 % data.absentRequests.count])) != nil
+      }
+    case .store, .storeAgain: return { cache.put(StoreKey(data.requests[$0]), data.bodies[$0]) }
+    default: return nil
+    }
+  }
+}
+
+/// A cache on disk, whose operations are done on one thread, one after the other.
+protocol DiskCache: BenchCache {
+  var data: Dataset { get }
+  func put(_ key: Int) -> Bool
+  /// The bytes of the body that was read; `nil` if it is not there.
+  func get(_ key: Int) -> Int?
+}
+
+extension DiskCache {
+  func warm(_ key: Int) { data.touch(key) }
+
+  func operation(_ action: Action) -> Operation? {
+    let valueSize = data.valueSize
+    switch action {
+    case .diskStore: return { self.put($0) }
+    case .diskGet, .coldGet: return { self.get($0) == valueSize }
+    case .diskMixed:
+      let turns = Turns()
+      return { turns.next().isMultiple(of: 10) ? self.put($0) : self.get($0) == valueSize }
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPCacheStore
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Foundation's URLCache. Its capacity is never reached: on Linux it ends the process when it evicts an entry that was
+/// stored twice.
+final class FoundationCache: BenchCache {
+  /// Every store adds up the costs of all entries, so that filling takes time by the square of their number.
+  static let mostKeys = 50_000
+  /// On disk every store reads the whole directory.
+  static let mostKeysOnDisk = 500
+
+  private let cache: SendableURLCache
+  private let data: Dataset
+  private let isOnDisk: Bool
+
+  init(_ data: Dataset, directory: String, isOnDisk: Bool) {
+    (self.data, self.isOnDisk) = (data, isOnDisk)
+    cache = SendableURLCache(directory: directory, isOnDisk: isOnDisk)
+  }
+
+  func warm(_ key: Int) { data.touchFoundation(key) }
+
+  func operation(_ action: Action) -> Operation? {
+    let (data, cache) = (data, cache)
+    switch action {
+    case .get where !isOnDisk, .diskGet where isOnDisk:
+      return { cache.value.cachedResponse(for: data.urlRequests[$0])?.data.count == data.valueSize }
+    case .miss:
+      return {
+        cache.value.cachedResponse(for: data.absentURLRequests[$0 % data.absentURLRequests.count]) != nil
+      }
+    case .store where !isOnDisk, .storeAgain where !isOnDisk, .diskStore where isOnDisk:
+      return {
+        cache.value.storeCachedResponse(data.cachedResponses[$0].value, for: data.urlRequests[$0])
+        return true
+      }
+    default: return nil
+    }
+  }
+}
+
+/// URLCache as a cache of bodies under keys: requests and responses are made as they are needed.
+///
+/// For what it occupies. For how long it takes, see ``FoundationCache``.
+final class RequestCache: KeyedCache {
+  private let cache = SendableURLCache(directory: nil, isOnDisk: false)
+
+  func bodyCount(of key: StoreKey) -> Int? {
+    Self.request(key).flatMap { cache.value.cachedResponse(for: $0)?.data.count }
+  }
+
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
+    guard let request = Self.request(key), let url = request.url,
+      let head = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
+    else { return false }
+    cache.value.storeCachedResponse(
+      CachedURLResponse(response: head, data: Data(body), userInfo: nil, storagePolicy: .allowed),
+      for: request)
+    return true
+  }
+
+  private static func request(_ key: StoreKey) -> URLRequest? {
+    URL(string: key.description).map { URLRequest(url: $0) }
+  }
+}
+
+private struct SendableURLCache: @unchecked Sendable {
+  // Unchecked: Foundation documents URLCache as safe to use from any thread.
+  let value: URLCache
+
+  init(directory: String?, isOnDisk: Bool) {
+    let (memory, disk) = isOnDisk ? (0, 1 << 40) : (1 << 40, 0)
+    #if canImport(FoundationNetworking)
+      value = URLCache(memoryCapacity: memory, diskCapacity: disk, diskPath: directory)
+    #else
+      value = URLCache(
+        memoryCapacity: memory, diskCapacity: disk, directory: directory.map { URL(fileURLWithPath: $0) })
+    #endif
+  }
+}
+
+struct SendableCachedResponse: @unchecked Sendable {
+  // Unchecked: the object never changes after it was made.
+  let value: CachedURLResponse
+}

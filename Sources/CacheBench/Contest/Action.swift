@@ -1,0 +1,69 @@
+/// What is measured, by its name in reports.
+enum Action: String, CaseIterable, Codable, Sendable {
+  /// A lookup of a stored key, which is built from a request; building it is a part of the operation.
+  case get
+  /// The same with the key at hand and the body untouched: the table alone.
+  case getByKey = "get, key at hand"
+  /// The same, and a byte of the body is read.
+  case getAndRead = "get and read a byte"
+  /// A lookup and the whole decision to serve what it found.
+  case decide = "get and decide"
+  /// A lookup of a key that is not stored.
+  case miss
+  /// Adding a new entry, head and body at hand.
+  case store
+  /// Replacing entries over and over in a cache that holds all keys.
+  case storeAgain = "store, all held"
+  /// `store`, preceded by the engine's decision whether and how long to store the response.
+  case judgeAndStore = "judge and store"
+  /// A lookup that stores what it does not find, in a cache that cannot hold all keys. In a workload, each tenth
+  /// operation is a store.
+  case mixed = "get, or store"
+  /// Adding a new entry to a full cache, which evicts another.
+  case churn = "store and evict"
+  /// The engine's outcome for a new response: fields parsed, whether and how long to store it.
+  case judge = "judge a response"
+
+  // On disk. Of `diskMixed`, nine are lookups, and one replaces an entry.
+  case diskGet = "disk get"
+  case diskStore = "disk store"
+  case diskMixed = "disk get and store"
+  case diskChurn = "disk store at capacity"
+  case coldGet = "disk get, cold"
+  // Opening a directory by how the process before ended.
+  case reopenClosed = "closed"
+  case reopenKilled = "killed (SIGKILL)"
+
+  // Requests end to end.
+  case plainRequest = "URLSession without a cache"
+  case missRequest = "adapter, miss: from the network, and stored"
+  case hitRequest = "adapter, fresh hit"
+  case validatedRequest = "adapter, stale, validated by 304"
+  case staleRequest = "adapter, stale, returnCacheDataElseLoad"
+  case respond = "HTTPCache.respond, fresh hit"
+  case storedResponse = "HTTPCache.storedResponse, fresh hit"
+
+  /// Memory that entries occupy.
+  case occupy = "memory"
+  // A trace whose entries all count the same, or count their bytes.
+  case replayUnits = "unit"
+  case replayBytes = "real"
+
+  /// Whether it is measured at several sizes of values.
+  var isOnDisk: Bool { self == .diskGet || self == .diskStore || self == .diskMixed }
+  /// Whether it fills a cache, each key once.
+  var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
+  /// Whether it looks nothing up, so that there are no hits to count.
+  var onlyStores: Bool { isFilling || self == .storeAgain || self == .churn || self == .judge }
+
+  /// Whether every operation must succeed (`true`), none may (`false`), or either is right.
+  func mustSucceed(isBounded: Bool) -> Bool? {
+    switch self {
+    case .miss: false
+    // Of two threads that store the same key at once, one is refused.
+    case .mixed, .storeAgain: nil
+    case .get, .getByKey, .getAndRead, .decide: isBounded ? nil : true
+    default: true
+    }
+  }
+}

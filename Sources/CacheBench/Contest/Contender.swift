@@ -1,0 +1,40 @@
+/// What takes part in a contest, by its name in reports: the package and its yardsticks.
+enum Contender: String, CaseIterable, Codable, Sendable {
+  case ours = "HTTPCacheEngine"
+  case oursS3FIFO = "HTTPCacheEngine, S3-FIFO"
+  /// A table in C that only finds, and the same with its entries apart from the table.
+  case floor = "floor, in C"
+  case floorApart = "floor, entries apart"
+  case dictionary = "Dictionary, locked"
+  case nodes = "LRU of nodes, locked"
+  case nsCache = "NSCache"
+  case urlCache = "URLCache"
+  /// One file that is only appended to, and read by offset.
+  case rawFile = "raw file"
+  case files = "a file per entry"
+  case sqlite = "SQLite"
+  case lmdb = "LMDB"
+  case rocksDB = "RocksDB"
+  /// LRU over all entries of a trace, without shards and without approximation.
+  case exactLRU = "exact LRU"
+  case urlSession = "URLSession"
+
+  /// What evicts, where eviction policies are compared.
+  var policy: String { self == .ours ? "LRU" : self == .oursS3FIFO ? "S3-FIFO" : rawValue }
+  /// Whether it shows what a lookup costs at the least, or what a policy is measured against.
+  var isFloor: Bool { self == .floor || self == .floorApart || self == .exactLRU }
+  var isOurs: Bool { self == .ours || self == .oursS3FIFO }
+
+  /// The colour's name in the style of the page. Contenders that share one never share a plot.
+  var color: String {
+    switch self {
+    case .ours: "ours"
+    case .oursS3FIFO, .lmdb: "s3fifo"
+    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession: "floor"
+    case .dictionary, .sqlite: "dictionary"
+    case .nodes, .files: "nodes"
+    case .nsCache, .rocksDB: "nscache"
+    case .urlCache: "urlcache"
+    }
+  }
+}

@@ -1,0 +1,163 @@
+/// Contenders that do the same in turns, round by round, so that other work on the machine affects all alike.
+struct Contest {
+  /// A contender, and how it plays a round.
+  struct Entrant {
+    var name: Contender
+    var play: (Turn) throws -> [Score]
+  }
+
+  /// One entrant's turn in a round.
+  struct Turn {
+    let loop: Loop
+    /// Nanoseconds for each action.
+    let slice: UInt64
+    /// Tells the progress line what begins.
+    let begin: (Action) -> Void
+  }
+
+  /// What came of an action.
+  struct Score {
+    var action: Action
+    var rounds: [Round]
+    /// Figures beside those of the rounds.
+    var figures: [Metric: Double] = [:]
+  }
+
+  var entrants: [Entrant]
+  /// ``Measurement/Kind/throughput`` or ``Measurement/Kind/latency``.
+  var kind = Measurement.Kind.throughput
+  var rounds: Int
+  /// For one action of one entrant, all rounds together.
+  var seconds: Double
+  /// Operations between two readings of the clock, where throughput is measured.
+  var batch = 16
+  /// Figures that all measurements share: entries, bytes, threads.
+  var conditions: [Metric: Double]
+  /// Whether the capacity of the package's cache may be too small for all entries.
+  var isBounded = false
+
+  /// - Returns: A measurement for each action of each entrant, in the order in which they were scored.
+  func run(_ progress: ProgressLine) throws -> [Measurement] {
+    defer { progress.clear() }
+    var scores = [[Score]](repeating: [], count: entrants.count)
+    for round in 0..<rounds {
+      for offset in entrants.indices {
+        // Another entrant begins each round.
+        let number = (round + offset) % entrants.count
+        let name = entrants[number].name
+        let turn = Turn(
+          loop: Loop(timesEach: kind == .latency, batch: batch),
+          slice: UInt64(max(1, seconds * 1e9 / Double(rounds)))
+        ) { action in
+          progress.show(
+            "\(action.rawValue), threads \(Int(conditions[.threads] ?? 1)), \(kind.rawValue), round \(round + 1) of "
+              + "\(rounds): \(name.rawValue)")
+        }
+        for score in try entrants[number].play(turn) {
+          try check(score, of: name)
+          guard let known = scores[number].firstIndex(where: { $0.action == score.action }) else {
+            scores[number].append(score)
+            continue
+          }
+          scores[number][known].rounds += score.rounds
+          scores[number][known].figures = score.figures
+        }
+      }
+    }
+    return zip(entrants, scores).flatMap { entrant, scores in
+      scores.map { score in
+        var measurement = Measurement(kind, score.action, entrant.name, rounds: score.rounds)
+        measurement.figures.merge(conditions) { $1 }
+        measurement.figures.merge(score.figures) { $1 }
+        return measurement
+      }
+    }
+  }
+
+  private func check(_ score: Score, of name: Contender) throws {
+    guard let expected = score.action.mustSucceed(isBounded: isBounded && name == .ours) else { return }
+    let (operations, successes) = score.rounds.reduce((0, 0)) { ($0.0 + $1.operations, $0.1 + $1.successes) }
+    let failures = expected ? operations - successes : successes
+    guard failures == 0 else {
+      throw BenchError.failed(
+        action: score.action, contender: name, failures: failures, operations: operations)
+    }
+  }
+}
+
+/// How entrants play whose caches are made and filled anew in each round.
+struct Filling: Sendable {
+  /// The order in which a cache is filled.
+  var order: [UInt32]
+  /// The keys of the other actions: a sequence for each thread.
+  var sequences: [KeySequence]
+  var valueSize: Int
+  var threads: Int
+  /// Each filling takes a new cache, and a small one is full at once.
+  var mostPerRound = 200
+
+  /// - Parameters:
+  ///   - filling: the action that fills a cache.
+  ///   - actions: the actions of the full cache; those that the cache cannot do are left out.
+  ///   - make: makes an empty cache; the directory is empty and used for nothing else.
+  func entrant(
+    _ name: Contender, by filling: Action, then actions: [Action],
+    _ make: @escaping (_ directory: String) throws -> any BenchCache
+  ) -> Contest.Entrant {
+    Contest.Entrant(name: name) { turn in
+      turn.begin(filling)
+      var others: [Contest.Score] = []
+      var overhead: [Metric: Double] = [:]
+      let filled = try refill(by: filling, turn, make) { cache in
+        overhead = cache.overhead
+        for action in actions {
+          guard let operation = cache.operation(action) else { continue }
+          turn.begin(action)
+          let round =
+            action.isFilling
+            ? try refill(by: action, turn, make) { _ in } : repeatedly(operation, turn.loop, turn.slice)
+          others.append(Contest.Score(action: action, rounds: [round]))
+        }
+      }
+      return [Contest.Score(action: filling, rounds: [filled], figures: overhead)] + others
+    }
+  }
+
+  /// Fills one cache after the other until the time is over, and hands on the last.
+  private func refill(
+    by action: Action, _ turn: Contest.Turn, _ make: (String) throws -> any BenchCache,
+    then use: (any BenchCache) throws -> Void
+  ) throws -> Round {
+    var filled = Round()
+    var fillings = 0
+    var isLast = false
+    while !isLast {
+      try TemporaryDirectory.with { directory in
+        let cache = try make(directory)
+        defer { cache.close() }
+        filled.append(fill(cache, by: action, turn.loop))
+        fillings += 1
+        isLast = filled.nanoseconds >= turn.slice || fillings >= mostPerRound
+        if isLast { try use(cache) }
+      }
+    }
+    return filled
+  }
+
+  private func fill(_ cache: any BenchCache, by action: Action, _ loop: Loop) -> Round {
+    guard let operation = cache.operation(action) else { return Round() }
+    // What is warmed has to fit in the processor's cache.
+    let chunk = min(32, max(1, (256 << 10) / max(1, valueSize)))
+    return ThreadTeam.run(threads) { [order, threads] thread in
+      loop.pass(
+        over: order[order.count * thread / threads..<order.count * (thread + 1) / threads], chunk: chunk,
+        prepare: { cache.warm($0) }, operation)
+    }
+  }
+
+  private func repeatedly(_ operation: @escaping Operation, _ loop: Loop, _ slice: UInt64) -> Round {
+    ThreadTeam.run(threads) { [sequences] thread in
+      loop.run(for: slice, over: sequences[thread % sequences.count].indices, operation)
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Keys by their numbers. A request's key in the store is the key of its number.
+enum Keys {
+  static let bytes = 64
+
+  private static let origin = "https://cache.example.com"
+  private static let prefix = origin + "/assets/objects/"
+  private static let suffix = ".webp"
+  private static let template = Array(
+    (prefix + String(repeating: "0", count: bytes - prefix.utf8.count - suffix.utf8.count) + suffix).utf8)
+
+  /// In memory of its own.
+  static func key(_ number: Int) -> StoreKey {
+    StoreKey(
+      [UInt8](unsafeUninitializedCapacity: bytes) { buffer, filled in
+        _ = buffer.initialize(fromContentsOf: template)
+        var rest = number
+        var position = bytes - suffix.count - 1
+        while rest > 0 {
+          buffer[position] = UInt8(ascii: "0") + UInt8(rest % 10)
+          rest /= 10
+          position -= 1
+        }
+        filled = bytes
+      })
+  }
+
+  // All requests share them: a million copies would take a gigabyte.
+  private static let fields: HTTPFields = [
+    .accept: "image/webp,*/*;q=0.8", .acceptEncoding: "gzip, deflate",
+  ]
+
+  /// Paths are distinct, because URLCache on Linux ignores the query.
+  static func request(_ number: Int) -> HTTPRequest {
+    HTTPRequest(
+      method: .get, scheme: "https", authority: "cache.example.com",
+      path: String(decoding: key(number).bytes.dropFirst(origin.utf8.count), as: UTF8.self),
+      headerFields: fields)
+  }
+
+  static func urlRequest(_ number: Int) throws -> URLRequest {
+    guard let url = URL(string: key(number).description) else {
+      throw BenchError.unprepared("no URL for key \(number)")
+    }
+    var request = URLRequest(url: url)
+    for field in fields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
+    return request
+  }
+}
+
+extension StoreKey {
+  @inline(__always)
+  init(_ request: HTTPRequest) { self.init(CacheKey(request)?.bytes ?? []) }
+}
+
+/// Makes bodies, each in memory of its own.
+struct Bodies: Sendable {
+  let size: Int
+  private let template: [UInt8]
+
+  init(size: Int, seed: UInt64) {
+    self.size = size
+    var generator = SplitMix64(seed: seed)
+    template = (0..<size).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+  }
+
+  /// A body as it comes from the network: it belongs to whoever takes it.
+  func fresh() -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+      filled = buffer.initialize(fromContentsOf: template)
+    }
+  }
+}
+
+/// The keys and values of a measurement, the same for every cache and made beforehand.
+struct Dataset: Sendable {
+  /// What caches are given beside keys and bodies.
+  enum Form {
+    /// Nothing else: for disks. Bodies repeat beyond 64 MiB, so that not all are in the processor's cache.
+    case entries
+    case requests
+    /// Requests, and Foundation's requests and responses.
+    case foundation
+  }
+
+  let valueSize: Int
+  let now = SystemCacheClock.shared.now
+  let keys: [StoreKey]
+  let bodies: [[UInt8]]
+  /// What the origin said, and the same as the store has it.
+  let response: HTTPResponse
+  let head: [UInt8]
+  let requests: [HTTPRequest]
+  /// Requests for keys that are not stored.
+  let absentRequests: [HTTPRequest]
+  let urlRequests: [URLRequest]
+  let absentURLRequests: [URLRequest]
+  let cachedResponses: [SendableCachedResponse]
+
+  init(count: Int, valueSize: Int, seed: UInt64, _ form: Form) throws {
+    self.valueSize = valueSize
+    response = Self.response(valueSize)
+    head = try Self.head(valueSize, now: now)
+    keys = (0..<count).map { Keys.key($0) }
+    let distinct = form == .entries ? max(1, min(count, (64 << 20) / max(1, valueSize))) : count
+    var generator = SplitMix64(seed: seed)
+    bodies = (0..<distinct).map { _ in Self.body(valueSize, &generator) }
+    let absent = count..<count + min(count, 1 << 14)
+    requests = form == .entries ? [] : (0..<count).map { Keys.request($0) }
+    absentRequests = form == .entries ? [] : absent.map { Keys.request($0) }
+    guard form == .foundation else {
+      (urlRequests, absentURLRequests, cachedResponses) = ([], [], [])
+      return
+    }
+    urlRequests = try (0..<count).map { try Keys.urlRequest($0) }
+    absentURLRequests = try absent.map { try Keys.urlRequest($0) }
+    var fields: [String: String] = [:]
+    for field in response.headerFields { fields[field.name.rawName] = field.value }
+    cachedResponses = try zip(urlRequests, bodies).map { request, body in
+      guard let url = request.url,
+        let response = HTTPURLResponse(
+          url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)
+      else { throw BenchError.unprepared("no response for \(request)") }
+      return SendableCachedResponse(
+        value: CachedURLResponse(
+          response: response, data: Data(body), userInfo: nil, storagePolicy: .allowed))
+    }
+  }
+
+  /// About the bytes of memory that a run takes, all caches together: bodies, our copy of them, and Foundation's.
+  static func footprint(keys: Int, valueSize: Int, forFoundation: Bool) -> Double {
+    Double(keys) * (Double(valueSize) * (forFoundation ? 3 : 2) + (forFoundation ? 6000 : 1500))
+  }
+
+  func body(_ number: Int) -> [UInt8] { bodies[number % bodies.count] }
+
+  /// An entry for the disk.
+  func entry(_ key: StoreKey, _ number: Int) -> NewEntry {
+    NewEntry(
+      key: key, variant: VariantID(rawValue: 1), metadata: head, body: body(number),
+      storedAt: 1_700_000_000_000, tiers: .disk)
+  }
+
+  /// Bytes of key, head and body.
+  var entryBytes: Int { Keys.bytes + head.count + valueSize }
+
+  /// Reads a key and its body, so that they are in the processor's cache as when they have just arrived.
+  func touch(_ number: Int) {
+    BlackHole.take(Self.sum(body(number)))
+    guard requests.indices.contains(number) else { return }
+    let request = requests[number]
+    let parts = [request.scheme, request.authority, request.path].compactMap { $0?.utf8 }
+    BlackHole.take(parts.reduce(0) { $0 &+ Self.sum($1) })
+  }
+
+  /// The same with Foundation's form of a key and its body.
+  func touchFoundation(_ number: Int) {
+    let path = urlRequests[number].url?.path.utf8.count ?? 0
+    BlackHole.take(cachedResponses[number].value.data.withUnsafeBytes { Self.sum($0) } &+ path)
+  }
+
+  private static func sum(_ bytes: some Collection<UInt8>) -> Int {
+    bytes.reduce(0) { $0 &+ Int($1) }
+  }
+
+  /// What the engine makes of a response from the origin; `nil` if it is not to be stored.
+  static func judge(
+    _ request: HTTPRequest, _ head: HTTPResponse, _ engine: CacheEngine, now: Timestamp
+  ) -> StoredResponse? {
+    let plan = engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
+    guard case .forward(let forwarding) = plan else { return nil }
+    let outcome = engine.outcome(
+      of: CacheEngine.Exchange(
+        forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now))
+    guard case .store(let stored, _) = outcome.storage else { return nil }
+    return stored
+  }
+
+  static func response(_ valueSize: Int) -> HTTPResponse {
+    HTTPResponse(
+      status: .ok,
+      headerFields: [
+        .contentType: "image/webp", .contentLength: String(valueSize),
+        .cacheControl: "public, max-age=86400, stale-while-revalidate=600", .eTag: "\"5f3a-61c7e0d9b2a40\"",
+        .lastModified: "Tue, 02 Jan 2024 03:04:05 GMT", .server: "origin", .vary: "Accept-Encoding",
+        .acceptRanges: "bytes",
+      ])
+  }
+
+  /// A response's head as it lies in the store.
+  static func head(_ valueSize: Int, now: Timestamp = SystemCacheClock.shared.now) throws -> [UInt8] {
+    let engine = CacheEngine(.init(kind: .private))
+    guard let stored = judge(Keys.request(0), response(valueSize), engine, now: now) else {
+      throw BenchError.unprepared("the engine does not store the response that is to be measured with")
+    }
+    return stored.encoded()
+  }
+
+  private static func body(_ size: Int, _ generator: inout SplitMix64) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      let raw = UnsafeMutableRawBufferPointer(buffer)
+      for offset in stride(from: 0, to: size, by: 8) {
+        withUnsafeBytes(of: generator.next()) { word in
+          raw[offset..<min(offset + 8, size)].copyBytes(from: word.prefix(size - offset))
+        }
+      }
+      count = size
+    }
+  }
+}

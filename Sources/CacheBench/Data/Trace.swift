@@ -1,0 +1,68 @@
+/// Recorded requests: a key and a size for each.
+struct Trace: Sendable {
+  struct Request: Hashable, Sendable {
+    /// The number of the key, in the order in which keys were first seen.
+    var key: Int
+    var bytes: Int
+  }
+
+  var name: String
+  var requests: [Request]
+  /// The size with which each key was first seen.
+  var firstBytes: [Int]
+
+  var distinctKeys: Int { firstBytes.count }
+  var distinctBytes: Int { firstBytes.reduce(0, +) }
+
+  /// The largest body that is replayed.
+  static let mostBytes = 1 << 30
+  private static let mostFileBytes = 2 << 30
+  private static let longestLine = 1 << 16
+
+  /// Reads a file with a key and a size in bytes in each line, with blanks between them.
+  ///
+  /// - Throws: ``InputError``, which names the line.
+  init(path: String) throws {
+    let bytes = try InputFile.bytes(of: path, limit: Self.mostFileBytes)
+    try self.init(name: String(path.split(separator: "/").last ?? "-"), bytes: bytes, path: path)
+  }
+
+  init(name: String, bytes: [UInt8], path: String) throws {
+    self.name = name
+    requests = []
+    firstBytes = []
+    var numbers: [ArraySlice<UInt8>: Int] = [:]
+    var number = 0
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let line = rest.prefix { $0 != UInt8(ascii: "\n") }
+      rest = rest[line.endIndex...].dropFirst()
+      number += 1
+      let parts = line.split {
+        $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
+      }
+      func broken(_ what: String) -> InputError {
+        InputError(path: path, what: "line \(number) \(what); each line is 'key size'")
+      }
+      guard line.count <= Self.longestLine else { throw broken("is longer than \(Self.longestLine) bytes") }
+      guard parts.count == 2 else { throw broken("has \(parts.count) words") }
+      guard let size = Int(String(decoding: parts[1], as: UTF8.self)), (0...Self.mostBytes).contains(size)
+      else {
+        throw broken(
+          "has the size '\(Printable.text(String(decoding: parts[1].prefix(32), as: UTF8.self)))', "
+            + "expected a number from 0 to \(Self.mostBytes)")
+      }
+      let key = parts[0]
+      if let known = numbers[key] {
+        requests.append(Request(key: known, bytes: size))
+      } else {
+        numbers[key] = firstBytes.count
+        requests.append(Request(key: firstBytes.count, bytes: size))
+        firstBytes.append(size)
+      }
+    }
+    guard !requests.isEmpty else {
+      throw InputError(path: path, what: "it is empty; each line is 'key size'")
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import Histogram
+
+/// What came of one action of one contender: a row of a report, and of one of its tables.
+struct Measurement: Codable, Hashable, Sendable {
+  /// The table.
+  enum Kind: String, CaseIterable, Codable, Sendable {
+    /// Many operations between two readings of the clock.
+    case throughput
+    /// The clock is read before and after each operation.
+    case latency
+    /// How many times as fast as another contender of the same run.
+    case ratio
+    case session
+    case replay
+    case memory
+    case churn
+    case cold
+    case reopen
+  }
+
+  /// What a ratio compares with.
+  struct Yardstick: Codable, Hashable, Sendable {
+    enum Basis: String, Codable, Sendable {
+      /// The processor's time, with one thread.
+      case processorTime
+      /// The wall clock by operations.
+      case throughput
+      /// The median of the latencies.
+      case p50
+
+      var title: String { self == .processorTime ? "processor time" : rawValue }
+    }
+
+    var contender: Contender
+    /// The same action, or the nearest that the yardstick has.
+    var action: Action
+    var basis: Basis
+  }
+
+  /// So many percent of the operations took at most so long.
+  struct LatencyPoint: Codable, Hashable, Sendable {
+    var percent: Double
+    var nanoseconds: UInt64
+  }
+
+  var kind: Kind
+  var action: Action
+  var contender: Contender
+  /// The name of a trace.
+  var trace: String?
+  var figures: [Metric: Double] = [:]
+  /// The main figure of each round: operations per second, or nanoseconds of an opening.
+  var byRound: [Double] = []
+  var latencyCurve: [LatencyPoint]?
+  var against: Yardstick?
+
+  init(_ kind: Kind, _ action: Action, _ contender: Contender, _ figures: [Metric: Double] = [:]) {
+    (self.kind, self.action, self.contender, self.figures) = (kind, action, contender, figures)
+  }
+
+  /// - Parameter rounds: what is summed up: medians of the rates, percentiles of all latencies.
+  init(_ kind: Kind, _ action: Action, _ contender: Contender, rounds: [Round]) {
+    self.init(kind, action, contender)
+    let all = rounds.dropFirst().reduce(into: rounds.first ?? Round()) { $0.append($1) }
+    byRound = rounds.map(\.operationsPerSecond)
+    self[.operations] = Double(all.operations)
+    self[.operationsPerSecond] = median(byRound) ?? 0
+    if !action.onlyStores, all.operations > 0 {
+      self[.hitRatio] = Double(all.successes) / Double(all.operations)
+    }
+    let busy = rounds.filter { $0.processorNanoseconds > 0 && $0.operations > 0 }
+    if kind == .throughput {
+      self[.processorNanoseconds] = median(
+        busy.map { Double($0.processorNanoseconds) / Double($0.operations) })
+    }
+    if let latencies = all.latencies { add(latencies) }
+    let rate = self[.operationsPerSecond] ?? 0
+    self[.nanoseconds] = self[.p50Nanoseconds] ?? (rate > 0 ? 1e9 / rate : 0)
+  }
+
+  subscript(metric: Metric) -> Double? {
+    get { figures[metric] }
+    set { figures[metric] = newValue }
+  }
+
+  /// The first of some figures that there is, as text.
+  func text(_ metrics: Metric...) -> String {
+    metrics.first { figures[$0] != nil }.flatMap { metric in figures[metric].map(metric.text) } ?? ""
+  }
+
+  /// The processor's time for one operation, or the wall clock's where that is not known.
+  var cost: Double { self[.processorNanoseconds] ?? self[.nanoseconds] ?? 0 }
+
+  var isMet: Bool? {
+    self[.target].map { (self[.timesAsFast] ?? 0) >= $0 }
+  }
+
+  private static let percents = [
+    0.0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
+  ]
+
+  mutating func add(_ latencies: Histogram<UInt64>) {
+    for (metric, percent) in [
+      (Metric.p50Nanoseconds, 50.0), (.p90Nanoseconds, 90), (.p99Nanoseconds, 99), (.p999Nanoseconds, 99.9),
+    ] { self[metric] = Double(latencies.valueAtPercentile(percent)) }
+    self[.maxNanoseconds] = Double(latencies.max)
+    latencyCurve = Self.percents.map {
+      LatencyPoint(percent: $0, nanoseconds: latencies.valueAtPercentile($0))
+    }
+  }
+}
+
+extension [Measurement] {
+  /// The first of a kind, an action and a contender, with some figures.
+  func first(
+    _ action: Action, _ contender: Contender, _ kind: Measurement.Kind = .throughput,
+    _ figures: [Metric: Double] = [:]
+  ) -> Measurement? {
+    first { one in
+      one.action == action && one.contender == contender && one.kind == kind
+        && figures.allSatisfy { one[$0.key] == $0.value }
+    }
+  }
+
+  /// Each of ours beside each yardstick that did the same under the same conditions.
+  var ratios: [Measurement] {
+    let timed = filter { $0.kind == .throughput || $0.kind == .latency }
+    let ours = Action.allCases.flatMap { action in
+      timed.filter { $0.contender.isOurs && $0.action == action }
+    }
+    return ours.flatMap { own in
+      own.yardsticks.compactMap { yardstick in
+        timed.first(
+          own.contender == .ours ? own.action.counterpart : own.action, yardstick, own.kind,
+          own.figures.filter { [.entries, .valueBytes, .threads].contains($0.key) }
+        ).flatMap { own.ratio(to: $0) }
+      }
+    }
+  }
+}
+
+extension Measurement {
+  /// What one of ours is compared with. The floor only finds.
+  fileprivate var yardsticks: [Contender] {
+    guard contender == .ours else { return [.ours] }
+    return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite, .lmdb, .rocksDB]
+      + (action.onlyStores ? [] : [.floor, .floorApart])
+  }
+
+  /// How many times as fast this is as another; `nil` if one of them has no figures.
+  func ratio(to other: Measurement) -> Measurement? {
+    let basis: Yardstick.Basis
+    let costs: (own: Double?, other: Double?)
+    // Of several threads, the wall clock: those that wait take no time of the processor.
+    if kind == .throughput, self[.threads] == 1, let own = self[.processorNanoseconds],
+      let others = other[.processorNanoseconds]
+    {
+      (basis, costs) = (.processorTime, (own, others))
+    } else {
+      basis = kind == .throughput ? .throughput : .p50
+      costs = (self[.nanoseconds], other[.nanoseconds])
+    }
+    guard let own = costs.own, let others = costs.other, own > 0, others > 0 else { return nil }
+    var ratio = Measurement(.ratio, action, contender, [.timesAsFast: others / own])
+    ratio.against = Yardstick(contender: other.contender, action: other.action, basis: basis)
+    for metric in [Metric.entries, .threads] { ratio[metric] = self[metric] }
+    if action.isOnDisk { ratio[.valueBytes] = self[.valueBytes] }
+    if other.contender == .urlCache, kind == .throughput { ratio[.target] = action.target }
+    return ratio
+  }
+}
+
+extension Action {
+  /// What a yardstick does instead.
+  fileprivate var counterpart: Action {
+    switch self {
+    case .decide: .get
+    case .judgeAndStore: .store
+    default: self
+    }
+  }
+
+  /// How many times as fast as URLCache it must be, with 10,000 entries of 1 KiB in memory, and 100 on disk.
+  fileprivate var target: Double? {
+    switch self {
+    case .get: 5
+    case .storeAgain: 10  // URLCache slows down with every entry: the target is for a cache that holds all.
+    case .diskGet: 100
+    case .diskStore: 300
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// A directory that is gone when the body is, however that ends; see also ``Interruption``.
+enum TemporaryDirectory {
+  private static let existing = Mutex<Set<String>>([])
+
+  static func with<Result>(_ body: (_ path: String) throws -> Result) throws -> Result {
+    let path = FileManager.default.temporaryDirectory
+      .appendingPathComponent("cache-bench-\(UUID().uuidString)").path
+    existing.withLock { _ = $0.insert(path) }
+    defer { remove(path) }
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    return try body(path)
+  }
+
+  /// Removes all that are in use, where the process is about to end.
+  static func removeAll() {
+    for path in existing.withLock({ $0 }) { remove(path) }
+  }
+
+  private static func remove(_ path: String) {
+    // Twice: a thread that still writes may add a file behind the first attempt.
+    for _ in 0..<2 where FileManager.default.fileExists(atPath: path) {
+      try? FileManager.default.removeItem(atPath: path)
+    }
+    existing.withLock { _ = $0.remove(path) }
+  }
+}
+
+/// What happens on control-C, or when the process is asked to end: temporary directories go, then the process.
+struct Interruption {
+  private let sources: [any DispatchSourceSignal]
+
+  init() {
+    sources = [SIGINT, SIGTERM, SIGHUP].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInteractive))
+      source.setEventHandler {
+        TemporaryDirectory.removeAll()
+        // Ends as the signal would have ended it, so that the shell sees so.
+        signal(number, SIG_DFL)
+        kill(getpid(), number)
+      }
+      source.resume()
+      return source
+    }
+  }
+
+  func stop() {
+    for source in sources { source.cancel() }
+    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+  }
+}

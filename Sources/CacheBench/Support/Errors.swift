@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+
+/// Why a measurement would mean nothing.
+enum BenchError: Error, CustomStringConvertible {
+  /// An operation that must always succeed did not.
+  case failed(action: Action, contender: Contender, failures: Int, operations: Int)
+  /// What came is not what the measurement is of.
+  case unexpected(what: String, found: String)
+  /// Something could not be prepared.
+  case unprepared(String)
+
+  var description: String {
+    switch self {
+    case .failed(let action, let contender, let failures, let operations):
+      "\(failures) of \(operations) times '\(action.rawValue)' failed on \(contender.rawValue): the figures would mean nothing"
+    case .unexpected(let what, let found): "'\(what)' had an unexpected result: \(found)"
+    case .unprepared(let what): "cannot prepare the measurement: \(what)"
+    }
+  }
+}
+
+/// Why a file cannot be used.
+struct InputError: Error, CustomStringConvertible {
+  var path: String
+  /// Whether the file could not be read at all, instead of having the wrong contents.
+  var isUnreadable = false
+  var what: String
+
+  var description: String { "\(Printable.text(path)): \(what)" }
+
+  /// EX_NOINPUT or EX_DATAERR of sysexits.h.
+  var exitCode: ExitCode { ExitCode(isUnreadable ? 66 : 65) }
+
+  /// Does something with files, and explains on standard error what is wrong with one.
+  static func reporting<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as InputError {
+      FileHandle.standardError.write(Data("cache-bench: \(error)\n".utf8))
+      throw error.exitCode
+    }
+  }
+}
+
+enum InputFile {
+  /// The bytes of a file that is not larger than a limit.
+  static func bytes(of path: String, limit: Int) throws -> [UInt8] {
+    func unreadable(_ what: String) -> InputError { InputError(path: path, isUnreadable: true, what: what) }
+    var isDirectory = ObjCBool(false)
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+      throw unreadable("there is no such file")
+    }
+    guard !isDirectory.boolValue else { throw unreadable("it is a directory") }
+    guard let file = FileHandle(forReadingAtPath: path) else { throw unreadable("it cannot be opened") }
+    defer { try? file.close() }
+    var all: [UInt8] = []
+    // Piece by piece: a pipe has no size to ask for.
+    while all.count <= limit {
+      let piece: Data?
+      do { piece = try file.read(upToCount: 1 << 20) } catch { throw unreadable("it cannot be read") }
+      guard let piece, !piece.isEmpty else { return all }
+      all += piece
+    }
+    throw InputError(path: path, what: "it is larger than \(Format.bytes.text(limit))")
+  }
+}
+
+enum Printable {
+  /// Text from outside, without characters that control a terminal.
+  static func text(_ text: String) -> String {
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map { scalar in
+          switch scalar.properties.generalCategory {
+          case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+            "\u{FFFD}"
+          default: scalar
+          }
+        }))
+  }
+}

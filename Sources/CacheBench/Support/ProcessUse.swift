@@ -1,0 +1,98 @@
+import Foundation
+
+#if canImport(Glibc)
+  import CMalloc
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What the process occupies at a moment.
+struct MemoryUse: Sendable {
+  /// Bytes that `malloc` has given out, its own headers and padding included; `nil` where it does not say.
+  var allocatedBytes: Int?
+  /// Bytes of physical memory, as the system counts them; `nil` where that is not known.
+  var residentBytes: Int?
+
+  /// What is free is given back to the system first, so that a later moment can be compared with this one.
+  static func now() -> MemoryUse {
+    #if canImport(Glibc)
+      malloc_trim(0)
+      let info = mallinfo2()
+      return MemoryUse(allocatedBytes: Int(info.uordblks + info.hblkhd), residentBytes: resident)
+    #elseif canImport(Darwin)
+      return MemoryUse(allocatedBytes: Int(mstats().bytes_used), residentBytes: nil)
+    #else
+      return MemoryUse(allocatedBytes: nil, residentBytes: resident)
+    #endif
+  }
+
+  /// The second number of statm: pages.
+  private static var resident: Int? {
+    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
+    let words = text.split(separator: " ")
+    guard words.count > 1, let pages = Int(words[1]) else { return nil }
+    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+}
+
+/// What the process has read and written so far, as Linux counts it.
+struct ProcessIO: Sendable {
+  /// Calls that read.
+  var readCalls = 0
+  /// Bytes that calls have written, to the page cache or beyond.
+  var writtenBytes = 0
+  /// Bytes that came from the device.
+  var deviceReadBytes = 0
+
+  /// `nil` where the system does not say.
+  static var now: ProcessIO? {
+    guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8) else { return nil }
+    var result = ProcessIO()
+    for line in text.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      guard words.count == 2, let number = Int(words[1]) else { continue }
+      switch words[0] {
+      case "syscr:": result.readCalls = number
+      case "wchar:": result.writtenBytes = number
+      case "read_bytes:": result.deviceReadBytes = number
+      default: break
+      }
+    }
+    return result
+  }
+
+  /// What looking costs in calls that read.
+  static var readCallsOfLooking: Int {
+    guard let one = now, let two = now else { return 0 }
+    return two.readCalls - one.readCalls
+  }
+}
+
+/// The files of a directory, and what the system holds of them.
+enum FileCache {
+  /// Brings the files of a directory to the disk and drops them from the page cache. `false` where that is not possible.
+  static func drop(_ directory: String) -> Bool {
+    #if os(Linux)
+      for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
+        let file = open(directory + "/" + name, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        // Only what is written to the device already can be dropped.
+        guard fdatasync(file) == 0, posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0 else { return false }
+      }
+      return true
+    #else
+      return false
+    #endif
+  }
+
+  /// The bytes of all files in a directory.
+  static func size(_ directory: String) -> Int {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.reduce(0) { sum, name in
+      var status = stat()
+      return stat(directory + "/" + name, &status) == 0 ? sum + Int(status.st_size) : sum
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import ArgumentParser
+import HTTPCacheStore
+import Synchronization
+import Testing
+
+@testable import CacheBench
+
+@Suite(.timeLimit(.minutes(10))) struct WorkloadBenchTests {
+  private static let flags = [
+    "--keys", "300", "--value-size", "100", "--threads", "2", "--rounds", "2", "--seconds", "0.002",
+  ]
+
+  private func bench(_ more: [String] = [], readsBody: [Bool] = [true]) throws -> WorkloadBench {
+    WorkloadBench(
+      options: try WorkloadOptions.parse(Self.flags + more), readsBody: readsBody,
+      progress: ProgressLine(isShown: false))
+  }
+
+  @Test(arguments: [[true], [false], [false, true]])
+  func `get finds everything in every cache, with one thread and with two`(readsBody: [Bool]) throws {
+    let measurements = try bench(readsBody: readsBody).run(.get)
+    let actions: [Action] = readsBody.map { $0 ? .getAndRead : .getByKey }
+    #expect(Set(measurements.map(\.action)) == Set(actions))
+    let all: Set<Contender> = [
+      .ours, .oursS3FIFO, .floor, .floorApart, .dictionary, .nodes, .nsCache,
+    ]
+    for threads in [1, 2] {
+      let some = measurements.filter { $0[.threads] == Double(threads) && $0.kind == .throughput }
+      #expect(Set(some.map(\.contender)) == all)
+      #expect(some.count == all.count * readsBody.count)
+      for one in some {
+        #expect(one[.hitRatio] == 1)
+        #expect(try #require(one[.operations]) > 0)
+        #expect(try #require(one[.processorNanoseconds]) > 0)
+      }
+    }
+    let latencies = measurements.filter { $0.kind == .latency }
+    #expect(Set(latencies.map(\.contender)) == all)
+    for one in latencies {
+      let curve = try #require(one.latencyCurve)
+      #expect(curve.map(\.nanoseconds) == curve.map(\.nanoseconds).sorted())
+      #expect(curve.first { $0.percent == 50 }.map { Double($0.nanoseconds) } == one[.p50Nanoseconds])
+    }
+  }
+
+  @Test func `mixed stores what it does not find, and hits some`() throws {
+    let measurements = try bench(["--distribution", "uniform", "--capacity", "0.5"]).run(.mixed)
+    #expect(Set(measurements.map(\.contender)) == [.ours, .oursS3FIFO, .nodes, .nsCache])
+    for one in measurements {
+      #expect(one.action == .mixed)
+      #expect(one[.capacityEntries] == 150)
+      let ratio = try #require(one[.hitRatio])
+      // Half of the keys have room.
+      if one.contender == .ours || one.contender == .nodes { #expect((0.3...0.7).contains(ratio)) }
+    }
+  }
+
+  @Test func `with room for all, mixed finds everything`() throws {
+    for one in try bench(["--capacity", "1"]).run(.mixed) where one.contender == .nodes {
+      #expect(one[.hitRatio] == 1)
+    }
+  }
+
+  @Test func `the hits of mixed are those of its lookups over one pass`() throws {
+    // Of twenty operations two are stores. Room for all: the first pass stores each key, the second finds it.
+    let arrivals = Arrivals(Array((0..<20).map { UInt32($0 % 10) })[...])
+    let lane = Lane.mixed(
+      .nodes, NodeCache(capacity: 10), warming: [], counting: arrivals, Bodies(size: 5, seed: 1))
+    // Keys 0 to 8 are missed, 9 is stored; then 0 to 8 are found, and 9 is stored.
+    #expect(try lane.prepare() == 0.5)
+    #expect(try lane.prepare() == 1)
+  }
+
+  @Test func `churn stores only what is not there`() throws {
+    let arrivals = WorkloadBench.everyKey(300, threads: 1, seed: 1)
+    let cache = NodeCache(capacity: 30)
+    let lane = Lane.churn(.nodes, cache, capacity: 30, Bodies(size: 100, seed: 1))
+    lane.begin(arrivals)
+    #expect(cache.entryCount == 30)
+    let operation = lane.operation(arrivals[0])
+    for position in arrivals[0].keys.indices {
+      #expect(cache.bodyCount(of: arrivals[0].keys[position]) == nil)
+      #expect(operation(position))
+      #expect(cache.bodyCount(of: arrivals[0].keys[position]) == 100)
+      #expect(cache.entryCount == 30)
+    }
+    let measurements = try bench().run(.churn)
+    #expect(Set(measurements.map(\.action)) == [.churn])
+    #expect(measurements.allSatisfy { $0[.hitRatio] == nil })
+  }
+
+  @Test func `decide is measured beside get alone, and a response is judged`() throws {
+    let bench = try bench()
+    let decide = try bench.run(.decide)
+    #expect(Set(decide.map(\.action)) == [.get, .decide])
+    #expect(decide.allSatisfy { $0[.hitRatio] == 1 && $0[.threads] == 1 })
+    #expect(Set(try bench.judge().map(\.action)) == [.judge])
+  }
+
+  @Test func `a cache that loses entries ends the measurement`() throws {
+    struct Forgetful: ReadableCache {
+      func bodyCount(of key: StoreKey) -> Int? { nil }
+      func bodyByte(of key: StoreKey) -> UInt8? { nil }
+      func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { true }
+    }
+    let bench = try bench()
+    let arrivals = bench.draws(threads: 1, run: 1)
+    for readsBody in [false, true] {
+      let lane = Lane.get(.dictionary, Forgetful(), [], readsBody: readsBody, valueSize: 100, most: 255)
+      #expect(throws: BenchError.self) {
+        _ = try bench.options.run.contest([lane.entrant(over: arrivals)], .throughput, keys: 300, threads: 1)
+          .run(ProgressLine(isShown: false))
+      }
+    }
+  }
+
+  @Test func `a round goes on where the one before it ended`() throws {
+    let arrivals = Arrivals(Array(0..<7)[...])
+    let seen = Seen()
+    let lane = Lane(name: .ours, action: .churn) { _ in
+      { position in
+        seen.add(position)
+        return true
+      }
+    }
+    _ = try bench().options.run.contest([lane.entrant(over: [arrivals])], .throughput, keys: 7, threads: 1)
+      .run(ProgressLine(isShown: false))
+    let positions = seen.all
+    #expect(positions.count >= 2 * 16)
+    #expect(positions.indices.allSatisfy { positions[$0] == $0 % 7 })
+  }
+
+  @Test func `keys have 64 bytes and are all different`() {
+    let keys = (0..<1000).map { Keys.key($0) }
+    #expect(Set(keys).count == 1000)
+    #expect(keys.allSatisfy { $0.bytes.count == Keys.bytes })
+    #expect(
+      Keys.key(1203).description == "https://cache.example.com/assets/objects/000000000000001203.webp")
+  }
+
+  @Test func `every key comes once, to one of the threads`() {
+    let keys = WorkloadBench.everyKey(101, threads: 3, seed: 5).flatMap(\.keys)
+    #expect(keys.count == 101)
+    #expect(Set(keys) == Set((0..<101).map { Keys.key($0) }))
+  }
+
+  @Test func `the numbers of threads are powers of two and the most`() throws {
+    #expect(try WorkloadOptions.parse(["--threads", "1"]).threadCounts == [1])
+    #expect(try WorkloadOptions.parse(["--threads", "2"]).threadCounts == [1, 2])
+    #expect(try WorkloadOptions.parse(["--threads", "6"]).threadCounts == [1, 2, 4, 6])
+  }
+
+  @Test(arguments: EvictionPolicy.allCases)
+  func `the store is given room for as many entries as the others`(eviction: EvictionPolicy) throws {
+    let cost = try EngineCache.cost(keyBytes: 64, bodyBytes: 100, eviction: eviction)
+    #expect(cost > 164)
+    let cache = try EngineCache(capacity: 50 * cost, eviction: eviction, shards: 1)
+    for number in 0..<200 { #expect(cache.put(Keys.key(number), [UInt8](repeating: 0, count: 100))) }
+    #expect(try #require(cache.entryCount) >= 45)
+    #expect(try #require(cache.entryCount) <= 50)
+  }
+
+  @Test func `every cache finds what was put in, and gives a key another body`() throws {
+    let caches: [any KeyedCache] = [
+      try EngineCache(capacity: 1 << 20, eviction: .lru),
+      try EngineCache(capacity: 1 << 20, eviction: .s3fifo),
+      try FloorCache(keys: 9), try FloorCache(keys: 9, isApart: true), DictionaryCache(),
+      NodeCache(capacity: 9),
+      ObjectCache(capacity: 9),
+      RequestCache(),
+    ]
+    let (short, long) = ([UInt8](repeating: 1, count: 10), [UInt8](repeating: 2, count: 700))
+    for cache in caches {
+      #expect(cache.put(Keys.key(1), short))
+      #expect(cache.put(Keys.key(2), short))
+      #expect(cache.put(Keys.key(1), long))
+      #expect(cache.bodyCount(of: Keys.key(1)) == 700, "\(cache)")
+      #expect(cache.bodyCount(of: Keys.key(2)) == 10, "\(cache)")
+      #expect(cache.bodyCount(of: Keys.key(3)) == nil, "\(cache)")
+      if let cache = cache as? any ReadableCache {
+        #expect(cache.bodyByte(of: Keys.key(1)) == 2, "\(cache)")
+        #expect(cache.bodyByte(of: Keys.key(2)) == 1, "\(cache)")
+        #expect(cache.bodyByte(of: Keys.key(3)) == nil, "\(cache)")
+      }
+      if let count = cache.entryCount { #expect(count == 2, "\(cache)") }
+    }
+    withExtendedLifetime((short, long)) {}
+  }
+
+  @Test func `memory says what each cache occupies for each entry`() throws {
+    let figures = try MemoryBench(keys: 500, valueSize: 1000, progress: ProgressLine(isShown: false)).run()
+    #expect(figures.map(\.contender) == [.ours, .oursS3FIFO, .dictionary, .nodes, .nsCache, .urlCache])
+    for one in figures {
+      #expect(one[.entries] == 500)
+      // Other tests run beside this one: only that keys and values are in it can be told.
+      if let beyond = one[.accountedBeyond] { #expect((1...1000).contains(beyond)) }
+    }
+    #expect(figures[0][.accountedBytes] != nil)
+  }
+}
+
+private final class Seen: Sendable {
+  private let positions = Mutex<[Int]>([])
+  func add(_ position: Int) { positions.withLock { $0.append(position) } }
+  var all: [Int] { positions.withLock { $0 } }
+}
