@@ -1,4 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 the HTTPCacheEngine authors
+
 # Counts the instructions and the allocations of one operation of each kind, and compares them with the limits of
 # Benchmarks/limits.txt. With --write it writes them anew instead, from what is measured.
 #

@@ -1,4 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 the HTTPCacheEngine authors
+
 # Makes sure that libxxhash and its headers are there. Installs them without a question where that is possible;
 # otherwise says what to install, and stops.
 set -eu

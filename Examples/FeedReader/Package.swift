@@ -1,4 +1,7 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import PackageDescription
 
 // A package of its own, as an app would be that uses the cache.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 // XXH3 of the system's libxxhash (Debian: libxxhash-dev), which the store uses on Linux.
 #pragma once
 #include <stddef.h>

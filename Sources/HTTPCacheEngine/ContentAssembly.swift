@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheEngine {
   /// Where the content that comes from the network belongs, and what is stored around it (RFC 9111 §3.4).
   public struct ContentAssembly: Hashable, Sendable {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheEngine {
   /// Why the engine decided as it did: a code, a section of a standard, and one sentence.
   ///

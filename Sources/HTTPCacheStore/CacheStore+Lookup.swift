@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheStore {
   /// Finds the newest entry of every variant of a key, in memory and on disk.
   ///

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheStore {
   /// Marks scopes: entries that belong to one of them, and were stored before, are outdated from now on. Returns when
   /// that would survive a crash (see ``Configuration/sync``).

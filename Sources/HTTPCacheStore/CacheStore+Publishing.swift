@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheStore {
   /// Whether a body of this size is to be streamed to a file of its own.
   ///

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// Writes an entry whose body arrives in pieces. Nothing of it is visible before ``commit()``.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -35,7 +38,7 @@ public final class HTTPCache: Sendable {
     /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
     /// in clear, readable for the user who runs the process. A directory that holds other files, and no cache, is refused.
     public var directory: FilePath?
-    /// What to do with a ``directory`` whose cache cannot be read: damaged, or of another version (default: `fail`).
+    /// What to do with a ``directory`` whose cache cannot be read: damaged, or of a later version (default: `fail`).
     public var whenUnreadable: UnreadableDirectory
     /// Which response goes first when memory is full.
     public var eviction: EvictionPolicy

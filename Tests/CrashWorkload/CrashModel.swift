@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPCacheStore
 
 /// What may, and what must, be found in a store after a crash, from the steps that were begun and done before.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPCacheStore
 
 /// One thing that a crash test does to a store, as it can be written down and read again.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPCacheStore
 
 /// Random work on a store, each step of which is told before it is begun and when it is done.

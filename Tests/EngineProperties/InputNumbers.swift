@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Draws choices from bytes; there are zeros behind their end, so that every input means something.
 struct InputNumbers {
   private let bytes: [UInt8]

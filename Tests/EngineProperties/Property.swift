@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Something that must hold of the engine for whatever input.
 ///
 /// The seeded tests and the fuzzer run the same properties: the tests for a moment at every `make test`, the fuzzer for as

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("XXH3")
+@Suite("XXH3", .timeLimit(.minutes(10)))
 struct XXH3Tests {
   /// The seed of `xsum_sanity_check.c`.
   private static let seed: UInt64 = 0x9E37_79B1_85EB_CA8D

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// One cell of the matrix with a key: everything that the origin needs to know of a resource, and so its URL.
 ///
 /// The origin keeps no state. Origin and clients compute the content from the path, so that content of another resource,

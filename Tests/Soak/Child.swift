@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Foundation
 
 /// A process of this same program in another role. It ends when its standard input does, and so with the driver.

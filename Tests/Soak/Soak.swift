@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import ArgumentParser
 
 /// The soak test: real traffic through the proxy and through `URLSession`, and a look at what grows.

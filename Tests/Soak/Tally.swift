@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// What the clients of one door have done, and whether they are to go on.

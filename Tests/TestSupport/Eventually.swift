@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What ``eventually(within:_:)`` throws: the condition still does not hold.
 public struct NeverReached: Error, CustomStringConvertible {
   public var description: String { "the condition did not come to hold in time" }

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// SplitMix64: the same sequence from the same seed, everywhere.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64

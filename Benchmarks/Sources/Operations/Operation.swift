@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A piece of the cache that is measured by itself.
 public struct Operation: Sendable {
   /// Runs the operation once for each number of the range.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 // The floor: what a lookup costs at the least, for a table of that size on that machine.
 //
 // Plain open addressing with linear probing, XXH3 of the key, and an atomic reference count taken and dropped by each

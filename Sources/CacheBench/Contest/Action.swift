@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What is measured, by its name in reports.
 enum Action: String, CaseIterable, Codable, Sendable {
   /// A lookup of a stored key, which is built from a request; building it is a part of the operation.

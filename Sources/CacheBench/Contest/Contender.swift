@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What takes part in a contest, by its name in reports: the package and its yardsticks.
 enum Contender: String, CaseIterable, Codable, Sendable {
   case ours = "HTTPCacheEngine"

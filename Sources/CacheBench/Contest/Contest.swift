@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Contenders that do the same in turns, round by round, so that other work on the machine affects all alike.
 struct Contest {
   /// A contender, and how it plays a round.

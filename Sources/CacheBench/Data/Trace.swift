@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Recorded requests: a key and a size for each.
 struct Trace: Sendable {
   struct Request: Hashable, Sendable {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Foundation
 
 /// Reports as one page of HTML that needs nothing else: style and pictures are in it.

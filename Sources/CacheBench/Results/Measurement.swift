@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Histogram
 
 /// What came of one action of one contender: a row of a report, and of one of its tables.

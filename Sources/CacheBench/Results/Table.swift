@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Rows of cells, printed as text or as HTML: the first columns to the left, figures to the right.
 struct Table {
   var title: String

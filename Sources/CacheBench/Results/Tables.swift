@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension Report {
   private typealias Column = (title: String, text: (Measurement) -> String)
   private typealias Layout = (title: String, textColumns: Int, columns: [Column])

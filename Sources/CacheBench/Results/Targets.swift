@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A bound that the package has to keep, and what was measured.
 struct Target: Codable, Hashable, Sendable {
   enum Bound: String, Codable, Sendable {

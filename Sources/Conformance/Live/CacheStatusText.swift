@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Compares what `Cache-Status` says where time is real.
 enum CacheStatusText {
   /// Whether they are the same but for a second of `ttl`, which has gone by.

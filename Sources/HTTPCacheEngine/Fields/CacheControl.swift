@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The directives of a `Cache-Control` field, of a request or a response (RFC 9111 §5.2).
 ///
 /// Parsing is tolerant where the RFC is (§5.2: any case, arguments quoted or not) and errs towards the more

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Fields that concern one connection or one proxy, and are neither stored nor updated (RFC 9111 §3.1,

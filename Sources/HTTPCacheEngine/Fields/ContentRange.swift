@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Which bytes of a representation a response carries: `Content-Range` (RFC 9110 §14.4).
 package enum ContentRange: Hashable, Sendable {
   /// These bytes, positions counted from 0, of a representation of so many; `nil` where the sender does not know.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A non-negative number of seconds, as `max-age` and `Age` carry it (RFC 9111 §1.2.2).
 ///
 /// A number too large for the field is taken as 2147483648 seconds, which stands for infinity.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// An entity tag, strong or weak (RFC 9110 §8.8.3).
 ///
 /// The opaque part is kept as it was received, quotes included, so that it can be sent back byte for byte. Servers

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A date as HTTP fields carry it, in whole seconds (RFC 9110 §5.6.7).
 ///
 /// All three formats are read: IMF-fixdate, and the obsolete RFC 850 and asctime formats. Names of days, months and

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Walks the members of a comma-separated list (`#rule`, RFC 9110 §5.6.1), tolerantly.
 ///
 /// Empty members are skipped; a comma inside a quoted string separates nothing; an unclosed quote runs

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Dates that are in none of the three formats of HTTP, and plain all the same: `6 Nov 1994 8:49:37 UTC`,
 /// `1994-11-06T08:49:37Z`.
 ///

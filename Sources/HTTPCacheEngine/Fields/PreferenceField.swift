@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Fields by which a client says what it prefers: `Accept` and its kin (RFC 9110 §12.5).
 ///
 /// Their members are ranges with a weight, in no order, and what they mean has many spellings. A response stored for one

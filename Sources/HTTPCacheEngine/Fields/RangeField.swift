@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The byte ranges that a request asks for (RFC 9110 §14.1.2, §14.2).
 package struct RangeField: Hashable, Sendable {
   /// One range of the list, positions counted from 0.

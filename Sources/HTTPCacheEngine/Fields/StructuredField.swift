@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import RawStructuredFieldValues
 
 /// Fields that are defined as structured (RFC 9651): read strictly, and as a whole or not at all.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Keys of what is found by more, or by less, than a target URI.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// What responses are stored under: the target URI of a request, and the partition it belongs to (RFC 9111 §2).

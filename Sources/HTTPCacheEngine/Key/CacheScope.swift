@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Stored responses that are made invalid together: all of an origin, or those of a group (RFC 9875 §2.1).

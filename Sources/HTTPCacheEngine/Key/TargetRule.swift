@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Which target URIs count as one: a rule gives each the URI that it is stored and found under.
 ///
 /// RFC 9111 §2 lets a cache normalise the target URI, and nobody but who knows the server can say that two URIs name the same

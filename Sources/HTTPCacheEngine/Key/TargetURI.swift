@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// An absolute URI, normalised as far as HTTP allows without knowing the server (RFC 9110 §4.2.3).

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheEngine {
   /// What may be served of a stale response while its origin cannot be reached (RFC 9111 §4.2.4), whatever its age.
   ///

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What a request allows a cache to do, with the six meanings of `URLRequest.CachePolicy`.
 public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// What RFC 9111 says: fresh responses are reused, stale ones validated.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension CacheEngine {
   /// What a shared cache does with a response that sets cookies (RFC 9111 §7.3).
   ///

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Bringing stored responses up to date with what the origin says of them (RFC 9111 §3.2, §4.3.4, §4.3.5).

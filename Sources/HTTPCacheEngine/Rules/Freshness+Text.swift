@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension FreshnessLifetime.Source {
   /// The section that a lifetime from this source rests on.
   package var section: String {

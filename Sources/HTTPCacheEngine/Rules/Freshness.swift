@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// How long a response is fresh, and where that comes from (RFC 9111 §4.2.1).
 package struct FreshnessLifetime: Hashable, Sendable {
   /// Where a lifetime was found.

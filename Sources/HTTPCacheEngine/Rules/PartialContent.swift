@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Storing, completing and combining parts of a representation (RFC 9111 §3.3, §3.4; RFC 9110 §15.3.7.3).

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Preconditions that the client itself sent, evaluated against a stored response (RFC 9111 §4.3.2).

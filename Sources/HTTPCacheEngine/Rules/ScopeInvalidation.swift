@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// What a response makes invalid beside the URIs that it names: groups (RFC 9875), and all of its origin

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Whether a stale response may be used without validation (RFC 9111 §4.2.4).
 enum StaleUse {
   /// Whether the response is older than the request's max-age accepts (§5.2.1.1), however fresh it may be.

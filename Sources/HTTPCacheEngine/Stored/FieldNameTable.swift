@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Numbers for the names that most responses carry, so that a stored head spells none of them out.

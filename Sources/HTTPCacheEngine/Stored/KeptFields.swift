@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Positions among the fields of a message: of the first 64 each a bit, of any others only that there are some.

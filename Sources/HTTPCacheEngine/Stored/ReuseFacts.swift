@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What a decision to reuse a stored response needs, worked out once when it is stored.
 ///
 /// Integers and flags only: whether a response is fresh is then a subtraction and a comparison, without a look at

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Responses that share one content in the store (RFC 9111 §4.1).
 extension StoredResponse {
   /// The most responses that share one content. There is one for each set of selecting fields that the origin chose the

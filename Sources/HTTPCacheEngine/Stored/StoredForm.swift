@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The stored form of a response: the bytes it is kept as, beside its content.
 ///
 /// All integers are little-endian. Version 4 begins with what decides on reuse, at fixed places, so that a decision

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Which bytes of a representation are stored, where that is not all of them (RFC 9111 §3.3).
 ///
 /// The stored content is these ranges one after the other.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// SHA-256 (FIPS 180-4): of the credentials that a response varies on, the digest is stored in their place.
 ///
 /// It is the engine's own because it is forty lines, and a library of cryptography would be more than all else that the

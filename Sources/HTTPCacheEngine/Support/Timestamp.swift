@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// The engine has no clock: every question carries the time at which it is asked.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The names that the admin port answers to.
 ///
 /// A page in a browser may come from a name that its owner has resolve to 127.0.0.1: to the browser, the admin port is then

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension ProxyConfiguration {
   /// A range of IP addresses: an address, or a network as CIDR notation writes it (RFC 4632 §3.1).
   public struct AddressRange: Hashable, Sendable, CustomStringConvertible {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension ProxyConfiguration {
   /// The fields that name the client to the origin.
   public enum ForwardedFields: String, Hashable, Sendable, CaseIterable {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension ProxyConfiguration {
   /// A host and a port to listen on or to connect to.
   public struct Address: Hashable, Sendable, CustomStringConvertible {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The host and the port that a request names, in the one spelling that both the key and the origin get.
 ///
 /// Spellings that share a key must look the same to the origin: otherwise the first client chooses what an origin that

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What is wrong with a message, and the status code that says so to whoever sent it.
 struct MessageFault: Error, Hashable, CustomStringConvertible {
   var status: Int

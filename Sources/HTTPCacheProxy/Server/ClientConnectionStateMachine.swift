@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import NIOCore
 
 /// Decides what a client's connection does: events go in, and what to do comes out.

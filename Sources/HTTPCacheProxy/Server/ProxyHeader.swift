@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import NIOCore
 
 /// The header by which a proxy in front says whose connection it passes on: the PROXY protocol of HAProxy, versions 1 and 2.

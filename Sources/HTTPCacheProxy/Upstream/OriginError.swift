@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Why the origin gave no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Which entries are written to disk.
 ///
 /// More rules may be added. The text form is the name of the member: `everything`, `secondTime`.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A change in what the disk does for a store.
 public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of change. More may be added.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// When written bytes are brought to the disk itself (`fdatasync`), so that they survive a loss of power.
 ///
 /// Whatever you choose, the store serves no byte that was not stored, and nothing that was removed comes back because the

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Which entry leaves memory first when room is needed.
 ///
 /// More policies may be added. The text form is the name of the member: `lru`, `s3fifo`.

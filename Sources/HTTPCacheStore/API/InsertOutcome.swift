@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What became of an insert.
 public enum InsertOutcome: Sendable, Hashable {
   /// The entry is visible in at least one of the tiers asked for.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// An entry to be stored: a key, a variant, metadata, a body, and where to keep them.
 public struct NewEntry: Sendable {
   /// The resource.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// How far the opening of a directory has come.
 package struct OpeningProgress: Sendable, Hashable {
   /// Files of the log that have been read.

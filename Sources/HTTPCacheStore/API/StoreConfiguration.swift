@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 extension CacheStore {
@@ -49,7 +52,7 @@ extension CacheStore {
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard what a cache has stored in the directory.
     package var startEmpty = false
-    /// What to do with a directory whose cache cannot be read: damaged, or of another version (default: `fail`).
+    /// What to do with a directory whose cache cannot be read: damaged, or of a later version (default: `fail`).
     public var whenUnreadable = UnreadableDirectory.fail
     /// Is told how the opening of the directory comes on, which may take seconds after a crash.
     package var openingProgress: (@Sendable (OpeningProgress) -> Void)?

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 /// A failure of a store: what happened, to which file, and what to do about it.
@@ -93,6 +96,12 @@ extension StoreError: CustomStringConvertible {
   public var description: String { remedy.map { "\(problem); \($0)" } ?? problem }
 
   /// What happened, and to what.
+  /// Whether an earlier version of the format wrote the directory. An update must not keep a program from starting, so its
+  /// cache is discarded, whatever ``UnreadableDirectory`` says.
+  var isOlderFormat: Bool {
+    if case .unknownFormat(let found, let supported, _) = kind { found < supported } else { false }
+  }
+
   package var problem: String {
     switch kind {
     case .directoryInUse(let path, let process):

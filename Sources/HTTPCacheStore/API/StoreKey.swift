@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The name of a stored resource: bytes that the store compares whole and never interprets.
 ///
 /// Two keys are equal if their bytes are. The store hashes them with a random seed, so that an outsider cannot choose keys

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What entries have in common that are outdated together: bytes that the store compares by a hash and never interprets.
 ///
 /// An entry may belong to any number of scopes. The store is not told which they are: it only remembers when a scope was

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The bytes and entries that a store holds at one moment.
 public struct StoreUsage: Sendable, Hashable {
   /// Bytes that entries occupy in memory, with their share of the index.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The body of a stored entry: whole in memory, or read from disk in pieces.
 ///
 /// A body stays readable while its entry is replaced, evicted or removed. Bytes from disk are verified before you get them:

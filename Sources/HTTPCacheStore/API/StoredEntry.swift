@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// One variant of a resource, as a lookup found it.
 ///
 /// An entry owns its bytes: it stays valid and unchanged while the store replaces, evicts or removes it.

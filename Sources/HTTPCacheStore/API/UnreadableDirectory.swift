@@ -1,5 +1,11 @@
-/// What to do with a cache directory that cannot be read: its file `format` is damaged or missing, or another version of the
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// What to do with a cache directory that cannot be read: its file `format` is damaged or missing, or a later version of the
 /// format wrote it.
+///
+/// What an earlier version of the format wrote is discarded in any case, so that an update never keeps a program from
+/// starting. ``CacheStore/discarded`` says so.
 ///
 /// A directory that holds other files, and no cache, is refused in any case, and nothing in it is removed.
 ///

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 /// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.

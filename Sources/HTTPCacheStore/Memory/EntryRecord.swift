@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// An entry as it was read from disk: an array with the whole record in it, in whose beginning an ``EntryHead`` was written.
 ///
 /// Nothing of it is copied: half of a read's instructions, but for those of the checksum, went into a block, an object for

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import CStorePrimitives
 
 /// A reference to an entry that a table holds and counts by hand, so that a search can compare keys without taking one.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The entries of a shard: an open-addressing table in the order of their tags.
 ///
 /// A place is 16 bytes: a counted reference to the entry, the tag, and what the policy of eviction keeps, so that a hit

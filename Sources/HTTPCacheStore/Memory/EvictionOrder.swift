@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The order in which the entries of a shard are evicted, by one of two policies.
 ///
 /// LRU keeps the time of the last use beside each place of the table, so that a hit writes to the line that it has just

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The keys that were evicted lately, by half of their tag: S3-FIFO takes what comes back soon for worth keeping.
 ///
 /// Buckets of eight records, in one cache line or two; a new record takes the place of the oldest of its bucket. Half a

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
 struct Room: ~Copyable {
   // Not counted, not even while it is asked, which would be four atomic operations in an insert that evicts: the tier that

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What the policy of eviction keeps of an entry, and the mark that memory holds every variant of its key. One word, beside
 /// the entry's place in the table.
 struct Standing: Sendable {

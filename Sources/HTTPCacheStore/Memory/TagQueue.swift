@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A queue of entries by their tags, first in, first out; four bytes each.
 ///
 /// What leaves the table stays in the queue until it comes to the front. Each entry knows the number under which it was

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The places of a key's variants, the one with the greatest id first.
 ///
 /// The common ones, none and a single one, need no allocation.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Content in memory as a queue of blocks: added to at the end, read anywhere, dropped from the front.
 ///
 /// Chunks of ``gatheringLimit`` bytes or more are kept as they come, without a copy. Smaller ones are gathered into blocks:

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// Knows the keys that were turned away from the disk lately, so that the next time they are let in.

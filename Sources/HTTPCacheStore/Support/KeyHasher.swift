@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Seeded XXH3: finds keys, tells variants apart, and checks what comes back from disk.
 ///
 /// The seed is random, per process for a store in memory and per directory for one on disk, so that nobody outside can

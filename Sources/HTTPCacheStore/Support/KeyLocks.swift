@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// Locks that keys share by hash: what is done under the lock of a key happens to it one after the other.

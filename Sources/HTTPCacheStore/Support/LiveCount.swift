@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// Counts the objects of one kind that exist in this process, for as long as the object that owns it lives.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Synchronization
 
 /// What was swept lately, and when: an insert or update that was under way then must not bring back what the sweep took away.

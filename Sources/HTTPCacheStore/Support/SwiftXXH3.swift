@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// XXH3 of 64 bits with a seed, in Swift: the values are those of libxxhash, and platforms without it need nothing else.
 ///
 /// Written from the specification of XXH3 (`doc/xxhash_spec.md` in the repository of xxHash), whose names the parts have.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPCacheStore
 
 /// The content of a request or a response, as chunks of bytes; read once, or as often as you like if it is in memory.

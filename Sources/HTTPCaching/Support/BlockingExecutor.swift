@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import Dispatch
 
 /// Threads for calls that may wait for the disk, so that none of Swift's cooperative threads ever does.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Amounts as people say them.
 enum Phrases {
   /// `1 hour 30 minutes (5400 s)`; the two largest units, and the exact number where it is not plain from them.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The lines of the input that may belong to heads, each with who sent it.
 struct HeadLine: Hashable {
   enum Sender: Hashable {

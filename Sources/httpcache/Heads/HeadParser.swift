@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Finds requests and responses in what `curl -v`, `curl -i` or `wget -S` print, in what the developer tools of browsers show, or in

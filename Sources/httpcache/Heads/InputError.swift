@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What is wrong with the input, where, and what to do.
 struct InputError: Error, Hashable {
   /// The line, counted from 1; `nil` where the whole input is meant.

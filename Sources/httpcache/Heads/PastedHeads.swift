@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 /// Heads copied from the developer tools of a browser: a name and its value in one line or in two, pseudo fields of HTTP/2,

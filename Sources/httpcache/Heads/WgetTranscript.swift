@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What `wget -S` prints: the heads of responses, indented by two spaces, among its own messages.
 enum WgetTranscript {
   private static let indent = "  "

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import ArgumentParser
 
 /// A number of bytes, as `256MB`, `10GB`, `64KiB` or `1048576`.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 /// Large bodies in files of their own: created while the body arrives, kept when the entry is logged, removed with it.

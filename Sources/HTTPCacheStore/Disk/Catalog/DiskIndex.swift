@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What the log holds, in memory: from a key's hash to the records of its variants.
 ///
 /// A slab of entries and an open-addressing table of places. Entries of one hash stand one after the other in the probe

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Reads entries that the catalog found, and verifies each byte.
 ///
 /// **State**: none. **Lock**: none, unless an entry is damaged. That is a miss: it is counted, and dropped under the log's lock.

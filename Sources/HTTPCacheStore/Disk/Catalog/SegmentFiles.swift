@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The open files of the log's segments, by number.
 ///
 /// The numbers follow each other: finding one takes no hashing, which is a tenth of a read from the page cache.

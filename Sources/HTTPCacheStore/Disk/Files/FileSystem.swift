@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 /// Every touch of the disk goes through here, so that tests can make each of them fail.

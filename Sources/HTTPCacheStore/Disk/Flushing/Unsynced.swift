@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What may not be on the disk itself yet. The log's lock guards it.
 struct Unsynced: Sendable {
   /// Something was removed in a way that a loss of power would undo. The next acknowledged removal syncs it, as it may

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Records that are on their way to the log, in its order.
 struct WriteBuffer: Sendable {
   /// Bytes of one segment.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension Record {
   /// A record of marks: their table takes the place of the metadata.
   static func encode(_ marks: ScopeMarks.Snapshot, hasher: KeyHasher) -> (RecordHeader, [UInt8]) {

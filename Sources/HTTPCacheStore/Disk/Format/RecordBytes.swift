@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The bytes of a record on its way to the log.
 ///
 /// A large body stays in the array it came in until the file has it: with 16 KB, a store takes 1.2 µs and not 2.7, and

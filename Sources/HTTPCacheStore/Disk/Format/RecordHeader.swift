@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The fixed part of a record in the log: 96 bytes, described field by field in `Format.md`.
 struct RecordHeader: Equatable {
   enum Kind: UInt8 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// What a segment's records are, in a table at its end: `Format.md`.
 struct SegmentSummary {
   /// What opening needs to know of one record.

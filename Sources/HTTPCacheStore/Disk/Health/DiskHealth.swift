@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Whether the disk takes what is written, and when to try again if it does not.
 ///
 /// It counts what would have been written instead of time, which depends on nothing but what is asked of the store. The log's lock

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The bytes of the directory. The log's lock guards them.
 ///
 /// Bytes are counted before they are written, and until they are gone. So the files never exceed the capacity.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension Log {
   enum Outcome: Sendable {
     /// Visible on disk; the moment is the one just after. Whether the key has no other variant on disk.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension Log {
   /// Bytes of the buffer have reached their file.
   mutating func didWrite(_ run: [WriteBuffer.Piece]) {

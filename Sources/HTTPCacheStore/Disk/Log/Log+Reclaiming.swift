@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 extension Log {
   /// What of a segment, at most, is copied forward when it is reclaimed: whatever is hit, a byte that is stored costs no
   /// more than 1.25 that are written.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The log: appends records, seals segments with a summary, and reclaims the oldest segments when it needs room.
 ///
 /// **State**: the list of segments, the bytes that are not yet written (`WriteBuffer`), the room (`DiskSpace`), the health of the

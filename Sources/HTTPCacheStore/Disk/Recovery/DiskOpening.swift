@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import SystemPackage
 
 /// Opens a directory: takes its lock, checks its format, reads its log.
@@ -31,7 +34,7 @@ struct DiskOpening {
     case .empty: break
     case .cache(let seed): known = startEmpty ? nil : seed
     case .unreadable(let error):
-      guard startEmpty || whenUnreadable == .startEmpty else { throw error }
+      guard startEmpty || whenUnreadable == .startEmpty || error.isOlderFormat else { throw error }
       unreadable = error
     case .other(let name): throw StoreError(.notACache(path: directory, file: name))
     }

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A window on a file that is read from front to back with gaps: many small records cost one read.
 struct ScanWindow {
   private static let size = 128 * 1024

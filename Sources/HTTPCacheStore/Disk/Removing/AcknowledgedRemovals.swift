@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// The number of the latest removal that was acknowledged, in a file beside the log.
 ///
 /// A log that ends where a record does is whole, as far as it can tell by itself. Where its end was cut off, by a repair of

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Removes entries from the disk, and returns when the removal would survive a crash.
 ///
 /// A removal is a record of the log, or a mark. It takes three steps: log the record and drop the entries from the catalog, under

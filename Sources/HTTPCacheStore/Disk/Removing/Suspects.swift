@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Hashes of keys that the catalog does not know, but that the next opening may find in the log. The log's lock guards them.
 ///
 /// Their entries were unreadable, or were lost with a failed write, and no record says so. Their removal must be logged.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// Goes through all entries, to remove or to update some.
 ///
 /// A sweep reads the heads of a chunk of the catalog, and logs what the caller decides on each. An entry keeps its slot as long as it

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 import HTTPTypes
 
 // The table of what `httpcache explain` looks for. The order counts within a severity: what decides on more stands first.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// One thing about a response that its author may want to change, and how.
 struct AdviceNote: Hashable, Encodable {
   /// How much it matters; the most severe first.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
 /// A member of a `Cache-Control` field as its author wrote it, right or wrong.
 ///
 /// The engine reads directives to obey them. This reads them to say what is wrong with their spelling.
