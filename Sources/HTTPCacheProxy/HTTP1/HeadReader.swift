@@ -14,18 +14,19 @@ import NIOCore
 
 /// Reads the head of a message, or its trailer section (RFC 9112 §2-§5).
 ///
-/// The proxy has a parser of its own, and not that of NIOHTTP1, which serves the admin port well, for four reasons:
+/// The proxy has a parser of its own for its clients and the origin. NIOHTTP1 serves the admin port well, and is not used
+/// here for four reasons:
 ///
-/// - Smuggling. What two parties might read in two ways is refused, and which that is must be decided here, not by the
-///   version of a library: a bare CR or LF, folded lines, white space before a colon, a space in a target, two lengths, a length
-///   beside a transfer coding (see ``Framing``). NIOHTTP1 has no such settings, and reports an error where a client needs a status
-///   and a reason, and the access log the bytes that came.
-/// - Fidelity. A proxy passes on what it does not know: any method that is a token, and field values as the bytes that came. NIOHTTP1
-///   knows a list of methods, and makes UTF-8 of values.
-/// - Cost. From bytes to `HTTPFields` there is no step in between. A known name (``FieldNames``) needs no string, and a hit is
-///   answered in the turn that read it. NIOHTTP1 makes two strings of each field, boxes each part of a message, and sends it
-///   through the pipeline.
-/// - The limits of lines, heads and fields can be set, and hold while the head is still coming.
+/// - Smuggling. What two parties might read in two ways is refused: a bare CR or LF, folded lines, white space before a
+///   colon, a space in a target, two lengths, a length beside a transfer coding (see ``Framing``). This is decided here, and
+///   not by the version of a library. A client gets a status and a reason, and the access log the bytes that came, where
+///   NIOHTTP1 reports an error.
+/// - Fidelity. A proxy passes on what it does not know: any method that is a token, and field values as the bytes that came.
+///   NIOHTTP1 knows a list of methods, and makes UTF-8 of values.
+/// - Cost. Bytes become `HTTPFields` in one step. A known name (``FieldNames``) needs no string, and a hit is answered in the
+///   turn that read it. NIOHTTP1 makes two strings of each field, boxes each part of a message, and sends it through the
+///   pipeline.
+/// - Limits. Those of lines, heads and fields can be set, and hold while the head is still coming.
 ///
 /// Unsafe pointers are needed for `memchr` and for byte runs without copies; none leaves this file.
 struct HeadReader {
