@@ -6,7 +6,7 @@ extension CacheEngine {
   public struct ContentAssembly: Hashable, Sendable {
     /// The bytes of the representation that the network is to bring.
     public var received: Range<Int64>
-    /// The candidate whose stored content goes before and behind; `nil` if there is none.
+    /// The candidate whose stored content surrounds the received content; `nil` without stored content.
     public var candidate: Int?
     /// The length of the whole representation, where it is known.
     var completeLength: Int64?

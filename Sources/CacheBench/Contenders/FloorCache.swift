@@ -24,7 +24,7 @@ final class FloorCache: ReadableCache, @unchecked Sendable {
 
   var byteCount: Int { floor_bytes(table) }
 
-  /// `false` if the key is too long, or there is no room.
+  /// `false` if the key is too long or the table is full.
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
     key.bytes.withUnsafeBytes { key in
       body.withUnsafeBytes { body in

@@ -271,7 +271,7 @@ extension CacheControl {
     return .known
   }
 
-  /// - Returns: `true` if there is no argument, or if it consists of field names only.
+  /// - Returns: `true` if the argument is absent or consists of field names only.
   mutating func addFields(
     _ bytes: Span<UInt8>, argument: ByteRange?, unqualified: Flags,
     to directive: WritableKeyPath<Named, [String]>

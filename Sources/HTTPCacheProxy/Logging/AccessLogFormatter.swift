@@ -172,7 +172,7 @@ struct AccessLogFormatter {
 }
 
 extension LineWriter {
-  /// A text, or `-` if there is none.
+  /// Writes a text; `-` stands for a missing one.
   fileprivate mutating func append(text: String?) {
     if let text, !text.isEmpty { append(text, escape: .hexadecimal) } else { append("-") }
   }
@@ -185,7 +185,7 @@ extension LineWriter {
     }
   }
 
-  /// A text in quotation marks, or `null` if there is none.
+  /// Writes a text in quotation marks; `null` stands for a missing one.
   fileprivate mutating func append(json text: String?) {
     guard let text else { return append("null") }
     append("\"")

@@ -44,7 +44,7 @@ final class ClientConnection: ChannelDuplexHandler {
   /// The lines of the access log; `nil` without one.
   private let log: AccessLogLines?
   var channelContext: ChannelHandlerContext?
-  /// Tells the origin who asks; `nil` before the connection is open.
+  /// Names the client to the origin; `nil` before the connection is open.
   var forwarder: Forwarder?
   /// The address of the client at the other end of this connection; `nil` before the connection is open.
   var clientAddress: IPAddress? { forwarder?.address }

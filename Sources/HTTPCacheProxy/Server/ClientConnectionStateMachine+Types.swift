@@ -28,7 +28,7 @@ extension ClientConnectionStateMachine {
   struct Exchange: Hashable {
     /// Content of the request.
     enum Content: Hashable {
-      /// There is none, or all of it has come. What comes now belongs to the next request, and waits.
+      /// The request has no content, or all of it arrived. The bytes that follow belong to the next request.
       case whole
       /// More of it comes.
       ///

@@ -15,7 +15,7 @@ struct ClientRequest: Sendable {
   var expectsContinue: Bool
   /// RFC 9110 §7.6.2; for TRACE and OPTIONS only.
   var maxForwards: Int?
-  /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request is none for another protocol.
+  /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request does not ask for another protocol.
   var upgrade: String?
   /// Fields that say who asks, as they came: they are for ``Forwarder`` to judge.
   var forwarding: HTTPFields?

@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-/// Tells the origin who asks over one connection, and finds out who that is.
+/// Names the client of one connection to the origin, and determines who the client is.
 ///
 /// What a client says of itself counts only if its address is trusted. All that others say is removed: an origin that writes
 /// `X-Forwarded-Host` into what it answers would have it stored for everybody. The fields become part of the request before
