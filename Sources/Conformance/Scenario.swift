@@ -6,21 +6,21 @@ import HTTPCacheEngine
 import HTTPTypes
 
 /// A file of scenarios, in the format that the public suite of cache behaviour exports.
-public struct ScenarioSuite: Decodable, Sendable {
-  public var name: String
-  public var id: String
-  public var tests: [Scenario]
+package struct ScenarioSuite: Decodable, Sendable {
+  package var name: String
+  package var id: String
+  package var tests: [Scenario]
 
   /// Reads a file.
-  public static func load(_ data: Data) throws -> [ScenarioSuite] {
+  package static func load(_ data: Data) throws -> [ScenarioSuite] {
     try JSONDecoder().decode([ScenarioSuite].self, from: data)
   }
 }
 
 /// A few requests in order through a cache to one origin, and what is expected of each.
-public struct Scenario: Decodable, Sendable {
+package struct Scenario: Decodable, Sendable {
   /// How much a failure weighs.
-  public enum Kind: String, Decodable, Sendable, CaseIterable {
+  package enum Kind: String, Decodable, Sendable, CaseIterable {
     /// The cache breaks a MUST.
     case required
     /// The cache is allowed to miss, and the worse for it.
@@ -29,23 +29,23 @@ public struct Scenario: Decodable, Sendable {
     case check
   }
 
-  public var id: String
-  public var name: String
-  public var kind: Kind
-  public var dependsOn: [String]
-  public var isForBrowsersOnly: Bool
-  public var isForCDNsOnly: Bool
-  public var isNotForBrowsers: Bool
+  package var id: String
+  package var name: String
+  package var kind: Kind
+  package var dependsOn: [String]
+  package var isForBrowsersOnly: Bool
+  package var isForCDNsOnly: Bool
+  package var isNotForBrowsers: Bool
   /// The kinds of cache it is for: `private`, `shared`, `cdn` (which is shared, too); all that the other flags leave
   /// where there are none.
-  public var caches: [String]
+  package var caches: [String]
   /// Sections of the standards that it is written from.
-  public var sections: [String]
+  package var sections: [String]
   /// Whether it needs a clock that is moved, or what no socket can carry.
-  public var isVirtualOnly: Bool
+  package var isVirtualOnly: Bool
   /// What the cache is set to, beside its kind.
-  public var options: ScenarioOptions
-  public var steps: [Step]
+  package var options: ScenarioOptions
+  package var steps: [Step]
 
   private enum CodingKeys: String, CodingKey {
     case id, name, kind, requests
@@ -57,7 +57,7 @@ public struct Scenario: Decodable, Sendable {
     case caches, sections, options
   }
 
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     id = try container.decode(String.self, forKey: .id)
     name = try container.decode(String.self, forKey: .name)
@@ -84,35 +84,35 @@ extension Scenario {
 }
 
 /// What a scenario sets the cache to; what is absent is as the runner has it.
-public struct ScenarioOptions: Decodable, Hashable, Sendable {
-  public var usesHeuristics: Bool?
-  public var whenDisconnected: CacheEngine.DisconnectedUse?
-  public var usesNoVarySearch: Bool?
-  public var negotiatesLanguage: Bool?
-  public var setCookie: CacheEngine.SetCookieUse?
-  public var clearsSiteData: Bool?
-  public var targets: [String]?
-  public var name: String?
-  public var showsKeys: Bool?
+package struct ScenarioOptions: Decodable, Hashable, Sendable {
+  package var usesHeuristics: Bool?
+  package var whenDisconnected: CacheEngine.DisconnectedUse?
+  package var usesNoVarySearch: Bool?
+  package var negotiatesLanguage: Bool?
+  package var setCookie: CacheEngine.SetCookieUse?
+  package var clearsSiteData: Bool?
+  package var targets: [String]?
+  package var name: String?
+  package var showsKeys: Bool?
 
-  public init() {}
+  package init() {}
 }
 
 /// One request of a scenario, what the origin answers if it is asked, and what the client must get.
-public struct Step: Decodable, Sendable {
+package struct Step: Decodable, Sendable {
   private let values: [String: JSONValue]
 
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     values = try decoder.singleValueContainer().decode([String: JSONValue].self)
   }
 
   subscript(name: String) -> JSONValue? { values[name] }
 
   /// The names that the step uses.
-  public var names: [String] { values.keys.sorted() }
+  package var names: [String] { values.keys.sorted() }
 
   /// The names that the format has; see Format.md.
-  public static let knownNames: Set<String> = [
+  package static let knownNames: Set<String> = [
     "request_method", "request_headers", "request_body", "filename", "query_arg", "url", "magic_ims",
     "policy",
     "pause_after", "advance_after", "interim_responses", "response_pause", "response_status",

@@ -7,9 +7,9 @@ import HTTPCaching
 import HTTPTypes
 
 /// Runs scenarios against the cache in virtual time, with an origin in memory and no sockets.
-public struct ScenarioRunner: Sendable {
+package struct ScenarioRunner: Sendable {
   /// What came of a scenario.
-  public enum Result: Hashable, Sendable {
+  package enum Result: Hashable, Sendable {
     case passed
     case failed(String)
     /// The scenario could not be set up, so that it says nothing.
@@ -19,21 +19,21 @@ public struct ScenarioRunner: Sendable {
     /// It is for another kind of cache, or needs what this runner does not have.
     case notApplicable
 
-    public var isPass: Bool { self == .passed }
+    package var isPass: Bool { self == .passed }
   }
 
-  public struct Report: Sendable {
-    public var suite: String
-    public var scenario: Scenario
-    public var result: Result
+  package struct Report: Sendable {
+    package var suite: String
+    package var scenario: Scenario
+    package var result: Result
     /// What the cache did at each step, and why.
-    public var trace: [String]
+    package var trace: [String]
   }
 
   private let configuration: HTTPCache.Configuration
 
   /// - Parameter targets: the cache's target list (RFC 9213); with one, scenarios for CDNs are run too.
-  public init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
+  package init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
     var configuration = HTTPCache.Configuration(kind: kind)
     // The suite asks what a cache does that has lost its origin: one that may serve stale (RFC 9111 §4.2.4).
     configuration.rules.whenDisconnected = .unlessForbidden
@@ -42,7 +42,7 @@ public struct ScenarioRunner: Sendable {
   }
 
   /// Runs all scenarios of a file.
-  public func run(_ suites: [ScenarioSuite]) async throws -> [Report] {
+  package func run(_ suites: [ScenarioSuite]) async throws -> [Report] {
     var reports: [Report] = []
     for suite in suites {
       for scenario in suite.tests {
@@ -78,7 +78,7 @@ public struct ScenarioRunner: Sendable {
   // MARK: - One scenario
 
   /// Runs one scenario with a cache of its own.
-  public func run(_ scenario: Scenario) async throws -> (Result, trace: [String]) {
+  package func run(_ scenario: Scenario) async throws -> (Result, trace: [String]) {
     let clock = VirtualClock(Timestamp(seconds: 1_700_000_000))
     let cache = HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: configuration(for: scenario),

@@ -17,17 +17,17 @@ extension CacheEngine {
     }
 
     /// The request that went to the origin.
-    public var forwarding: Forwarding
+    package var forwarding: Forwarding
     /// The stored responses that the plan was made from, in the same order.
-    public var candidates: [StoredResponse]
+    package var candidates: [StoredResponse]
     /// What the origin did.
-    public var result: Result
+    package var result: Result
     /// How long the content of the response is, where the transport knows it.
-    public var contentLength: Int64?
+    package var contentLength: Int64?
     /// When the request was sent.
-    public var requestTime: Timestamp
+    package var requestTime: Timestamp
     /// When the head of the response arrived, or the failure.
-    public var responseTime: Timestamp
+    package var responseTime: Timestamp
 
     /// - Parameters:
     ///   - forwarding: the request that went to the origin.

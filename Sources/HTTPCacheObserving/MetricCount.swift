@@ -10,14 +10,14 @@ public final class MetricCount: Sendable {
   private let counter: Counter
 
   /// - Parameter factory: the system's, unless given.
-  public init(
+  package init(
     _ label: String, _ dimensions: [(String, String)] = [], factory: (any MetricsFactory)? = nil
   ) {
     counter = Counter(label: label, dimensions: dimensions, factory: factory ?? MetricsSystem.factory)
   }
 
   /// Adds to the count.
-  public func increment(by amount: Int = 1) {
+  package func increment(by amount: Int = 1) {
     number.wrappingAdd(amount, ordering: .relaxed)
     counter.increment(by: amount)
   }

@@ -25,7 +25,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// The cache that answers.
   public let cache: HTTPCache
   /// What the proxy counts.
-  public let statistics: ProxyStatistics
+  package let statistics: ProxyStatistics
   private let logger: Logger
   /// The group that was given; `nil` for one of the proxy's own.
   private let eventLoopGroup: (any EventLoopGroup)?
@@ -190,7 +190,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     }
     let time = settings.value.timeouts.drain
     logger.info(
-      "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time) ms"])
+      "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time)"])
     context.isDraining.store(true, ordering: .relaxed)
     try? await server.close()
     await Self.pass(group)
@@ -200,7 +200,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       return false
     }
     if endsAtOnce { connections.closeAll() }
-    await connections.drain(within: .milliseconds(time))
+    await connections.drain(within: time.timeAmount)
     // Last, for whoever watches the proxy's health.
     try? await admin?.close()
     await Self.pass(group)

@@ -35,7 +35,7 @@ public final class HTTPURLCache: Sendable {
   private static let common = Mutex<HTTPURLCache?>(nil)
 
   /// The largest share of the disk's capacity that one response may take, unless set otherwise: as `URLCache` has it.
-  public static let defaultMaximumEntryShare = 0.05
+  package static let defaultMaximumEntryShare = 0.05
 
   /// A cache for the whole process: 4 MiB of memory and 20 MiB of disk, unless another was set.
   public static var shared: HTTPURLCache {

@@ -57,7 +57,7 @@ extension HTTPCache {
 
   /// Removes everything that is stored for target URIs of one of several patterns, as one pattern does.
   @discardableResult
-  public func removeResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
+  package func removeResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
     purge(patterns, partition, softly: false)
   }
 
@@ -72,7 +72,7 @@ extension HTTPCache {
 
   /// Makes everything stale that is stored for target URIs of one of several patterns, as one pattern does.
   @discardableResult
-  public func expireResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
+  package func expireResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
     purge(patterns, partition, softly: true)
   }
 

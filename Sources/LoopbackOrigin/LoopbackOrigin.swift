@@ -17,24 +17,24 @@ import Synchronization
 /// // … http://127.0.0.1:\(origin.port)/ …
 /// await origin.stop()
 /// ```
-public final class LoopbackOrigin: Sendable {
-  public typealias Handler = @Sendable (Request) async -> Response
+package final class LoopbackOrigin: Sendable {
+  package typealias Handler = @Sendable (Request) async -> Response
 
   /// A request as it arrived.
-  public struct Request: Sendable {
-    public var method: String
+  package struct Request: Sendable {
+    package var method: String
     /// The request target: path and query.
-    public var target: String
-    public var fields: HTTPFields
-    public var body: [UInt8]
+    package var target: String
+    package var fields: HTTPFields
+    package var body: [UInt8]
     /// The position among all requests, from 1.
-    public var number: Int
+    package var number: Int
   }
 
   /// What is sent back.
-  public struct Response: Sendable {
+  package struct Response: Sendable {
     /// How the content, and the connection, ends.
-    public enum Ending: Sendable {
+    package enum Ending: Sendable {
       case whole
       /// The connection is closed when this many bytes of the content have been sent.
       case cut(afterBytes: Int)
@@ -42,14 +42,14 @@ public final class LoopbackOrigin: Sendable {
       case noResponse
     }
 
-    public var status: Int
-    public var fields: HTTPFields
-    public var body: [UInt8]
-    public var ending: Ending
+    package var status: Int
+    package var fields: HTTPFields
+    package var body: [UInt8]
+    package var ending: Ending
     /// Whether the content is sent in chunks of 1 KiB, without Content-Length.
-    public var isChunked: Bool
+    package var isChunked: Bool
 
-    public init(
+    package init(
       status: Int = 200, fields: HTTPFields = [:], body: String = "", ending: Ending = .whole,
       isChunked: Bool = false
     ) {
@@ -57,7 +57,7 @@ public final class LoopbackOrigin: Sendable {
         status: status, fields: fields, bytes: Array(body.utf8), ending: ending, isChunked: isChunked)
     }
 
-    public init(
+    package init(
       status: Int = 200, fields: HTTPFields = [:], bytes: [UInt8], ending: Ending = .whole,
       isChunked: Bool = false
     ) {
@@ -86,7 +86,7 @@ public final class LoopbackOrigin: Sendable {
   }
 
   /// Starts a server that answers with what `handler` returns.
-  public static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
+  package static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
     let log = Log()
     let server = try await LoopbackServer.start { channel in
       try channel.pipeline.syncOperations.configureHTTPServerPipeline()
@@ -101,19 +101,19 @@ public final class LoopbackOrigin: Sendable {
     self.log = log
   }
 
-  public var port: Int { server.port }
+  package var port: Int { server.port }
 
   /// Closes the port and all connections.
-  public func stop() async { await server.stop() }
+  package func stop() async { await server.stop() }
 
   /// `http://127.0.0.1:<port>` and a path.
-  public func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+  package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
   /// All requests so far, in the order of their arrival.
-  public var requests: [Request] { log.requests.withLock { $0 } }
+  package var requests: [Request] { log.requests.withLock { $0 } }
 
   /// How many requests there were so far.
-  public var requestCount: Int { log.requests.withLock { $0.count } }
+  package var requestCount: Int { log.requests.withLock { $0.count } }
 
   // MARK: - One connection
 

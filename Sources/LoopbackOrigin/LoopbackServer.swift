@@ -17,8 +17,8 @@ import Synchronization
 ///
 /// An asynchronous channel has to be run, or the process ends: one that waited in a sequence of accepted connections while
 /// the server was stopped would never be.
-public final class LoopbackServer: Sendable {
-  public let port: Int
+package final class LoopbackServer: Sendable {
+  package let port: Int
   private let channel: any Channel
   private let connections: Connections
   /// Holds the port once the server has been stopped.
@@ -69,7 +69,7 @@ public final class LoopbackServer: Sendable {
   ///   - port: 0 for any that is free.
   ///   - configure: adds the handlers of a connection.
   ///   - serve: runs a connection until it is to be closed; what it throws says only that.
-  public static func start<Inbound: Sendable, Outbound: Sendable>(
+  package static func start<Inbound: Sendable, Outbound: Sendable>(
     port: Int = 0, configure: @escaping @Sendable (any Channel) throws -> Void,
     serve:
       @escaping @Sendable (
@@ -98,7 +98,7 @@ public final class LoopbackServer: Sendable {
   }
 
   /// Closes the port and all connections. Nobody listens at the port again while this object is there.
-  public func stop() async {
+  package func stop() async {
     try? await channel.close()
     let port = port
     place.withLock { if $0 == nil { $0 = PortHolder(port) } }

@@ -14,12 +14,12 @@
 /// On Linux, that one is a futex which the sanitizer does not see: it would report everything that the lock guards. This
 /// one is of pthread, which it knows. Built for `make test-thread` and nothing else.
 // Unchecked: the value is touched only while the lock is held.
-public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
+package final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
   private let handle: UnsafeMutablePointer<pthread_mutex_t>
   // Not in the object itself: of a value without a size, as `Void`, the sanitizer would take the object's head for it.
   private let value: UnsafeMutablePointer<Value>
 
-  public init(_ value: consuming sending Value) {
+  package init(_ value: consuming sending Value) {
     handle = .allocate(capacity: 1)
     handle.initialize(to: pthread_mutex_t())
     precondition(pthread_mutex_init(handle, nil) == 0)
@@ -34,7 +34,7 @@ public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
     value.deallocate()
   }
 
-  public func withLock<Result: ~Copyable, Failure: Error>(
+  package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     pthread_mutex_lock(handle)
@@ -42,7 +42,7 @@ public final class PthreadMutex<Value: ~Copyable>: @unchecked Sendable {
     return try body(&value.pointee)
   }
 
-  public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+  package func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result? {
     guard pthread_mutex_trylock(handle) == 0 else { return nil }

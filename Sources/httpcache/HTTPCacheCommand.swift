@@ -9,7 +9,7 @@ import HTTPCaching
 struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
-    version: HTTPCacheVersion.current,
+    version: HTTPCache.version,
     subcommands: [
       ExplainCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self, VerifyCommand.self,
       PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,

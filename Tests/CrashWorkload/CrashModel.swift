@@ -11,7 +11,7 @@ import HTTPCacheStore
 /// - What belongs to a scope that was marked later is known to be outdated.
 /// - What was expired, and acknowledged as expired, says so.
 /// - Where nothing is evicted: what was flushed is found, or what came in its place.
-public struct CrashModel: Sendable {
+package struct CrashModel: Sendable {
   private struct Slot: Hashable {
     var key: Int
     var variant: UInt64
@@ -36,19 +36,19 @@ public struct CrashModel: Sendable {
   /// Begun, and not known to be done.
   private var current: CrashStep?
   /// The greatest number there was.
-  public private(set) var last = 0
+  package private(set) var last = 0
   /// What went wrong while the workload ran.
-  public private(set) var problems: [String] = []
+  package private(set) var problems: [String] = []
 
   /// What was told, for whoever looks for the reason of a failure.
-  public private(set) var story: [String] = []
+  package private(set) var story: [String] = []
 
-  public init() {}
+  package init() {}
 
   // MARK: The workload's story
 
   /// Takes a line of a child process's story. Only the last may be incomplete, and that one is not to be given.
-  public mutating func read(_ line: some StringProtocol) {
+  package mutating func read(_ line: some StringProtocol) {
     switch line.first {
     case "+": end(true)
     case "-": end(false)
@@ -58,9 +58,9 @@ public struct CrashModel: Sendable {
     }
   }
 
-  public mutating func complain(_ what: String) { problems.append(what) }
+  package mutating func complain(_ what: String) { problems.append(what) }
 
-  public mutating func begin(_ step: CrashStep) {
+  package mutating func begin(_ step: CrashStep) {
     current = step
     story.append(step.text)
     switch step {
@@ -84,7 +84,7 @@ public struct CrashModel: Sendable {
     }
   }
 
-  public mutating func end(_ isDone: Bool) {
+  package mutating func end(_ isDone: Bool) {
     guard let step = current else { return }
     current = nil
     story.append(isDone ? "+" : "-")
@@ -151,7 +151,7 @@ public struct CrashModel: Sendable {
   /// Looks at all that a store has, and says what must not be. What is there is from now on all there can be.
   ///
   /// - Parameter nothingIsEvicted: whether there was room for everything.
-  public mutating func check(_ store: CacheStore, nothingIsEvicted: Bool) -> [String] {
+  package mutating func check(_ store: CacheStore, nothingIsEvicted: Bool) -> [String] {
     var found = problems
     problems = []
     current = nil
@@ -209,5 +209,5 @@ public struct CrashModel: Sendable {
   }
 
   /// How many entries can be there.
-  public var count: Int { slots.values.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) } }
+  package var count: Int { slots.values.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) } }
 }

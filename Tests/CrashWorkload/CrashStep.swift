@@ -4,7 +4,7 @@
 import HTTPCacheStore
 
 /// One thing that a crash test does to a store, as it can be written down and read again.
-public enum CrashStep: Hashable, Sendable {
+package enum CrashStep: Hashable, Sendable {
   /// Its number is in the entry's metadata, chooses its body and is the second at which it is stored.
   case insert(number: Int, key: Int, variant: UInt64, size: Int, scope: Int)
   /// New metadata for the entry that was inserted with a number, by the step of another.
@@ -23,7 +23,7 @@ public enum CrashStep: Hashable, Sendable {
   case read(key: Int)
 
   /// A line without its end.
-  public var text: String {
+  package var text: String {
     switch self {
     case .insert(let number, let key, let variant, let size, let scope):
       "insert \(number) \(key) \(variant) \(size) \(scope)"
@@ -40,7 +40,7 @@ public enum CrashStep: Hashable, Sendable {
     }
   }
 
-  public init?(_ text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     let words = text.split(separator: " ")
     let numbers = words.dropFirst().compactMap { Int($0) }
     guard let name = words.first, numbers.count == words.count - 1 else { return nil }
@@ -64,27 +64,27 @@ public enum CrashStep: Hashable, Sendable {
 }
 
 /// The keys, heads and bodies of crash tests; all follow from numbers.
-public enum CrashContent {
-  public static let keys = 40
-  public static let scopes = 4
+package enum CrashContent {
+  package static let keys = 40
+  package static let scopes = 4
 
-  public static let rests = 5
+  package static let rests = 5
 
-  public static func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/crash/\(number)") }
+  package static func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/crash/\(number)") }
 
   /// Whether a key's number gives this rest.
-  @Sendable public static func isKey(_ key: StoreKey, withRest rest: Int) -> Bool {
+  @Sendable package static func isKey(_ key: StoreKey, withRest rest: Int) -> Bool {
     key.description.split(separator: "/").last.flatMap { Int($0) }.map { $0 % rests == rest } ?? false
   }
 
   package static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }
 
   /// - Parameter revision: the number of the insert, or of the latest update.
-  public static func metadata(number: Int, revision: Int, scope: Int, size: Int) -> [UInt8] {
+  package static func metadata(number: Int, revision: Int, scope: Int, size: Int) -> [UInt8] {
     Array("\(number) \(revision) \(scope) \(size)".utf8)
   }
 
-  public static func body(_ number: Int, _ size: Int) -> [UInt8] {
+  package static func body(_ number: Int, _ size: Int) -> [UInt8] {
     let block = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 37 ^ number &* 101) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(size + 256)
@@ -100,15 +100,15 @@ public enum CrashContent {
 }
 
 /// What a stored entry says that it is.
-public struct CrashEntry: Hashable, Sendable {
-  public var number: Int
-  public var revision: Int
-  public var scope: Int
-  public var size: Int
-  public var isExpired: Bool
+package struct CrashEntry: Hashable, Sendable {
+  package var number: Int
+  package var revision: Int
+  package var scope: Int
+  package var size: Int
+  package var isExpired: Bool
 
   /// What was found of an entry.
-  public enum Reading {
+  package enum Reading {
     case whole(CrashEntry)
     /// Its body cannot be read, and the reader is told so: a miss.
     case unreadable
@@ -116,7 +116,7 @@ public struct CrashEntry: Hashable, Sendable {
     case wrong
   }
 
-  public static func read(_ entry: StoredEntry) -> Reading {
+  package static func read(_ entry: StoredEntry) -> Reading {
     let words = String(decoding: entry.metadata, as: UTF8.self).split(separator: " ").compactMap { Int($0) }
     guard words.count == 4 || words.count == 5 else { return .wrong }
     let content = CrashEntry(
@@ -129,7 +129,7 @@ public struct CrashEntry: Hashable, Sendable {
   }
 
   /// `nil` unless the entry is whole.
-  public init?(_ entry: StoredEntry) {
+  package init?(_ entry: StoredEntry) {
     guard case .whole(let content) = Self.read(entry) else { return nil }
     self = content
   }

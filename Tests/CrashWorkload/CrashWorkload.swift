@@ -4,7 +4,7 @@
 import HTTPCacheStore
 
 /// Random work on a store, each step of which is told before it is begun and when it is done.
-public struct CrashWorkload {
+package struct CrashWorkload {
   private let store: CacheStore
   private var random: CrashGenerator
   private var number: Int
@@ -13,7 +13,7 @@ public struct CrashWorkload {
   /// - Parameters:
   ///   - first: the number of the first step; numbers are never used twice on one directory.
   ///   - largest: the most bytes of a body.
-  public init(store: CacheStore, seed: UInt64, first: Int, largest: Int) {
+  package init(store: CacheStore, seed: UInt64, first: Int, largest: Int) {
     self.store = store
     random = CrashGenerator(state: seed)
     number = first
@@ -26,7 +26,7 @@ public struct CrashWorkload {
   ///   - begin: called before anything is done.
   ///   - end: called when it is done, with whether the store took it.
   ///   - complain: called with what a read found that must not be.
-  public mutating func step(
+  package mutating func step(
     begin: (CrashStep) -> Void, end: (_ isDone: Bool) -> Void, complain: (String) -> Void
   ) {
     number += 1
@@ -116,14 +116,14 @@ public struct CrashWorkload {
 }
 
 /// SplitMix64: fixed by its seed.
-public struct CrashGenerator: RandomNumberGenerator, Sendable {
+package struct CrashGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  public init(state: UInt64) {
+  package init(state: UInt64) {
     self.state = state
   }
 
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -5,13 +5,13 @@ import HTTPCacheEngine
 import HTTPTypes
 
 /// What must hold of both doors of the engine, over a series of requests for one URI.
-public enum DoorProperties {
+package enum DoorProperties {
   static func doors(_ bytes: [UInt8]) throws {
     _ = try servings(bytes)
   }
 
   /// - Returns: how many requests were answered without the origin.
-  public static func servings(_ bytes: [UInt8]) throws -> Int {
+  package static func servings(_ bytes: [UInt8]) throws -> Int {
     var numbers = InputNumbers(bytes)
     let choices = numbers.byte()
     var model = ModelCache(

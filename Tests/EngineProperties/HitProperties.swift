@@ -5,14 +5,14 @@ import HTTPCacheEngine
 import HTTPTypes
 
 /// What must hold of the first door's short way: what it serves, the door serves just so.
-public enum HitProperties {
+package enum HitProperties {
   /// Over requests that are mostly the one that the response was stored for.
   static func hits(_ bytes: [UInt8]) throws {
     _ = try count(bytes)
   }
 
   /// - Returns: how many requests were hits.
-  public static func count(_ bytes: [UInt8]) throws -> Int {
+  package static func count(_ bytes: [UInt8]) throws -> Int {
     var numbers = InputNumbers(bytes)
     let choices = numbers.byte()
     var model = ModelCache(

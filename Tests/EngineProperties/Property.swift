@@ -5,9 +5,9 @@
 ///
 /// The seeded tests and the fuzzer run the same properties: the tests for a moment at every `make test`, the fuzzer for as
 /// long as one likes.
-public struct Property: Sendable {
+package struct Property: Sendable {
   /// What the input is.
-  public enum Input: Sendable {
+  package enum Input: Sendable {
     /// A field value, or several in lines.
     case text
     /// Numbers from which messages are put together.
@@ -16,12 +16,12 @@ public struct Property: Sendable {
     case stored
   }
 
-  public let name: String
-  public let input: Input
-  public let check: @Sendable ([UInt8]) throws -> Void
+  package let name: String
+  package let input: Input
+  package let check: @Sendable ([UInt8]) throws -> Void
 
   /// All properties. A fuzzer's input begins with the position of one, so new ones go to the end.
-  public static let all: [Property] = [
+  package static let all: [Property] = [
     Property(name: "directives", input: .text, check: ParserProperties.directives),
     Property(name: "dates", input: .text, check: ParserProperties.dates),
     Property(name: "entityTags", input: .text, check: ParserProperties.entityTags),
@@ -49,7 +49,7 @@ public struct Property: Sendable {
   ///
   /// - Returns: whether there is such a property.
   @discardableResult
-  public static func check(choosing bytes: [UInt8]) throws -> Bool {
+  package static func check(choosing bytes: [UInt8]) throws -> Bool {
     guard let first = bytes.first, all.indices.contains(Int(first)) else { return false }
     try all[Int(first)].check(Array(bytes.dropFirst()))
     return true
@@ -57,8 +57,8 @@ public struct Property: Sendable {
 }
 
 /// A property does not hold.
-public struct Violation: Error, CustomStringConvertible {
-  public let description: String
+package struct Violation: Error, CustomStringConvertible {
+  package let description: String
 }
 
 /// - Throws: a ``Violation`` if it is not so.

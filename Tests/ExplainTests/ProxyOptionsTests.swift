@@ -78,7 +78,7 @@ struct ProxyOptionsTests {
     let (byDefault, _, _) = try ProxyOptions.parse(["--origin", "http://a"]).resolved()
     #expect(byDefault.forwardedFields == .xForwarded)
     #expect(byDefault.trustedPeers.isEmpty && !byDefault.expectsProxyHeader && byDefault.allowsUpgrade)
-    #expect(byDefault.timeouts.tunnel == 3_600_000)
+    #expect(byDefault.timeouts.tunnel == .seconds(3600))
     let (proxy, _, _) = try ProxyOptions.parse([
       "--origin", "http://a", "--trust", "10.0.0.0/8", "--trust", "::1", "--forwarded", "rfc7239",
       "--proxy-protocol",
@@ -87,7 +87,7 @@ struct ProxyOptionsTests {
     #expect(proxy.forwardedFields == .rfc7239)
     #expect(proxy.trustedPeers.map(\.description) == ["10.0.0.0/8", "::1/128"])
     #expect(proxy.expectsProxyHeader && !proxy.allowsUpgrade)
-    #expect(proxy.timeouts.tunnel == 1500)
+    #expect(proxy.timeouts.tunnel == .milliseconds(1500))
   }
 
   @Test(

@@ -234,7 +234,7 @@ struct AdminTests {
     }
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
-      $0.timeouts.stall = 100
+      $0.timeouts.stall = .milliseconds(100)
     } origin: { _, _ in
       true
     } _: { proxy in

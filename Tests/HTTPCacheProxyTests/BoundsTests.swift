@@ -57,7 +57,7 @@ struct BoundsTests {
   @Test("Interim responses do not restart the time for the final one")
   func interimTime() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = 200
+      $0.timeouts.response = .milliseconds(200)
     } origin: { _, connection in
       // Each comes within the time, and all together take longer.
       for _ in 1...4 {
@@ -138,7 +138,7 @@ struct BoundsTests {
   func uploadStalls() async throws {
     let isAnswered = Opening()
     try await ProxyFixture.run {
-      $0.timeouts.response = 100
+      $0.timeouts.response = .milliseconds(100)
     } origin: { _, _ in
       await isAnswered.pass()
       return false
@@ -159,7 +159,7 @@ struct BoundsTests {
   func idleOrigin() async throws {
     let end = Opening()
     try await ProxyFixture.run {
-      $0.timeouts.originIdle = 50
+      $0.timeouts.originIdle = .milliseconds(50)
     } origin: { _, connection in
       try await connection.send(ok("hello"))
       _ = await connection.readAll()

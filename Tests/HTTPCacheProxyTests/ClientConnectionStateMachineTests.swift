@@ -68,7 +68,7 @@ struct ClientConnectionStateMachineTests {
 
   static var timeouts: ProxyConfiguration.Timeouts {
     var timeouts = ProxyConfiguration.Timeouts()
-    (timeouts.head, timeouts.idle, timeouts.stall) = (100, 1000, 300)
+    (timeouts.head, timeouts.idle, timeouts.stall) = (.milliseconds(100), .seconds(1), .milliseconds(300))
     return timeouts
   }
 
@@ -488,7 +488,7 @@ struct ClientConnectionStateMachineTests {
         (
           .time(150),
           .action(
-            .refuse(MessageFault(408, "the head of the request took more than 100 ms"), since: time(50)))
+            .refuse(MessageFault(408, "the head of the request took more than 0.1 seconds"), since: time(50)))
         ),
       ]),
     Course(

@@ -156,8 +156,8 @@ struct ClientConnectionTests {
       let hasContent = request.contains("HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
       if hasContent { continue }
       let fixture = try Fixture {
-        $0.limits.head.lineBytes = 1000
-        $0.limits.head.fields = 20
+        $0.limits.headLineBytes = 1000
+        $0.limits.headFields = 20
         $0.limits.requestBytes = 1000
       }
       try fixture.receive(request + Self.get("/smuggled"), isWhole: isWhole)
@@ -222,8 +222,8 @@ struct ClientConnectionTests {
   func refusalUnread(request: String) throws {
     let fixture = try Fixture(takes: false) {
       // The head has had its time as soon as it begins.
-      $0.timeouts.head = 0
-      $0.timeouts.stall = 1000
+      $0.timeouts.head = .zero
+      $0.timeouts.stall = .milliseconds(1000)
     }
     try fixture.receive(request)
     fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(500))

@@ -66,7 +66,7 @@ struct FigureTests {
       for (outcome, count) in bytes {
         #expect(page.samples["httpcache_content_bytes_total{outcome=\"\(outcome)\"}"] == count, "\(outcome)")
       }
-      #expect(page.samples["httpcache_build_info{version=\"\(HTTPCacheVersion.current)\"}"] == 1)
+      #expect(page.samples["httpcache_build_info{version=\"\(HTTPCache.version)\"}"] == 1)
       // With the 304 and the 404; without the connection that the origin closed.
       #expect(page.samples["httpcache_origin_latency_seconds_count"] == 4)
       #expect(page.types["httpcache_origin_latency_seconds"] == "histogram")

@@ -195,7 +195,7 @@ struct OriginConnectionTests {
 
   private static var timeouts: ProxyConfiguration.Timeouts {
     var timeouts = ProxyConfiguration.Timeouts()
-    (timeouts.response, timeouts.originIdle) = (1000, 4000)
+    (timeouts.response, timeouts.originIdle) = (.seconds(1), .seconds(4))
     return timeouts
   }
 

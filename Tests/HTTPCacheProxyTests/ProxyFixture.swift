@@ -69,7 +69,7 @@ extension ProxyConfiguration.Timeouts {
     for path in [
       \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.expect, \.drain,
     ] {
-      timeouts[keyPath: path] = patience.nanoseconds / 1_000_000
+      timeouts[keyPath: path] = .nanoseconds(patience.nanoseconds)
     }
     return timeouts
   }

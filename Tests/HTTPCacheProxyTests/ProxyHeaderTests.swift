@@ -109,7 +109,7 @@ struct ProxyHeaderTests {
   func time() async throws {
     try await ProxyFixture.run {
       Self.trusting(&$0)
-      $0.timeouts.head = 50
+      $0.timeouts.head = .milliseconds(50)
     } origin: { _, _ in
       false
     } _: { proxy in

@@ -67,8 +67,8 @@ struct RequestTests {
     arguments: refused)
   func refuse(request: String, status: Int) async throws {
     try await ProxyFixture.run {
-      $0.limits.head.lineBytes = 1000
-      $0.limits.head.fields = 20
+      $0.limits.headLineBytes = 1000
+      $0.limits.headFields = 20
       $0.limits.requestBytes = 1000
     } origin: { _, _ in
       // What is found out while the content comes has gone on already; it is never answered.
@@ -234,14 +234,14 @@ struct RequestTests {
   @Test("A head that does not end is given up, and an idle connection closed")
   func timeouts() async throws {
     let silent: RawOrigin.Answering = { _, _ in true }
-    try await ProxyFixture.run({ $0.timeouts.head = 50 }, origin: silent) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.head = .milliseconds(50) }, origin: silent) { proxy in
       expect(try await RawClient.exchange("GET / HT", port: proxy.port), startsWith: "HTTP/1.1 408 ")
     }
-    try await ProxyFixture.run({ $0.timeouts.idle = 50 }, origin: silent) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.idle = .milliseconds(50) }, origin: silent) { proxy in
       let nothing = try await RawClient.exchange("", port: proxy.port)
       #expect(nothing.isEmpty)
     }
-    try await ProxyFixture.run({ $0.timeouts.stall = 50 }, origin: silent) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.stall = .milliseconds(50) }, origin: silent) { proxy in
       // Announced, and never sent: at once, and after the connection has been idle for as long.
       let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"
       try await RawClient.connect(to: proxy.port).talk { late in

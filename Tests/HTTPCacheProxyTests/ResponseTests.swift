@@ -139,7 +139,7 @@ struct ResponseTests {
   @Test("A silent origin is answered for with 504, and one that is not there with 502")
   func silence() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = 50
+      $0.timeouts.response = .milliseconds(50)
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false

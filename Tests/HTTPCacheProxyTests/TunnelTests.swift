@@ -80,7 +80,7 @@ struct TunnelTests {
   @Test("What the client has not taken when the origin goes is kept for the time of a stalled client")
   func stalled() throws {
     var timeouts = ProxyConfiguration.Timeouts.patient
-    timeouts.stall = 1000
+    timeouts.stall = .milliseconds(1000)
     let ends = Tunnel.ends(timeouts, ProxyStatistics()) { _ in }
     let (client, origin) = (try Side(ends.client), try Side(ends.origin))
     let unread = Unread()

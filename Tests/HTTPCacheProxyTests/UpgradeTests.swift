@@ -218,7 +218,7 @@ struct UpgradeTests {
   @Test("An origin that is silent, breaks off or is not there is answered for, as for any request")
   func failures() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = 50
+      $0.timeouts.response = .milliseconds(50)
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false
@@ -277,10 +277,10 @@ struct UpgradeTests {
       ended.withLock { $0 += 1 }
       return false
     }
-    try await ProxyFixture.run({ $0.timeouts.tunnel = 50 }, origin: origin) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.tunnel = .milliseconds(50) }, origin: origin) { proxy in
       expect(try await RawClient.exchange(Self.handshake, port: proxy.port), endsWith: "\r\n\r\n")
     }
-    try await ProxyFixture.run({ $0.timeouts.drain = 50 }, origin: origin) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.drain = .milliseconds(50) }, origin: origin) { proxy in
       try await RawClient.connect(to: proxy.port).talk { conversation in
         try await conversation.send(Self.handshake)
         await conversation.read(until: "\r\n\r\n")

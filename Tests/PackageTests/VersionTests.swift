@@ -10,12 +10,12 @@ struct VersionTests {
   func changelog() throws {
     let changelog = try Repository.text("CHANGELOG.md")
     let newest = try #require(changelog.firstMatch(of: /(?m)^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$/))
-    #expect(newest.1 == HTTPCacheVersion.current)
+    #expect(newest.1 == HTTPCache.version)
   }
 
   @Test("README.md names the version")
   func readme() throws {
-    #expect(try Repository.text("README.md").contains("This is version \(HTTPCacheVersion.current):"))
+    #expect(try Repository.text("README.md").contains("This is version \(HTTPCache.version):"))
   }
 
   @Test("CHANGELOG.md has a section for what is not released, above all others")

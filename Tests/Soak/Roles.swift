@@ -64,7 +64,7 @@ struct ProxyRole: AsyncParsableCommand {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: options.origin))
-    configuration.timeouts.response = options.role.silence
+    configuration.timeouts.response = .milliseconds(options.role.silence)
     configuration.limits.idleOriginConnections = DoorSizes.idleOriginConnections
     let cache = try options.cache(.shared)
     let proxy = CachingProxy(

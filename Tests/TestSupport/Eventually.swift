@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 /// What ``eventually(within:_:)`` throws: the condition still does not hold.
-public struct NeverReached: Error, CustomStringConvertible {
-  public var description: String { "the condition did not come to hold in time" }
+package struct NeverReached: Error, CustomStringConvertible {
+  package var description: String { "the condition did not come to hold in time" }
 }
 
 /// Waits until a condition holds that no event announces.
@@ -11,7 +11,7 @@ public struct NeverReached: Error, CustomStringConvertible {
 /// Nothing depends on the time limit where the code is right: it is for what never comes, on the slowest of machines.
 ///
 /// - Throws: ``NeverReached`` when the time is over, which fails the test, and `CancellationError`.
-public func eventually(
+package func eventually(
   within limit: Duration = .seconds(240), _ condition: () throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit

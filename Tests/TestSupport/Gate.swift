@@ -4,7 +4,7 @@
 import Synchronization
 
 /// Holds back those who come until it is opened, and tells how many have come.
-public final class Gate: Sendable {
+package final class Gate: Sendable {
   private struct State {
     var isOpen = false
     var arrivals = 0
@@ -14,10 +14,10 @@ public final class Gate: Sendable {
 
   private let state = Mutex(State())
 
-  public init() {}
+  package init() {}
 
   /// Returns when the gate is open.
-  public func wait() async {
+  package func wait() async {
     await withCheckedContinuation { continuation in
       let (isOpen, watchers) = state.withLock { state in
         state.arrivals += 1
@@ -32,7 +32,7 @@ public final class Gate: Sendable {
   }
 
   /// Returns when so many have come.
-  public func arrived(_ count: Int) async {
+  package func arrived(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isReached = state.withLock { state in
         if state.arrivals >= count { return true }
@@ -44,7 +44,7 @@ public final class Gate: Sendable {
   }
 
   /// Lets everybody through, now and later.
-  public func open() {
+  package func open() {
     let waiting = state.withLock { state in
       state.isOpen = true
       defer { state.waiting = [] }

@@ -6,16 +6,16 @@ import HTTPCaching
 import Synchronization
 
 /// A clock that stands until a test moves it.
-public final class ManualClock: CacheClock {
+package final class ManualClock: CacheClock {
   private let time: Mutex<Timestamp>
 
-  public init(_ start: Timestamp) {
+  package init(_ start: Timestamp) {
     time = Mutex(start)
   }
 
-  public var now: Timestamp { time.withLock { $0 } }
+  package var now: Timestamp { time.withLock { $0 } }
 
-  public func advance(seconds: Int64) {
+  package func advance(seconds: Int64) {
     time.withLock { $0 = $0.advanced(bySeconds: seconds) }
   }
 }

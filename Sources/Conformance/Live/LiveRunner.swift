@@ -8,25 +8,25 @@ import HTTPTypes
 /// Runs scenarios in real time, over sockets, through a proxy: all at once, and each at its own pace.
 ///
 /// Scenarios that take longer than ``LiveRunner/patience`` are left out, as are those that no client can send.
-public struct LiveRunner: Sendable {
+package struct LiveRunner: Sendable {
   /// A cache to go through.
-  public struct Target: Sendable {
-    public var host: String
-    public var port: Int
+  package struct Target: Sendable {
+    package var host: String
+    package var port: Int
 
-    public init(host: String, port: Int) {
+    package init(host: String, port: Int) {
       self.host = host
       self.port = port
     }
   }
 
   /// Makes a proxy with these settings to an origin on this port of the loopback; `nil` if it cannot be set so.
-  public typealias Opening =
+  package typealias Opening =
     @Sendable (_ settings: HTTPCache.Configuration, _ options: ScenarioOptions, _ originPort: Int)
     async throws -> Target?
 
   /// The most seconds that a scenario may take.
-  public static let patience: Int64 = 12
+  package static let patience: Int64 = 12
 
   private let runner: ScenarioRunner
   private let extra: [(String, String)]
@@ -37,7 +37,7 @@ public struct LiveRunner: Sendable {
   ///   - runner: says which scenarios apply, and what each sets the cache to.
   ///   - extra: fields that every request has, where the scenario does not set them: what a certain client sends.
   ///   - originPort: 0 for any.
-  public init(
+  package init(
     _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0, open: @escaping Opening
   ) {
     self.runner = runner
@@ -46,7 +46,7 @@ public struct LiveRunner: Sendable {
     self.open = open
   }
 
-  public func run(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
+  package func run(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
     let origin = try await LiveOrigin.start(port: originPort)
     var targets: [ScenarioOptions: Target?] = [:]
     var jobs: [(suite: String, scenario: Scenario, target: Target?)] = []

@@ -105,7 +105,7 @@ public struct CacheControl: Hashable, Sendable {
   }
 
   /// Whether a directive without an argument is there.
-  public func contains(_ flag: Flags) -> Bool { flags.contains(flag) }
+  package func contains(_ flag: Flags) -> Bool { flags.contains(flag) }
 }
 
 // MARK: - Parsing

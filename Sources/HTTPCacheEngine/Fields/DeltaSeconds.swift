@@ -6,13 +6,16 @@
 /// A number too large for the field is taken as 2147483648 seconds, which stands for infinity.
 public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByIntegerLiteral {
   /// Seconds, 0 to 2147483648.
-  public let seconds: Int64
+  package let seconds: Int64
+
+  /// The time, 0 to 2147483648 seconds.
+  public var duration: Duration { .seconds(seconds) }
 
   /// What a number that is too large counts as: 2^31 seconds (§1.2.2).
   public static let infinity = DeltaSeconds(2_147_483_648)
 
   /// Clamps `seconds` into 0...2147483648.
-  public init(_ seconds: Int64) {
+  package init(_ seconds: Int64) {
     self.seconds = Swift.min(Swift.max(seconds, 0), 2_147_483_648)
   }
 
@@ -22,7 +25,7 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
   }
 
   /// Parses `1*DIGIT`; anything else, a sign or a fraction included, gives `nil`.
-  public init?(parsing text: String) {
+  package init?(parsing text: String) {
     guard let value = text.withFieldBytes({ DeltaSeconds(parsing: $0, in: $0.whole) }) else { return nil }
     self = value
   }

@@ -81,7 +81,7 @@ private final class AdminConnection: ChannelInboundHandler {
   private func armTimer(_ context: ChannelHandlerContext) {
     timer?.cancel()
     let channel = context.channel
-    let time = TimeAmount.milliseconds(self.context.settings.value.timeouts.stall)
+    let time = self.context.settings.value.timeouts.stall.timeAmount
     timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
   }
 

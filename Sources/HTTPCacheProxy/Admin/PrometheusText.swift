@@ -11,7 +11,7 @@ struct PrometheusText {
 
   static func of(_ statistics: ProxyStatistics, _ cache: HTTPCache) -> String {
     var page = PrometheusText()
-    page.gauge("httpcache_build_info", "The version that runs.", [("version", HTTPCacheVersion.current)], 1)
+    page.gauge("httpcache_build_info", "The version that runs.", [("version", HTTPCache.version)], 1)
     page.requests(Figures(statistics))
     page.traffic(statistics)
     page.objects(cache)

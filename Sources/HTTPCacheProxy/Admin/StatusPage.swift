@@ -52,7 +52,7 @@ enum StatusPage {
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
-      </table><p>httpcache \(HTTPCacheVersion.current)</p></body></html>
+      </table><p>httpcache \(HTTPCache.version)</p></body></html>
       """
   }
 

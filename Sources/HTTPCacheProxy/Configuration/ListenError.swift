@@ -15,7 +15,7 @@ extension CachingProxy {
   /// Why a ``CachingProxy`` cannot listen at an address of its configuration.
   public struct ListenError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What the address is for.
-    public enum Purpose: Hashable, Sendable {
+    package enum Purpose: Hashable, Sendable {
       /// ``ProxyConfiguration/listen``.
       case clients
       /// ``ProxyConfiguration/admin``.
@@ -25,9 +25,9 @@ extension CachingProxy {
     /// The address that the proxy was to listen on.
     public let address: ProxyConfiguration.Address
     /// What the address is for.
-    public let purpose: Purpose
+    package let purpose: Purpose
     /// What happened, and what to do: `address already in use; …`.
-    public let reason: String
+    package let reason: String
 
     init(_ address: ProxyConfiguration.Address, _ purpose: Purpose, _ error: any Error) {
       self.address = address

@@ -124,8 +124,23 @@ public struct ProxyConfiguration: Sendable {
 
   /// What a client or the origin may send.
   public struct Limits: Hashable, Sendable {
-    /// The limits of a head.
-    public var head = ProxyConfiguration.HeadLimits()
+    /// The limits of a head, as its reader takes them.
+    var head = HeadLimits()
+    /// Maximum length of a line of a head, the request line included, in bytes (default: 16 KiB).
+    public var headLineBytes: Int {
+      get { head.lineBytes }
+      set { head.lineBytes = newValue }
+    }
+    /// Maximum size of a head, in bytes (default: 64 KiB).
+    public var headBytes: Int {
+      get { head.headBytes }
+      set { head.headBytes = newValue }
+    }
+    /// Maximum number of fields in a head, at most 10,000 (default: 200).
+    public var headFields: Int {
+      get { head.fields }
+      set { head.fields = newValue }
+    }
     /// The largest content of a request, in bytes.
     public var requestBytes = 1 << 30
     /// Clients that may be connected at a time; more wait to be accepted.
@@ -136,27 +151,27 @@ public struct ProxyConfiguration: Sendable {
     public init() {}
   }
 
-  /// How long the proxy waits, in milliseconds.
+  /// How long the proxy waits. A negative duration counts as zero, and more than ten years as ten years.
   public struct Timeouts: Hashable, Sendable {
-    /// For the whole head of a request, from its first byte.
-    public var head: Int64 = 10_000
-    /// For the next request on a connection.
-    public var idle: Int64 = 60_000
-    /// For a client that neither sends the content it announced, nor takes what is sent to it.
-    public var stall: Int64 = 30_000
-    /// For a connection to the origin.
-    public var connect: Int64 = 5_000
-    /// For the origin to say anything: the head of a response, or the next piece of its content.
-    public var response: Int64 = 60_000
-    /// How long an idle connection to the origin is kept. Below the five seconds after which Node's servers close it, so
-    /// that no request meets a closing door.
-    public var originIdle: Int64 = 4_000
-    /// How long an origin that was asked by `Expect` may keep silent before it gets the content all the same.
-    public var expect: Int64 = 1_000
-    /// For a tunnel, after an upgrade, in which nothing moves.
-    public var tunnel: Int64 = 3_600_000
-    /// For what is under way when the proxy is to stop.
-    public var drain: Int64 = 10_000
+    /// For the whole head of a request, from its first byte (default: 10 seconds).
+    public var head = Duration.seconds(10)
+    /// For the next request on a connection (default: 60 seconds).
+    public var idle = Duration.seconds(60)
+    /// For a client that neither sends the content it announced nor reads its response (default: 30 seconds).
+    public var stall = Duration.seconds(30)
+    /// For a connection to the origin (default: 5 seconds).
+    public var connect = Duration.seconds(5)
+    /// For the head of the origin's response, and for each next piece of its content (default: 60 seconds).
+    public var response = Duration.seconds(60)
+    /// For which an idle connection to the origin is kept (default: 4 seconds). Node's servers close theirs after five
+    /// seconds; a shorter time keeps requests off connections that are about to close.
+    public var originIdle = Duration.seconds(4)
+    /// For the origin's 100 (Continue) before it gets the content without one (default: 1 second).
+    public var expect = Duration.seconds(1)
+    /// For the next byte in a tunnel, after an upgrade (default: 1 hour).
+    public var tunnel = Duration.seconds(3600)
+    /// For requests in flight when the proxy stops (default: 10 seconds).
+    public var drain = Duration.seconds(10)
 
     public init() {}
   }
@@ -169,7 +184,7 @@ extension ProxyConfiguration {
     public let description: String
 
     /// - Parameter description: what is wrong, and what to do.
-    public init(_ description: String) {
+    package init(_ description: String) {
       self.description = description
     }
   }

@@ -193,14 +193,12 @@ struct HeadReader {
 
 extension ProxyConfiguration {
   /// What a head may have.
-  public struct HeadLimits: Hashable, Sendable {
+  struct HeadLimits: Hashable, Sendable {
     /// The longest line, the request line among them, in bytes.
-    public var lineBytes = 16 << 10
+    var lineBytes = 16 << 10
     /// The largest head, in bytes.
-    public var headBytes = 64 << 10
+    var headBytes = 64 << 10
     /// The most fields. `HTTPFields` ends the process at 65,535.
-    public var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
-
-    public init() {}
+    var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
   }
 }

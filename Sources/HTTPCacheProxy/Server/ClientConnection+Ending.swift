@@ -26,7 +26,7 @@ extension ClientConnection {
     case .none: break
     case .awaitHead:
       // The head's time is shorter than the idle connection's, whose timer is set.
-      armTimer(context, at: .now() + .milliseconds(self.context.settings.value.timeouts.head))
+      armTimer(context, at: .now() + self.context.settings.value.timeouts.head.timeAmount)
     case .armTimer(let deadline): armTimer(context, at: deadline)
     case .writeContinue: write(HTTPResponse(status: .continue), context)
     case .refuse(let fault, let start): refuse(fault, since: start, request, context)
@@ -88,7 +88,7 @@ extension ClientConnection {
       connection.perform(connection.machine.endWritten(), context)
     }
     // The client may leave the last bytes unread.
-    closeLater(context, in: .milliseconds(self.context.settings.value.timeouts.stall))
+    closeLater(context, in: self.context.settings.value.timeouts.stall.timeAmount)
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
   }
 

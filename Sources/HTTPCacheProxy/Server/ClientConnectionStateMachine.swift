@@ -397,24 +397,24 @@ struct ClientConnectionStateMachine {
     switch state {
     case .opening, .tunnel, .ending, .closed: return .none
     case .proxyHeader(let since):
-      let deadline = since + .milliseconds(Swift.min(timeouts.head, timeouts.idle))
+      let deadline = since + Swift.min(timeouts.head, timeouts.idle).timeAmount
       return deadline <= now ? rejected() : .armTimer(at: deadline)
     case .head(let since?):
-      let deadline = since + .milliseconds(timeouts.head)
+      let deadline = since + timeouts.head.timeAmount
       if deadline > now { return .armTimer(at: deadline) }
-      return headFailed(MessageFault(408, "the head of the request took more than \(timeouts.head) ms"))
+      return headFailed(MessageFault(408, "the head of the request took more than \(timeouts.head)"))
     case .head(nil):
-      let deadline = progress + .milliseconds(isWritable ? timeouts.idle : timeouts.stall)
+      let deadline = progress + (isWritable ? timeouts.idle : timeouts.stall).timeAmount
       if deadline <= now { return .close(isAborted: false) }
       // A request may come meanwhile, whose client has only so long.
-      return .armTimer(at: Swift.min(deadline, now + .milliseconds(Swift.max(1, timeouts.stall))))
+      return .armTimer(at: Swift.min(deadline, now + Swift.max(.milliseconds(1), timeouts.stall).timeAmount))
     case .answering(let exchange):
       // The client's turn: it sends content that is wanted, or takes what was written. Otherwise it waits for the origin,
       // whose time others measure.
       let isClients =
         writesPending > 0 || !isWritable || (exchange.content != .whole && isContentAwaited)
       if !isClients { progress = now }
-      let deadline = progress + .milliseconds(timeouts.stall)
+      let deadline = progress + timeouts.stall.timeAmount
       return deadline <= now ? .giveUp : .armTimer(at: deadline)
     }
   }

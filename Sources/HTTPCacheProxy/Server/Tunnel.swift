@@ -60,7 +60,7 @@ final class TunnelEnd: ChannelInboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    armTimer(context, at: .now() + .milliseconds(tunnel.timeouts.tunnel))
+    armTimer(context, at: .now() + tunnel.timeouts.tunnel.timeAmount)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -149,7 +149,7 @@ final class TunnelEnd: ChannelInboundHandler {
     outputIsClosing = true
     timer?.cancel()
     let channel = context.channel
-    timer = context.eventLoop.scheduleTask(in: .milliseconds(tunnel.timeouts.stall)) {
+    timer = context.eventLoop.scheduleTask(in: tunnel.timeouts.stall.timeAmount) {
       channel.close(promise: nil)
     }
     afterWrites(context) { _, context in context.close(promise: nil) }
@@ -177,7 +177,7 @@ final class TunnelEnd: ChannelInboundHandler {
 
   private func timerRang() {
     guard let context else { return }
-    let deadline = tunnel.progress + .milliseconds(tunnel.timeouts.tunnel)
+    let deadline = tunnel.progress + tunnel.timeouts.tunnel.timeAmount
     if deadline <= .now() { return context.close(promise: nil) }
     armTimer(context, at: deadline)
   }

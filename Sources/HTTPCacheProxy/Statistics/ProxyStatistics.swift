@@ -6,29 +6,29 @@ import HTTPCaching
 import Synchronization
 
 /// Counts what the proxy does: exactly, for its admin port, and through swift-metrics for whoever embeds it.
-public final class ProxyStatistics: Sendable {
+package final class ProxyStatistics: Sendable {
   /// What the cache counts of itself, and the answers by where they came from, which the proxy counts.
-  public let cache = CacheMetrics()
+  package let cache = CacheMetrics()
 
   /// Client connections accepted, and those that are open.
-  public let connectionsAccepted = MetricCount("httpcache_connections_total")
+  package let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
   /// Requests that were refused for what was wrong with them, or with the limits.
-  public let refused = MetricCount("httpcache_requests_refused_total")
+  package let refused = MetricCount("httpcache_requests_refused_total")
   /// Requests that neither the store nor the origin could answer.
-  public var failed: MetricCount { cache.failed }
+  package var failed: MetricCount { cache.failed }
   /// Responses that broke off.
-  public let aborted = MetricCount("httpcache_responses_aborted_total")
+  package let aborted = MetricCount("httpcache_responses_aborted_total")
   /// Requests that went to the origin.
-  public let originRequests = MetricCount("httpcache_origin_requests_total")
+  package let originRequests = MetricCount("httpcache_origin_requests_total")
   /// Requests that the origin did not answer.
-  public let originErrors = MetricCount("httpcache_origin_errors_total")
+  package let originErrors = MetricCount("httpcache_origin_errors_total")
   /// Requests that were repeated on another connection, as the origin had closed the first.
-  public let originRetries = MetricCount("httpcache_origin_retries_total")
+  package let originRetries = MetricCount("httpcache_origin_retries_total")
   /// Connections that became tunnels, for the origin switched to another protocol.
-  public let upgrades = MetricCount("httpcache_upgrades_total")
+  package let upgrades = MetricCount("httpcache_upgrades_total")
   /// Bytes sent to clients, heads included.
-  public let bytesSent = MetricCount("httpcache_sent_bytes_total")
+  package let bytesSent = MetricCount("httpcache_sent_bytes_total")
   /// Lines that the access log lost, because its file or its reader took no more.
   package let logLinesDropped = MetricCount("httpcache_access_log_dropped_lines_total")
   /// How long it took from a request's head to the head of its response.
@@ -38,19 +38,19 @@ public final class ProxyStatistics: Sendable {
   /// The requests by outcome and status.
   let responses = ResponseTable()
 
-  public init() {}
+  package init() {}
 
   /// What the cache is listened to for: what becomes of responses. A hit costs nothing for that.
   static let cacheActions: [CacheEvent.Action] = [.stored, .notStored, .updated, .invalidated]
 
   /// Requests answered, by where the answer came from.
-  public subscript(source: CachedResponse.Source) -> MetricCount { cache[source] }
+  package subscript(source: CachedResponse.Source) -> MetricCount { cache[source] }
 
   /// Requests answered.
-  public var requests: Int { cache.answered }
+  package var requests: Int { cache.answered }
 
   /// Client connections that are open.
-  public var openConnections: Int { open.load(ordering: .relaxed) }
+  package var openConnections: Int { open.load(ordering: .relaxed) }
 
   func connectionOpened() {
     connectionsAccepted.increment()

@@ -150,7 +150,7 @@ final class OriginClient: Sendable {
           let promise = loop.makePromise(of: Bool.self)
           reply.whenSuccess { promise.succeed($0.isInterim) }
           reply.whenFailure { _ in promise.succeed(false) }
-          let timer = loop.scheduleTask(in: .milliseconds(settings.value.timeouts.expect)) {
+          let timer = loop.scheduleTask(in: settings.value.timeouts.expect.timeAmount) {
             promise.succeed(true)
           }
           defer { timer.cancel() }
@@ -287,7 +287,7 @@ final class OriginClient: Sendable {
     let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
     let (transit, channels) = (transit, channels)
     let bootstrap = ClientBootstrap(group: loop ?? group)
-      .connectTimeout(.milliseconds(timeouts.connect))
+      .connectTimeout(timeouts.connect.timeAmount)
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
       .channelOption(.autoRead, value: false)
       .channelOption(.allowRemoteHalfClosure, value: loop != nil)
@@ -309,7 +309,7 @@ final class OriginClient: Sendable {
         }
       }
     } catch let error as ChannelError where error.isTimeout {
-      throw OriginError(.connectionTimeout, "no connection to \(origin) within \(timeouts.connect) ms")
+      throw OriginError(.connectionTimeout, "no connection to \(origin) within \(timeouts.connect)")
     } catch {
       throw OriginError(.connectionRefused, "no connection to \(origin): \(error)")
     }

@@ -82,7 +82,7 @@ final class OriginConnection: ChannelInboundHandler {
   private var timerDeadline: NIODeadline
   private var idleSince: NIODeadline?
   /// How long the origin keeps an idle connection, by its own word.
-  private var idleLimit: Int64
+  private var idleLimit: Duration
 
   init(
     channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
@@ -173,7 +173,7 @@ final class OriginConnection: ChannelInboundHandler {
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: now + .milliseconds(idleLimit), exchange: exchange)
+      deadline: now + idleLimit.timeAmount, exchange: exchange)
   }
 
   // MARK: - Requests
@@ -192,7 +192,7 @@ final class OriginConnection: ChannelInboundHandler {
     interim = (0, 0)
     state = .awaitingHead(promise)
     progress = now
-    let deadline = progress + .milliseconds(timeouts.response)
+    let deadline = progress + timeouts.response.timeAmount
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
     channel.read()
@@ -356,7 +356,7 @@ final class OriginConnection: ChannelInboundHandler {
     isReusable = isReusable && minorVersion == 1 && framing != .untilClose && !Self.closes(head)
     if let hint = Self.keepAliveSeconds(head) {
       // A second before the origin does: the door is not to close on a request.
-      idleLimit = Swift.min(timeouts.originIdle, Swift.max(0, hint * 1000 - 1000))
+      idleLimit = Swift.min(timeouts.originIdle, .seconds(Swift.max(0, hint - 1)))
     }
     if framing == .none || framing == .length(0) {
       finish()
@@ -428,7 +428,7 @@ final class OriginConnection: ChannelInboundHandler {
     // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
     guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
     idleSince = now
-    let deadline = now + .milliseconds(idleLimit)
+    let deadline = now + idleLimit.timeAmount
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     onIdle(handle())
   }
@@ -507,7 +507,7 @@ final class OriginConnection: ChannelInboundHandler {
     switch state {
     case .closed, .switched: return
     case .idle:
-      let deadline = (idleSince ?? progress) + .milliseconds(idleLimit)
+      let deadline = (idleSince ?? progress) + idleLimit.timeAmount
       return deadline <= now ? close(nil) : armTimer(at: deadline)
     // The client's turn is over when it has sent a piece of its content, and the origin's when it has taken it.
     case .awaitingHead: isOurs = !isSending || isWriting
@@ -516,9 +516,9 @@ final class OriginConnection: ChannelInboundHandler {
     }
     // Who waits for the client, and not for the origin, has all the time that the client is given.
     if !isOurs { progress = now }
-    let deadline = progress + .milliseconds(timeouts.response)
+    let deadline = progress + timeouts.response.timeAmount
     guard deadline <= now else { return armTimer(at: deadline) }
-    let time = "\(timeouts.response) ms"
+    let time = timeouts.response
     if case .content = state {
       close(OriginError(.responseTimeout, "the origin was silent for \(time)"))
     } else {

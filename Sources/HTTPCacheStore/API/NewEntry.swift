@@ -4,17 +4,17 @@
 /// An entry to be stored: a key, a variant, metadata, a body, and where to keep them.
 public struct NewEntry: Sendable {
   /// The resource.
-  public var key: StoreKey
+  package var key: StoreKey
   /// Which variant of the resource this is.
-  public var variant: VariantID
+  package var variant: VariantID
   /// Opaque bytes of your own, served only together with this body. With the key, 16 MiB at most.
-  public var metadata: [UInt8]
+  package var metadata: [UInt8]
   /// The whole body.
-  public var body: [UInt8]
+  package var body: [UInt8]
   /// The time of storing, in milliseconds since 1970. The store has no clock of its own.
-  public var storedAt: Int64
+  package var storedAt: Int64
   /// Where to keep the entry; an empty set refuses it.
-  public var tiers: StoreTiers
+  package var tiers: StoreTiers
   /// What the entry belongs to. Scopes are not kept: they only tell, with a ``RemovalToken``, whether the entry was marked
   /// as outdated while it was on its way.
   package var scopes: [StoreScope] = []

@@ -12,14 +12,9 @@ extension ResponseFolder {
   /// longer than the folder's limit, or breaks off. A folder that cannot be written to is no reason for a request to fail:
   /// `onError` is told.
   public func recording(
-    _ transport: @escaping Transport, onError: @escaping @Sendable (any Error) -> Void
+    _ transport: @escaping Transport, onError: @escaping @Sendable (any Error) -> Void = { _ in }
   ) -> Transport {
     { request, body in record(try await transport(request, body), request, onError) }
-  }
-
-  /// The same, for where there is nobody to tell.
-  public func recording(_ transport: @escaping Transport) -> Transport {
-    recording(transport, onError: { _ in })
   }
 
   private func record(

@@ -75,7 +75,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
   /// What the named parts are, percent-decoded, if the pattern matches; `nil` if it does not.
   ///
   /// - Complexity: O(*n* · *m*) in the lengths of the pattern and of the URL.
-  public func match(_ url: TargetURI) -> [String: String]? {
+  package func match(_ url: TargetURI) -> [String: String]? {
     if isWhole { return Array(url.text.utf8).map { .literal($0) } == tokens ? [:] : nil }
     let parts = url.path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let path = String(parts.first ?? "/")

@@ -13,7 +13,7 @@ import Synchronization
 #endif
 
 /// Answers the requests of a `URLSession` from ``HTTPStubs``; see `URLSessionConfiguration.stubbed(by:base:)`.
-public class StubURLProtocol: URLProtocol {
+class StubURLProtocol: URLProtocol {
   private struct Loading {
     var task: Task<Void, Never>?
     var isStopped = false
@@ -21,14 +21,14 @@ public class StubURLProtocol: URLProtocol {
 
   private let loading = Mutex(Loading())
 
-  override public class func canInit(with request: URLRequest) -> Bool {
+  override class func canInit(with request: URLRequest) -> Bool {
     guard StubClasses.shared.value(of: self) != nil else { return false }
     return ["http", "https"].contains(request.url?.scheme?.lowercased())
   }
 
-  override public class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+  override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-  override public func startLoading() {
+  override func startLoading() {
     let own = LoadingStub(value: self)
     let request = request
     do {
@@ -62,7 +62,7 @@ public class StubURLProtocol: URLProtocol {
     }
   }
 
-  override public func stopLoading() {
+  override func stopLoading() {
     loading.withLock { loading in
       loading.isStopped = true
       defer { loading.task = nil }

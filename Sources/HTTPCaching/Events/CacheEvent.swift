@@ -66,7 +66,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var partition: String
 
   /// An event. Each parameter is documented at the property of its name.
-  public init(
+  package init(
     action: Action, request: HTTPRequest, reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
     byteCount: Int? = nil, partition: String = ""
   ) {

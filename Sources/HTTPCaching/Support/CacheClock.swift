@@ -30,7 +30,7 @@ public final class SystemCacheClock: CacheClock {
 
   private let largestDifference = Atomic<Int64>(.min)
 
-  public init() {}
+  package init() {}
 
   /// The present time.
   public var now: Timestamp {

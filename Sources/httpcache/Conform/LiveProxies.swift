@@ -26,7 +26,7 @@ final class ProxyFarm: LiveProxies {
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: originPort))
     // An origin that hangs up on a request is to get it once: no connection is old enough to be taken for dead.
-    configuration.timeouts.originIdle = 900
+    configuration.timeouts.originIdle = .milliseconds(900)
     let proxy = CachingProxy(
       configuration, cache: try HTTPCache(settings),
       logger: Logger(label: "httpcache") { _ in SwiftLogNoOpLogHandler() })

@@ -213,8 +213,8 @@ struct ProxyOptions: ParsableArguments {
         "--access-log-format is for --access-log, which is missing; add --access-log FILE, or remove it")
     }
     proxy.threads = threads == 0 ? ProcessInfo.processInfo.activeProcessorCount : threads
-    proxy.timeouts.response = Swift.max(1, Int64(originTimeout * 1000))
-    proxy.timeouts.drain = Int64(drainTimeout * 1000)
+    proxy.timeouts.response = Swift.max(.milliseconds(1), .seconds(originTimeout))
+    proxy.timeouts.drain = .seconds(drainTimeout)
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
     proxy.allowsHalfClosure = halfClosure
@@ -223,7 +223,7 @@ struct ProxyOptions: ParsableArguments {
         "--upgrade-timeout: expected more than 0 and at most 604800 seconds")
     }
     proxy.allowsUpgrade = upgrade
-    proxy.timeouts.tunnel = Swift.max(1, Int64(upgradeTimeout * 1000))
+    proxy.timeouts.tunnel = Swift.max(.milliseconds(1), .seconds(upgradeTimeout))
     guard !proxyProtocol || !trust.isEmpty else {
       throw ProxyConfiguration.ValidationError(
         "--proxy-protocol needs --trust, which is missing; add the addresses of the proxies that connect, such as 10.0.0.0/8"

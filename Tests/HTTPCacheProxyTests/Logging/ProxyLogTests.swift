@@ -179,7 +179,7 @@ struct ProxyLogTests {
   @Test("A head that takes too long is a line")
   func late() async throws {
     let lines = try await log {
-      $0.timeouts.head = 1
+      $0.timeouts.head = .milliseconds(1)
     } origin: { _, _ in
       true
     } _: { proxy in
