@@ -48,6 +48,7 @@ public struct CachingOptions: Sendable {
   /// and the configuration's credential storage do, where there are any.
   public var authenticate: Authenticate?
 
+  /// Makes options with the defaults.
   public init() {}
 }
 

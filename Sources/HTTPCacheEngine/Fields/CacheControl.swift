@@ -92,6 +92,7 @@ public struct CacheControl: Hashable, Sendable {
     named = new.noCache.isEmpty && new.isPrivate.isEmpty ? nil : new
   }
 
+  /// Makes an empty set of directives.
   public init() {}
 
   /// Parses one field value.

@@ -148,6 +148,7 @@ public struct ProxyConfiguration: Sendable {
     /// Idle connections to the origin that are kept.
     public var idleOriginConnections = 64
 
+    /// Makes limits with the defaults.
     public init() {}
   }
 
@@ -173,6 +174,7 @@ public struct ProxyConfiguration: Sendable {
     /// For requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
 
+    /// Makes timeouts with the defaults.
     public init() {}
   }
 }

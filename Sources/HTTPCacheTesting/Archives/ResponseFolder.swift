@@ -26,6 +26,7 @@ public struct ResponseFolder: Sendable {
     /// The longest content, in bytes.
     public var body = 1 << 30
 
+    /// Makes limits with the defaults.
     public init() {}
   }
 
