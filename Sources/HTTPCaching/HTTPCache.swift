@@ -46,7 +46,8 @@ public final class HTTPCache: Sendable {
     public var diskAdmission: DiskAdmission
     /// When what is written to disk is to survive a loss of power; counts only with a ``directory``.
     public var sync: DiskSync
-    /// Is told when the disk fails, and when it works again; it must not block, nor use the cache.
+    /// Called when the disk fails, and when it works again (default: `nil`). Called on a queue of its own, soon after it
+    /// happened, one event after the other. It may use the cache.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String

@@ -77,4 +77,43 @@ struct FailingDiskTests {
     #expect(holds(try #require(again.lookup(key(501)).first), number: 2, size: 3000))
     for number in removed { #expect(again.lookup(key(number)).isEmpty) }
   }
+
+  /// Uses the store each time it is told something.
+  private final class Meddler: Sendable {
+    let told = Mutex<[DiskEvent]>([])
+    let store = Mutex<CacheStore?>(nil)
+
+    func add(_ event: DiskEvent) {
+      told.withLock { $0.append(event) }
+      guard let store = store.withLock({ $0 }) else { return }
+      store.insert(entry(key(900), number: 900))
+      store.remove(key(900))
+      store.flush()
+    }
+  }
+
+  @Test(
+    "may be used by the observer that is told, whatever failed",
+    arguments: [FaultyFileSystem.Operation.create, .write, .sync], [0, 64 << 10])
+  func observer(operation: FaultyFileSystem.Operation, writeBuffer: Int) throws {
+    let (files, meddler) = (FaultyFileSystem(), Meddler())
+    var configuration = configuration(writeBuffer: writeBuffer)
+    configuration.diskObserver = { meddler.add($0) }
+    let store = try CacheStore(configuration, files: files)
+    meddler.store.withLock { $0 = store }
+    for isFailing in [true, false] {
+      files.set { $0.failing = isFailing ? [operation: EIO] : [:] }
+      // Whatever the pause was, it ends.
+      for number in 0..<(isFailing ? 60 : 5000) {
+        let isStored = store.insert(entry(key(number), number: number, size: 3000, tiers: .disk)).id != nil
+        if isStored, !isFailing { break }
+      }
+      store.remove(key(3))
+      store.flush()
+      store.disk?.log.events.drain()
+      #expect(meddler.told.withLock { $0.map(\.kind).last } == (isFailing ? .failing : .recovered))
+    }
+    meddler.store.withLock { $0 = nil }
+    #expect(store.lookup(key(900)).isEmpty)
+  }
 }

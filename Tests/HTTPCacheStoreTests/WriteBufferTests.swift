@@ -128,6 +128,7 @@ struct WriteBufferTests {
     store.remove(key(1))
     store.insert(entry(key(50), number: 50))
     store.flush()
+    store.disk?.log.events.drain()
     #expect(
       events.withLock {
         $0.count == 2 && $0.last == .recovered

@@ -48,7 +48,7 @@ extension CacheStore {
     public var writeBuffer = 1 << 20
     /// Called when the disk fails, and when it works again, in this order (default: `nil`).
     ///
-    /// Called on the thread that finds out, by one thread at a time. It must not block, and must not use the store.
+    /// Called on a queue of its own, soon after it happened, one event after the other. It may use the store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard what a cache has stored in the directory.
     package var startEmpty = false

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import Dispatch
 
 /// Tells the observer what happened to the disk, in order.
 ///
-/// **State**: the events that are not told yet. **Lock**: `untold` guards them, and is taken under the log's lock. `telling` is held while
-/// the observer runs, without the log's lock.
+/// A serial queue calls the observer. No lock of the store is held then, so the observer may use the store: what happens to the
+/// disk is found out under several locks, some of which a removal takes as well.
+///
+/// **State**: none but the queue. **Lock**: none.
 final class DiskEvents: Sendable {
-  private let untold = Mutex<[DiskEvent]>([])
-  private let telling = Mutex(())
+  private let queue = DispatchQueue(label: "HTTPCacheStore.events", qos: .utility)
   private let observer: (@Sendable (DiskEvent) -> Void)?
   private let counters: DiskCounters
 
@@ -18,21 +19,15 @@ final class DiskEvents: Sendable {
     self.counters = counters
   }
 
+  /// Counts events, and has the observer told. To be called under the log's lock, so that they are told in the order in which
+  /// they happened.
   func add(_ events: [DiskEvent]) {
-    untold.withLock { $0 += events }
-  }
-
-  /// When it returns, what was added before has been told, by this thread or another.
-  func tell() {
-    telling.withLock { _ in
-      let events = untold.withLock { untold in
-        defer { untold = [] }
-        return untold
-      }
-      for event in events {
-        if event.kind == .failing { counters.failures.increment() }
-        observer?(event)
-      }
+    for event in events {
+      if event.kind == .failing { counters.failures.increment() }
+      if let observer { queue.async { observer(event) } }
     }
   }
+
+  /// Returns when the observer has been told what was added before.
+  func drain() { queue.sync {} }
 }

@@ -6,18 +6,18 @@ import Synchronization
 /// The log and its lock, which orders all appends.
 ///
 /// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the figures are
-/// current, events are passed on, and a flush is scheduled if the buffer is not empty.
+/// current, events are on their way to the observer, and a flush is scheduled if the buffer is not empty.
 ///
-/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`, `DiskEvents`. The observer
-/// of events runs without this lock.
+/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`, `PurgeFences`. The observer
+/// of events runs without any of them.
 ///
 /// **Crash**: see `Log`.
 final class SharedLog: Sendable {
   let context: DiskContext
   let catalog: Catalog
   let flusher: Flusher
+  let events: DiskEvents
   private let log: Mutex<Log>
-  private let events: DiskEvents
   private let shownBytes: Atomic<Int>
   private let shownCapacity: Atomic<Int>
   private let shownBuffer = Atomic<Int>(0)
@@ -36,20 +36,16 @@ final class SharedLog: Sendable {
 
   /// Runs under the log's lock, and then shows how much is used, of what.
   func withLock<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
-    let (result, hasEvents) = log.withLock { log -> (Result, Bool) in
+    log.withLock { log in
       let result = body(&log)
       shownBytes.store(log.space.used, ordering: .releasing)
       // A lower capacity is shown only once it is kept.
       if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
       shownBuffer.store(log.buffer.count, ordering: .relaxed)
       if !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty { flusher.schedule(self) }
-      guard !log.health.events.isEmpty else { return (result, false) }
-      // Under this lock, so that they are in the order in which they happened, whoever tells them.
-      events.add(log.health.takeEvents())
-      return (result, true)
+      if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
+      return result
     }
-    if hasEvents { events.tell() }
-    return result
   }
 
   /// `DiskSpace.used` and `DiskSpace.capacity`, without waiting for a write.
