@@ -35,6 +35,17 @@ struct LogPartTests {
     #expect(try SimulatedFileSystem(files.files).numbers(below: 2000) == found)
   }
 
+  @Test("counts what the directory has, even when its last segment was reclaimed")
+  func lastSegment() throws {
+    let files = SimulatedFileSystem()
+    let bench = try PartBench(files)
+    var log = bench.makeLog()
+    for number in 0..<10 { check(log.insert(bench.record(number))) }
+    check(log.makeRoom(log.space.capacity - 1000))
+    #expect(log.segments.isEmpty && log.space.used == DiskOpening.fixedBytes)
+    #expect(!files.files.keys.contains { $0.hasPrefix("segment") })
+  }
+
   @Test("carries forward what was hit, with its latest metadata, and lets the rest go with its segment")
   func carrying() throws {
     let bench = try PartBench()

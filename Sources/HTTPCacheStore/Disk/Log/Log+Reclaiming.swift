@@ -54,6 +54,8 @@ extension Log {
   private mutating func removeOldestFile() -> Bool {
     guard isInPlace(), let oldest = segments.first else { return false }
     catalog.withLock { $0.files[oldest.number] = nil }
+    // It is the one that the summary would have been of.
+    if segments.count == 1 { dropSummary() }
     anchorNames()
     do throws(FileFailure) {
       try context.files.unlink(oldest.file.path)
