@@ -15,7 +15,7 @@ import SystemPackage
 /// The machine's file system, failing when it is told to.
 final class FaultyFileSystem: FileSystem {
   enum Operation: Hashable, Sendable {
-    case create, write, read, sync, unlink, truncate
+    case create, open, write, read, sync, unlink, truncate
     /// Making the directory.
     case directory
   }
@@ -56,7 +56,7 @@ final class FaultyFileSystem: FileSystem {
   func makePrivate(_ directory: FilePath) throws(FileFailure) { try base.makePrivate(directory) }
 
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
-    if creating { try check(.create, path) }
+    try check(creating ? .create : .open, path)
     if creating, plan.withLock({ $0.isDirectoryGone }) {
       throw FileFailure(operation: "create", path: path, errno: ENOENT)
     }

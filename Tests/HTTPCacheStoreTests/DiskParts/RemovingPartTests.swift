@@ -51,6 +51,34 @@ struct RemovingPartTests {
     #expect(syncer.sync(onlyRemovals: true) && files.plan.withLock { $0.syncs } == after)
   }
 
+  @Test("the name of a segment counts as synced once it is")
+  func failedNames() throws {
+    let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
+    let log = filled(try PartBench(files, at: scratch.path))
+    files.set { $0.failing = [.sync: EIO] }
+    #expect(!Syncer(log).sync() && log.withLock { $0.segments.allSatisfy(\.isNew) })
+    files.set { $0.failing = [:] }
+    #expect(Syncer(log).sync() && !log.withLock { $0.segments.contains(where: \.isNew) })
+  }
+
+  @Test("the disk recovers when a body that could not be opened is synced")
+  func failedBody() throws {
+    let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
+    let told = Mutex<[DiskEvent.Kind]>([])
+    let bench = try PartBench(files, at: scratch.path) { event in told.withLock { $0.append(event.kind) } }
+    let log = filled(bench)
+    var writer = try BodyFileWriter(BodyFiles(log: log))
+    try writer.append(pattern(1, 300_000)[...])
+    _ = try writer.finish()
+    writer.keep()
+    files.set { $0.failing = [.open: EMFILE] }
+    #expect(!Syncer(log).sync(withBodies: true))
+    files.set { $0.failing = [:] }
+    #expect(Syncer(log).sync(withBodies: true))
+    log.events.drain()
+    #expect(told.withLock { $0 } == [.failing, .recovered])
+  }
+
   // MARK: Removing
 
   enum Kind: CaseIterable {

@@ -45,7 +45,7 @@ final class Syncer: Sendable {
         if taken.hasReplacement || hasNew || !taken.bodies.isEmpty {
           try context.files.syncDirectory(context.directory)
         }
-        if !dirty.isEmpty { log.withLock { log in log.health.succeed("sync") } }
+        log.withLock { log in log.didSync(dirty) }
         return true
       } catch {
         log.withLock { log in
@@ -64,7 +64,9 @@ final class Syncer: Sendable {
       try context.files.open(context.path(DiskFormat.bodyName(number)), creating: false).sync()
     } catch {
       // Its entry may have been removed meanwhile.
-      guard error.errno == Errno.noSuchFileOrDirectory.rawValue else { throw error }
+      guard error.errno != Errno.noSuchFileOrDirectory.rawValue else { return }
+      // Whatever failed: it is a sync that shows that it works again.
+      throw FileFailure(operation: "sync", path: error.path, errno: error.errno)
     }
   }
 }

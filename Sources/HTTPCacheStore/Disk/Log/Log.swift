@@ -86,9 +86,17 @@ struct Log: Sendable {
       dirty.hasNew = dirty.hasNew || segments[index].isNew
       // What is written later makes it dirty again.
       segments[index].isDirty = false
-      segments[index].isNew = false
     }
     return dirty
+  }
+
+  /// Files that were taken are synced, and so are their names.
+  mutating func didSync(_ files: [any File]) {
+    guard !files.isEmpty else { return }
+    health.succeed("sync")
+    for index in segments.indices where files.contains(where: { $0 === segments[index].file }) {
+      segments[index].isNew = false
+    }
   }
 
   /// Files that were taken and could not be synced.
