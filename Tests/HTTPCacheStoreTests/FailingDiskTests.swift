@@ -116,4 +116,29 @@ struct FailingDiskTests {
     meddler.store.withLock { $0 = nil }
     #expect(store.lookup(key(900)).isEmpty)
   }
+
+  @Test(
+    "is rid of what was removed once it works again, even if nothing could be done about it at the time",
+    arguments: [0, 64 << 10], [true, false])
+  func owedRemoval(writeBuffer: Int, isUsedAgain: Bool) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(configuration(writeBuffer: writeBuffer), files: files)
+    for number in 0..<20 { store.insert(entry(key(number), number: number)) }
+    store.flush()
+    files.set { $0.failing = [.create: EIO, .write: EIO, .sync: EIO, .unlink: EIO, .truncate: EIO] }
+    store.remove(key(3))
+    for number in 100..<110 { store.insert(entry(key(number), number: number)) }
+    #expect(store.lookup(key(3)).isEmpty)
+    files.set { $0.failing = [:] }
+    if isUsedAgain {
+      var tries = 0
+      while store.insert(entry(key(200), number: 200, tiers: .disk)).id == nil, tries < 5000 { tries += 1 }
+      store.flush()
+    } else {
+      store.close()
+    }
+    let again = try CacheStore(scratch.copy().configuration())
+    #expect(again.lookup(key(3)).isEmpty)
+    #expect(again.lookup(key(200)).isEmpty != isUsedAgain)
+  }
 }

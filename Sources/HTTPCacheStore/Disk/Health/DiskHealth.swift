@@ -6,7 +6,7 @@
 /// It counts what would have been written instead of time, which depends on nothing but what is asked of the store. The log's lock
 /// guards it.
 struct DiskHealth: Sendable {
-  /// What failed, and did not succeed since: "create", "write", "sync".
+  /// What failed, and did not succeed since: "create", "write", "sync", "remove".
   private var failing: Set<String> = []
   /// Failures since all was well.
   private var failures = 0

@@ -3,8 +3,11 @@
 
 extension Log {
   /// Appends a record, making room for it.
+  ///
+  /// Not while a wipe is owed: what it was for would come back with the segments that are still there.
   mutating func append(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation
   {
+    guard !owesWipe || settleWipe() else { throw .inputOutput }
     guard makeRoom(context.room(for: record.count)) else { throw .noRoom }
     return try write(record, header)
   }

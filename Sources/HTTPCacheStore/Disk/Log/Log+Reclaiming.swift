@@ -66,9 +66,11 @@ extension Log {
         // Its records would be found again at the next opening: whatever is removed until then must be logged.
         segments[0].isSealed = true
         suspects.isEverything = true
+        health.fail(FileFailure(operation: "remove", path: error.path, errno: error.errno))
         return false
       }
     }
+    health.succeed("remove")
     space.used -= oldest.count
     unsynced.hasReplacement = true
     segments.removeFirst()
@@ -150,7 +152,8 @@ extension Log {
 
   /// Unlinks everything, oldest first, so that what is left after a crash halfway is the end of the log.
   ///
-  /// An empty segment stays: its header tells which numbers were given.
+  /// An empty segment stays: its header tells which numbers were given. What cannot be unlinked now is owed, and nothing is
+  /// appended before it is gone.
   mutating func wipe() {
     let orphans = catalog.withLock { catalog in
       let orphans = Array(catalog.index.bodyFiles.values)
@@ -161,12 +164,23 @@ extension Log {
     // Of files that go.
     buffer.drop()
     if !segments.isEmpty { sealWithoutSummary() }
-    var kept = 0
-    if space.fits(context.room(for: 0)), !segments.isEmpty, (try? beginSegment()) != nil { kept = 1 }
-    while segments.count > kept {
-      guard removeOldestFile() else { break }
-    }
+    let next = nextNumber
+    if space.fits(context.room(for: 0)), !segments.isEmpty { try? beginSegment() }
+    wipedNumbers = ..<next
+    settleWipe()
     for orphan in orphans + buffer.takeOrphans() { removeBodyFile(orphan) }
-    if segments.count == kept { suspects = Suspects() }
+  }
+
+  /// Whether segments are still there that were to be unlinked with everything in them.
+  var owesWipe: Bool { segments.first.map { wipedNumbers.contains($0.number) } ?? false }
+
+  /// Unlinks what a wipe has left. `false` when that is still not possible.
+  @discardableResult
+  mutating func settleWipe() -> Bool {
+    while owesWipe {
+      guard removeOldestFile() else { return false }
+    }
+    suspects = Suspects()
+    return true
   }
 }

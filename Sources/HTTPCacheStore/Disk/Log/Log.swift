@@ -37,6 +37,8 @@ struct Log: Sendable {
   /// Of the records of the last segment that no summary in the file tells of; nothing when it is sealed.
   var summary: SegmentSummary
   var nextNumber: UInt32
+  /// The numbers of segments that a wipe was to unlink.
+  var wipedNumbers: PartialRangeUpTo<UInt32> = ..<0
   /// How much of which segment has been carried forward so far.
   var carried: (segment: UInt32, bytes: Int) = (0, 0)
   /// What is not yet written of the segments; nothing where every record is written at once.

@@ -77,7 +77,10 @@ final class SharedLog: Sendable {
 
   /// Brings the last of the log to its files, and gives the directory back.
   func close(_ syncer: Syncer) {
-    withLock { log in log.writeSummary() }
+    withLock { log in
+      if log.owesWipe { log.settleWipe() }
+      log.writeSummary()
+    }
     syncer.sync(withBodies: true)
     // Nothing is being written when the lock goes: the directory may be another's then.
     flusher.whileIdle(for: self) { withLock { log in log.close() } }
