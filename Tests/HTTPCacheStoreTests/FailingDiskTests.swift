@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -140,5 +141,31 @@ struct FailingDiskTests {
     let again = try CacheStore(scratch.copy().configuration())
     #expect(again.lookup(key(3)).isEmpty)
     #expect(again.lookup(key(200)).isEmpty != isUsedAgain)
+  }
+
+  @Test("keeps a removal that comes while the store is being closed", arguments: DiskSync.allCases)
+  func removalWhileClosing(sync: DiskSync) throws {
+    let files = FaultyFileSystem()
+    var configuration = configuration(writeBuffer: 64 << 10)
+    configuration.sync = sync
+    let store = try CacheStore(configuration, files: files)
+    for number in 0..<20 { store.insert(entry(key(number), number: number)) }
+    let ended = DispatchSemaphore(value: 0)
+    // The last that is done to a file before the directory is given back. No other thread can write by now.
+    files.set { plan in
+      plan.onRelease = {
+        files.set { $0.onRelease = nil }
+        Thread.detachNewThread {
+          store.remove(key(3))
+          ended.signal()
+        }
+        // Until it is logged.
+        while store.disk?.count == 20 { sched_yield() }
+      }
+    }
+    store.close()
+    ended.wait()
+    let again = try CacheStore(configuration)
+    #expect(again.lookup(key(3)).isEmpty && again.usage.diskEntries == 19)
   }
 }

@@ -29,6 +29,8 @@ final class FaultyFileSystem: FileSystem {
     var flippedByte: Int?
     /// As if the directory had been removed.
     var isDirectoryGone = false
+    /// Called when the blocks beyond the end of a file are given back.
+    var onRelease: (@Sendable () -> Void)?
     var syncs = 0
     var reads = 0
     var bytesRead = 0
@@ -122,6 +124,11 @@ private final class FaultyFile: File {
   func truncate(to size: Int) throws(FileFailure) {
     try system.check(.truncate, path)
     try base.truncate(to: size)
+  }
+
+  func releaseUnused() {
+    base.releaseUnused()
+    system.plan.withLock { $0.onRelease }?()
   }
 
   func sync() throws(FileFailure) {

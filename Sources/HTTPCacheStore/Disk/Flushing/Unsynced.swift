@@ -24,6 +24,7 @@ struct Unsynced: Sendable {
   /// What was taken is not synced. Whoever comes next must not take it for done.
   mutating func restore(_ taken: Unsynced) {
     hasReplacement = true
+    hasRemoval = hasRemoval || taken.hasRemoval
     bodies.formUnion(taken.bodies)
   }
 }

@@ -81,9 +81,21 @@ final class SharedLog: Sendable {
       if log.owesWipe { log.settleWipe() }
       log.writeSummary()
     }
-    syncer.sync(withBodies: true)
-    // Nothing is being written when the lock goes: the directory may be another's then.
-    flusher.whileIdle(for: self) { withLock { log in log.close() } }
+    var attempts = 3
+    var isClosed = false
+    while !isClosed {
+      syncer.sync(withBodies: true)
+      attempts -= 1
+      // Nothing is being written when the lock goes: the directory may be another's then.
+      flusher.whileIdle(for: self) {
+        isClosed = withLock { [attempts] log in
+          // A removal that came meanwhile is not lost. Where the disk fails, there is no use in waiting.
+          if log.buffer.count > 0 || log.unsynced.hasRemoval, attempts > 0 { return false }
+          log.close()
+          return true
+        }
+      }
+    }
   }
 }
 
