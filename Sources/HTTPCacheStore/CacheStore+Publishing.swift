@@ -19,7 +19,8 @@ extension CacheStore {
   /// The most that an entry may take of the disk's capacity.
   private var sharedSize: Int {
     guard let share = configuration.maximumEntryShare, usesDisk, let disk else { return .max }
-    return Int(Double(disk.capacity) * share)
+    // As a floating-point number, the greatest there is counts as one more.
+    return Int(exactly: (Double(disk.capacity) * share).rounded(.down)) ?? .max
   }
 
   /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.

@@ -168,4 +168,13 @@ struct FailingDiskTests {
     let again = try CacheStore(configuration)
     #expect(again.lookup(key(3)).isEmpty && again.usage.diskEntries == 19)
   }
+
+  @Test("of the greatest size there is takes an entry of any share of it")
+  func greatestCapacity() throws {
+    var configuration = scratch.configuration(disk: .max)
+    configuration.maximumEntryShare = 1
+    let store = try CacheStore(configuration)
+    store.insert(entry(key(1), number: 1))
+    #expect(holds(try #require(store.lookup(key(1)).first), number: 1))
+  }
 }
