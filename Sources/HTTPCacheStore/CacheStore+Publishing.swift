@@ -44,20 +44,6 @@ extension CacheStore {
     return InsertRefusal(reason, byteCount: isBeyond ? .max : sum, limit: min(capacity, maximum))
   }
 
-  /// The refusal of an entry by a tier, with the sizes where they say why.
-  private func refusal(_ reason: RefusalReason, of entry: NewEntry, bodyCount: Int) -> InsertRefusal {
-    let limit: Int? =
-      switch reason {
-      case .tooLargeForMemory: memory.limit
-      case .tooLargeForDisk: disk?.maximumEntrySize
-      default: nil
-      }
-    let size = entry.key.bytes.count + entry.metadata.count + bodyCount
-    // Within the limit, what the tier adds to an entry is too much.
-    guard let limit, size > limit else { return InsertRefusal(reason) }
-    return InsertRefusal(reason, byteCount: size, limit: limit)
-  }
-
   /// Makes an entry visible in memory, where there is no disk.
   func publishInMemory(_ entry: NewEntry, token: RemovalToken?) -> InsertOutcome {
     let hash = hasher.hash(entry.key)
@@ -69,7 +55,7 @@ extension CacheStore {
       objection: { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
-    return .refused(refusal(reason, of: entry, bodyCount: entry.body.count))
+    return .refused(InsertRefusal(reason))
   }
 
   /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
@@ -134,7 +120,6 @@ extension CacheStore {
     let scopes = entry.scopes.map(self.hash)
     let objection = { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
-    let bodyCount = file?.count ?? entry.body.count
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true
     var refusal: RefusalReason?
@@ -170,7 +155,7 @@ extension CacheStore {
       withdraw(entry, id: id, hash: hash)
     }
     if isStored { return .stored(EntryID(rawValue: id)) }
-    return .refused(self.refusal(refusal ?? reason ?? .noTier, of: entry, bodyCount: bodyCount))
+    return .refused(InsertRefusal(refusal ?? reason ?? .noTier))
   }
 
   /// Whether an entry is to be written to disk. What is turned away is what memory can take instead, and of whose key the

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheStore
 import SystemPackage
 import Testing
+
+@testable import HTTPCacheStore
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 @Suite("Why a store refuses an entry", .timeLimit(.minutes(10)))
 struct RefusalTests {
@@ -36,6 +43,7 @@ struct RefusalTests {
       expected = (.tooLargeForMemory, 550_000)
     }
     let store = try CacheStore(configuration)
+    store.insert(entry(key(1), number: 7))
     let new = entry(key(1), size: 600_000)
     let outcome: InsertOutcome
     if isStreamed {
@@ -50,6 +58,19 @@ struct RefusalTests {
     #expect(refusal.reason == expected.reason && refusal.limit == expected.limit)
     #expect(refusal.byteCount == new.key.bytes.count + new.metadata.count + new.body.count)
     #expect(refusal.description.hasSuffix(" bytes, and the limit is \(expected.limit)"))
+    // What is refused for its size changes nothing.
+    #expect(holds(try #require(store.lookup(key(1)).first), number: 7))
+  }
+
+  @Test("An entry that the disk fails to take goes, and the older one with it", arguments: [100, 300_000])
+  func failing(size: Int) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(), files: files)
+    store.insert(entry(key(1), number: 7))
+    files.set { $0.failing = [.write: EIO] }
+    let refusal = try #require(store.insert(entry(key(1), size: size)).refusal)
+    #expect(refusal.reason == .inputOutput && refusal.byteCount == nil)
+    #expect(store.lookup(key(1)).isEmpty)
   }
 
   @Test("An announced length beyond any number is refused, and the sum of the sizes does not overflow")

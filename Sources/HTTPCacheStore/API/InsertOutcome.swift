@@ -5,7 +5,10 @@
 public enum InsertOutcome: Sendable, Hashable {
   /// The entry is visible in at least one of the tiers asked for.
   case stored(EntryID)
-  /// Nothing was stored. An older entry of the same key and variant is gone too, unless the reason says otherwise.
+  /// Nothing was stored.
+  ///
+  /// An older entry of the same key and variant stays if the refusal has sizes (``InsertRefusal/limit``), or if the reason
+  /// says so. Otherwise it may be gone too.
   case refused(InsertRefusal)
 
   /// The id of the entry; `nil` if it was not stored.
@@ -42,10 +45,10 @@ public struct InsertRefusal: Hashable, Sendable, CustomStringConvertible {
     (size, maximum) = (byteCount, max(0, limit))
   }
 
-  /// The bytes of the entry's key, metadata and body; `nil` unless it was too large.
+  /// The bytes of the entry's key, metadata and body; `nil` unless these alone were too many.
   public var byteCount: Int? { size < 0 ? nil : size }
 
-  /// The bytes that it may have had; `nil` unless it was too large.
+  /// The bytes that it may have had; `nil` unless these alone were too many.
   public var limit: Int? { maximum < 0 ? nil : maximum }
 
   public var description: String {
