@@ -93,7 +93,7 @@ public final class CacheStore: Sendable {
   ///   - `invalidConfiguration`: a value is out of range;
   ///   - `directoryInUse`: another store has the directory open;
   ///   - `notACache`: the directory holds other files;
-  ///   - `unknownFormat`, `unreadableDirectory`: another version wrote the cache in it, or its file `format` is damaged,
+  ///   - `unknownFormat`, `unreadableDirectory`: a later version wrote the cache in it, or its file `format` is damaged,
   ///     unless ``Configuration/whenUnreadable`` says otherwise;
   ///   - `inputOutput`: a system call failed.
   /// - Complexity: O(entries on disk): a summary of each file of the log is read, and after a crash the headers of the

@@ -95,13 +95,13 @@ public struct StoreError: Error, Sendable, Hashable {
 extension StoreError: CustomStringConvertible {
   public var description: String { remedy.map { "\(problem); \($0)" } ?? problem }
 
-  /// What happened, and to what.
   /// Whether an earlier version of the format wrote the directory. An update must not keep a program from starting, so its
   /// cache is discarded, whatever ``UnreadableDirectory`` says.
   var isOlderFormat: Bool {
     if case .unknownFormat(let found, let supported, _) = kind { found < supported } else { false }
   }
 
+  /// What happened, and to what.
   package var problem: String {
     switch kind {
     case .directoryInUse(let path, let process):
