@@ -9,6 +9,12 @@ import SystemPackage
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 @Suite("Why the store did not keep a response", .timeLimit(.minutes(10)))
 struct RefusalTests {
   /// What keeps a response of 600,000 bytes from being stored.
@@ -65,6 +71,76 @@ struct RefusalTests {
       #expect(event.reason == reason && event.refusal?.limit == limit)
       #expect((event.refusal?.byteCount ?? 0 > limit ?? .max) == (limit != nil))
       if let limit { #expect(event.description.hasSuffix(" bytes, and the limit is \(limit))")) }
+      cache.close()
+    }
+  }
+
+  @Test(
+    "A response that neither memory nor the disk can take says that the disk fails",
+    arguments: [100, 600_000])
+  func diskFailing(size: Int) async throws {
+    try await withTemporaryDirectory { directory in
+      let log = EventLog()
+      var configuration = HTTPCache.Configuration()
+      configuration.observer = { log.add($0) }
+      let store = try CacheStore(.init(memoryCapacity: 0, diskCapacity: 4 << 20, directory: directory))
+      let cache = HTTPCache(store: store, configuration: configuration)
+      // Moved away, and a link that leads nowhere in its place: no directory can be made there.
+      let moved = directory.string + "-moved"
+      #expect(rename(directory.string, moved) == 0)
+      #expect(symlink("/nowhere", directory.string) == 0)
+      defer {
+        unlink(directory.string)
+        rename(moved, directory.string)
+      }
+      let content = String(repeating: "x", count: size)
+      let answer = try await cache.respond(to: .get()) { _, _ in .ok(content) }
+      #expect(try await answer.body.collect(upTo: .max).count == size)
+      #expect(answer.finalStorage == .diskFailing)
+      let event = try #require(log.events.first { $0.action == .notStored })
+      #expect(event.reason == .diskFailing && event.refusal?.reason == .inputOutput)
+      #expect(event.refusal?.limit == nil && store.statistics.ioErrors > 0)
+      cache.close()
+    }
+  }
+
+  @Test("A response says that the store is busy while others that are being stored fill it")
+  func storeBusy() async throws {
+    try await withTemporaryDirectory { directory in
+      let log = EventLog()
+      var configuration = HTTPCache.Configuration()
+      configuration.observer = { log.add($0) }
+      let store = try CacheStore(
+        .init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory))
+      let cache = HTTPCache(store: store, configuration: configuration)
+      let block = [UInt8](repeating: 120, count: 400_000)
+      var feeds: [AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation] = []
+      var readers: [Task<CacheEngine.Reason?, any Error>] = []
+      for number in 0..<2 {
+        let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+        feed.yield(block[...])
+        feeds.append(feed)
+        let answer = try await cache.respond(to: .get("/\(number)")) { _, _ in .streamed(stream) }
+        readers.append(
+          Task {
+            _ = try await answer.body.collect(upTo: .max)
+            return answer.finalStorage
+          })
+      }
+      // What they have so far is reserved on the disk.
+      try await eventually { store.usage.diskBytes > 750_000 }
+      let content = String(repeating: "x", count: 400_000)
+      let answer = try await cache.respond(to: .get("/2")) { _, _ in .ok(content) }
+      #expect(try await answer.body.collect(upTo: .max).count == 400_000)
+      #expect(answer.finalStorage == .storeBusy)
+      let event = try #require(log.events.first { $0.action == .notStored })
+      #expect(event.reason == .storeBusy && event.refusal?.reason == .noRoom && event.refusal?.limit == nil)
+      for feed in feeds { feed.finish() }
+      for reader in readers { #expect(try await reader.value == .storedWithLifetime) }
+      // When they are stored there is room again: the oldest makes it.
+      let later = try await cache.respond(to: .get("/2")) { _, _ in .ok(content) }
+      _ = try await later.body.collect(upTo: .max)
+      #expect(later.finalStorage == .storedWithLifetime)
       cache.close()
     }
   }
