@@ -119,7 +119,7 @@ public final class CacheStore: Sendable {
     self.configuration = configuration
     let changes = StripedCounters()
     self.changes = changes
-    if let directory = configuration.directory {
+    if let directory = configuration.directory?.absolute {
       let opening = DiskOpening(
         directory: directory, files: files, hashMask: hashMask,
         markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity),

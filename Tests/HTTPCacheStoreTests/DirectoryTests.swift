@@ -197,6 +197,20 @@ struct DirectoryTests {
     #expect(stat(path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
   }
 
+  @Test("that is named from where the process works is known from the root")
+  func relative() throws {
+    let scratch = ScratchDirectory()
+    var configuration = scratch.configuration()
+    // More steps up than there are lead to the root.
+    configuration.directory = FilePath(
+      String(repeating: "../", count: 100) + scratch.path.string.dropFirst())
+    let store = try CacheStore(configuration)
+    #expect(store.disk?.context.directory.isAbsolute == true)
+    store.insert(entry(key(1), number: 1))
+    #expect(try scratch.names.contains("format"))
+    #expect(holds(try #require(store.lookup(key(1)).first), number: 1))
+  }
+
   @Test("that is a file, or below one, is an error of the file system")
   func file() throws {
     let scratch = ScratchDirectory()

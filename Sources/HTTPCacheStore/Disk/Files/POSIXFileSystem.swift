@@ -259,6 +259,15 @@ private final class POSIXFile: File {
   }
 }
 
+extension FilePath {
+  /// The path from the root. The directory that the process works in may be another one later.
+  var absolute: FilePath {
+    guard !isAbsolute, let current = getcwd(nil, 0) else { return self }
+    defer { free(current) }
+    return FilePath(platformString: current).pushing(self)
+  }
+}
+
 extension FileFailure {
   fileprivate init(operation: String, path: FilePath, _ error: any Error) {
     let errno = (error as? Errno)?.rawValue ?? EIO
