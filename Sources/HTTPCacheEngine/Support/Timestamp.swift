@@ -62,15 +62,21 @@ public struct Timestamp: Hashable, Sendable, InstantProtocol {
 extension Duration {
   /// Rounded down; saturates.
   package var wholeSeconds: Int64 {
-    let (seconds, attoseconds) = components
+    let (seconds, attoseconds) = boundedComponents
     return attoseconds < 0 ? seconds.saturatingSubtracted(1) : seconds
   }
 
   /// Rounded down; saturates.
   package var wholeMilliseconds: Int64 {
-    let (seconds, attoseconds) = components
+    let (seconds, attoseconds) = boundedComponents
     let rest = attoseconds / 1_000_000_000_000_000 - (attoseconds % 1_000_000_000_000_000 < 0 ? 1 : 0)
     return seconds.saturatingMultiplied(by: 1000).saturatingAdded(rest)
+  }
+
+  /// The components of the nearest duration that has any. A duration can be longer than `Int64` has seconds, and `components`
+  /// ends the process then.
+  private var boundedComponents: (seconds: Int64, attoseconds: Int64) {
+    Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
   }
 }
 
