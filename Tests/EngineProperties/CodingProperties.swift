@@ -61,4 +61,16 @@ enum CodingProperties {
     try require(
       item.rfc9651Parameters["ttl"] == status.remainingSeconds.map { .integer($0) }, status.fieldValue)
   }
+
+  /// What is read of Cache-Status is written so that it is read as the same, and nothing before the last member changes how
+  /// that is read.
+  static func cacheStatusText(_ bytes: [UInt8]) throws {
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let status = CacheStatus(parsing: text) {
+      let value = status.fieldValue
+      try require(CacheStatus(parsing: value)?.fieldValue == value, "read in two ways: \(value)")
+    }
+    let own = CacheStatus(cache: "a, \"b\"", forward: .stale, timeToLive: .seconds(-1), reason: .validated)
+    try require(CacheStatus(parsing: text + ", " + own.fieldValue) == own, "not the last member: \(text)")
+  }
 }

@@ -43,6 +43,7 @@ package struct Property: Sendable {
     Property(name: "front", input: .stored, check: HitProperties.front),
     Property(name: "reading", input: .text, check: ReadingProperty.reading),
     Property(name: "separating", input: .numbers, check: LooseningProperty.separating),
+    Property(name: "cacheStatusText", input: .text, check: CodingProperties.cacheStatusText),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

@@ -149,11 +149,16 @@ extension CacheEngine.Reason {
 extension CacheStatus {
   /// Reads the last member of a `Cache-Status` field: that of the cache nearest to the client (§2).
   ///
+  /// ``key`` and ``age`` stay `nil`: a key cannot be told from the text that the member carries.
+  ///
   /// - Parameter fieldValue: the value of the field, its lines joined by a comma.
-  /// - Returns: `nil` if that member is malformed. Members before it may be malformed.
+  /// - Returns: `nil` if that member is malformed, or has hundreds of parameters. Members before it may be malformed.
   public init?(parsing fieldValue: String) {
-    var parser = StructuredFieldValueParser(Array(fieldValue.utf8.lastMember))
-    guard let member = try? parser.parseItemFieldValue() else { return nil }
+    guard
+      var parser = try? StructuredField.parser(
+        [String(Substring(fieldValue.utf8.lastMember))], separators: [UInt8(ascii: ";")]),
+      let member = try? parser.parseItemFieldValue()
+    else { return nil }
     let parameters = member.rfc9651Parameters
     func has(_ name: String) -> Bool { parameters[name] == .bool(true) }
     func integer(_ name: String) -> Int64? {
@@ -177,7 +182,8 @@ extension CacheStatus {
 }
 
 extension String.UTF8View {
-  /// The last member of a list. The search starts at the end: caches before this one may have written anything.
+  /// The last member of a list, without the white space before it. The search starts at the end: caches before this one may
+  /// have written anything.
   fileprivate var lastMember: SubSequence {
     var start = endIndex
     var isQuoted = false
@@ -192,6 +198,6 @@ extension String.UTF8View {
       }
       start = before
     }
-    return self[start...]
+    return self[start...].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
   }
 }

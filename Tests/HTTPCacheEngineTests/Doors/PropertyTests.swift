@@ -26,6 +26,8 @@ struct PropertyTests {
     "Connection: close, X\nX: 1\nKeep-Alive: 5\ndate: 0\nDATE: 0\nEtag: a b\nETag: \"c\"\nte: x",
     "Age: , 5, 6\nX: a\nX: b\nCache-Control: no-cache=\"x, etag\", max-age=5\nVary: Accept-Encoding, X\nServer: s",
     "CONNECTION: x,vary, cache-control\nCookie: a\nExpires: 0\nExpires: 0\nContent-Length: 10\nVary: *\nX: 1",
+    "ExampleCache; hit; ttl=376",
+    "\"a \\\"b\\\"\"; fwd=uri-miss;fwd-status=200;stored;collapsed=?0, b;detail=stale;key=\"k\"",
     "de;q=0.50, EN\nfr;q=0.001", "/r?q\ntext/plain\nselect *", "/r\n\np\nselect",
   ]
   private static let alphabet = Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8)

@@ -91,4 +91,57 @@ struct CacheStatusTests {
     let item = try parse(CacheStatus(cache: "c", forward: .stale, reason: reason).fieldValue)
     #expect(item.rfc9651Parameters["detail"] == .token(reason.rawValue))
   }
+
+  // MARK: - Parsing
+
+  @Test(
+    "The last member is read, whatever the caches before it wrote (§2)",
+    arguments: [
+      "c; hit", "o; fwd=stale, c; hit", "o; detail=\"a, b; c\", c; hit", "o; detail=\", c; hit",
+      "o; detail=\"\\\", c; hit", "(((,c; hit", ",,\t c; hit", "\\, c; hit", "o; key=\"\\\\\",c;hit",
+      "c;hit;hit=?1",
+    ])
+  func lastMember(value: String) {
+    #expect(CacheStatus(parsing: value) == CacheStatus(cache: "c", isHit: true))
+  }
+
+  @Test("All that a member says is read, except for the key")
+  func parameters() {
+    var status = CacheStatus(
+      cache: "a \"b\", c", forward: .varyMiss, forwardStatus: 304, timeToLive: .seconds(-3), isStored: true,
+      isCollapsed: false, reason: .staleIfError)
+    #expect(CacheStatus(parsing: status.fieldValue) == status)
+    status.isCollapsed = true
+    var withKey = status
+    withKey.key = CacheKey(TargetURI(scheme: "https", authority: "a.example", path: "/\"x\",y"))
+    #expect(CacheStatus(parsing: "o; hit, " + withKey.fieldValue) == status)
+  }
+
+  @Test("Parameters of another type, and words that are unknown, are ignored")
+  func unknownParameters() {
+    #expect(
+      CacheStatus(
+        parsing: "c; hit=1; fwd=\"stale\"; ttl=1.5; stored=?0; collapsed=no; detail=nonsense; x=:YQ==:")
+        == CacheStatus(cache: "c"))
+    #expect(CacheStatus(parsing: "c; fwd=miss; fwd-status=\"200\"") == CacheStatus(cache: "c"))
+  }
+
+  @Test(
+    "A member that is malformed is not read",
+    arguments: [
+      "", ",", "c,", "c; hit,", "5; hit", "?1", "(c d)", "c; Hit", "c; ttl=1000000000000000", "c d", "\"c",
+      "c; detail=\"", "k\u{E4}se", "c; hit\u{0}",
+    ])
+  func malformed(value: String) {
+    #expect(CacheStatus(parsing: value) == nil)
+  }
+
+  @Test("Nobody can have the parser compare thousands of parameters with each other")
+  func manyParameters() {
+    func value(_ count: Int) -> String { "c" + (0..<count).map { "; a\($0)" }.joined() }
+    #expect(CacheStatus(parsing: value(200)) == CacheStatus(cache: "c"))
+    #expect(CacheStatus(parsing: value(StructuredField.mostKeys)) == nil)
+    // Those of other members do not count.
+    #expect(CacheStatus(parsing: value(5000) + ", c; hit")?.isHit == true)
+  }
 }
