@@ -155,4 +155,33 @@ struct StubTests {
     clock.advance(by: .milliseconds(1500))
     #expect(clock.now == Timestamp(milliseconds: 6500))
   }
+
+  @Test("An answer that never comes can be cancelled")
+  func endless() async throws {
+    let stubs = HTTPStubs()
+    let (asked, signal) = AsyncStream.makeStream(of: Void.self)
+    stubs.on(.get, "/never") { _ in
+      signal.finish()
+      return .text("never").delayed(by: .seconds(Int64.max))
+    }
+    let cache = try makeCache()
+    let waiting = Task { try await cache.get("https://a.test/never", through: stubs.transport) }
+    for await _ in asked {}
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+  }
+
+  @Test("The clock can be moved as far as times reach, and never back")
+  func farFuture() async throws {
+    let clock = TestClock(Timestamp(seconds: 5))
+    clock.advance(by: .seconds(-1))
+    clock.advance(by: .seconds(Int64.min))
+    #expect(clock.now == Timestamp(seconds: 5))
+    async let sleep: Void = clock.sleep(for: .seconds(Int64.max))
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(Int64.max))
+    try await sleep
+    #expect(clock.now == Timestamp(milliseconds: .max))
+    try await clock.sleep(for: .seconds(Int64.max) * 2)
+  }
 }

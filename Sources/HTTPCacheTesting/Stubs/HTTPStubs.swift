@@ -45,9 +45,12 @@ public final class HTTPStubs: Sendable {
   private let state = Mutex(State())
   private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// Stubs whose delays take their time.
+  /// The longest delay that takes its time: `Task.sleep` ends the process for some that are longer.
+  private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
+
+  /// Stubs whose delays take their time, a century at most.
   public init() {
-    sleep = { try await Task.sleep(for: $0) }
+    sleep = { try await Task.sleep(for: Swift.min($0, Self.longestDelay)) }
   }
 
   /// Stubs whose delays last until the clock is moved.

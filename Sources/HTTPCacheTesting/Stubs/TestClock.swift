@@ -40,9 +40,7 @@ public final class TestClock: CacheClock {
   /// Moves the time, and wakes whose time has come.
   public func advance(by duration: Duration) {
     let woken = state.withLock { state in
-      let milliseconds =
-        duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
-      state.time = Timestamp(milliseconds: state.time.milliseconds + Swift.max(0, milliseconds))
+      state.time = Swift.max(state.time, state.time.advanced(by: duration))
       let woken = state.sleepers.filter { $0.deadline <= state.time }
       state.sleepers.removeAll { $0.deadline <= state.time }
       return woken
@@ -54,8 +52,6 @@ public final class TestClock: CacheClock {
   ///
   /// - Throws: `CancellationError`
   public func sleep(for duration: Duration) async throws {
-    let milliseconds =
-      duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
     let number = state.withLock { state in
       state.count += 1
       return state.count
@@ -64,12 +60,9 @@ public final class TestClock: CacheClock {
       await withCheckedContinuation { continuation in
         let (result, watchers): (Bool?, [CheckedContinuation<Void, Never>]) = state.withLock { state in
           if state.cancelled.remove(number) != nil { return (false, []) }
-          if milliseconds <= 0 { return (true, []) }
-          state.sleepers.append(
-            Sleeper(
-              number: number,
-              deadline: Timestamp(milliseconds: state.time.milliseconds + milliseconds),
-              continuation: continuation))
+          let deadline = state.time.advanced(by: duration)
+          if deadline <= state.time { return (true, []) }
+          state.sleepers.append(Sleeper(number: number, deadline: deadline, continuation: continuation))
           let reached = state.watchers.filter { $0.count <= state.sleepers.count }
           state.watchers.removeAll { $0.count <= state.sleepers.count }
           return (nil, reached.map(\.continuation))
