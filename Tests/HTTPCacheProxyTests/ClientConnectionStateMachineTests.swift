@@ -492,6 +492,16 @@ struct ClientConnectionStateMachineTests {
         ),
       ]),
     Course(
+      "Half an empty line between requests is not the beginning of a head: the connection is idle",
+      [
+        (.open, .flag(true)), (.bytes(at: 50), .reception(.process)), (.headBegun, .action(.awaitHead)),
+        // The other half.
+        (.bytes(at: 60), .reception(.process)), (.nothingLeft, .action(.none)),
+        (.time(150), .action(.armTimer(at: time(450)))),
+        (.bytes(at: 500), .reception(.process)), (.headBegun, .action(.awaitHead)),
+        (.time(599), .action(.armTimer(at: time(600)))),
+      ]),
+    Course(
       "A request that waits for the origin has no time",
       [
         (.open, .flag(true)), (.request(), .answerer(.cache)),

@@ -115,7 +115,12 @@ struct ClientConnectionStateMachine {
   mutating func headIncomplete(hasBegun: Bool) -> Action {
     guard case .head(let since) = state else { return .none }
     if inputIsClosed { return end() }
-    guard hasBegun, since == nil else { return .none }
+    guard hasBegun else {
+      // What looked like the beginning of a head was half of an empty line.
+      state = .head(since: nil)
+      return .none
+    }
+    guard since == nil else { return .none }
     state = .head(since: progress)
     return .awaitHead
   }
