@@ -53,6 +53,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   ///     ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down at its
   ///     end. The access log has a thread of its own either way.
   ///   - logger: for what an operator should know.
+  /// - Precondition: the event loops of `eventLoopGroup` are of NIOPosix, and run until ``run()`` has returned.
   public init(
     _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)? = nil,
     logger: Logger = Logger(label: "HTTPCacheProxy")
@@ -80,7 +81,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
     accessLog.withLock { $0 }?.reopen()
   }
 
-  /// Serves until the task is cancelled or the service group shuts down; then finishes what is under way.
+  /// Serves until the task is cancelled or the service group shuts down; then finishes what is under way. A proxy runs once:
+  /// to serve again, make another one.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError`` for a configuration that cannot be, or an access log that cannot be written, and
   ///   ``CachingProxy/ListenError`` if it cannot listen.

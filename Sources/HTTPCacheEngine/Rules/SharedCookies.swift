@@ -47,7 +47,7 @@ extension StoredResponse {
 extension CacheEngine {
   /// The head of a response that is being stored, as the client gets it whose request fetched it.
   ///
-  /// It is the head that came, except under ``SetCookieUse/strip`` in a shared cache: others are answered with the same
+  /// It is the head that came, except under ``CacheEngine/SetCookieUse/strip`` in a shared cache: others are answered with the same
   /// response, and none of them gets its cookies.
   package func headWhileStoring(_ head: HTTPResponse) -> HTTPResponse {
     guard configuration.stripsCookies else { return head }

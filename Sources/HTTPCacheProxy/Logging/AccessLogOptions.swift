@@ -5,7 +5,7 @@ extension ProxyConfiguration {
   /// Where a proxy's access log goes, and what its lines look like.
   ///
   /// ```swift
-  /// configuration.accessLog = AccessLogConfiguration(.file("/var/log/httpcache/access.log"), format: .json)
+  /// configuration.accessLog = .init(.file("/var/log/httpcache/access.log"), format: .json)
   /// ```
   public struct AccessLogOptions: Hashable, Sendable {
     /// Where the lines go.

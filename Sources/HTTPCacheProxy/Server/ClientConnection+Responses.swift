@@ -22,7 +22,6 @@ extension ClientConnection {
       }
       watch(promise, context)
       write(response, context, promise)
-    case .wantContent: promise?.succeed()
     case .head(let head):
       let closes = prepare(head)
       writer.write(head, closes: closes, to: &output.bytes)

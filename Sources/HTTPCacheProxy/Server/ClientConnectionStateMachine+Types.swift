@@ -8,7 +8,10 @@ extension ClientConnectionStateMachine {
   enum State: Hashable {
     /// There is no connection yet.
     case opening
-    /// A header of the PROXY protocol comes first. It has the time of a request's head, from here on.
+    /// A header of the PROXY protocol comes first. It has the time of a request's head, or of an idle connection if that is
+    /// shorter.
+    ///
+    /// - Parameter since: when the connection opened.
     case proxyHeader(since: NIODeadline)
     /// The head of a request comes next.
     ///

@@ -6,8 +6,6 @@ import HTTPCaching
 /// What a task has the connection send, in the order in which it is written.
 enum ResponsePart: Sendable {
   case interim(HTTPResponse)
-  /// Says that the content of the request is wanted (RFC 9110 §15.2.1).
-  case wantContent
   case head(ResponseHead)
   case chunk(ArraySlice<UInt8>)
   case end(trailers: HTTPFields?)

@@ -18,7 +18,7 @@ struct OriginHealth: Sendable {
   private var lastFailure: (time: NIODeadline, kind: OriginError.Kind)?
   private var lastProbe: (time: NIODeadline, kind: OriginError.Kind?)?
 
-  /// What ``OriginClient/isReady()`` tells.
+  /// What ``OriginClient/state()`` tells.
   enum State: Hashable, Sendable {
     /// The origin gave a response, or accepted a connection.
     case ready

@@ -139,7 +139,7 @@ public struct MessageBody: AsyncSequence, Sendable {
   /// All of the content.
   ///
   /// - Parameter limit: the most bytes to take.
-  /// - Throws: ``HTTPCacheError/contentTooLarge(limit:)`` beyond the limit, and whatever the stream throws.
+  /// - Throws: an ``HTTPCacheError`` with the code `contentTooLarge` beyond the limit, and whatever the stream throws.
   public func collect(upTo limit: Int) async throws -> ArraySlice<UInt8> {
     if let bytes {
       guard bytes.count <= limit else { throw HTTPCacheError.contentTooLarge(limit: limit) }
