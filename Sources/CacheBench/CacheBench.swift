@@ -3,6 +3,10 @@
 
 import ArgumentParser
 
+#if !Benchmarks
+  #error("CacheBench needs the trait Benchmarks: pass --traits Benchmarks or set it in your .package")
+#endif
+
 /// `cache-bench`: how fast the store, the cache and the `URLSession` adapter are, beside what they replace.
 @main
 struct CacheBench: AsyncParsableCommand {
@@ -15,7 +19,8 @@ struct CacheBench: AsyncParsableCommand {
       """,
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      DiskCommand.self, ReplayCommand.self, TargetsCommand.self, ReportCommand.self, DiskChildCommand.self,
+      DiskCommand.self, HashCommand.self, ReplayCommand.self, TargetsCommand.self, ReportCommand.self,
+      DiskChildCommand.self,
     ],
     defaultSubcommand: Quick.self)
 }

@@ -15,12 +15,12 @@ import Testing
     bench.executable =
       URL(fileURLWithPath: bench.executable).deletingLastPathComponent()
       .appendingPathComponent("cache-bench").path
-    return try options.targets ? bench.targets() : bench.run(workloads)
+    return try bench.run(workloads)
   }
 
   @Test func `put, get and mixed are measured beside a raw file, files and SQLite, for each size`() throws {
     let report = try Self.report([.put, .get, .mixed], "--value-size 500 --value-size 300000")
-    let yardsticks: [Contender] = [.rawFile, .files] + (SQLite.shared == nil ? [] : [.sqlite])
+    let yardsticks: [Contender] = [.rawFile, .files] + (Contender.sqlite.isInstalled ? [.sqlite] : [])
     let ratios = report.measurements.filter { $0.kind == .ratio }
     for size in [500, 300_000] {
       for name in [.ours] + yardsticks {
@@ -42,9 +42,8 @@ import Testing
     throws
   {
     var (flags, expected) = ("--value-size 5000 --beside raw", [Contender.rawFile])
-    if LMDB.shared != nil { (flags, expected) = (flags + " --beside lmdb", expected + [.lmdb]) }
-    if RocksDB.shared != nil {
-      (flags, expected) = (flags + " --beside rocksdb", expected + [.rocksDB])
+    for (flag, name) in [("lmdb", Contender.lmdb), ("rocksdb", .rocksDB)] where name.isInstalled {
+      (flags, expected) = ("\(flags) --beside \(flag)", expected + [name])
     }
     let measurements = try Self.report([.put, .get, .mixed], flags).measurements.filter {
       $0.kind == .throughput
@@ -86,7 +85,7 @@ import Testing
     #expect(report.targets.count == 16)
     for row in report.targets where row.figure == nil {
       // What is not there cannot be measured.
-      let isMissing = row.what.contains("SQLite") && SQLite.shared == nil || ProcessIO.now == nil
+      let isMissing = row.what.contains("SQLite") && !Contender.sqlite.isInstalled || ProcessIO.now == nil
       #expect(isMissing, "\(row.what)")
     }
     #expect(report.text.contains("Targets"))

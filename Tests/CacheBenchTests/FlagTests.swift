@@ -28,7 +28,8 @@ import Testing
     "disk sing", "disk --keys 0", "disk --value-size 0", "disk --capacity 1", "disk --seconds 0",
     "disk --rounds 0", "disk --beside oracle", "targets --no-body", "disk --targets --keys 1000001",
     "disk --keys 10000000 --value-size 67108864",
-    "targets --threads 0", "targets --keys=-5", "report", "report --output", "--nonsense",
+    "targets --threads 0", "targets --keys=-5", "hash --rounds 0", "hash --keys 5", "report",
+    "report --output", "--nonsense",
   ])
   func `a bad flag is an error of usage`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
@@ -83,7 +84,7 @@ import Testing
     "targets --trace t --keys 9",
     "disk", "disk put get --keys 10 --value-size 100 --value-size 200 --json",
     "disk --targets --capacity 9000000",
-    "report a.json b.json -o r.html",
+    "report a.json b.json -o r.html", "hash --seconds 0.5 --rounds 3 --json",
   ])
   func `good flags are taken`(line: String) throws {
     _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))

@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func `a cache that loses entries ends the measurement`() throws {
-    struct Forgetful: ReadableCache {
+    struct Forgetful: KeyedCache {
       func bodyCount(of key: StoreKey) -> Int? { nil }
       func bodyByte(of key: StoreKey) -> UInt8? { nil }
       func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { true }
@@ -109,7 +109,7 @@ import Testing
     let bench = try bench()
     let arrivals = bench.draws(threads: 1, run: 1)
     for readsBody in [false, true] {
-      let lane = Lane.get(.dictionary, Forgetful(), [], readsBody: readsBody, valueSize: 100, most: 255)
+      let lane = Lane.get(.dictionary, Forgetful(), [], readsBody: readsBody, valueSize: 100)
       #expect(throws: BenchError.self) {
         _ = try bench.options.run.contest([lane.entrant(over: arrivals)], .throughput, keys: 300, threads: 1)
           .run(ProgressLine(isShown: false))
@@ -180,14 +180,28 @@ import Testing
       #expect(cache.bodyCount(of: Keys.key(1)) == 700, "\(cache)")
       #expect(cache.bodyCount(of: Keys.key(2)) == 10, "\(cache)")
       #expect(cache.bodyCount(of: Keys.key(3)) == nil, "\(cache)")
-      if let cache = cache as? any ReadableCache {
-        #expect(cache.bodyByte(of: Keys.key(1)) == 2, "\(cache)")
-        #expect(cache.bodyByte(of: Keys.key(2)) == 1, "\(cache)")
-        #expect(cache.bodyByte(of: Keys.key(3)) == nil, "\(cache)")
-      }
+      #expect(cache.bodyByte(of: Keys.key(1)) == 2, "\(cache)")
+      #expect(cache.bodyByte(of: Keys.key(2)) == 1, "\(cache)")
+      #expect(cache.bodyByte(of: Keys.key(3)) == nil, "\(cache)")
       if let count = cache.entryCount { #expect(count == 2, "\(cache)") }
     }
     withExtendedLifetime((short, long)) {}
+  }
+
+  @Test func `the hash is measured in Swift, and by libxxhash where the package has it, at each length`()
+    throws
+  {
+    let options = try RoundOptions.parse(["--rounds", "2", "--seconds", "0.001"])
+    let figures = try HashBench(options: options, progress: ProgressLine(isShown: false)).run()
+    let names: [Contender] = XXH3.usesLibrary ? [.swiftHash, .libraryHash] : [.swiftHash]
+    for length in [16.0, 64, 1024, 65_536] {
+      let some = figures.filter { $0[.valueBytes] == length }
+      #expect(some.map(\.contender) == names)
+      #expect(some.allSatisfy { ($0[.nanoseconds] ?? 0) > 0 && $0[.hitRatio] == nil })
+    }
+    #expect(figures.ratios.count == (XXH3.usesLibrary ? 4 : 0))
+    let text = Report(command: "hash", measurements: figures).text
+    #expect(text.contains("hash, 16 B") && text.contains("hash, 64.0 KiB"))
   }
 
   @Test func `memory says what each cache occupies for each entry`() throws {

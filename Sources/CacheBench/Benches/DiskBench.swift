@@ -4,8 +4,6 @@
 import ArgumentParser
 import Foundation
 import HTTPCacheStore
-import Histogram
-import SystemPackage
 
 /// What `disk` can measure.
 enum DiskWorkload: String, CaseIterable, Sendable, ExpressibleByArgument {
@@ -32,44 +30,37 @@ struct DiskBench {
 
   private var seed: UInt64 { options.round.seed }
 
-  func run(_ workloads: [DiskWorkload]) throws -> Report {
+  /// - Parameter asked: what is measured, unless everything is that a target is set for.
+  func run(_ asked: [DiskWorkload]) throws -> Report {
+    let workloads = options.targets ? [.put, .get, .churn, .cold, .reopen] : asked
     var report = options.report
     for size in options.valueSizes {
       report.measurements += try operations(workloads, valueSize: size)
       if workloads.contains(.churn) { report.measurements.append(try churn(valueSize: size)) }
       if workloads.contains(.cold) { report.measurements += try coldGets(valueSize: size) }
     }
-    if workloads.contains(.put) || workloads.contains(.get), options.valueSizes.contains(1024) {
+    let isPutOrGet = workloads.contains(.put) || workloads.contains(.get)
+    if isPutOrGet, options.targets || options.valueSizes.contains(1024) {
       report.measurements += try fewBesideURLCache()
     }
-    if workloads.contains(.reopen) {
-      let size = options.valueSizes.first { $0 == 16 << 10 } ?? options.valueSizes[0]
-      // A directory of a gigabyte or two.
-      let keys = options.keys ?? min(100_000, (2 << 30) / size)
-      for ending in [Action.reopenClosed, .reopenKilled] {
-        report.measurements.append(try opening(ending, keys: keys, valueSize: size))
-      }
-    }
+    if workloads.contains(.reopen) { report.measurements += try openings.map(opening) }
     report.measurements += report.measurements.ratios
+    if options.targets { report.targets = report.diskTargets }
     return report
   }
 
-  /// Everything that a target is set for.
-  func targets() throws -> Report {
-    var report = options.report
-    let size = 16 << 10
-    let (some, many) = (options.keys ?? 100_000, (options.keys ?? 100_000) * 10)
-    report.measurements = try operations([.put, .get], valueSize: size) + fewBesideURLCache()
-    report.measurements.append(try churn(valueSize: size))
-    report.measurements += try coldGets(valueSize: size)
-    report.measurements += [
-      try opening(.reopenClosed, keys: some, valueSize: size),
-      try opening(.reopenClosed, keys: many, valueSize: 1024),
-      try opening(.reopenKilled, keys: many, valueSize: 1024),
-    ]
-    report.measurements += report.measurements.ratios
-    report.targets = report.diskTargets
-    return report
+  /// How the process before ended, the keys and the sizes of the values that are opened.
+  private var openings: [(Action, keys: Int, valueSize: Int)] {
+    let some = options.keys ?? 100_000
+    guard !options.targets else {
+      return [
+        (.reopenClosed, some, 16 << 10), (.reopenClosed, some * 10, 1024), (.reopenKilled, some * 10, 1024),
+      ]
+    }
+    let size = options.valueSizes.first { $0 == 16 << 10 } ?? options.valueSizes[0]
+    // A directory of a gigabyte or two.
+    let keys = options.keys ?? min(some, (2 << 30) / size)
+    return [(.reopenClosed, keys, size), (.reopenKilled, keys, size)]
   }
 
   // MARK: - Operations
@@ -86,19 +77,18 @@ struct DiskBench {
     let filling = Filling(
       order: KeySequence.shuffle(keys: count, seed: seed),
       sequences: [KeySequence(keys: count, distribution: .zipf, exponent: 0.99, seed: seed, stream: 0)],
-      valueSize: valueSize, threads: 1,
+      valueSize: valueSize,
       // Ours syncs all of it when it is closed.
       mostPerRound: 1)
-    let ours = filling.entrant(.ours, by: .diskStore, then: actions) {
-      try DiskStoreCache(data, directory: $0 + "/store", capacity: capacity)
-    }
-    let others = options.yardsticks.compactMap { yardstick in
-      yardstick.maker(data, capacity: capacity).map {
-        filling.entrant(yardstick, by: .diskStore, then: actions, $0)
+    let entrants = ([.ours] + options.yardsticks.filter(\.isInstalled)).map { name in
+      filling.entrant(name, by: .diskStore, then: actions) { directory in
+        name == .ours
+          ? try StoreCache(data, memory: 0, disk: capacity, directory: directory + "/store")
+          : try name.onDisk(data, directory, capacity: capacity)
       }
     }
     return try Contest(
-      entrants: [ours] + others, rounds: options.round.rounds, seconds: options.round.seconds, batch: 10,
+      entrants: entrants, rounds: options.round.rounds, seconds: options.round.seconds, batch: 10,
       conditions: [.entries: Double(count), .valueBytes: Double(valueSize), .threads: 1]
     ).run(progress)
   }
@@ -107,7 +97,7 @@ struct DiskBench {
   private func fewBesideURLCache() throws -> [Measurement] {
     let few = try StoreOptions.parse(
       ["--tier", "both", "--disk-keys", String(min(100, options.keys ?? 100))] + options.round.arguments)
-    return try StoreBench(options: few, kind: .throughput, progress: progress).onDisk()
+    return try StoreBench(options: few, kind: .throughput, progress: progress).measure(onDisk: true)
   }
 
   // MARK: - Churn
@@ -119,9 +109,10 @@ struct DiskBench {
     return try TemporaryDirectory.with { directory in
       progress.show("churn, \(Format.bytes.text(valueSize))")
       let path = directory + "/store"
-      let store = try CacheStore(
-        CacheStore.Configuration(memoryCapacity: 0, diskCapacity: capacity, directory: FilePath(path)))
+      let cache = try EngineCache(data, disk: capacity, directory: path)
+      let store = cache.store
       defer { store.close() }
+      var live: Double { Double(store.usage.diskEntries * data.entryBytes) }
       var random = SplitMix64(seed: seed)
       var newest = 0
       let fitting = max(1, capacity / data.entryBytes)
@@ -133,7 +124,7 @@ struct DiskBench {
         } else {
           newest += 1
         }
-        guard store.insert(data.entry(Keys.key(number), 0)).id != nil else {
+        guard cache.put(Keys.key(number), data.body(0)) else {
           throw BenchError.unprepared("the store does not take every entry at capacity")
         }
       }
@@ -142,81 +133,76 @@ struct DiskBench {
       let puts = max(2 * fitting, 100)
       var shares: [Double] = []
       var most = 0
-      let before = ProcessIO.now
       var nanoseconds: UInt64 = 0
-      var start = MonotonicClock.now
-      for turn in 0..<puts {
-        try put(turn)
-        guard turn % max(1, puts / 100) == 0 else { continue }
+      let before = ProcessIO.now
+      for first in stride(from: 0, to: puts, by: max(1, puts / 100)) {
+        let start = MonotonicClock.now
+        for turn in first..<min(puts, first + max(1, puts / 100)) { try put(turn) }
         nanoseconds += MonotonicClock.now - start
-        shares.append(Double(store.usage.diskEntries * data.entryBytes) / Double(capacity))
+        shares.append(live / Double(capacity))
         most = max(most, store.usage.diskBytes, FileCache.size(path))
-        start = MonotonicClock.now
       }
-      nanoseconds += MonotonicClock.now - start
       store.flush()
-      let live = max(1, store.usage.diskEntries * data.entryBytes)
-      var figures: [Metric: Double] = [
-        .valueBytes: Double(valueSize), .capacityBytes: Double(capacity), .operations: Double(puts),
-        .operationsPerSecond: Double(puts) * 1e9 / Double(max(1, nanoseconds)), .mostBytes: Double(most),
-        .mostShare: Double(most) / Double(capacity), .liveShare: median(shares) ?? 0,
-        .leastLiveShare: shares.min() ?? 0,
-        .spaceAmplification: Double(FileCache.size(path)) / Double(live),
-      ]
-      if let before, let after = ProcessIO.now {
-        figures[.writtenPerByte] =
-          Double(after.writtenBytes - before.writtenBytes) / Double(puts * data.entryBytes)
+      var one = Measurement(
+        .churn, .diskChurn, .ours,
+        [
+          .valueBytes: Double(valueSize), .capacityBytes: Double(capacity), .operations: Double(puts),
+          .operationsPerSecond: Double(puts) * 1e9 / Double(max(1, nanoseconds)), .mostBytes: Double(most),
+          .mostShare: Double(most) / Double(capacity), .liveShare: median(shares) ?? 0,
+          .leastLiveShare: shares.min() ?? 0,
+          .spaceAmplification: Double(FileCache.size(path)) / max(1, live),
+        ])
+      one[.writtenPerByte] = before.flatMap { before in
+        ProcessIO.now.map { Double($0.writtenBytes - before.writtenBytes) / Double(puts * data.entryBytes) }
       }
-      return Measurement(.churn, .diskChurn, .ours, figures)
+      return one
     }
   }
 
   // MARK: - Cold
 
   private func coldGets(valueSize: Int) throws -> [Measurement] {
-    guard ProcessIO.now != nil else { return [] }
     let count = min(1000, options.keys(ofSize: valueSize))
     let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
     let gets = KeySequence.shuffle(keys: count, seed: seed).prefix(200)
     return try TemporaryDirectory.with { directory -> [Measurement] in
       let path = directory + "/store"
-      let ours = try DiskStoreCache(
-        data, directory: path, capacity: max(64 << 20, 4 * count * data.entryBytes))
+      let ours = try StoreCache(
+        data, memory: 0, disk: max(64 << 20, 4 * count * data.entryBytes), directory: path)
       let raw = try RawFileCache(data, directory: directory)
       defer {
         ours.close()
         raw.close()
       }
-      var measurements: [Measurement] = []
-      for (name, cache, place) in [(Contender.ours, ours as any DiskCache, path), (.rawFile, raw, directory)]
-      {
+      let caches: [(Contender, any DiskCache, String)] = [(.ours, ours, path), (.rawFile, raw, directory)]
+      return try caches.compactMap { name, cache, place in
         progress.show("cold, \(Format.bytes.text(valueSize)): \(name.rawValue)")
         for key in 0..<count where !cache.put(key) {
           throw BenchError.unprepared("\(name.rawValue) does not take every entry")
         }
         ours.flush()
-        guard let get = cache.operation(.coldGet) else { continue }
         // What the store keeps of its files is known after the first get; what is measured is not in the page cache.
-        guard get(Int(gets[0])), FileCache.drop(place) else { return measurements }
-        let looking = ProcessIO.readCallsOfLooking
-        var histogram = Loop.histogram()
-        guard let before = ProcessIO.now else { return measurements }
-        for key in gets {
-          let start = MonotonicClock.now
-          guard get(Int(key)) else {
-            throw BenchError.failed(action: .coldGet, contender: name, failures: 1, operations: gets.count)
-          }
-          histogram.record(MonotonicClock.now - start)
+        guard let get = cache.operation(.coldGet), get(Int(gets[0])), FileCache.drop(place),
+          let first = ProcessIO.now, let before = ProcessIO.now
+        else { return nil }
+        let round = Loop(timesEach: true).pass(over: gets, get)
+        guard let after = ProcessIO.now else { return nil }
+        guard round.successes == gets.count else {
+          throw BenchError.failed(
+            action: .coldGet, contender: name, failures: gets.count - round.successes, operations: gets.count)
         }
-        guard let after = ProcessIO.now else { return measurements }
         let times = Double(gets.count)
-        var one = Measurement(.cold, .coldGet, name, [.valueBytes: Double(valueSize), .operations: times])
-        one[.readCallsPerGet] = Double(after.readCalls - before.readCalls - looking) / times
-        one[.deviceBytesPerGet] = Double(after.deviceReadBytes - before.deviceReadBytes) / times
-        one.add(histogram)
-        measurements.append(one)
+        // What looking takes itself is taken off.
+        let reads = (after.readCalls - before.readCalls) - (before.readCalls - first.readCalls)
+        var one = Measurement(
+          .cold, .coldGet, name,
+          [
+            .valueBytes: Double(valueSize), .operations: times, .readCallsPerGet: Double(reads) / times,
+            .deviceBytesPerGet: Double(after.deviceReadBytes - before.deviceReadBytes) / times,
+          ])
+        one.add(round)
+        return one
       }
-      return measurements
     }
   }
 
@@ -227,27 +213,28 @@ struct DiskBench {
     try TemporaryDirectory.with { directory in
       let path = directory + "/store"
       let what = "\(Format.count.text(keys)) entries of \(Format.bytes.text(valueSize)), \(ending.rawValue)"
-      progress.show("filling: \(what)")
       let capacity = max(256 << 20, keys * (valueSize + 2048) * 2)
-      let filler = try DiskChild(
-        executable: executable, directory: path, fill: keys, valueSize: valueSize, capacity: capacity)
-      try filler.end(ending)
+      func child(fill: Int = 0) throws -> [Metric: Double] {
+        progress.show("\(fill > 0 ? "filling" : "opening"): \(what)")
+        let child = try DiskChild(
+          executable: executable, directory: path, fill: fill, valueSize: valueSize, capacity: capacity)
+        try child.end(ending)
+        return child.story
+      }
+      _ = try child(fill: keys)
       var one = Measurement(
         .reopen, ending, .ours,
         [.entries: Double(keys), .valueBytes: Double(valueSize), .nanoseconds: 0, .deviceBytes: 0])
       for _ in 0..<max(1, min(5, options.round.rounds)) {
-        progress.show("opening: \(what)")
         guard FileCache.drop(path) else { break }
-        let child = try DiskChild(
-          executable: executable, directory: path, valueSize: valueSize, capacity: capacity)
-        try child.end(ending)
-        let story = child.story
-        guard story.entries == keys else {
-          throw BenchError.unexpected(what: what, found: "\(story.entries) of \(keys) entries are there")
+        let story = try child()
+        guard story[.entries] == Double(keys) else {
+          throw BenchError.unexpected(
+            what: what, found: "\(Int(story[.entries] ?? 0)) of \(keys) entries are there")
         }
-        one.byRound.append(Double(story.nanoseconds))
-        one[.deviceBytes] = Double(story.deviceBytes ?? 0)
-        one[.memoryBytesPerEntry] = story.allocatedBytes.map { Double($0) / Double(max(1, keys)) }
+        one.byRound.append(story[.nanoseconds] ?? 0)
+        one[.deviceBytes] = story[.deviceBytes] ?? 0
+        one[.memoryBytesPerEntry] = story[.allocatedBytes].map { $0 / Double(keys) }
       }
       one[.nanoseconds] = median(one.byRound) ?? 0
       return one

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheStore
-import Synchronization
 
 /// Keys in the order in which they are asked for.
 ///
@@ -34,46 +33,20 @@ struct Lane: Sendable {
   func entrant(over arrivals: [Arrivals], hitRatio: Double? = nil) -> Contest.Entrant {
     begin(arrivals)
     let track = Track(arrivals.map { (positions: $0.positions, operation: operation($0)) })
-    return Contest.Entrant(name: name) { turn in
-      turn.begin(action)
-      let round = track.run(turn.slice, turn.loop)
-      return [
-        Contest.Score(action: action, rounds: [round], figures: hitRatio.map { [.hitRatio: $0] } ?? [:])
-      ]
-    }
-  }
-
-  private final class Track: Sendable {
-    private let threads: [(positions: [UInt32], operation: Operation)]
-    private let done: Mutex<[Int]>
-
-    init(_ threads: [(positions: [UInt32], operation: Operation)]) {
-      self.threads = threads
-      done = Mutex([Int](repeating: 0, count: threads.count))
-    }
-
-    func run(_ slice: UInt64, _ loop: Loop) -> Round {
-      ThreadTeam.run(threads.count) { [self] thread in
-        let start = done.withLock { $0[thread] }
-        let round = loop.run(
-          for: slice, over: threads[thread].positions, from: start, threads[thread].operation)
-        done.withLock { $0[thread] += round.operations }
-        return round
-      }
-    }
+    return Contest.Entrant(name, action, track, figures: hitRatio.map { [.hitRatio: $0] } ?? [:])
   }
 }
 
 // Generic, and not over `any KeyedCache`, so that the compiler makes a loop of its own for each cache.
 extension Lane {
   /// Lookups that leave the bodies untouched, or read a byte of each; the cache is filled first.
-  ///
-  /// - Parameter most: the greatest byte of any body. It is compared so that the compiler does not leave out the reading.
-  static func get<Cache: ReadableCache>(
-    _ name: Contender, _ cache: Cache, _ filling: [(key: StoreKey, body: [UInt8])], readsBody: Bool,
-    valueSize: Int, most: UInt8
+  static func get(
+    _ name: Contender, _ cache: some KeyedCache, _ filling: [(key: StoreKey, body: [UInt8])], readsBody: Bool,
+    valueSize: Int
   ) -> Lane {
-    Lane(name: name, action: readsBody ? .getAndRead : .getByKey) {
+    // No byte is greater, but the compiler does not know, and so does not leave out the reading.
+    let most = UInt8(clamping: 255 + valueSize)
+    return Lane(name: name, action: readsBody ? .getAndRead : .getByKey) {
       for (key, body) in filling where !cache.put(key, body) {
         throw BenchError.unprepared("\(name.rawValue) does not take every entry")
       }
@@ -91,8 +64,8 @@ extension Lane {
   /// - Parameters:
   ///   - warming: what is asked for first, so that the cache is full of what it keeps.
   ///   - counting: what is asked for then, to count the hits.
-  static func mixed<Cache: KeyedCache>(
-    _ name: Contender, _ cache: Cache, warming: [Arrivals], counting: Arrivals, _ bodies: Bodies
+  static func mixed(
+    _ name: Contender, _ cache: some KeyedCache, warming: [Arrivals], counting: Arrivals, _ bodies: Bodies
   ) -> Lane {
     @Sendable func isStore(_ position: Int) -> Bool { position % mixedPeriod == mixedPeriod - 1 }
     @Sendable func step(_ position: Int, _ arrivals: Arrivals) -> Bool {
@@ -113,17 +86,15 @@ extension Lane {
     }
   }
 
-  static func churn<Cache: KeyedCache>(
-    _ name: Contender, _ cache: Cache, capacity: Int, _ bodies: Bodies
-  ) -> Lane {
-    Lane(
-      name: name, action: .churn,
-      begin: { arrivals in
-        // The last keys of each thread, which are stored again only when all others were.
-        for some in arrivals {
-          for key in some.keys.suffix(capacity / arrivals.count + 1) { _ = cache.put(key, bodies.fresh()) }
-        }
-      },
-      operation: { arrivals in { cache.put(arrivals.keys[$0], bodies.fresh()) } })
+  static func churn(_ name: Contender, _ cache: some KeyedCache, capacity: Int, _ bodies: Bodies) -> Lane {
+    @Sendable func begin(_ arrivals: [Arrivals]) {
+      // The last keys of each thread, which are stored again only when all others were.
+      for some in arrivals {
+        for key in some.keys.suffix(capacity / arrivals.count + 1) { _ = cache.put(key, bodies.fresh()) }
+      }
+    }
+    return Lane(name: name, action: .churn, begin: begin) { arrivals in
+      { cache.put(arrivals.keys[$0], bodies.fresh()) }
+    }
   }
 }

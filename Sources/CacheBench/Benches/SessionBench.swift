@@ -5,7 +5,6 @@ import Foundation
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
-import Histogram
 import LoopbackOrigin
 
 #if canImport(FoundationNetworking)
@@ -42,15 +41,20 @@ struct SessionBench {
     return .init(fields: fields, bytes: body)
   }
 
+  /// What came: bytes in memory, and where from; `nil` if no cache had a part in it.
+  private typealias Answer = (bytes: Int?, source: CachedResponse.Source?)
+
   /// Requests of one kind.
   private struct Lane {
     var action: Action
-    /// How many requests must reach the origin.
-    var expected: Int
-    /// Makes a request, and returns how many nanoseconds it took.
-    var step: (_ number: Int) async throws -> UInt64
-    var histogram = Loop.histogram()
+    /// Where responses have to come from.
+    var source: CachedResponse.Source?
+    /// Makes a request, and returns a look at what came, which is not timed.
+    var load: (_ number: Int) async throws -> () -> Answer
+    var round = Round(timesEach: true)
     var reached = 0
+
+    var reaches: Bool { source != .hit && source != .stale }
   }
 
   private func measure(_ origin: LoopbackOrigin) async throws -> [Measurement] {
@@ -66,8 +70,18 @@ struct SessionBench {
       plain.finishTasksAndInvalidate()
       cached.finishTasksAndInvalidate()
     }
-    let fresh = try urlRequest(origin.url("/fresh"))
-    let stale = try urlRequest(origin.url("/stale"))
+    func request(_ path: String) throws -> URLRequest {
+      guard let url = URL(string: origin.url(path)) else { throw URLError(.badURL) }
+      return URLRequest(url: url)
+    }
+    func load(_ session: URLSession, _ request: URLRequest) async throws -> () -> Answer {
+      let (data, response) = try await session.data(for: request)
+      return { (data.count, (response as? HTTPURLResponse)?.cacheStatus?.source) }
+    }
+    func look(_ response: CachedResponse?) -> Answer {
+      (response.flatMap { $0.body.isInMemory ? $0.body.length.map { Int($0) } : nil }, response?.source)
+    }
+    let (fresh, stale) = (try request("/fresh"), try request("/stale"))
     var staleByPolicy = stale
     staleByPolicy.cachePolicy = .returnCacheDataElseLoad
     let head = HTTPRequest(
@@ -78,32 +92,24 @@ struct SessionBench {
       body: MessageBody([UInt8](repeating: 0, count: valueSize)))
     // What is to be hit is stored, and connections are open, before anything is measured.
     for request in [fresh, stale] {
-      try expect(try await plain.data(for: request), .plainRequest, nil)
-      try expect(try await cached.data(for: request), .missRequest, .network)
+      try check(try await load(plain, request)(), .plainRequest, nil)
+      try check(try await load(cached, request)(), .missRequest, .network)
     }
     _ = try await cache.respond(to: head, transport: { _, _ in direct }).body.collect(upTo: .max)
 
-    func adapter(_ action: Action, _ source: CachedResponse.Source, _ request: URLRequest) -> Lane {
-      lane(action, reaching: source == .validated, { _ in try await cached.data(for: request) }) {
-        try expect($0, action, source)
-      }
-    }
     var lanes = [
-      lane(.plainRequest, reaching: true, { _ in try await plain.data(for: fresh) }) {
-        try expect($0, .plainRequest, nil)
+      Lane(action: .plainRequest, source: nil) { _ in try await load(plain, fresh) },
+      Lane(action: .missRequest, source: .network) { try await load(cached, request("/fresh/\($0)")) },
+      Lane(action: .hitRequest, source: .hit) { _ in try await load(cached, fresh) },
+      Lane(action: .validatedRequest, source: .validated) { _ in try await load(cached, stale) },
+      Lane(action: .staleRequest, source: .stale) { _ in try await load(cached, staleByPolicy) },
+      Lane(action: .respond, source: .hit) { _ in
+        let response = try await cache.respond(to: head) { _, _ in throw URLError(.notConnectedToInternet) }
+        return { look(response) }
       },
-      lane(
-        .missRequest, reaching: true,
-        { try await cached.data(for: try urlRequest(origin.url("/fresh/\($0)"))) }
-      ) { try expect($0, .missRequest, .network) },
-      adapter(.hitRequest, .hit, fresh), adapter(.validatedRequest, .validated, stale),
-      adapter(.staleRequest, .stale, staleByPolicy),
-      lane(
-        .respond, reaching: false,
-        { _ in try await cache.respond(to: head) { _, _ in throw URLError(.notConnectedToInternet) } }
-      ) { try expect($0, .respond) },
-      lane(.storedResponse, reaching: false, { _ in cache.storedResponse(for: head) }) {
-        try expect($0, .storedResponse)
+      Lane(action: .storedResponse, source: .hit) { _ in
+        let response = cache.storedResponse(for: head)
+        return { look(response) }
       },
     ]
     // In turns, so that other work on the machine affects all alike. Not a ``Contest``: requests are asynchronous.
@@ -111,64 +117,35 @@ struct SessionBench {
       if number.isMultiple(of: 50) { progress.show("session: \(number) of \(requests) of each kind") }
       for index in lanes.indices {
         let before = origin.requestCount
-        let took = try await lanes[index].step(number)
+        let start = MonotonicClock.now
+        let answer = try await lanes[index].load(number)
+        lanes[index].round.record(MonotonicClock.now - start)
+        try check(answer(), lanes[index].action, lanes[index].source)
         lanes[index].reached += origin.requestCount - before
-        lanes[index].histogram.record(min(took, lanes[index].histogram.highestTrackableValue))
         // The first was to warm up.
-        if number == 0, requests > 10 { lanes[index].histogram = Loop.histogram() }
+        if number == 0, requests > 10 { lanes[index].round = Round(timesEach: true) }
       }
     }
     return try lanes.map { lane in
-      guard lane.reached == lane.expected else {
+      guard lane.reached == (lane.reaches ? requests : 0) else {
         throw BenchError.unexpected(
-          what: lane.action.rawValue,
-          found: "\(lane.reached) requests reached the origin, not \(lane.expected)")
+          what: lane.action.rawValue, found: "\(lane.reached) of \(requests) requests reached the origin")
       }
       var one = Measurement(
         .session, lane.action, lane.action == .plainRequest ? .urlSession : .ours,
         [.requests: Double(requests), .originRequests: Double(lane.reached)])
-      one.add(lane.histogram)
+      one.add(lane.round)
       return one
     }
   }
 
-  /// Times the request, and not the look at what came.
-  private func lane<Answer>(
-    _ action: Action, reaching: Bool, _ load: @escaping (_ number: Int) async throws -> Answer,
-    check: @escaping (Answer) throws -> Void
-  ) -> Lane {
-    Lane(action: action, expected: reaching ? requests : 0) { number in
-      let start = MonotonicClock.now
-      let answer = try await load(number)
-      let took = MonotonicClock.now - start
-      try check(answer)
-      return took
-    }
-  }
-
-  /// - Parameter source: where the response is to come from; `nil` if no cache has a part in it.
-  private func expect(
-    _ answer: (Data, URLResponse), _ action: Action, _ source: CachedResponse.Source?
-  ) throws {
-    let story = (answer.1 as? HTTPURLResponse)?.cacheStatus
-    guard answer.0.count == valueSize, story?.source == source else {
+  private func check(_ answer: Answer, _ action: Action, _ source: CachedResponse.Source?) throws {
+    guard answer.bytes == valueSize, answer.source == source else {
       throw BenchError.unexpected(
         what: action.rawValue,
-        found: "\(answer.0.count) bytes from \(story?.source.rawValue ?? "no cache"), not \(valueSize) from "
+        found:
+          "\(answer.bytes ?? 0) bytes from \(answer.source?.rawValue ?? "no cache"), not \(valueSize) from "
           + "\(source?.rawValue ?? "none")")
     }
-  }
-
-  private func expect(_ response: CachedResponse?, _ action: Action) throws {
-    guard let response, response.source == .hit, response.body.isInMemory, response.body.length == valueSize
-    else {
-      throw BenchError.unexpected(
-        what: action.rawValue, found: response.map { "\($0.source), \($0.reason)" } ?? "nothing is stored")
-    }
-  }
-
-  private func urlRequest(_ text: String) throws -> URLRequest {
-    guard let url = URL(string: text) else { throw URLError(.badURL) }
-    return URLRequest(url: url)
   }
 }

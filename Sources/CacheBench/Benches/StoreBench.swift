@@ -10,96 +10,72 @@ struct StoreBench {
   var only: Set<Action>?
 
   func run() throws -> [Measurement] {
-    try inMemory() + (options.tier == .both ? try onDisk() : [])
+    try measure(onDisk: false) + (options.tier == .both ? try measure(onDisk: true) : [])
   }
 
   /// What was left out, and why.
   var notes: [String] {
-    var notes: [String] = []
-    if !options.includesURLCache {
-      notes.append(
-        "URLCache is left out in memory: beyond \(FoundationCache.mostKeys) keys filling it takes too long.")
+    func leftOut(_ tier: String, _ most: Int) -> String {
+      "URLCache is left out \(tier): beyond \(most) keys filling it takes too long."
     }
-    if options.tier == .both, !options.includesURLCacheOnDisk {
-      notes.append(
-        "URLCache is left out on disk: beyond \(FoundationCache.mostKeysOnDisk) keys filling it takes too long."
-      )
-    }
-    if options.capacity != nil {
-      notes.append("The capacity holds for HTTPCacheEngine; the yardsticks keep everything.")
-    }
-    return notes
+    let isLeftOutOnDisk = options.tier == .both && !options.includesURLCacheOnDisk
+    return (options.includesURLCache ? [] : [leftOut("in memory", FoundationCache.mostKeys)])
+      + (isLeftOutOnDisk ? [leftOut("on disk", FoundationCache.mostKeysOnDisk)] : [])
+      + (options.capacity == nil
+        ? [] : ["The capacity holds for HTTPCacheEngine; the yardsticks keep everything."])
   }
 
-  private func inMemory() throws -> [Measurement] {
-    let count = options.keys
+  func report() throws -> Report {
+    let measurements = try run()
+    return Report(
+      command: kind.rawValue, parameters: options.parameters,
+      measurements: measurements + measurements.ratios, notes: notes)
+  }
+
+  func measure(onDisk: Bool) throws -> [Measurement] {
+    let run = options.run
+    let count = onDisk ? options.diskKeys : options.keys
+    let includesURLCache = onDisk ? options.includesURLCacheOnDisk : options.includesURLCache
     progress.show("making \(count) keys and values")
     let data = try Dataset(
-      count: count, valueSize: options.run.valueSize, seed: options.run.round.seed,
-      options.includesURLCache ? .foundation : .requests)
-    let capacity = options.capacity ?? ample(data)
-    let filling = filling(count)
+      count: count, valueSize: run.valueSize, seed: run.round.seed,
+      includesURLCache ? .foundation : .requests)
+    let filling = Filling(
+      order: KeySequence.shuffle(keys: count, seed: run.round.seed),
+      sequences: (0..<options.threads).map { run.sequence(keys: count, stream: $0) },
+      valueSize: run.valueSize)
+    // More than all entries occupy.
+    let ample = (64 << 20) + 2 * count * (data.entryBytes + 256)
+    let (memory, disk) = onDisk ? (0, 4 * ample) : (options.capacity ?? ample, 0)
     let actions: [Action] =
-      [.get, .getByKey, .decide, .miss, .storeAgain] + (options.capacity == nil ? [] : [.mixed])
-      + [.judgeAndStore]
-    // A floor only finds.
-    let (some, finding) = (wanted(actions), wanted([.get, .getByKey, .miss]))
+      onDisk
+      ? [.diskGet]
+      : [.get, .getByKey, .decide, .miss, .storeAgain] + (options.capacity == nil ? [] : [.mixed])
+        + [.judgeAndStore]
+    func entrant(
+      _ name: Contender, _ actions: [Action] = actions,
+      _ make: @escaping (_ directory: String) throws -> any BenchCache
+    ) -> Contest.Entrant {
+      let wanted = actions.filter { only?.contains($0) ?? true }
+      return filling.entrant(name, by: onDisk ? .diskStore : .store, then: wanted, make)
+    }
     var entrants = [
-      filling.entrant(.ours, by: .store, then: some) { _ in try StoreCache(data, memory: capacity) },
-      filling.entrant(.dictionary, by: .store, then: some) { _ in KeyedBench(data, DictionaryCache()) },
-      filling.entrant(.floor, by: .store, then: finding) { _ in
-        KeyedBench(data, try FloorCache(keys: count))
-      },
+      entrant(.ours) { try StoreCache(data, memory: memory, disk: disk, directory: onDisk ? $0 : nil) }
     ]
-    if options.includesURLCache {
+    if !onDisk {
+      entrants.append(entrant(.dictionary) { _ in KeyedBench(data: data, cache: DictionaryCache()) })
+      // A floor only finds.
       entrants.append(
-        filling.entrant(.urlCache, by: .store, then: some) {
-          FoundationCache(data, directory: $0, isOnDisk: false)
+        entrant(.floor, [.get, .getByKey, .miss]) { _ in
+          KeyedBench(data: data, cache: try FloorCache(keys: count))
         })
     }
-    var contest = contest(entrants, count)
-    contest.isBounded = options.capacity != nil
-    return try contest.run(progress)
-  }
-
-  func onDisk() throws -> [Measurement] {
-    let count = options.diskKeys
-    let data = try Dataset(
-      count: count, valueSize: options.run.valueSize, seed: options.run.round.seed,
-      options.includesURLCacheOnDisk ? .foundation : .requests)
-    let capacity = max(64 << 20, 4 * ample(data))
-    let filling = filling(count)
-    var entrants = [
-      filling.entrant(.ours, by: .diskStore, then: wanted([.diskGet])) {
-        try StoreCache(data, memory: 0, disk: capacity, directory: $0)
-      }
-    ]
-    if options.includesURLCacheOnDisk {
-      entrants.append(
-        filling.entrant(.urlCache, by: .diskStore, then: wanted([.diskGet])) {
-          FoundationCache(data, directory: $0, isOnDisk: true)
-        })
+    if includesURLCache {
+      entrants.append(entrant(.urlCache) { FoundationCache(data, directory: $0, isOnDisk: onDisk) })
     }
-    var contest = contest(entrants, count)
-    contest.batch = 1
+    var contest = run.contest(entrants, kind, keys: count, threads: options.threads)
+    if onDisk { contest.batch = 1 }
+    contest.isBounded = !onDisk && options.capacity != nil
     return try contest.run(progress)
   }
-
-  private func wanted(_ actions: [Action]) -> [Action] {
-    actions.filter { only?.contains($0) ?? true }
-  }
-
-  private func filling(_ keys: Int) -> Filling {
-    Filling(
-      order: KeySequence.shuffle(keys: keys, seed: options.run.round.seed),
-      sequences: (0..<options.threads).map { options.run.sequence(keys: keys, stream: $0) },
-      valueSize: options.run.valueSize, threads: options.threads)
-  }
-
-  private func contest(_ entrants: [Contest.Entrant], _ count: Int) -> Contest {
-    options.run.contest(entrants, kind, keys: count, threads: options.threads)
-  }
-
-  /// More than all entries occupy.
-  private func ample(_ data: Dataset) -> Int { (64 << 20) + 2 * data.keys.count * (data.entryBytes + 256) }
 }

@@ -42,78 +42,61 @@ struct WorkloadBench {
 
   func run(_ workload: Workload) throws -> [Measurement] {
     progress.show("\(workload.rawValue): making \(options.keys) keys")
-    let (bodies, entries) = (bodies, options.capacityEntries)
-    switch workload {
-    case .get: return try measure(getLanes(), over: draws)
-    case .mixed:
-      // Twice as long as is counted: S3-FIFO takes longer than LRU to learn what is asked for often.
-      let (warming, counting) = (draws(threads: 2, run: 0), draws(threads: 1, run: 1)[0])
-      func lane(_ name: Contender, _ cache: some KeyedCache) -> Lane {
-        .mixed(name, cache, warming: warming, counting: counting, bodies)
-      }
-      return try measure(
-        [
-          lane(.ours, try engine(entries, .lru)), lane(.oursS3FIFO, try engine(entries, .s3fifo)),
-          lane(.nodes, NodeCache(capacity: entries)), lane(.nsCache, ObjectCache(capacity: entries)),
-        ], capacity: entries, over: draws)
-    case .churn:
-      func lane(_ name: Contender, _ cache: some KeyedCache) -> Lane {
-        .churn(name, cache, capacity: entries, bodies)
-      }
-      return try measure(
-        [
-          lane(.ours, try engine(entries, .lru)), lane(.oursS3FIFO, try engine(entries, .s3fifo)),
-          lane(.nodes, NodeCache(capacity: entries)), lane(.nsCache, ObjectCache(capacity: entries)),
-        ], capacity: entries
-      ) { Self.everyKey(options.keys, threads: $0, seed: options.seed &+ UInt64($1)) }
-    case .decide:
+    let isBounded = workload != .get
+    guard workload != .decide else {
       let (lanes, arrivals) = try decideLanes()
       return try measure(lanes, threads: [1]) { _, _ in [arrivals] }
+    }
+    let (keys, bodies) = (options.keys, bodies)
+    // Ample without a bound: the shares of the shards are never quite equal.
+    let entries = isBounded ? options.capacityEntries : keys * 2 + 10_000
+    let most = isBounded ? entries : keys
+    let filling = isBounded ? [] : (0..<keys).map { (key: Keys.key($0), body: bodies.fresh()) }
+    // Twice as long as is counted: S3-FIFO takes longer than LRU to learn what is asked for often.
+    let (warming, counting) =
+      workload == .mixed ? (draws(threads: 2, run: 0), draws(threads: 1, run: 1)) : ([], [])
+    func lanes(_ name: Contender, _ cache: some KeyedCache) -> [Lane] {
+      switch workload {
+      case .mixed: return [.mixed(name, cache, warming: warming, counting: counting[0], bodies)]
+      case .churn: return [.churn(name, cache, capacity: entries, bodies)]
+      case .get, .decide:
+        // Filled once.
+        return readsBody.enumerated().map { number, readsBody in
+          .get(name, cache, number == 0 ? filling : [], readsBody: readsBody, valueSize: bodies.size)
+        }
+      }
+    }
+    var all = lanes(.ours, try engine(entries, .lru)) + lanes(.oursS3FIFO, try engine(entries, .s3fifo))
+    if !isBounded {
+      all += lanes(.floor, try FloorCache(keys: keys))
+      all += lanes(.floorApart, try FloorCache(keys: keys, isApart: true))
+      all += lanes(.dictionary, DictionaryCache())
+    }
+    all += lanes(.nodes, NodeCache(capacity: most)) + lanes(.nsCache, ObjectCache(capacity: most))
+    return try measure(all, capacity: isBounded ? entries : nil) { threads, run in
+      workload == .churn
+        ? Self.everyKey(keys, threads: threads, seed: options.seed &+ UInt64(run))
+        : draws(threads: threads, run: run)
     }
   }
 
   /// What the engine makes of a new response: ten fields, parsed, and whether and how long it may be stored.
   func judge() throws -> [Measurement] {
     let engine = CacheEngine(.init(kind: .private))
-    let now = SystemCacheClock.shared.now
-    guard
-      case .forward(let forwarding) = engine.plan(
-        for: Keys.request(0), policy: .useProtocolCachePolicy, candidates: [], now: now)
-    else { throw BenchError.unprepared("the engine does not forward a request for what is not stored") }
     var head = Dataset.response(1024)
     head.headerFields[.date] = "Tue, 02 Jan 2024 03:04:05 GMT"
     head.headerFields[.age] = "3"
-    let exchange = CacheEngine.Exchange(
-      forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
+    let now = SystemCacheClock.shared.now
+    guard let exchange = Dataset.exchange(Keys.request(0), head, engine, now: now) else {
+      throw BenchError.unprepared("the engine does not forward a request for what is not stored")
+    }
     let lane = Lane(name: .ours, action: .judge) { _ in
       { _ in
         guard case .store = engine.outcome(of: exchange).storage else { return false }
         return true
       }
     }
-    return try measure([lane], threads: [1]) { _, _ in [Arrivals([0])] }
-  }
-
-  private func getLanes() throws -> [Lane] {
-    let bodies = bodies
-    let filling = (0..<options.keys).map { (key: Keys.key($0), body: bodies.fresh()) }
-    // Ample: the shares of the shards are never quite equal.
-    let ample = options.keys * 2 + 10_000
-    let size = bodies.size
-    // The compiler does not know.
-    let most = UInt8(clamping: 255 + size)
-    func lanes(_ name: Contender, _ cache: some ReadableCache) -> [Lane] {
-      // Filled once.
-      readsBody.enumerated().map { number, readsBody in
-        .get(
-          name, cache, number == 0 ? filling : [], readsBody: readsBody, valueSize: size, most: most)
-      }
-    }
-    return lanes(.ours, try engine(ample, .lru)) + lanes(.oursS3FIFO, try engine(ample, .s3fifo))
-      + lanes(.floor, try FloorCache(keys: options.keys))
-      + lanes(.floorApart, try FloorCache(keys: options.keys, isApart: true))
-      + lanes(.dictionary, DictionaryCache()) + lanes(.nodes, NodeCache(capacity: options.keys))
-      + lanes(.nsCache, ObjectCache(capacity: options.keys))
+    return try measure([lane], threads: [1]) { _, _ in [Arrivals(Array(repeating: 0, count: 1 << 10)[...])] }
   }
 
   /// A lookup, and a lookup with the decision to serve what it found. Both begin with the request as it arrives, and
@@ -121,23 +104,18 @@ struct WorkloadBench {
   private func decideLanes() throws -> ([Lane], Arrivals) {
     let engine = CacheEngine(.init(kind: .private))
     let now = SystemCacheClock.shared.now
-    let (keys, bodies) = (options.keys, bodies)
-    let size = bodies.size
-    let metadata = try Dataset.head(size, now: now)
-    let store = try CacheStore(
-      .init(memoryCapacity: (64 << 20) + 2 * keys * (1024 + metadata.count + size)))
+    let (keys, bodies, size) = (options.keys, bodies, options.run.valueSize)
+    let head = try Dataset.head(size, now: now)
+    let cache = try EngineCache(
+      capacity: (64 << 20) + 2 * keys * (1024 + head.count + size), head: head, storedAt: now.milliseconds)
+    let store = cache.store
     let numbers = options.run.sequence(
       keys: keys, stream: 0, length: min(max(keys, 1 << 10), KeySequence.defaultLength)
     ).indices
     let requests = numbers.map { Keys.request(Int($0)) }
     let get = Lane(name: .ours, action: .get) {
-      for number in 0..<keys {
-        let entry = NewEntry(
-          key: Keys.key(number), variant: VariantID(rawValue: 1), metadata: metadata,
-          body: bodies.fresh(), storedAt: now.milliseconds, tiers: .memory)
-        guard store.insert(entry).id != nil else {
-          throw BenchError.unprepared("the store does not take every entry")
-        }
+      for number in 0..<keys where !cache.put(Keys.key(number), bodies.fresh()) {
+        throw BenchError.unprepared("the store does not take every entry")
       }
       return nil
     } operation: { _ in

@@ -26,8 +26,8 @@ struct DiskOptions: ParsableArguments {
   @OptionGroup var round: RoundOptions
 
   var valueSizes: [Int] {
-    if !givenSizes.isEmpty { return givenSizes }
-    return targets ? [16 << 10] : [1 << 10, 16 << 10, 64 << 10, 1 << 20]
+    if targets { return [16 << 10] }
+    return givenSizes.isEmpty ? [1 << 10, 16 << 10, 64 << 10, 1 << 20] : givenSizes
   }
 
   var yardsticks: [Contender] { givenYardsticks.isEmpty ? [.rawFile, .files, .sqlite] : givenYardsticks }
@@ -63,8 +63,9 @@ struct DiskOptions: ParsableArguments {
   /// The report that measurements are added to.
   var report: Report {
     let sqlite =
-      SQLite.shared.map { "SQLite is \($0.version), the system's, with synchronous=OFF." }
-      ?? "SQLite is left out: the system has no libsqlite3. Install libsqlite3-0, or its equivalent here."
+      Contender.sqlite.isInstalled
+      ? "SQLite is \(SQLite.version), the system's, with synchronous=OFF."
+      : "SQLite is left out: the system has no libsqlite3. Install libsqlite3-0, or its equivalent here."
     return Report(
       command: "disk",
       parameters: Parameters(
@@ -97,8 +98,7 @@ struct DiskCommand: BenchCommand {
   var json: Bool { options.round.json }
 
   func report(_ progress: ProgressLine) throws -> Report {
-    let bench = DiskBench(options: options, progress: progress)
-    return try options.targets ? bench.targets() : bench.run(workloads)
+    try DiskBench(options: options, progress: progress).run(workloads)
   }
 }
 

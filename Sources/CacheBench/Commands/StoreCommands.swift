@@ -43,51 +43,43 @@ struct StoreOptions: ParsableArguments {
   }
 }
 
-struct Throughput: BenchCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "Operations per second of the store, and of the yardsticks beside it.")
+/// `throughput` and `latency`, which differ in what is read of the clock.
+protocol StoreCommand: BenchCommand {
+  static var kind: Measurement.Kind { get }
+  var options: StoreOptions { get }
+}
 
-  @OptionGroup var options: StoreOptions
+extension StoreCommand {
   var json: Bool { options.run.round.json }
 
   func report(_ progress: ProgressLine) throws -> Report {
-    try StoreBench(options: options, kind: .throughput, progress: progress).report()
+    try StoreBench(options: options, kind: Self.kind, progress: progress).report()
   }
 }
 
-struct Latency: BenchCommand {
+struct Throughput: StoreCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Operations per second of the store, and of the yardsticks beside it.")
+  static let kind = Measurement.Kind.throughput
+  @OptionGroup var options: StoreOptions
+}
+
+struct Latency: StoreCommand {
   static let configuration = CommandConfiguration(
     abstract: "How long single operations of the store take, in percentiles, and of the yardsticks beside it."
   )
-
+  static let kind = Measurement.Kind.latency
   @OptionGroup var options: StoreOptions
-  var json: Bool { options.run.round.json }
-
-  func report(_ progress: ProgressLine) throws -> Report {
-    try StoreBench(options: options, kind: .latency, progress: progress).report()
-  }
 }
 
-extension StoreBench {
-  func report() throws -> Report {
-    let measurements = try run()
-    return Report(
-      command: kind.rawValue, parameters: options.parameters,
-      measurements: measurements + measurements.ratios,
-      notes: notes)
-  }
-}
-
-struct Session: AsyncBenchCommand {
+struct Session: BenchCommand {
   static let configuration = CommandConfiguration(
     abstract: "Requests through a URLSession to a server on loopback: plain, cached, validated and stale.")
 
   @Option(help: "Requests of each kind.")
   var requests = 500
-
   @Option(help: "Bytes of each body.")
   var valueSize = 1024
-
   @Flag(help: "Print one JSON document.")
   var json = false
 
@@ -107,7 +99,7 @@ struct Session: AsyncBenchCommand {
   }
 }
 
-struct Quick: AsyncBenchCommand {
+struct Quick: BenchCommand {
   static let configuration = CommandConfiguration(
     abstract: "A short run of everything: throughput, latency, and requests end to end. Takes under a minute."
   )
@@ -121,11 +113,31 @@ struct Quick: AsyncBenchCommand {
     var report = try StoreBench(options: options, kind: .throughput, progress: progress).report()
     report.command = "quick"
     report.measurements += try StoreBench(options: options, kind: .latency, progress: progress).run()
-    let requests = 300
-    report.parameters.requests = requests
+    report.parameters.requests = 300
     report.measurements += try await SessionBench(
-      requests: requests, valueSize: options.run.valueSize, progress: progress
+      requests: 300, valueSize: options.run.valueSize, progress: progress
     ).run()
     return report
+  }
+}
+
+struct HashCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hash",
+    abstract: "XXH3 of 16 bytes to 64 KiB, in Swift and by libxxhash: nanoseconds for each hash.",
+    discussion: """
+      The store hashes keys and records. It uses libxxhash where the package has it, on Linux, and otherwise its own XXH3 \
+      in Swift. Without libxxhash, only the hash in Swift is measured.
+      """)
+
+  @OptionGroup var round: RoundOptions
+  var json: Bool { round.json }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    let measurements = try HashBench(options: round, progress: progress).run()
+    return Report(
+      command: "hash",
+      parameters: Parameters(seconds: round.seconds, rounds: round.rounds, seed: round.seed),
+      measurements: measurements + measurements.ratios)
   }
 }

@@ -54,10 +54,8 @@ struct WorkloadCommand: BenchCommand {
 
   @Argument(help: "The workloads.")
   var workloads: [Workload] = Workload.allCases
-
   @Flag(name: .customLong("no-body"), help: "In 'get', leave the bodies untouched: measures the table alone.")
   var leavesBody = false
-
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
 
@@ -66,12 +64,9 @@ struct WorkloadCommand: BenchCommand {
     let measurements = try workloads.flatMap { try bench.run($0) }
     return Report(
       command: "workload", parameters: options.parameters,
-      measurements: measurements + measurements.throughputRatios, notes: WorkloadBench.notes(workloads))
+      measurements: measurements + measurements.filter { $0.kind == .throughput }.ratios,
+      notes: WorkloadBench.notes(workloads))
   }
-}
-
-extension [Measurement] {
-  fileprivate var throughputRatios: [Measurement] { filter { $0.kind == .throughput }.ratios }
 }
 
 /// Measures everything that a target is set for and this program can measure.
@@ -82,7 +77,6 @@ struct TargetsCommand: BenchCommand {
 
   @Option(help: "A trace of which the hit ratios are measured, with 'key size' in each line.")
   var trace: String?
-
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
 
@@ -119,7 +113,7 @@ struct TargetsCommand: BenchCommand {
     } else {
       report.notes.append("The hit ratios on a trace are measured with --trace FILE.")
     }
-    report.measurements += report.measurements.throughputRatios
+    report.measurements += report.measurements.filter { $0.kind == .throughput }.ratios
     report.targets = report.memoryTargets
     return report
   }
@@ -133,10 +127,8 @@ struct MemoryCommand: BenchCommand {
 
   @Option(help: "Number of entries, with keys of 64 bytes.")
   var keys = 1_000_000
-
   @Option(help: "Bytes of each value.")
   var valueSize = 1024
-
   @Flag(help: "Print one JSON document.")
   var json = false
 
@@ -173,23 +165,18 @@ struct ReplayCommand: BenchCommand {
 
   @Argument(help: "The trace.")
   var trace: String
-
   @Option(help: "Capacity, as a share of all; may be given more than once.")
   var capacity: [Double] = [0.02, 0.05, 0.1, 0.2, 0.4]
-
   @Option(
     help: "lru, s3fifo or exact-lru; may be given more than once (default: all).",
     transform: { try Limits.choice($0, of: Replayer.policies) })
   var eviction: [Contender] = Replayer.policies.map(\.value)
-
   @Option(
     help: "unit: every entry counts the same; real: its bytes (default: unit).",
     transform: { try Limits.choice($0, of: Replayer.sizes) })
   var sizes = Action.replayUnits
-
   @Option(help: "Shards of our store, a power of two (default: the store chooses).")
   var shards: Int?
-
   @Flag(help: "Print one JSON document.")
   var json = false
 

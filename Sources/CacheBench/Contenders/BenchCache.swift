@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPTypes
+import Synchronization
 
 /// A cache as a ``Filling`` measures it: operations on keys by their numbers.
 protocol BenchCache: Sendable {
@@ -23,10 +22,12 @@ extension BenchCache {
   func warm(_ key: Int) {}
 }
 
-/// A cache of bodies under keys: all that a yardstick in memory has to be able to do.
+/// A cache of bodies under keys: all that a contender in memory has to be able to do.
 protocol KeyedCache: Sendable {
   /// The bytes of a key's body, which counts as used; `nil` if it is not there.
   func bodyCount(of key: StoreKey) -> Int?
+  /// A byte from the middle of a key's body, which counts as used; `nil` if it is not there.
+  func bodyByte(of key: StoreKey) -> UInt8?
   /// Stores a body in place of the one that was there. Returns whether it is stored.
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool
   /// Entries that are there, where the cache can tell.
@@ -40,13 +41,7 @@ extension KeyedCache {
   var accountedBytes: Int? { nil }
 }
 
-/// A cache whose bodies are read, too.
-protocol ReadableCache: KeyedCache {
-  /// A byte from the middle of a key's body, which counts as used; `nil` if it is not there.
-  func bodyByte(of key: StoreKey) -> UInt8?
-}
-
-extension [UInt8] {
+extension Collection<UInt8> where Index == Int {
   var middleByte: UInt8? { isEmpty ? nil : self[count / 2] }
 }
 
@@ -54,10 +49,6 @@ extension [UInt8] {
 struct KeyedBench<Cache: KeyedCache>: BenchCache {
   let data: Dataset
   let cache: Cache
-
-  init(_ data: Dataset, _ cache: Cache) {
-    (self.data, self.cache) = (data, cache)
-  }
 
   func warm(_ key: Int) { data.touch(key) }
 
@@ -86,8 +77,9 @@ protocol DiskCache: BenchCache {
 
 extension DiskCache {
   func warm(_ key: Int) { data.touch(key) }
+  func operation(_ action: Action) -> Operation? { diskOperation(action) }
 
-  func operation(_ action: Action) -> Operation? {
+  func diskOperation(_ action: Action) -> Operation? {
     let valueSize = data.valueSize
     switch action {
     case .diskStore: return { self.put($0) }
@@ -98,4 +90,11 @@ extension DiskCache {
     default: return nil
     }
   }
+}
+
+/// Counts the operations of `diskMixed`, of which every tenth is a put.
+private final class Turns: Sendable {
+  private let count = Atomic<Int>(0)
+
+  func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).oldValue }
 }

@@ -6,32 +6,6 @@ import HTTPCacheStore
 import Synchronization
 import SystemPackage
 
-/// Counts the operations of `diskMixed`, of which every tenth is a put.
-final class Turns: Sendable {
-  private let count = Atomic<Int>(0)
-
-  func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).oldValue }
-}
-
-/// Our store with nothing in memory, so that every lookup reads from disk.
-final class DiskStoreCache: DiskCache {
-  let data: Dataset
-  private let store: CacheStore
-
-  init(_ data: Dataset, directory: String, capacity: Int) throws {
-    self.data = data
-    store = try CacheStore(
-      CacheStore.Configuration(memoryCapacity: 0, diskCapacity: capacity, directory: FilePath(directory)))
-  }
-
-  func close() { store.close() }
-  /// Brings what is still buffered into the files.
-  func flush() { store.flush() }
-
-  func put(_ key: Int) -> Bool { store.insert(data.entry(data.keys[key], key)).id != nil }
-  func get(_ key: Int) -> Int? { (try? store.lookup(data.keys[key]).first?.body.readAll())??.count }
-}
-
 /// The least there is to do: bytes appended to one file, and read from where they are. No key, no head, no checksum.
 final class RawFileCache: DiskCache {
   private struct State {
@@ -103,17 +77,13 @@ final class FilePerEntryCache: DiskCache {
 
   /// Its size is known.
   func get(_ key: Int) -> Int? {
-    do {
-      let file = try FileDescriptor.open(paths[key], .readOnly)
-      defer { try? file.close() }
-      let whole = try [UInt8](unsafeUninitializedCapacity: data.head.count + data.valueSize) {
-        buffer, count in
-        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-      }
-      return whole.count - data.head.count
-    } catch {
-      return nil
+    guard let file = try? FileDescriptor.open(paths[key], .readOnly) else { return nil }
+    defer { try? file.close() }
+    let size = data.head.count + data.valueSize
+    let whole = try? [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
     }
+    return whole.map { $0.count - data.head.count }
   }
 }
 
@@ -123,25 +93,22 @@ extension Contender {
     "raw": .rawFile, "files": .files, "sqlite": .sqlite, "lmdb": .lmdb, "rocksdb": .rocksDB,
   ]
 
-  /// Makes an empty yardstick on disk in a directory; `nil` where the system does not have its library.
-  func maker(_ data: Dataset, capacity: Int) -> ((_ directory: String) throws -> any BenchCache)? {
+  private var database: (any Database.Type)? {
     switch self {
-    case .rawFile: return { try RawFileCache(data, directory: $0) }
-    case .files: return { FilePerEntryCache(data, directory: $0) }
-    case .sqlite: return SQLite.shared?.maker(data, capacity: capacity)
-    case .lmdb: return LMDB.shared?.maker(data, capacity: capacity)
-    case .rocksDB: return RocksDB.shared?.maker(data, capacity: capacity)
-    default: return nil
+    case .sqlite: SQLite.self
+    case .lmdb: LMDB.self
+    case .rocksDB: RocksDB.self
+    default: nil
     }
   }
 
   /// Whether the system has what a yardstick on disk takes.
-  var isInstalled: Bool {
-    switch self {
-    case .sqlite: SQLite.shared != nil
-    case .lmdb: LMDB.shared != nil
-    case .rocksDB: RocksDB.shared != nil
-    default: true
-    }
+  var isInstalled: Bool { database?.library.isInstalled ?? true }
+
+  /// Makes an empty yardstick on disk in a directory.
+  func onDisk(_ data: Dataset, _ directory: String, capacity: Int) throws -> any BenchCache {
+    if let database { return try DatabaseCache(data, database, directory: directory, capacity: capacity) }
+    return self == .files
+      ? FilePerEntryCache(data, directory: directory) : try RawFileCache(data, directory: directory)
   }
 }

@@ -16,13 +16,13 @@ final class FoundationCache: BenchCache {
   /// On disk every store reads the whole directory.
   static let mostKeysOnDisk = 500
 
-  private let cache: SendableURLCache
+  private let cache: RequestCache
   private let data: Dataset
   private let isOnDisk: Bool
 
   init(_ data: Dataset, directory: String, isOnDisk: Bool) {
     (self.data, self.isOnDisk) = (data, isOnDisk)
-    cache = SendableURLCache(directory: directory, isOnDisk: isOnDisk)
+    cache = RequestCache(directory: directory, isOnDisk: isOnDisk)
   }
 
   func warm(_ key: Int) { data.touchFoundation(key) }
@@ -49,33 +49,11 @@ final class FoundationCache: BenchCache {
 /// URLCache as a cache of bodies under keys: requests and responses are made as they are needed.
 ///
 /// For what it occupies. For how long it takes, see ``FoundationCache``.
-final class RequestCache: KeyedCache {
-  private let cache = SendableURLCache(directory: nil, isOnDisk: false)
-
-  func bodyCount(of key: StoreKey) -> Int? {
-    Self.request(key).flatMap { cache.value.cachedResponse(for: $0)?.data.count }
-  }
-
-  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
-    guard let request = Self.request(key), let url = request.url,
-      let head = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
-    else { return false }
-    cache.value.storeCachedResponse(
-      CachedURLResponse(response: head, data: Data(body), userInfo: nil, storagePolicy: .allowed),
-      for: request)
-    return true
-  }
-
-  private static func request(_ key: StoreKey) -> URLRequest? {
-    URL(string: key.description).map { URLRequest(url: $0) }
-  }
-}
-
-private struct SendableURLCache: @unchecked Sendable {
+final class RequestCache: KeyedCache, @unchecked Sendable {
   // Unchecked: Foundation documents URLCache as safe to use from any thread.
   let value: URLCache
 
-  init(directory: String?, isOnDisk: Bool) {
+  init(directory: String? = nil, isOnDisk: Bool = false) {
     let (memory, disk) = isOnDisk ? (0, 1 << 40) : (1 << 40, 0)
     #if canImport(FoundationNetworking)
       value = URLCache(memoryCapacity: memory, diskCapacity: disk, diskPath: directory)
@@ -84,9 +62,35 @@ private struct SendableURLCache: @unchecked Sendable {
         memoryCapacity: memory, diskCapacity: disk, directory: directory.map { URL(fileURLWithPath: $0) })
     #endif
   }
+
+  func bodyCount(of key: StoreKey) -> Int? { body(of: key)?.count }
+  func bodyByte(of key: StoreKey) -> UInt8? { body(of: key)?.middleByte }
+
+  private func body(of key: StoreKey) -> Data? {
+    Self.request(key).flatMap { value.cachedResponse(for: $0)?.data }
+  }
+
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
+    guard let request = Self.request(key),
+      let response = try? SendableCachedResponse(request, fields: [:], body)
+    else { return false }
+    value.storeCachedResponse(response.value, for: request)
+    return true
+  }
+
+  private static func request(_ key: StoreKey) -> URLRequest? {
+    URL(string: key.description).map { URLRequest(url: $0) }
+  }
 }
 
 struct SendableCachedResponse: @unchecked Sendable {
   // Unchecked: the object never changes after it was made.
   let value: CachedURLResponse
+
+  init(_ request: URLRequest, fields: [String: String], _ body: [UInt8]) throws {
+    guard let url = request.url,
+      let head = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)
+    else { throw BenchError.unprepared("no response for \(request)") }
+    value = CachedURLResponse(response: head, data: Data(body), userInfo: nil, storagePolicy: .allowed)
+  }
 }

@@ -6,55 +6,112 @@ import HTTPCacheStore
 import HTTPCaching
 import SystemPackage
 
-/// Our store, and the cache over it.
-final class StoreCache: BenchCache {
-  private let data: Dataset
-  private let store: CacheStore
-  private let cache: HTTPCache
-  private let engine = CacheEngine(.init(kind: .private))
+/// Our store as a cache of bodies under keys.
+final class EngineCache: KeyedCache {
+  let store: CacheStore
+  private let head: [UInt8]
   private let tiers: StoreTiers
+  private let storedAt: Int64
 
   /// - Parameters:
-  ///   - memory: the capacity of the memory tier; with 0 every lookup reads from disk.
+  ///   - capacity: of the memory tier, in bytes; with 0 every lookup reads from disk.
   ///   - directory: where the disk tier is, if there is one.
+  ///   - head: what each entry is given beside key and body.
+  init(
+    capacity: Int, eviction: EvictionPolicy = .lru, shards: Int? = nil, disk: Int = 0,
+    directory: String? = nil, head: [UInt8] = [], storedAt: Int64 = 0
+  ) throws {
+    var configuration = CacheStore.Configuration(
+      memoryCapacity: capacity, diskCapacity: disk, directory: directory.map { FilePath($0) })
+    configuration.eviction = eviction
+    configuration.shardCount = shards
+    store = try CacheStore(configuration)
+    (self.head, self.storedAt) = (head, storedAt)
+    tiers = capacity > 0 ? .memory : .disk
+  }
+
+  /// With the head of some data, and the disk tier only unless there is memory.
+  convenience init(_ data: Dataset, memory: Int = 0, disk: Int, directory: String?) throws {
+    try self.init(
+      capacity: memory, disk: disk, directory: directory, head: data.head, storedAt: data.now.milliseconds)
+  }
+
+  @inline(__always)
+  func bodyCount(of key: StoreKey) -> Int? { store.lookup(key).first?.bodyCount }
+
+  func bodyByte(of key: StoreKey) -> UInt8? {
+    var byte: UInt8?
+    store.lookup(key).first?.withResidentBody {
+      byte = $0.unsafeLoad(fromByteOffset: $0.byteCount / 2, as: UInt8.self)
+    }
+    return byte
+  }
+
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { put(key, body, VariantID(rawValue: 1), head) }
+
+  @inline(__always)
+  func put(_ key: StoreKey, _ body: [UInt8], _ variant: VariantID, _ head: [UInt8]) -> Bool {
+    let entry = NewEntry(
+      key: key, variant: variant, metadata: head, body: body, storedAt: storedAt, tiers: tiers)
+    return store.insert(entry).id != nil
+  }
+
+  var entryCount: Int? { store.usage.memoryEntries }
+  var accountedBytes: Int? { store.usage.memoryBytes }
+
+  /// What an entry with such a key and body counts in a store's capacity, in bytes.
+  static func cost(keyBytes: Int, bodyBytes: Int, eviction: EvictionPolicy) throws -> Int {
+    let cache = try EngineCache(
+      capacity: (1 << 20) + 16 * (keyBytes + bodyBytes), eviction: eviction, shards: 1)
+    let (key, body) = ([UInt8](repeating: 1, count: keyBytes), [UInt8](repeating: 1, count: bodyBytes))
+    guard cache.put(StoreKey(key), body), let cost = cache.accountedBytes else {
+      throw BenchError.unprepared("the store takes no entry of \(keyBytes + bodyBytes) bytes")
+    }
+    return cost
+  }
+}
+
+/// Our store and the cache over it, by the numbers of keys.
+final class StoreCache: DiskCache {
+  let data: Dataset
+  private let keyed: KeyedBench<EngineCache>
+  private let cache: HTTPCache
+  private let engine = CacheEngine(.init(kind: .private))
+
+  private var store: CacheStore { keyed.cache.store }
+
   init(_ data: Dataset, memory: Int, disk: Int = 0, directory: String? = nil) throws {
     self.data = data
-    store = try CacheStore(
-      CacheStore.Configuration(
-        memoryCapacity: memory, diskCapacity: disk, directory: directory.map { FilePath($0) }))
-    cache = HTTPCache(store: store, configuration: .init(kind: .private))
-    tiers = directory == nil ? .memory : .all
+    keyed = KeyedBench(
+      data: data, cache: try EngineCache(data, memory: memory, disk: disk, directory: directory))
+    cache = HTTPCache(store: keyed.cache.store, configuration: .init(kind: .private))
   }
 
   func close() { store.close() }
-  func warm(_ key: Int) { data.touch(key) }
+  /// Brings what is still buffered into the files.
+  func flush() { store.flush() }
+
+  func put(_ number: Int) -> Bool { keyed.cache.put(data.key(number), data.body(number)) }
+
+  func get(_ number: Int) -> Int? {
+    guard let entry = store.lookup(data.key(number)).first, entry.tier == .disk else { return nil }
+    return (try? entry.body.readAll())?.count
+  }
 
   func operation(_ action: Action) -> Operation? {
-    let (data, store, cache) = (data, store, cache)
+    let (data, cache, keyed) = (data, cache, keyed)
     switch action {
-    case .get: return { store.lookup(StoreKey(data.requests[$0])).first?.bodyCount == data.valueSize }
-    case .getByKey: return { store.lookup(data.keys[$0]).first?.bodyCount == data.valueSize }
     case .decide:
       return { cache.storedResponse(for: data.requests[$0])?.body.length == data.valueSize }
-    case .miss:
-      return { !store.lookup(StoreKey(data.absentRequests[$0 % data.absentRequests.count])).isEmpty }
-    case .store, .storeAgain, .diskStore: return { self.insert($0, StoreKey(data.requests[$0])) }
-    case .judgeAndStore: return { self.judgeAndInsert($0) }
+    case .judgeAndStore: return { self.judgeAndPut($0) }
     case .mixed:
       return {
         let key = StoreKey(data.requests[$0])
-        if store.lookup(key).first?.bodyCount == data.valueSize { return true }
-        _ = self.insert($0, key)
+        if keyed.cache.bodyCount(of: key) == data.valueSize { return true }
+        _ = keyed.cache.put(key, data.bodies[$0])
         return false
       }
-    case .diskGet:
-      return {
-        guard let entry = store.lookup(StoreKey(data.requests[$0])).first, entry.tier == .disk,
-          let body = try? entry.body.readAll()
-        else { return false }
-        return body.count == data.valueSize
-      }
-    default: return nil
+    default: return keyed.operation(action) ?? diskOperation(action)
     }
   }
 
@@ -68,19 +125,11 @@ final class StoreCache: BenchCache {
     ]
   }
 
-  private func judgeAndInsert(_ number: Int) -> Bool {
+  private func judgeAndPut(_ number: Int) -> Bool {
     let request = data.requests[number]
     guard let stored = Dataset.judge(request, data.response, engine, now: data.now) else { return false }
-    return insert(
-      number, StoreKey(request), store.fingerprint(of: stored.selecting.variantKey), stored.encoded())
-  }
-
-  private func insert(
-    _ number: Int, _ key: StoreKey, _ variant: VariantID = VariantID(rawValue: 1), _ head: [UInt8]? = nil
-  ) -> Bool {
-    let entry = NewEntry(
-      key: key, variant: variant, metadata: head ?? data.head, body: data.bodies[number],
-      storedAt: data.now.milliseconds, tiers: tiers)
-    return store.insert(entry).id != nil
+    return keyed.cache.put(
+      StoreKey(request), data.bodies[number], store.fingerprint(of: stored.selecting.variantKey),
+      stored.encoded())
   }
 }

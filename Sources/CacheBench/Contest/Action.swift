@@ -26,6 +26,8 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case churn = "store and evict"
   /// The engine's outcome for a new response: fields parsed, whether and how long to store it.
   case judge = "judge a response"
+  /// XXH3 of some bytes, as keys and records are hashed.
+  case hash
 
   // On disk. Of `diskMixed`, nine are lookups, and one replaces an entry.
   case diskGet = "disk get"
@@ -53,11 +55,11 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case replayBytes = "real"
 
   /// Whether it is measured at several sizes of values.
-  var isOnDisk: Bool { self == .diskGet || self == .diskStore || self == .diskMixed }
+  var isBySize: Bool { [.diskGet, .diskStore, .diskMixed, .hash].contains(self) }
   /// Whether it fills a cache, each key once.
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
   /// Whether it looks nothing up, so that there are no hits to count.
-  var onlyStores: Bool { isFilling || self == .storeAgain || self == .churn || self == .judge }
+  var onlyStores: Bool { isFilling || [.storeAgain, .churn, .judge, .hash].contains(self) }
 
   /// Whether every operation must succeed (`true`), none may (`false`), or either is right.
   func mustSucceed(isBounded: Bool) -> Bool? {

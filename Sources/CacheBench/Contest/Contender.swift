@@ -21,19 +21,21 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   /// LRU over all entries of a trace, without shards and without approximation.
   case exactLRU = "exact LRU"
   case urlSession = "URLSession"
+  case swiftHash = "XXH3 in Swift"
+  case libraryHash = "libxxhash"
 
   /// What evicts, where eviction policies are compared.
   var policy: String { self == .ours ? "LRU" : self == .oursS3FIFO ? "S3-FIFO" : rawValue }
   /// Whether it shows what a lookup costs at the least, or what a policy is measured against.
   var isFloor: Bool { self == .floor || self == .floorApart || self == .exactLRU }
-  var isOurs: Bool { self == .ours || self == .oursS3FIFO }
+  var isOurs: Bool { self == .ours || self == .oursS3FIFO || self == .swiftHash }
 
   /// The colour's name in the style of the page. Contenders that share one never share a plot.
   var color: String {
     switch self {
-    case .ours: "ours"
+    case .ours, .swiftHash: "ours"
     case .oursS3FIFO, .lmdb: "s3fifo"
-    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession: "floor"
+    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .libraryHash: "floor"
     case .dictionary, .sqlite: "dictionary"
     case .nodes, .files: "nodes"
     case .nsCache, .rocksDB: "nscache"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Synchronization
+
 /// Contenders that do the same in turns, round by round, so that other work on the machine affects all alike.
 struct Contest {
   /// A contender, and how it plays a round.
@@ -18,11 +20,10 @@ struct Contest {
     let begin: (Action) -> Void
   }
 
-  /// What came of an action.
+  /// What came of an action, and figures beside those of its rounds.
   struct Score {
     var action: Action
     var rounds: [Round]
-    /// Figures beside those of the rounds.
     var figures: [Metric: Double] = [:]
   }
 
@@ -32,7 +33,6 @@ struct Contest {
   var rounds: Int
   /// For one action of one entrant, all rounds together.
   var seconds: Double
-  /// Operations between two readings of the clock, where throughput is measured.
   var batch = 16
   /// Figures that all measurements share: entries, bytes, threads.
   var conditions: [Metric: Double]
@@ -58,20 +58,18 @@ struct Contest {
         }
         for score in try entrants[number].play(turn) {
           try check(score, of: name)
-          guard let known = scores[number].firstIndex(where: { $0.action == score.action }) else {
+          if let known = scores[number].firstIndex(where: { $0.action == score.action }) {
+            scores[number][known].rounds += score.rounds
+          } else {
             scores[number].append(score)
-            continue
           }
-          scores[number][known].rounds += score.rounds
-          scores[number][known].figures = score.figures
         }
       }
     }
     return zip(entrants, scores).flatMap { entrant, scores in
       scores.map { score in
         var measurement = Measurement(kind, score.action, entrant.name, rounds: score.rounds)
-        measurement.figures.merge(conditions) { $1 }
-        measurement.figures.merge(score.figures) { $1 }
+        for figures in [conditions, score.figures] { measurement.figures.merge(figures) { $1 } }
         return measurement
       }
     }
@@ -88,6 +86,37 @@ struct Contest {
   }
 }
 
+/// An operation over a sequence of keys on each of some threads. A round goes on where the one before it ended.
+final class Track: Sendable {
+  private let threads: [(positions: [UInt32], operation: Operation)]
+  private let done: Mutex<[Int]>
+
+  init(_ threads: [(positions: [UInt32], operation: Operation)]) {
+    self.threads = threads
+    done = Mutex([Int](repeating: 0, count: threads.count))
+  }
+
+  func run(_ turn: Contest.Turn) -> Round {
+    let (loop, slice) = (turn.loop, turn.slice)
+    return ThreadTeam.run(threads.count) { [self] thread in
+      let (positions, operation) = threads[thread]
+      let round = loop.run(for: slice, over: positions, from: done.withLock { $0[thread] }, operation)
+      done.withLock { $0[thread] += round.operations }
+      return round
+    }
+  }
+}
+
+extension Contest.Entrant {
+  /// Does one action, round after round.
+  init(_ name: Contender, _ action: Action, _ track: Track, figures: [Metric: Double] = [:]) {
+    self.init(name: name) { turn in
+      turn.begin(action)
+      return [Contest.Score(action: action, rounds: [track.run(turn)], figures: figures)]
+    }
+  }
+}
+
 /// How entrants play whose caches are made and filled anew in each round.
 struct Filling: Sendable {
   /// The order in which a cache is filled.
@@ -95,7 +124,6 @@ struct Filling: Sendable {
   /// The keys of the other actions: a sequence for each thread.
   var sequences: [KeySequence]
   var valueSize: Int
-  var threads: Int
   /// Each filling takes a new cache, and a small one is full at once.
   var mostPerRound = 200
 
@@ -118,7 +146,7 @@ struct Filling: Sendable {
           turn.begin(action)
           let round =
             action.isFilling
-            ? try refill(by: action, turn, make) { _ in } : repeatedly(operation, turn.loop, turn.slice)
+            ? try refill(by: action, turn, make) : Track(sequences.map { ($0.indices, operation) }).run(turn)
           others.append(Contest.Score(action: action, rounds: [round]))
         }
       }
@@ -129,8 +157,11 @@ struct Filling: Sendable {
   /// Fills one cache after the other until the time is over, and hands on the last.
   private func refill(
     by action: Action, _ turn: Contest.Turn, _ make: (String) throws -> any BenchCache,
-    then use: (any BenchCache) throws -> Void
+    then use: (any BenchCache) throws -> Void = { _ in }
   ) throws -> Round {
+    // What is warmed has to fit in the processor's cache.
+    let chunk = min(32, max(1, (256 << 10) / max(1, valueSize)))
+    let (loop, threads) = (turn.loop, max(1, sequences.count))
     var filled = Round()
     var fillings = 0
     var isLast = false
@@ -138,29 +169,17 @@ struct Filling: Sendable {
       try TemporaryDirectory.with { directory in
         let cache = try make(directory)
         defer { cache.close() }
-        filled.append(fill(cache, by: action, turn.loop))
+        guard let operation = cache.operation(action) else { return isLast = true }
+        filled.append(
+          ThreadTeam.run(threads) { [order] thread in
+            let share = order[order.count * thread / threads..<order.count * (thread + 1) / threads]
+            return loop.pass(over: share, chunk: chunk, prepare: { cache.warm($0) }, operation)
+          })
         fillings += 1
         isLast = filled.nanoseconds >= turn.slice || fillings >= mostPerRound
         if isLast { try use(cache) }
       }
     }
     return filled
-  }
-
-  private func fill(_ cache: any BenchCache, by action: Action, _ loop: Loop) -> Round {
-    guard let operation = cache.operation(action) else { return Round() }
-    // What is warmed has to fit in the processor's cache.
-    let chunk = min(32, max(1, (256 << 10) / max(1, valueSize)))
-    return ThreadTeam.run(threads) { [order, threads] thread in
-      loop.pass(
-        over: order[order.count * thread / threads..<order.count * (thread + 1) / threads], chunk: chunk,
-        prepare: { cache.warm($0) }, operation)
-    }
-  }
-
-  private func repeatedly(_ operation: @escaping Operation, _ loop: Loop, _ slice: UInt64) -> Round {
-    ThreadTeam.run(threads) { [sequences] thread in
-      loop.run(for: slice, over: sequences[thread % sequences.count].indices, operation)
-    }
   }
 }

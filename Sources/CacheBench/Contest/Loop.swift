@@ -12,7 +12,7 @@ typealias Operation = @Sendable (_ key: Int) -> Bool
 struct Loop: Sendable {
   /// Whether the clock is read before and after each operation, for latencies.
   var timesEach: Bool
-  /// Operations between two readings of the clock otherwise.
+  /// Operations between two looks at whether the time is over; fewer at the end of a sequence.
   var batch = 16
 
   /// Does an operation on the keys of a sequence, over and over, for some time.
@@ -24,45 +24,26 @@ struct Loop: Sendable {
   func run(
     for nanoseconds: UInt64, over indices: [UInt32], from first: Int = 0, _ operation: (Int) -> Bool
   ) -> Round {
-    var round = Round()
-    indices.withUnsafeBufferPointer { indices in
-      guard !indices.isEmpty else { return }
-      var position = first % indices.count
-      let busy = MonotonicClock.ofThread
-      let start = MonotonicClock.now
-      var now = start
-      var limit = nanoseconds
-      func isOver() -> Bool {
-        guard now - start >= limit else { return false }
-        let had = MonotonicClock.ofThread - busy
-        guard had < nanoseconds, now - start < 3 * nanoseconds else { return true }
-        limit = now - start + (nanoseconds - had)
-        return false
-      }
-      if timesEach {
-        var histogram = Self.histogram()
-        while !isOver() {
-          let before = MonotonicClock.now
-          round.successes += operation(Int(indices[position])) ? 1 : 0
-          now = MonotonicClock.now
-          histogram.record(min(now - before, Self.longest))
-          round.operations += 1
-          position = position + 1 == indices.count ? 0 : position + 1
-        }
-        round.latencies = histogram
-      } else {
-        while !isOver() {
-          for _ in 0..<batch {
-            round.successes += operation(Int(indices[position])) ? 1 : 0
-            position = position + 1 == indices.count ? 0 : position + 1
-          }
-          round.operations += batch
-          now = MonotonicClock.now
-        }
-      }
-      round.nanoseconds = now - start
-      round.processorNanoseconds = MonotonicClock.ofThread - busy
+    var round = Round(timesEach: timesEach)
+    guard !indices.isEmpty else { return round }
+    var position = first % indices.count
+    let busy = MonotonicClock.ofThread
+    let start = MonotonicClock.now
+    var limit = nanoseconds
+    func isOver() -> Bool {
+      guard round.nanoseconds >= limit else { return false }
+      let had = MonotonicClock.ofThread - busy
+      guard had < nanoseconds, round.nanoseconds < 3 * nanoseconds else { return true }
+      limit = round.nanoseconds + (nanoseconds - had)
+      return false
     }
+    while !isOver() {
+      let end = min(position + batch, indices.count)
+      round.perform(operation, on: indices[position..<end])
+      round.nanoseconds = MonotonicClock.now - start
+      position = end == indices.count ? 0 : end
+    }
+    round.processorNanoseconds = MonotonicClock.ofThread - busy
     return round
   }
 
@@ -71,30 +52,15 @@ struct Loop: Sendable {
     over indices: ArraySlice<UInt32>, chunk: Int = 32, prepare: (Int) -> Void = { _ in },
     _ operation: (Int) -> Bool
   ) -> Round {
-    var round = Round(operations: indices.count)
-    var histogram = timesEach ? Self.histogram() : nil
-    var rest = indices
-    while !rest.isEmpty {
-      let keys = rest.prefix(max(1, chunk))
-      rest = rest.dropFirst(keys.count)
+    var round = Round(timesEach: timesEach)
+    for first in stride(from: indices.startIndex, to: indices.endIndex, by: chunk) {
+      let keys = indices[first..<min(first + chunk, indices.endIndex)]
       for key in keys { prepare(Int(key)) }
       let start = MonotonicClock.now
-      for key in keys {
-        let before = histogram == nil ? 0 : MonotonicClock.now
-        round.successes += operation(Int(key)) ? 1 : 0
-        if histogram != nil { histogram?.record(min(MonotonicClock.now - before, Self.longest)) }
-      }
+      round.perform(operation, on: keys)
       round.nanoseconds += MonotonicClock.now - start
     }
-    round.latencies = histogram
     return round
-  }
-
-  /// A minute: what takes longer counts as that.
-  private static let longest: UInt64 = 60_000_000_000
-
-  static func histogram() -> Histogram<UInt64> {
-    Histogram(highestTrackableValue: longest, numberOfSignificantValueDigits: .three)
   }
 }
 
@@ -110,9 +76,30 @@ struct Round: Sendable {
   /// Nanoseconds of each operation, where each was timed.
   var latencies: Histogram<UInt64>?
 
+  /// A minute: what takes longer counts as that.
+  private static let longest: UInt64 = 60_000_000_000
+
   var operationsPerSecond: Double {
     nanoseconds == 0 ? 0 : Double(operations) * 1e9 / Double(nanoseconds)
   }
+
+  /// Does an operation on some keys, and times each where there are latencies.
+  @inline(__always)
+  fileprivate mutating func perform(_ operation: (Int) -> Bool, on keys: ArraySlice<UInt32>) {
+    operations += keys.count
+    if latencies == nil {
+      for key in keys { successes += operation(Int(key)) ? 1 : 0 }
+    } else {
+      for key in keys {
+        let start = MonotonicClock.now
+        successes += operation(Int(key)) ? 1 : 0
+        record(MonotonicClock.now - start)
+      }
+    }
+  }
+
+  /// Adds one latency.
+  mutating func record(_ nanoseconds: UInt64) { latencies?.record(min(nanoseconds, Self.longest)) }
 
   /// Adds what another thread did in the same time.
   mutating func join(_ other: Round) {
@@ -127,11 +114,16 @@ struct Round: Sendable {
     successes += other.successes
     nanoseconds += other.nanoseconds
     processorNanoseconds += other.processorNanoseconds
-    guard let others = other.latencies, latencies != nil else {
-      latencies = latencies ?? other.latencies
-      return
-    }
+    guard let others = other.latencies else { return }
+    guard latencies != nil else { return latencies = others }
     for value in others.recordedValues() { latencies?.record(value.value, count: value.count) }
+  }
+}
+
+extension Round {
+  init(timesEach: Bool) {
+    guard timesEach else { return }
+    latencies = Histogram(highestTrackableValue: Self.longest, numberOfSignificantValueDigits: .three)
   }
 }
 
@@ -159,8 +151,46 @@ enum ThreadTeam {
       thread.start()
     }
     for _ in 0..<count { finished.wait() }
-    return board.results.withLock { results in
-      results.dropFirst().reduce(into: results.first ?? Round()) { $0.join($1) }
-    }
+    return board.results.withLock { results in results.reduce(into: Round()) { $0.join($1) } }
   }
+}
+
+/// Nanoseconds of a clock that only runs forwards.
+enum MonotonicClock {
+  static var now: UInt64 { read(CLOCK_MONOTONIC) }
+
+  /// Nanoseconds that the calling thread has had a processor for. Reading it takes a call of the kernel.
+  static var ofThread: UInt64 { read(CLOCK_THREAD_CPUTIME_ID) }
+
+  @inline(__always)
+  private static func read(_ clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  /// What reading the clock costs, in nanoseconds: it is a part of every latency, and is not subtracted.
+  static func cost() -> Double {
+    let reads = 1000
+    let rounds = (0..<21).map { _ in
+      let start = now
+      for _ in 0..<reads { _ = now }
+      return Double(now - start) / Double(reads + 1)
+    }
+    return median(rounds) ?? 0
+  }
+}
+
+/// The middle of some figures; the mean of the two in the middle if their number is even, `nil` if there are none.
+func median(_ figures: [Double]) -> Double? {
+  guard !figures.isEmpty else { return nil }
+  let sorted = figures.sorted()
+  return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+}
+
+/// Takes numbers that are not used, so that the compiler does not leave out what computes them.
+enum BlackHole {
+  private static let sum = Atomic<Int>(0)
+
+  static func take(_ number: Int) { sum.add(number, ordering: .relaxed) }
 }

@@ -23,18 +23,10 @@ enum Keys {
 
   /// In memory of its own.
   static func key(_ number: Int) -> StoreKey {
-    StoreKey(
-      [UInt8](unsafeUninitializedCapacity: bytes) { buffer, filled in
-        _ = buffer.initialize(fromContentsOf: template)
-        var rest = number
-        var position = bytes - suffix.count - 1
-        while rest > 0 {
-          buffer[position] = UInt8(ascii: "0") + UInt8(rest % 10)
-          rest /= 10
-          position -= 1
-        }
-        filled = bytes
-      })
+    var key = template
+    let (digits, end) = (String(number).utf8, bytes - suffix.utf8.count)
+    key.replaceSubrange(end - digits.count..<end, with: digits)
+    return StoreKey(key)
   }
 
   // All requests share them: a million copies would take a gigabyte.
@@ -115,8 +107,8 @@ struct Dataset: Sendable {
     head = try Self.head(valueSize, now: now)
     keys = (0..<count).map { Keys.key($0) }
     let distinct = form == .entries ? max(1, min(count, (64 << 20) / max(1, valueSize))) : count
-    var generator = SplitMix64(seed: seed)
-    bodies = (0..<distinct).map { _ in Self.body(valueSize, &generator) }
+    let source = Bodies(size: valueSize, seed: seed)
+    bodies = (0..<distinct).map { _ in source.fresh() }
     let absent = count..<count + min(count, 1 << 14)
     requests = form == .entries ? [] : (0..<count).map { Keys.request($0) }
     absentRequests = form == .entries ? [] : absent.map { Keys.request($0) }
@@ -128,14 +120,8 @@ struct Dataset: Sendable {
     absentURLRequests = try absent.map { try Keys.urlRequest($0) }
     var fields: [String: String] = [:]
     for field in response.headerFields { fields[field.name.rawName] = field.value }
-    cachedResponses = try zip(urlRequests, bodies).map { request, body in
-      guard let url = request.url,
-        let response = HTTPURLResponse(
-          url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)
-      else { throw BenchError.unprepared("no response for \(request)") }
-      return SendableCachedResponse(
-        value: CachedURLResponse(
-          response: response, data: Data(body), userInfo: nil, storagePolicy: .allowed))
+    cachedResponses = try zip(urlRequests, bodies).map {
+      try SendableCachedResponse($0, fields: fields, $1)
     }
   }
 
@@ -145,24 +131,17 @@ struct Dataset: Sendable {
   }
 
   func body(_ number: Int) -> [UInt8] { bodies[number % bodies.count] }
-
-  /// An entry for the disk.
-  func entry(_ key: StoreKey, _ number: Int) -> NewEntry {
-    NewEntry(
-      key: key, variant: VariantID(rawValue: 1), metadata: head, body: body(number),
-      storedAt: 1_700_000_000_000, tiers: .disk)
-  }
+  /// Built from the request where there are requests.
+  func key(_ number: Int) -> StoreKey { requests.isEmpty ? keys[number] : StoreKey(requests[number]) }
 
   /// Bytes of key, head and body.
   var entryBytes: Int { Keys.bytes + head.count + valueSize }
 
-  /// Reads a key and its body, so that they are in the processor's cache as when they have just arrived.
+  /// Reads a key and its body, so that they are in the processor's cache as when they have just arrived. Scheme and
+  /// authority are the same in all requests.
   func touch(_ number: Int) {
-    BlackHole.take(Self.sum(body(number)))
-    guard requests.indices.contains(number) else { return }
-    let request = requests[number]
-    let parts = [request.scheme, request.authority, request.path].compactMap { $0?.utf8 }
-    BlackHole.take(parts.reduce(0) { $0 &+ Self.sum($1) })
+    let path = requests.isEmpty ? nil : requests[number].path?.utf8
+    BlackHole.take(Self.sum(body(number)) &+ (path.map { Self.sum($0) } ?? 0))
   }
 
   /// The same with Foundation's form of a key and its body.
@@ -171,20 +150,25 @@ struct Dataset: Sendable {
     BlackHole.take(cachedResponses[number].value.data.withUnsafeBytes { Self.sum($0) } &+ path)
   }
 
-  private static func sum(_ bytes: some Collection<UInt8>) -> Int {
-    bytes.reduce(0) { $0 &+ Int($1) }
+  private static func sum(_ bytes: some Collection<UInt8>) -> Int { bytes.reduce(0) { $0 &+ Int($1) } }
+
+  /// A request for what is not stored, and what the origin answers; `nil` if it is not forwarded.
+  static func exchange(
+    _ request: HTTPRequest, _ head: HTTPResponse, _ engine: CacheEngine, now: Timestamp
+  ) -> CacheEngine.Exchange? {
+    let plan = engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
+    guard case .forward(let forwarding) = plan else { return nil }
+    return CacheEngine.Exchange(
+      forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
   }
 
   /// What the engine makes of a response from the origin; `nil` if it is not to be stored.
   static func judge(
     _ request: HTTPRequest, _ head: HTTPResponse, _ engine: CacheEngine, now: Timestamp
   ) -> StoredResponse? {
-    let plan = engine.plan(for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
-    guard case .forward(let forwarding) = plan else { return nil }
-    let outcome = engine.outcome(
-      of: CacheEngine.Exchange(
-        forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now))
-    guard case .store(let stored, _) = outcome.storage else { return nil }
+    guard let exchange = exchange(request, head, engine, now: now),
+      case .store(let stored, _) = engine.outcome(of: exchange).storage
+    else { return nil }
     return stored
   }
 
@@ -206,17 +190,5 @@ struct Dataset: Sendable {
       throw BenchError.unprepared("the engine does not store the response that is to be measured with")
     }
     return stored.encoded()
-  }
-
-  private static func body(_ size: Int, _ generator: inout SplitMix64) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-      let raw = UnsafeMutableRawBufferPointer(buffer)
-      for offset in stride(from: 0, to: size, by: 8) {
-        withUnsafeBytes(of: generator.next()) { word in
-          raw[offset..<min(offset + 8, size)].copyBytes(from: word.prefix(size - offset))
-        }
-      }
-      count = size
-    }
   }
 }

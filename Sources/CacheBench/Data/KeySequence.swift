@@ -46,9 +46,7 @@ struct KeySequence: Sendable {
 struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  init(seed: UInt64) {
-    state = seed
-  }
+  init(seed: UInt64) { state = seed }
 
   mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
@@ -59,9 +57,7 @@ struct SplitMix64: RandomNumberGenerator, Sendable {
   }
 
   /// A number from 0 up to, not including, 1.
-  mutating func nextUnit() -> Double {
-    Double(next() >> 11) * 0x1p-53
-  }
+  mutating func nextUnit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
 
 /// Draws ranks from 0 up to `count`, rank `k` with a probability in proportion to `1 / (k + 1)^exponent`.

@@ -35,17 +35,14 @@ struct Trace: Sendable {
     requests = []
     firstBytes = []
     var numbers: [ArraySlice<UInt8>: Int] = [:]
-    var number = 0
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let line = rest.prefix { $0 != UInt8(ascii: "\n") }
-      rest = rest[line.endIndex...].dropFirst()
-      number += 1
+    var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    if lines.last?.isEmpty == true { lines.removeLast() }
+    for (index, line) in lines.enumerated() {
       let parts = line.split {
         $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
       }
       func broken(_ what: String) -> InputError {
-        InputError(path: path, what: "line \(number) \(what); each line is 'key size'")
+        InputError(path: path, what: "line \(index + 1) \(what); each line is 'key size'")
       }
       guard line.count <= Self.longestLine else { throw broken("is longer than \(Self.longestLine) bytes") }
       guard parts.count == 2 else { throw broken("has \(parts.count) words") }
@@ -55,14 +52,11 @@ struct Trace: Sendable {
           "has the size '\(Printable.text(String(decoding: parts[1].prefix(32), as: UTF8.self)))', "
             + "expected a number from 0 to \(Self.mostBytes)")
       }
-      let key = parts[0]
-      if let known = numbers[key] {
-        requests.append(Request(key: known, bytes: size))
-      } else {
-        numbers[key] = firstBytes.count
-        requests.append(Request(key: firstBytes.count, bytes: size))
-        firstBytes.append(size)
-      }
+      let key = numbers[parts[0], default: firstBytes.count]
+      requests.append(Request(key: key, bytes: size))
+      guard key == firstBytes.count else { continue }
+      numbers[parts[0]] = key
+      firstBytes.append(size)
     }
     guard !requests.isEmpty else {
       throw InputError(path: path, what: "it is empty; each line is 'key size'")

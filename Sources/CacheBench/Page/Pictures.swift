@@ -5,17 +5,27 @@
 struct Pictures {
   var report: Report
 
+  /// A measurement as a bar or a line.
+  private typealias Named = (name: String, color: String, one: Measurement)
+
   /// Titles, and the pictures below each.
   var groups: [(title: String, pictures: [String])] {
-    [
-      ("Throughput", throughput), ("Latency", latency), ("Hit ratio by capacity", hitRatios),
+    let entries = rows(.memory).first?.text(.entries) ?? ""
+    return [
+      ("Throughput", sets(.throughput, throughput)), ("Latency", sets(.latency, latency)),
+      ("Hit ratio by capacity", hitRatios),
       (
         "Memory",
         bars(
-          .memory, .allocatedBeyond,
-          "Bytes of an entry beyond its key and its value, by malloc (\(rows(.memory).first?.text(.entries) ?? "") entries)"
-        ) { $0.contender.rawValue }
-      ), ("End to end", bars(.session, .p50Nanoseconds, "A request, median") { $0.action.rawValue }),
+          "Bytes of an entry beyond its key and its value, by malloc (\(entries) entries)", .allocatedBeyond,
+          rows(.memory).map { ($0.contender.rawValue, $0.contender.color, $0) })
+      ),
+      (
+        "End to end",
+        bars(
+          "A request, median", .p50Nanoseconds,
+          rows(.session).map { ($0.action.rawValue, $0.contender.color, $0) })
+      ),
     ]
   }
 
@@ -23,90 +33,96 @@ struct Pictures {
     report.measurements.filter { $0.kind == kind }
   }
 
-  private func bars(
-    _ kind: Measurement.Kind, _ metric: Metric, _ title: String, _ name: (Measurement) -> String
+  private func bars(_ title: String, _ metric: Metric, _ some: [Named]) -> [String] {
+    let bars = some.compactMap { name, color, one in
+      one[metric].map { Markup.Bar(name: name, color: color, value: $0, label: one.text(metric)) }
+    }
+    return bars.isEmpty ? [] : [Markup.bars(title, bars)]
+  }
+
+  /// A picture for what was done at each size, where there is something to compare, and one for all else.
+  private func sets(
+    _ kind: Measurement.Kind, _ draw: (_ title: String, _ some: [Named]) -> [String]
   ) -> [String] {
-    let bars = rows(kind).filter { $0[metric] != nil }.map { bar($0, metric, name($0)) }
-    return bars.isEmpty ? [] : [Bars(title: title, bars: bars).html]
-  }
-
-  private func bar(_ one: Measurement, _ metric: Metric, _ name: String) -> Bars.Bar {
-    Bars.Bar(name: name, color: one.contender.color, value: one[metric] ?? 0, label: one.text(metric))
-  }
-
-  /// One picture for each action at each number of entries: by threads where there are several, else bars.
-  private var throughput: [String] {
-    var alone: [Bars.Bar] = []
+    var alone: [Named] = []
     var pictures: [String] = []
-    for (title, some) in sets(.throughput) {
-      let threads = Set(some.map { $0[.threads] ?? 1 })
-      if threads.count > 1 {
-        pictures.append(
-          plot(
-            title, some, x: .threads, y: .operationsPerSecond, xTitle: "threads",
-            yTitle: "operations per second", fromZero: true
-          ) { $0.rawValue })
-      } else if Set(some.map(\.contender)).count == 1 {
-        alone += some.map { bar($0, .operationsPerSecond, title) }
+    for (title, some) in groups(rows(kind)) {
+      if some.count == 1 {
+        // Bars have names beside them, lines need colours.
+        let color = kind == .latency ? Contender.allCases[alone.count % 8] : some[0].contender
+        alone.append((title, color.color, some[0]))
       } else {
-        let suffix = threads.first.map { $0 > 1 ? ", \(Format.count.text($0)) threads" : "" } ?? ""
-        pictures.append(
-          Bars(title: title + suffix, bars: some.map { bar($0, .operationsPerSecond, $0.contender.rawValue) })
-            .html)
+        pictures += draw(title, some.map { ($0.contender.rawValue, $0.contender.color, $0) })
       }
     }
-    if !alone.isEmpty { pictures.append(Bars(title: "HTTPCacheEngine alone", bars: alone).html) }
-    return pictures
+    return pictures + (alone.isEmpty ? [] : draw("HTTPCacheEngine alone", alone))
   }
 
-  private var latency: [String] {
-    var alone: [Plot.Line] = []
-    var pictures: [String] = []
-    for (title, some) in sets(.latency) {
-      var lines = some.compactMap { one -> Plot.Line? in
-        guard let curve = one.latencyCurve, !curve.isEmpty else { return nil }
-        return Plot.Line(
-          name: one.contender.rawValue, color: one.contender.color,
-          // Nothing is faster than the clock can tell.
-          points: curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }, isDashed: one.contender.isFloor)
-      }
-      if lines.count == 1 {
-        lines[0].name = title
-        lines[0].color = Contender.allCases[alone.count % 8].color
-        alone += lines
-      } else if !lines.isEmpty {
-        pictures.append(distribution(title, lines))
-      }
+  /// Measurements by what was done with how many entries of which size, in order.
+  private func groups(_ rows: [Measurement]) -> [(title: String, some: [Measurement])] {
+    func split(_ rows: [Measurement], by metric: Metric) -> [[Measurement]] {
+      let values = Set(rows.map { $0[metric] ?? 0 }).sorted()
+      return values.map { value in rows.filter { $0[metric] ?? 0 == value } }
     }
-    if !alone.isEmpty { pictures.append(distribution("HTTPCacheEngine alone", alone)) }
-    return pictures
+    let sets = Action.allCases.flatMap { action in
+      split(rows.filter { $0.action == action }, by: .entries).flatMap { split($0, by: .valueBytes) }
+    }
+    return sets.map { some in
+      let one = some[0]
+      let keys = one.action == .judge ? nil : one[.entries].map { ", \(Format.count.text($0)) keys" }
+      let capacity = one[.capacityEntries].map { ", room for \(Format.count.text($0))" }
+      return (one.title + (keys ?? "") + (capacity ?? ""), some)
+    }
   }
 
-  private func distribution(_ title: String, _ lines: [Plot.Line]) -> String {
-    Plot(
-      title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
-      y: .logarithmic(lines.flatMap { $0.points.map(\.y) }, label: Format.nanoseconds.mark), lines: lines,
-      hasDots: false
-    ) { line, x, y in "\(line.name): \(x) % took at most \(Format.nanoseconds.text(y))" }.html
+  /// By threads where there are several, else bars.
+  private func throughput(_ title: String, _ some: [Named]) -> [String] {
+    let threads = Set(some.map { $0.one[.threads] ?? 1 })
+    guard threads.count == 1 else {
+      return [
+        plot(
+          title, some.map(\.one), x: .threads, y: .operationsPerSecond, xTitle: "threads",
+          yTitle: "operations per second", fromZero: true
+        ) { $0.rawValue }
+      ]
+    }
+    let suffix = threads.first.map { $0 > 1 ? ", \(Format.count.text($0)) threads" : "" } ?? ""
+    return bars(title + suffix, .operationsPerSecond, some)
+  }
+
+  private func latency(_ title: String, _ some: [Named]) -> [String] {
+    let lines = some.compactMap { name, color, one -> Plot.Line? in
+      guard let curve = one.latencyCurve, !curve.isEmpty else { return nil }
+      // Nothing is faster than the clock can tell.
+      let points = curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }
+      return Plot.Line(name: name, color: color, points: points, isDashed: one.contender.isFloor)
+    }
+    guard !lines.isEmpty else { return [] }
+    let times = lines.flatMap { $0.points.map(\.y) }
+    return [
+      Plot(
+        title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
+        y: .logarithmic(times, label: Format.nanoseconds.mark), lines: lines, hasDots: false
+      ) { line, x, y in "\(line.name): \(x) % took at most \(Format.nanoseconds.text(y))" }.html
+    ]
   }
 
   private var hitRatios: [String] {
     let replays = rows(.replay)
-    var seen: [String] = []
-    for one in replays where !seen.contains(one.trace ?? "") { seen.append(one.trace ?? "") }
-    return seen.flatMap { trace in
-      [Action.replayUnits, .replayBytes].flatMap { sizes -> [String] in
-        let some = replays.filter { $0.trace == trace && $0.action == sizes }
-        guard !some.isEmpty else { return [] }
-        let metrics: [(Metric, String)] =
-          [(.hitRatio, "requests hit")] + (sizes == .replayBytes ? [(.byteHitRatio, "bytes hit")] : [])
-        return metrics.map { metric, what in
-          plot(
-            "\(trace): \(what)", some, x: .capacityShare, y: metric,
-            xTitle: "share of the distinct \(sizes == .replayUnits ? "keys" : "bytes")", yTitle: what,
-            fromZero: false
+    let traces = replays.map { $0.trace ?? "" }
+    return traces.indices.filter { traces.firstIndex(of: traces[$0]) == $0 }.flatMap { index in
+      [
+        (Action.replayUnits, Metric.hitRatio, "requests hit", "keys"),
+        (.replayBytes, .hitRatio, "requests hit", "bytes"),
+        (.replayBytes, .byteHitRatio, "bytes hit", "bytes"),
+      ].compactMap { sizes, metric, what, unit in
+        let some = replays.filter { $0.trace ?? "" == traces[index] && $0.action == sizes }
+        return some.isEmpty
+          ? nil
+          : plot(
+            "\(traces[index]): \(what)", some, x: .capacityShare, y: metric,
+            xTitle: "share of the distinct \(unit)", yTitle: what, fromZero: false
           ) { $0.policy }
-        }
       }
     }
   }
@@ -127,18 +143,5 @@ struct Pictures {
       title: title, xTitle: xTitle, yTitle: yTitle, x: .steps(some.map { $0[x] ?? 0 }, label: x.unit.mark),
       y: .linear(some.map { $0[y] ?? 0 }, fromZero: fromZero, label: y.unit.mark), lines: lines
     ) { "\($0.name), \(xTitle) \(x.unit.mark($1)): \(y.text($2))" }.html
-  }
-
-  /// The measurements of one kind, by what was done with how many entries, in order.
-  private func sets(_ kind: Measurement.Kind) -> [(title: String, some: [Measurement])] {
-    Action.allCases.flatMap { action -> [(title: String, some: [Measurement])] in
-      let some = rows(kind).filter { $0.action == action }
-      return Set(some.map { $0[.entries] ?? 0 }).sorted().map { entries in
-        let own = some.filter { $0[.entries] ?? 0 == entries }
-        let capacity = own.first?[.capacityEntries].map { ", room for \(Format.count.text($0))" } ?? ""
-        let keys = action == .judge ? "" : ", \(Format.count.text(entries)) keys"
-        return (action.rawValue + keys + capacity, own)
-      }
-    }
   }
 }

@@ -33,7 +33,7 @@ struct Plot {
     let legend = lines.map { "<li><span class=\"key \($0.style)\"></span>\(Markup.escape($0.name))</li>" }
     return """
       <figure>
-      <figcaption>\(Markup.escape(title))</figcaption>
+      \(Markup.element("figcaption", title))
       <svg viewBox="0 0 \(Self.text(Self.size.width)) \(Self.text(Self.size.height))" role="img" \
       aria-label="\(Markup.escape(title))">
       \((axes + lines.map(draw)).joined(separator: "\n"))
@@ -102,8 +102,7 @@ struct Plot {
   private static func text(_ number: Double) -> String { String(format: "%.4g", number) }
 }
 
-/// Bars below each other, as wide as their figures are large.
-struct Bars {
+extension Markup {
   struct Bar {
     var name: String
     var color: String
@@ -111,21 +110,19 @@ struct Bars {
     var label: String
   }
 
-  var title: String
-  var bars: [Bar]
-
-  var html: String {
+  /// Bars below each other, as wide as their figures are large.
+  static func bars(_ title: String, _ bars: [Bar]) -> String {
     let largest = bars.map(\.value).filter(\.isFinite).max() ?? 0
     let rows = bars.map { bar in
       let share = largest > 0 && bar.value.isFinite ? max(0, bar.value) / largest : 0
       return """
-        <li><span class="name">\(Markup.escape(bar.name))</span><span class="value">\(Markup.escape(bar.label))</span>\
+        <li>\(element("span", bar.name, class: "name"))\(element("span", bar.label, class: "value"))\
         <span class="track"><span class="bar \(bar.color)" style="width:\(String(format: "%.1f", share * 100))%"></span>\
         </span></li>
         """
     }
     return """
-      <figure><figcaption>\(Markup.escape(title))</figcaption>
+      <figure>\(element("figcaption", title))
       <ul class="bars">\(rows.joined(separator: "\n"))</ul></figure>
       """
   }
@@ -134,9 +131,16 @@ struct Bars {
 /// How figures lie on an axis, and where its marks are.
 struct Scale {
   var marks: [(value: Double, label: String)]
-  private let transform: @Sendable (Double) -> Double
-  private let first: Double
-  private let last: Double
+  private let transform: (Double) -> Double
+  private let first, last: Double
+
+  private init(
+    _ marks: [Double], _ label: (Double) -> String, from first: Double, to last: Double,
+    _ transform: @escaping (Double) -> Double = { $0 }
+  ) {
+    self.marks = marks.map { ($0, label($0)) }
+    (self.first, self.last, self.transform) = (first, last, transform)
+  }
 
   /// Where a figure lies, from 0 to 1; `nil` where it cannot lie on the axis.
   func position(_ value: Double) -> Double? {
@@ -155,13 +159,10 @@ struct Scale {
     let power = pow(10, (log10(span / 4)).rounded(.down))
     let step = [1, 2, 2.5, 5, 10].map { $0 * power }.first { span / $0 <= 5 } ?? span
     let low = (smallest / step).rounded(.down)
-    let high = max(low + 1, (largest / step).rounded(.up))
     // Few, also where the figures are so large that a step is lost in them.
-    let count = min(12, max(1, Int(min(12, high - low))))
-    let places = (0...count).map { (low + Double($0)) * step }
-    return Scale(
-      marks: places.map { ($0, label($0)) }, transform: { $0 }, first: low * step,
-      last: (low + Double(count)) * step)
+    let count = min(12, max(1, (largest / step).rounded(.up) - low))
+    let marks = stride(from: 0, through: count, by: 1).map { (low + $0) * step }
+    return Scale(marks, label, from: low * step, to: (low + count) * step)
   }
 
   /// Powers of ten around all figures, which are above 0.
@@ -170,24 +171,21 @@ struct Scale {
     let low = log10(values.min() ?? 1).rounded(.down)
     let high = max(low + 1, log10(values.max() ?? 10).rounded(.up))
     let powers = stride(from: low, through: high, by: max(1, ((high - low) / 6).rounded(.up)))
-    return Scale(
-      marks: powers.map { (pow(10, $0), label(pow(10, $0))) }, transform: { log10($0) }, first: low,
-      last: high)
+    return Scale(powers.map { pow(10, $0) }, label, from: low, to: high) { log10($0) }
   }
 
   /// Percents of a distribution, so that 90, 99, 99.9… lie at equal distances.
   static var nines: Scale {
-    Scale(
-      marks: [0, 50, 90, 99, 99.9, 99.99].map { ($0, String(format: "%g", $0)) },
-      transform: { -log10(1 - min(99.99, max(0, $0)) / 100) }, first: 0, last: 4)
+    Scale([0, 50, 90, 99, 99.9, 99.99], { String(format: "%g", $0) }, from: 0, to: 4) {
+      -log10(1 - min(99.99, max(0, $0)) / 100)
+    }
   }
 
   /// Some figures at equal distances, in their order.
   static func steps(_ values: [Double], label: (Double) -> String) -> Scale {
     let sorted = Set(values.filter(\.isFinite)).sorted()
-    return Scale(
-      marks: sorted.map { ($0, label($0)) },
-      transform: { value in sorted.firstIndex(of: value).map(Double.init) ?? .nan },
-      first: -0.25, last: Double(sorted.count) - 0.75)
+    return Scale(sorted, label, from: -0.25, to: Double(sorted.count) - 0.75) { value in
+      sorted.firstIndex(of: value).map(Double.init) ?? .nan
+    }
   }
 }

@@ -13,12 +13,7 @@ struct Measurement: Codable, Hashable, Sendable {
     case latency
     /// How many times as fast as another contender of the same run.
     case ratio
-    case session
-    case replay
-    case memory
-    case churn
-    case cold
-    case reopen
+    case session, replay, memory, churn, cold, reopen
   }
 
   /// What a ratio compares with.
@@ -64,19 +59,19 @@ struct Measurement: Codable, Hashable, Sendable {
   /// - Parameter rounds: what is summed up: medians of the rates, percentiles of all latencies.
   init(_ kind: Kind, _ action: Action, _ contender: Contender, rounds: [Round]) {
     self.init(kind, action, contender)
-    let all = rounds.dropFirst().reduce(into: rounds.first ?? Round()) { $0.append($1) }
+    let all = rounds.reduce(into: Round()) { $0.append($1) }
     byRound = rounds.map(\.operationsPerSecond)
     self[.operations] = Double(all.operations)
     self[.operationsPerSecond] = median(byRound) ?? 0
     if !action.onlyStores, all.operations > 0 {
       self[.hitRatio] = Double(all.successes) / Double(all.operations)
     }
-    let busy = rounds.filter { $0.processorNanoseconds > 0 && $0.operations > 0 }
     if kind == .throughput {
+      let busy = rounds.filter { $0.processorNanoseconds > 0 && $0.operations > 0 }
       self[.processorNanoseconds] = median(
         busy.map { Double($0.processorNanoseconds) / Double($0.operations) })
     }
-    if let latencies = all.latencies { add(latencies) }
+    add(all)
     let rate = self[.operationsPerSecond] ?? 0
     self[.nanoseconds] = self[.p50Nanoseconds] ?? (rate > 0 ? 1e9 / rate : 0)
   }
@@ -94,15 +89,18 @@ struct Measurement: Codable, Hashable, Sendable {
   /// The processor's time for one operation, or the wall clock's where that is not known.
   var cost: Double { self[.processorNanoseconds] ?? self[.nanoseconds] ?? 0 }
 
-  var isMet: Bool? {
-    self[.target].map { (self[.timesAsFast] ?? 0) >= $0 }
-  }
+  var isMet: Bool? { self[.target].map { (self[.timesAsFast] ?? 0) >= $0 } }
+
+  /// What was done, with the size of the values where there are several.
+  var title: String { action.rawValue + (action.isBySize ? ", " + text(.valueBytes) : "") }
 
   private static let percents = [
     0.0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
   ]
 
-  mutating func add(_ latencies: Histogram<UInt64>) {
+  /// Adds percentiles, where each operation was timed.
+  mutating func add(_ round: Round) {
+    guard let latencies = round.latencies else { return }
     for (metric, percent) in [
       (Metric.p50Nanoseconds, 50.0), (.p90Nanoseconds, 90), (.p99Nanoseconds, 99), (.p999Nanoseconds, 99.9),
     ] { self[metric] = Double(latencies.valueAtPercentile(percent)) }
@@ -125,72 +123,54 @@ extension [Measurement] {
     }
   }
 
-  /// Each of ours beside each yardstick that did the same under the same conditions.
+  /// Each of ours beside each yardstick that did the same, or the nearest to it, under the same conditions.
   var ratios: [Measurement] {
     let timed = filter { $0.kind == .throughput || $0.kind == .latency }
     let ours = Action.allCases.flatMap { action in
       timed.filter { $0.contender.isOurs && $0.action == action }
     }
     return ours.flatMap { own in
-      own.yardsticks.compactMap { yardstick in
-        timed.first(
-          own.contender == .ours ? own.action.counterpart : own.action, yardstick, own.kind,
-          own.figures.filter { [.entries, .valueBytes, .threads].contains($0.key) }
-        ).flatMap { own.ratio(to: $0) }
+      let conditions = own.figures.filter { [.entries, .valueBytes, .threads].contains($0.key) }
+      let nearest: [Action: Action] = own.contender == .ours ? [.decide: .get, .judgeAndStore: .store] : [:]
+      return own.yardsticks.compactMap { yardstick in
+        timed.first(nearest[own.action] ?? own.action, yardstick, own.kind, conditions)
+          .flatMap { own.ratio(to: $0) }
       }
     }
   }
 }
 
 extension Measurement {
+  /// How many times as fast as URLCache some actions must be, with 10,000 entries of 1 KiB in memory, and 100 on disk.
+  /// URLCache slows down with every entry: the target of a store is for a cache that holds all.
+  private static let targets: [Action: Double] = [.get: 5, .storeAgain: 10, .diskGet: 100, .diskStore: 300]
+
   /// What one of ours is compared with. The floor only finds.
   fileprivate var yardsticks: [Contender] {
-    guard contender == .ours else { return [.ours] }
-    return [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite, .lmdb, .rocksDB]
-      + (action.onlyStores ? [] : [.floor, .floorApart])
+    switch contender {
+    case .oursS3FIFO: [.ours]
+    case .swiftHash: [.libraryHash]
+    default:
+      [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite, .lmdb, .rocksDB]
+        + (action.onlyStores ? [] : [.floor, .floorApart])
+    }
   }
 
   /// How many times as fast this is as another; `nil` if one of them has no figures.
   func ratio(to other: Measurement) -> Measurement? {
-    let basis: Yardstick.Basis
-    let costs: (own: Double?, other: Double?)
     // Of several threads, the wall clock: those that wait take no time of the processor.
-    if kind == .throughput, self[.threads] == 1, let own = self[.processorNanoseconds],
-      let others = other[.processorNanoseconds]
-    {
-      (basis, costs) = (.processorTime, (own, others))
-    } else {
-      basis = kind == .throughput ? .throughput : .p50
-      costs = (self[.nanoseconds], other[.nanoseconds])
-    }
-    guard let own = costs.own, let others = costs.other, own > 0, others > 0 else { return nil }
+    let isOfProcessor =
+      kind == .throughput && self[.threads] == 1
+      && self[.processorNanoseconds] != nil && other[.processorNanoseconds] != nil
+    let metric = isOfProcessor ? Metric.processorNanoseconds : .nanoseconds
+    guard let own = self[metric], let others = other[metric], own > 0, others > 0 else { return nil }
     var ratio = Measurement(.ratio, action, contender, [.timesAsFast: others / own])
-    ratio.against = Yardstick(contender: other.contender, action: other.action, basis: basis)
+    ratio.against = Yardstick(
+      contender: other.contender, action: other.action,
+      basis: isOfProcessor ? .processorTime : kind == .throughput ? .throughput : .p50)
     for metric in [Metric.entries, .threads] { ratio[metric] = self[metric] }
-    if action.isOnDisk { ratio[.valueBytes] = self[.valueBytes] }
-    if other.contender == .urlCache, kind == .throughput { ratio[.target] = action.target }
+    if action.isBySize { ratio[.valueBytes] = self[.valueBytes] }
+    if other.contender == .urlCache, kind == .throughput { ratio[.target] = Self.targets[action] }
     return ratio
-  }
-}
-
-extension Action {
-  /// What a yardstick does instead.
-  fileprivate var counterpart: Action {
-    switch self {
-    case .decide: .get
-    case .judgeAndStore: .store
-    default: self
-    }
-  }
-
-  /// How many times as fast as URLCache it must be, with 10,000 entries of 1 KiB in memory, and 100 on disk.
-  fileprivate var target: Double? {
-    switch self {
-    case .get: 5
-    case .storeAgain: 10  // URLCache slows down with every entry: the target is for a cache that holds all.
-    case .diskGet: 100
-    case .diskStore: 300
-    default: nil
-    }
   }
 }

@@ -47,19 +47,16 @@ struct Report: Codable, Sendable {
           + "\(parameters.seed ?? 1)")
     }
     guard let keys = parameters.keys else { return lines }
-    var parts = ["\(Format.count.text(keys)) keys in memory"]
-    if let diskKeys = parameters.diskKeys { parts.append("\(Format.count.text(diskKeys)) on disk") }
-    if let bytes = parameters.valueBytes { parts.append("bodies of \(Format.count.text(bytes)) bytes") }
-    if let distribution = parameters.distribution {
-      parts.append(parameters.zipfExponent.map { "zipf \($0)" } ?? distribution.rawValue)
-    }
-    if let threads = parameters.threads { parts.append("threads \(threads)") }
-    if let share = parameters.capacityShare {
-      parts.append("room for \(Format.share.mark(share)) where it is bounded")
-    }
-    if let seed = parameters.seed { parts.append("seed \(seed)") }
-    lines.append(parts.joined(separator: ", "))
-    return lines
+    let parts = [
+      "\(Format.count.text(keys)) keys in memory",
+      parameters.diskKeys.map { "\(Format.count.text($0)) on disk" },
+      parameters.valueBytes.map { "bodies of \(Format.count.text($0)) bytes" },
+      parameters.zipfExponent.map { "zipf \($0)" } ?? parameters.distribution?.rawValue,
+      parameters.threads.map { "threads \($0)" },
+      parameters.capacityShare.map { "room for \(Format.share.mark($0)) where it is bounded" },
+      parameters.seed.map { "seed \($0)" },
+    ]
+    return lines + [parts.compactMap { $0 }.joined(separator: ", ")]
   }
 
   var allNotes: [String] {
@@ -97,4 +94,48 @@ struct Parameters: Codable, Hashable, Sendable {
   var shards: Int?
   /// The sizes that `disk` was asked for.
   var diskValueBytes: [Int]?
+}
+
+/// What the figures were measured on.
+struct Machine: Codable, Hashable, Sendable {
+  var processor = Machine.processorName
+  var cores = ProcessInfo.processInfo.activeProcessorCount
+  var memoryBytes = ProcessInfo.processInfo.physicalMemory
+  var operatingSystem = ProcessInfo.processInfo.operatingSystemVersionString
+  var architecture = Machine.builtArchitecture
+  var swiftCompiler = Machine.compiler
+  /// Whether the compiler optimised; figures of a debug build mean nothing.
+  var isOptimized = Machine.optimized
+  /// What a look at the clock costs.
+  var clockNanoseconds = MonotonicClock.cost()
+
+  private static var processorName: String? {
+    let lines = try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8).split(separator: "\n")
+    let line = lines?.first { $0.hasPrefix("model name") }
+    return line?.split(separator: ":", maxSplits: 1).last.map { $0.trimmingCharacters(in: .whitespaces) }
+  }
+
+  #if compiler(>=6.5)
+    private static let compiler = "6.5 or later"
+  #elseif compiler(>=6.4)
+    private static let compiler = "6.4"
+  #elseif compiler(>=6.3)
+    private static let compiler = "6.3"
+  #else
+    private static let compiler = "6.2"
+  #endif
+
+  #if arch(x86_64)
+    private static let builtArchitecture = "x86_64"
+  #elseif arch(arm64)
+    private static let builtArchitecture = "arm64"
+  #else
+    private static let builtArchitecture = "unknown"
+  #endif
+
+  #if DEBUG
+    private static let optimized = false
+  #else
+    private static let optimized = true
+  #endif
 }

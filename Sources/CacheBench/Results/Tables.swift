@@ -1,6 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+/// Rows of cells, printed as text or as HTML: the first columns to the left, figures to the right.
+struct Table {
+  var title: String
+  var header: [String]
+  var rows: [[String]] = []
+  /// How many columns, from the first, are text.
+  var textColumns = 1
+  /// The name of a style of the page.
+  var style: String?
+
+  var text: String {
+    let lines = [header] + rows
+    let widths = header.indices.map { column in
+      lines.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
+    }
+    func line(_ cells: [String]) -> String {
+      var text = ""
+      for (column, width) in widths.enumerated() {
+        let cell = column < cells.count ? cells[column] : ""
+        let padding = String(repeating: " ", count: width - cell.count)
+        text += (column == 0 ? "" : "  ") + (column < textColumns ? cell + padding : padding + cell)
+      }
+      while text.last == " " { text.removeLast() }
+      return text
+    }
+    let rule = String(repeating: "-", count: widths.reduce(0, +) + 2 * max(0, widths.count - 1))
+    return ([title, line(header), rule] + rows.map(line)).joined(separator: "\n") + "\n"
+  }
+
+  var html: String {
+    func row(_ cells: [String], _ name: String) -> String {
+      let all = cells.enumerated().map { column, text in
+        Markup.element(name, text, class: Target.styles[text] ?? (column < textColumns ? nil : "figure"))
+      }
+      return "<tr>\(all.joined())</tr>"
+    }
+    return """
+      <div class="wide"><table class="\(style ?? "figures")"><thead>\(row(header, "th"))</thead>
+      <tbody>\(rows.map { row($0, "td") }.joined(separator: "\n"))</tbody></table></div>
+      """
+  }
+}
+
+/// Text and elements of a page, which is well-formed XML too.
+enum Markup {
+  /// Text from anywhere, so that nothing in it is markup.
+  static func escape(_ text: String) -> String {
+    let names: [Unicode.Scalar: String] = [
+      "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
+    ]
+    return Printable.text(text).unicodeScalars.map { names[$0] ?? String($0) }.joined()
+  }
+
+  /// An element with some text, which is escaped.
+  static func element(_ name: String, _ text: String, class style: String? = nil) -> String {
+    "<\(name)\(style.map { " class=\"\($0)\"" } ?? "")>\(escape(text))</\(name)>"
+  }
+}
+
 extension Report {
   private typealias Column = (title: String, text: (Measurement) -> String)
   private typealias Layout = (title: String, textColumns: Int, columns: [Column])
@@ -22,9 +81,7 @@ extension Report {
   }
 
   private func layout(_ kind: Measurement.Kind) -> Layout {
-    let action: Column = (
-      "", { $0.action.rawValue + ($0.action.isOnDisk ? ", " + $0.text(.valueBytes) : "") }
-    )
+    let action: Column = ("", { $0.title })
     let contender: Column = ("", { $0.contender.rawValue })
     let entries: Column = ("entries", { $0.text(.capacityEntries, .entries) })
     switch kind {
@@ -136,15 +193,12 @@ extension Report {
   private func inOrder(_ kind: Measurement.Kind) -> [Measurement] {
     let some = measurements.filter { $0.kind == kind }
     guard kind == .throughput || kind == .latency else { return some }
-    let sizes = Set(some.map { $0[.valueBytes] ?? 0 }).sorted()
-    return Action.allCases.flatMap { action in
-      sizes.flatMap { size in
-        Contender.allCases.flatMap { contender in
-          some.filter {
-            $0.action == action && $0.contender == contender && $0[.valueBytes] ?? 0 == size
-          }
-        }
-      }
+    let (actions, contenders) = (Action.allCases, Contender.allCases)
+    func place(_ one: (offset: Int, element: Measurement)) -> [Double] {
+      let (row, size) = (one.element, one.element[.valueBytes] ?? 0)
+      let (action, contender) = (actions.firstIndex(of: row.action), contenders.firstIndex(of: row.contender))
+      return [Double(action ?? 0), size, Double(contender ?? 0), Double(one.offset)]
     }
+    return some.enumerated().sorted { place($0).lexicographicallyPrecedes(place($1)) }.map(\.element)
   }
 }

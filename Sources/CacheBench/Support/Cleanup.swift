@@ -20,9 +20,7 @@ enum TemporaryDirectory {
   }
 
   /// Removes all that are in use, where the process is about to end.
-  static func removeAll() {
-    for path in existing.withLock({ $0 }) { remove(path) }
-  }
+  static func removeAll() { for path in existing.withLock({ $0 }) { remove(path) } }
 
   private static func remove(_ path: String) {
     // Twice: a thread that still writes may add a file behind the first attempt.

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Foundation
+import SystemPackage
 
 /// Why a measurement would mean nothing.
 enum BenchError: Error, CustomStringConvertible {
@@ -49,21 +50,19 @@ struct InputError: Error, CustomStringConvertible {
 enum InputFile {
   /// The bytes of a file that is not larger than a limit.
   static func bytes(of path: String, limit: Int) throws -> [UInt8] {
-    func unreadable(_ what: String) -> InputError { InputError(path: path, isUnreadable: true, what: what) }
-    var isDirectory = ObjCBool(false)
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-      throw unreadable("there is no such file")
-    }
-    guard !isDirectory.boolValue else { throw unreadable("it is a directory") }
-    guard let file = FileHandle(forReadingAtPath: path) else { throw unreadable("it cannot be opened") }
-    defer { try? file.close() }
-    var all: [UInt8] = []
-    // Piece by piece: a pipe has no size to ask for.
-    while all.count <= limit {
-      let piece: Data?
-      do { piece = try file.read(upToCount: 1 << 20) } catch { throw unreadable("it cannot be read") }
-      guard let piece, !piece.isEmpty else { return all }
-      all += piece
+    do {
+      let file = try FileDescriptor.open(FilePath(path), .readOnly)
+      defer { try? file.close() }
+      var all: [UInt8] = []
+      // Piece by piece: a pipe has no size to ask for.
+      var piece = [UInt8](repeating: 0, count: 1 << 20)
+      while all.count <= limit {
+        let count = try piece.withUnsafeMutableBytes { try file.read(into: $0) }
+        guard count > 0 else { return all }
+        all += piece.prefix(count)
+      }
+    } catch let error as Errno {
+      throw InputError(path: path, isUnreadable: true, what: "it cannot be read: \(error)")
     }
     throw InputError(path: path, what: "it is larger than \(Format.bytes.text(limit))")
   }

@@ -41,34 +41,21 @@ struct MemoryUse: Sendable {
 
 /// What the process has read and written so far, as Linux counts it.
 struct ProcessIO: Sendable {
+  private let counts: [Substring: Int]
+
   /// Calls that read.
-  var readCalls = 0
+  var readCalls: Int { counts["syscr"] ?? 0 }
   /// Bytes that calls have written, to the page cache or beyond.
-  var writtenBytes = 0
+  var writtenBytes: Int { counts["wchar"] ?? 0 }
   /// Bytes that came from the device.
-  var deviceReadBytes = 0
+  var deviceReadBytes: Int { counts["read_bytes"] ?? 0 }
 
   /// `nil` where the system does not say.
   static var now: ProcessIO? {
     guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8) else { return nil }
-    var result = ProcessIO()
-    for line in text.split(separator: "\n") {
-      let words = line.split(separator: " ")
-      guard words.count == 2, let number = Int(words[1]) else { continue }
-      switch words[0] {
-      case "syscr:": result.readCalls = number
-      case "wchar:": result.writtenBytes = number
-      case "read_bytes:": result.deviceReadBytes = number
-      default: break
-      }
-    }
-    return result
-  }
-
-  /// What looking costs in calls that read.
-  static var readCallsOfLooking: Int {
-    guard let one = now, let two = now else { return 0 }
-    return two.readCalls - one.readCalls
+    let lines = text.split(separator: "\n").map { $0.split(separator: ":") }
+    let counts = lines.map { ($0[0], Int($0.last?.dropFirst() ?? "") ?? 0) }
+    return ProcessIO(counts: Dictionary(counts) { $1 })
   }
 }
 

@@ -1,30 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheStore
-import Synchronization
-
-/// The usual LRU in Swift: class nodes in a list, a Dictionary to find them, and a Mutex around both.
-final class NodeCache: ReadableCache {
-  private let nodes: Mutex<NodeList<StoreKey, [UInt8]>>
-
-  /// - Parameter capacity: in entries.
-  init(capacity: Int) {
-    nodes = Mutex(NodeList(capacity: capacity))
-  }
-
-  func bodyCount(of key: StoreKey) -> Int? { nodes.withLock { $0.value(of: key) }?.count }
-  func bodyByte(of key: StoreKey) -> UInt8? { nodes.withLock { $0.value(of: key) }?.middleByte }
-
-  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
-    // What it returns is freed after the lock.
-    let refused = nodes.withLock { $0.put(key, body, cost: 1) }
-    return !refused
-  }
-
-  var entryCount: Int? { nodes.withLock { $0.count } }
-}
-
 /// Exact LRU: evicts the least recently used until the costs of all are within the capacity.
 final class NodeList<Key: Hashable, Value> {
   private final class Node {
@@ -48,9 +24,7 @@ final class NodeList<Key: Hashable, Value> {
   private unowned(unsafe) var tail: Node?
   private(set) var cost = 0
 
-  init(capacity: Int) {
-    self.capacity = capacity
-  }
+  init(capacity: Int) { self.capacity = capacity }
 
   deinit {
     // One by one: each would free the next, as deep as the list is long.
