@@ -201,7 +201,7 @@ import Testing
     }
     #expect(figures.ratios.count == (XXH3.usesLibrary ? 4 : 0))
     let text = Report(command: "hash", measurements: figures).text
-    #expect(text.contains("hash, 16 B") && text.contains("hash, 64.0 KiB"))
+    #expect(text.contains("hash, 16.0 B") && text.contains("hash, 64.0 KiB"))
   }
 
   @Test func `memory says what each cache occupies for each entry`() throws {
