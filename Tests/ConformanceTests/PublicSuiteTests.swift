@@ -12,7 +12,7 @@ struct PublicSuiteTests {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   private static let file = root.appendingPathComponent("../shared/conformance/cache-tests.json")
 
-  /// What the suite wants and this cache does not do on purpose; RFCNotes.md says why.
+  /// What the suite wants and this cache does not do on purpose; Documentation/RFC/public-suite.md says why.
   private static let deliberate: Set<String> = [
     "partial-store-partial-reuse-partial-byterange", "partial-store-partial-reuse-partial-absent",
     "partial-store-partial-reuse-partial-suffix", "partial-store-partial-complete",
@@ -21,7 +21,8 @@ struct PublicSuiteTests {
 
   @Test("RFCNotes.md has the reason for every deliberate difference", arguments: deliberate)
   func reasons(id: String) throws {
-    let notes = try String(contentsOf: Self.root.appendingPathComponent("RFCNotes.md"), encoding: .utf8)
+    let page = Self.root.appendingPathComponent("Documentation/RFC/public-suite.md")
+    let notes = try String(contentsOf: page, encoding: .utf8)
     #expect(notes.contains("`\(id)`"))
   }
 

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// What RFCNotes.md says of itself, compared with what is there.
+/// Compares RFCNotes.md and the pages in Documentation/RFC with the sources, and with each other.
 struct RFCNotesCheck {
   /// Why a row need not have a scenario.
   static let excuses: Set<String> = ["not observable", "concurrency", "adapter", "public suite"]
@@ -14,43 +14,101 @@ struct RFCNotesCheck {
   var tests: Set<String>
   /// The ids of all scenarios.
   var scenarios: Set<String>
-
-  /// The cells of every row that stands for a requirement.
-  static func rows(of notes: String) -> [[String]] {
-    notes.split(separator: "\n")
-      .filter { $0.hasPrefix("| ") && !$0.hasPrefix("| § ") }
-      .map { row in
-        row.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast()
-          .map { $0.trimmingCharacters(in: .whitespaces) }
-      }
-  }
+  /// Whether a file exists, by its path in the repository.
+  var exists: @Sendable (String) -> Bool
 
   /// Everything that is wrong, a sentence each.
-  func problems(of notes: String) -> [String] {
+  func problems(index: NotesPage, pages: [NotesPage]) -> [String] {
+    rowProblems(pages) + indexProblems(index, pages) + linkProblems([index] + pages)
+  }
+
+  /// The names in the rows that do not exist, and the scenarios without a row.
+  func rowProblems(_ pages: [NotesPage]) -> [String] {
     var problems: [String] = []
     var named: Set<String> = []
-    for row in Self.rows(of: notes) {
-      guard row.count == 5 else {
-        problems.append("not five cells: \(row)")
-        continue
-      }
-      let file = row[2].trimmingCharacters(in: ["`"])
-      if !files.contains(file) { problems.append("no file \(file)") }
-      let cell = TestCell(row[3])
-      problems += cell.tests.filter { !tests.contains($0) }.map { "no test \"\($0)\"" }
-      problems += cell.scenarios.filter { !scenarios.contains($0) }.map { "no scenario \($0)" }
-      named.formUnion(cell.scenarios)
-      if cell.scenarios.isEmpty {
-        if cell.tests.isEmpty { problems.append("§ \(row[0]), \(row[1]): no test") }
-        if !Self.excuses.contains(cell.rest) {
-          problems.append("§ \(row[0]), \(row[1]): neither a scenario nor why there is none")
+    for section in pages.flatMap(\.sections) {
+      for row in section.rows {
+        guard row.count == 3 else {
+          problems.append("not three cells: \(row)")
+          continue
         }
-      } else if !cell.rest.isEmpty {
-        problems.append("§ \(row[0]), \(row[1]): what is \(cell.rest)?")
+        problems += codeProblems(row[1])
+        let cell = TestCell(row[2])
+        problems += cell.tests.filter { !tests.contains($0) }.map { "no test \"\($0)\"" }
+        problems += cell.scenarios.filter { !scenarios.contains($0) }.map { "no scenario \($0)" }
+        named.formUnion(cell.scenarios)
+        if cell.scenarios.isEmpty {
+          if cell.tests.isEmpty { problems.append("\(section.heading), \(row[0]): no test") }
+          if !Self.excuses.contains(cell.rest) {
+            problems.append("\(section.heading), \(row[0]): neither a scenario nor why there is none")
+          }
+        } else if !cell.rest.isEmpty {
+          problems.append("\(section.heading), \(row[0]): what is \(cell.rest)?")
+        }
       }
     }
-    problems += scenarios.subtracting(named).sorted().map { "no row names the scenario \($0)" }
-    return problems
+    return problems + scenarios.subtracting(named).sorted().map { "no row names the scenario \($0)" }
+  }
+
+  /// A code cell is a link from a page to a file below Sources, by its path there.
+  private func codeProblems(_ cell: String) -> [String] {
+    guard let link = NotesPage.Link.all(in: cell).first, "[\(link.text)](\(link.destination))" == cell else {
+      return ["not a link: \(cell)"]
+    }
+    guard files.contains(link.text) else { return ["no file \(link.text)"] }
+    return link.destination == "../../Sources/\(link.text)"
+      ? [] : ["\(link.text) links to \(link.destination)"]
+  }
+
+  /// The index has a row for each section of each page, with its page and the number of its rows.
+  private func indexProblems(_ index: NotesPage, _ pages: [NotesPage]) -> [String] {
+    var problems: [String] = []
+    var actual: [String: Int] = [:]
+    for page in pages {
+      for section in page.sections {
+        let place = "\(page.path)#\(section.anchor)"
+        if actual.updateValue(section.rows.count, forKey: place) != nil {
+          problems.append("two headings have the anchor \(place)")
+        }
+      }
+    }
+    let headings = pages.flatMap { page in page.sections.map { ("\(page.path)#\($0.anchor)", $0.heading) } }
+    let headingOf = Dictionary(headings) { first, _ in first }
+    var listed: Set<String> = []
+    for row in index.sections.flatMap(\.rows) {
+      guard row.count == 3, let section = NotesPage.Link.all(in: row[0]).first,
+        let page = NotesPage.Link.all(in: row[1]).first
+      else {
+        problems.append("not a row of the index: \(row)")
+        continue
+      }
+      let place = section.destination
+      listed.insert(place)
+      guard let count = actual[place] else {
+        problems.append("no section \(place)")
+        continue
+      }
+      if headingOf[place] != section.text { problems.append("\(place) is not called \(section.text)") }
+      if !place.hasPrefix(page.destination + "#") {
+        problems.append("\(place) is not on \(page.destination)")
+      }
+      if row[2] != String(count) { problems.append("\(place) has \(count) requirements, not \(row[2])") }
+    }
+    return problems + Set(actual.keys).subtracting(listed).sorted().map { "not in the index: \($0)" }
+  }
+
+  /// Relative links lead to files that exist, and to headings where the file is one of the pages.
+  private func linkProblems(_ pages: [NotesPage]) -> [String] {
+    let anchors = Dictionary(pages.map { ($0.path, Set($0.sections.map(\.anchor))) }) { $0.union($1) }
+    return pages.flatMap { page in
+      page.links.compactMap { link in
+        if link.destination.hasPrefix("https://") { return nil }
+        let parts = link.destination.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let path = parts[0].isEmpty ? page.path : NotesPage.resolve(String(parts[0]), from: page.path)
+        let isFound = parts.count < 2 || anchors[path]?.contains(String(parts[1])) != false
+        return isFound && exists(path) ? nil : "\(page.path): no \(link.destination)"
+      }
+    }
   }
 }
 
@@ -75,7 +133,7 @@ struct TestCell {
         }
         left = left[left.index(after: end)...]
       } else {
-        rest.append(first)
+        if first != "," { rest.append(first) }
         left = left.dropFirst()
       }
     }

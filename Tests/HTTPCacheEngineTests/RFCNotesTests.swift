@@ -57,14 +57,20 @@ struct RFCNotesTests {
       scenarios.formUnion(suites.flatMap(\.tests).map(\.id))
     }
     return RFCNotesCheck(
-      files: Set(files(below: "Sources", suffix: ".swift").keys), tests: try tests(), scenarios: scenarios)
+      files: Set(files(below: "Sources", suffix: ".swift").keys), tests: try tests(), scenarios: scenarios,
+      exists: { FileManager.default.fileExists(atPath: root.appendingPathComponent($0).path) })
+  }
+
+  private static func page(_ path: String) throws -> NotesPage {
+    .init(path: path, text: try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8))
   }
 
   @Test("Every row names a file, a test and scenarios that exist, and every scenario has a row")
   func namesExist() throws {
-    let notes = try String(contentsOf: Self.root.appendingPathComponent("RFCNotes.md"), encoding: .utf8)
-    #expect(RFCNotesCheck.rows(of: notes).count > 140)
-    #expect(try Self.check().problems(of: notes) == [])
+    let paths = Self.files(below: "Documentation/RFC", suffix: ".md").keys.sorted()
+    let pages = try paths.map { try Self.page("Documentation/RFC/\($0)") }
+    #expect(pages.flatMap(\.sections).flatMap(\.rows).count > 260)
+    #expect(try Self.check().problems(index: Self.page("RFCNotes.md"), pages: pages) == [])
   }
 
   @Test("Every row of the table in Documentation/URLSession.md names a test that exists")
@@ -72,7 +78,7 @@ struct RFCNotesTests {
     let document = try String(
       contentsOf: Self.root.appendingPathComponent("Documentation/URLSession.md"), encoding: .utf8)
     let tests = try Self.tests()
-    let rows = RFCNotesCheck.rows(of: document).filter { $0.count == 7 && !$0[0].isEmpty }
+    let rows = NotesPage.rows(of: document).filter { $0.count == 7 && !$0[0].isEmpty }
     #expect(rows.count > 35)
     for row in rows {
       let names = TestCell(row[6]).tests
@@ -81,36 +87,81 @@ struct RFCNotesTests {
     }
   }
 
+  /// A page with one section and these rows; `A.swift` stands for a link to it.
+  private static func page(rows: String) -> NotesPage {
+    let header = "# Page\n\n## §1 One\n\n| Requirement | Code | Test |\n|---|---|---|\n"
+    let linked = rows.replacing(/[AB]\.swift/) { "[\($0.output)](../../Sources/\($0.output))" }
+    return .init(path: "Documentation/RFC/1.md", text: header + linked)
+  }
+
+  private static let small = RFCNotesCheck(
+    files: ["A.swift"], tests: ["it is so"], scenarios: ["s"],
+    exists: { ["RFCNotes.md", "Documentation/RFC/1.md", "Sources/A.swift"].contains($0) })
+
   @Test(
     "A row that names what is not there is found",
     arguments: [
-      ("| 1 | a | `A.swift` | \"it is so\" `scenario:s` | |", []),
-      ("| 1 | a | `A.swift` | `scenario:s` | choice |", []),
-      ("| 1 | a | `A.swift` | \"it is so\" (concurrency) | |\n| 1 | b | `A.swift` | `scenario:s` | |", []),
-      ("| 1 | a | `B.swift` | \"it is so\" `scenario:s` | |", ["no file B.swift"]),
-      ("| 1 | a | `A.swift` | \"it is\" `scenario:s` | |", ["no test \"it is\""]),
+      ("| a | A.swift | \"it is so\", `scenario:s` |", []),
+      ("| a | A.swift | `scenario:s` |", []),
+      ("| a | A.swift | \"it is so\" (concurrency) |\n| b | A.swift | `scenario:s` |", []),
+      ("| a | B.swift | \"it is so\", `scenario:s` |", ["no file B.swift"]),
+      ("| a | `A` | `scenario:s` |", ["not a link: `A`"]),
+      ("| a | A.swift | \"it is\", `scenario:s` |", ["no test \"it is\""]),
+      ("| a | A.swift | `scenario:t` |", ["no scenario t", "no row names the scenario s"]),
       (
-        "| 1 | a | `A.swift` | `scenario:t` | |",
-        ["no scenario t", "no row names the scenario s"]
+        "| a | A.swift | \"it is so\" |\n| b | A.swift | `scenario:s` |",
+        ["§1 One, a: neither a scenario nor why there is none"]
       ),
       (
-        "| 1 | a | `A.swift` | \"it is so\" | |\n| 1 | b | `A.swift` | `scenario:s` | |",
-        ["§ 1, a: neither a scenario nor why there is none"]
-      ),
-      (
-        "| 1 | a | `A.swift` | (too dull) | |\n| 1 | b | `A.swift` | `scenario:s` (concurrency) | |",
+        "| a | A.swift | (too dull) |\n| b | A.swift | `scenario:s` (concurrency) |",
         [
-          "§ 1, a: no test", "§ 1, a: neither a scenario nor why there is none",
-          "§ 1, b: what is concurrency?",
+          "§1 One, a: no test", "§1 One, a: neither a scenario nor why there is none",
+          "§1 One, b: what is concurrency?",
         ]
       ),
       (
-        "| 1 | a | `A.swift` | `scenario:s` |",
-        [#"not five cells: ["1", "a", "`A.swift`", "`scenario:s`"]"#, "no row names the scenario s"]
+        "| a | `scenario:s` |",
+        [#"not three cells: ["a", "`scenario:s`"]"#, "no row names the scenario s"]
       ),
     ])
-  func broken(notes: String, problems: [String]) {
-    let check = RFCNotesCheck(files: ["A.swift"], tests: ["it is so"], scenarios: ["s"])
-    #expect(check.problems(of: "| § | Requirement |\n|---|\n" + notes) == problems)
+  func broken(rows: String, problems: [String]) {
+    #expect(Self.small.rowProblems([Self.page(rows: rows)]) == problems)
+  }
+
+  @Test(
+    "An index that does not match the pages is found",
+    arguments: [
+      ("| [§1 One](1.md#1-one) | [Page](1.md) | 1 |", []),
+      ("", ["not in the index: Documentation/RFC/1.md#1-one"]),
+      (
+        "| [§1 One](1.md#1-one) | [Page](1.md) | 2 |",
+        ["Documentation/RFC/1.md#1-one has 1 requirements, not 2"]
+      ),
+      ("| [§1 Two](1.md#1-one) | [Page](1.md) | 1 |", ["Documentation/RFC/1.md#1-one is not called §1 Two"]),
+      (
+        "| [§1 One](1.md#1-one) | [Page](2.md) | 1 |",
+        [
+          "Documentation/RFC/1.md#1-one is not on Documentation/RFC/2.md",
+          "RFCNotes.md: no Documentation/RFC/2.md",
+        ]
+      ),
+      (
+        "| [§1 One](1.md#1-two) | [Page](1.md) | 1 |",
+        [
+          "no section Documentation/RFC/1.md#1-two", "not in the index: Documentation/RFC/1.md#1-one",
+          "RFCNotes.md: no Documentation/RFC/1.md#1-two",
+        ]
+      ),
+      (
+        "| §1 One | 1 |",
+        [#"not a row of the index: ["§1 One", "1"]"#, "not in the index: Documentation/RFC/1.md#1-one"]
+      ),
+    ])
+  func brokenIndex(rows: String, problems: [String]) {
+    let header = "# Notes\n\n## Index\n\n| Section | Page | Requirements |\n|---|---|---|\n"
+    let index = NotesPage(
+      path: "RFCNotes.md", text: header + rows.replacingOccurrences(of: "](", with: "](Documentation/RFC/"))
+    let page = Self.page(rows: "| a | A.swift | `scenario:s` |")
+    #expect(Self.small.problems(index: index, pages: [page]) == problems)
   }
 }
