@@ -6,6 +6,8 @@ SWIFT ?= swift
 # of them on, as another set of traits builds every file again.
 TRAITS = --enable-all-traits
 
+DOCUMENTED = HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy
+
 # Both 0 and -1 stand for no limit.
 SECONDS ?= 3600
 RUNS ?= -1
@@ -21,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs snippets lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -99,6 +101,15 @@ build: prepare ## build everything for debugging
 
 api: ## write Documentation/API, the list of all public declarations
 	$(SWIFT) run $(TRAITS) APIDigest
+
+docs: prepare ## build the documentation site in .build/site; a warning is an error
+	HTTPCACHE_DOCS=1 $(SWIFT) package $(TRAITS) --scratch-path .build/docs --allow-writing-to-directory .build/site \
+	  generate-documentation --enable-experimental-combined-documentation --warnings-as-errors \
+	  $(foreach product,$(DOCUMENTED),--target $(product)) \
+	  --output-path .build/site --transform-for-static-hosting --hosting-base-path /
+
+snippets: ## write Tests/SnippetTests/Generated: the code in the README and in the articles
+	HTTPCACHE_WRITE_SNIPPETS=1 $(SWIFT) test $(TRAITS) --filter SnippetTests
 
 lint: ## check the formatting and the licence headers
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \

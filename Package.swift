@@ -320,6 +320,14 @@ let package = Package(
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
+    // The code in the README and in the articles, compiled.
+    .testTarget(
+      name: "SnippetTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "HTTPCacheTesting",
+        "HTTPCacheObserving", "HTTPCacheProxy", httpTypes, logging("Logging"),
+      ],
+      swiftSettings: settings),
     // Writes the list of public declarations.
     .executableTarget(name: "APIDigest", path: "Tests/APIDigest", swiftSettings: settings),
     // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
@@ -327,6 +335,11 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// For `make docs` only: whoever depends on the cache does not fetch it.
+if Context.environment["HTTPCACHE_DOCS"] != nil {
+  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
+}
 
 if isFuzzing {
   let sanitizer: [String] = ["-sanitize=fuzzer"]

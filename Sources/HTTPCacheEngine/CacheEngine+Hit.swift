@@ -36,8 +36,9 @@ extension CacheEngine {
   /// where it lies, at the front of the stored form: no text is parsed, nothing is allocated, no lock is taken.
   ///
   /// - Parameters:
-  ///   - stored: what ``StoredResponse/encoded()`` wrote. Only the front is read: ``StoredResponse/init(decoding:)`` says
-  ///     whether the rest is as it should be.
+  ///   - request: as the client sent it.
+  ///   - policy: how the request may use what is stored.
+  ///   - stored: what ``StoredResponse/encoded()`` wrote. Only the front is read: decoding says whether the rest is valid.
   ///   - now: the present time, read after the response was looked up.
   /// - Returns: `nil` where it takes more to decide. Then decode the response, and ask
   ///   ``plan(for:policy:candidates:now:)``.

@@ -8,6 +8,7 @@ extension CacheEngine {
   ///
   /// - Parameters:
   ///   - request: as the client sent it.
+  ///   - policy: how the request may use what is stored.
   ///   - candidates: all responses stored under the request's ``CacheKey``, in any order; for a QUERY request that
   ///     with its content.
   ///   - now: the present time, read after the candidates were looked up.

@@ -118,9 +118,11 @@ extension CacheEngine {
     }
 
     /// Stored responses that are invalid together.
-    package struct InvalidatedScope: Hashable, Sendable {
-      package var scope: CacheScope
-      package var reason: Reason
+    public struct InvalidatedScope: Hashable, Sendable {
+      /// The group or the origin.
+      public var scope: CacheScope
+      /// Why.
+      public var reason: Reason
     }
 
     /// What the client gets.
@@ -138,8 +140,9 @@ extension CacheEngine {
     public var removals: [Int] = []
     /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.
     public var invalidations: [TargetURI] = []
-    /// What else stored is invalid, wherever it is stored (RFC 9875, Clear-Site-Data).
-    package var invalidatedScopes: [InvalidatedScope] = []
+    /// What else is invalid under any key: a stored response is, if its ``StoredResponse/scopes(under:)`` contain the bytes of
+    /// one of these (RFC 9875, Clear-Site-Data).
+    public var invalidatedScopes: [InvalidatedScope] = []
     /// Why the client gets what it gets.
     public var reason: Reason
   }

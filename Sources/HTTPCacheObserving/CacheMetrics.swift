@@ -23,7 +23,7 @@ import Synchronization
 /// | `httpcache_requests_not_cached_total` | | requests kept from the network, that nothing stored could answer |
 /// | `httpcache_served_bytes_total` | | bytes of content served from the store |
 /// | `httpcache_stored_total`, `httpcache_stored_bytes_total` | | responses stored, and their content |
-/// | `httpcache_not_stored_total` | `reason` | responses not stored, by the name of the ``CacheEngine/Reason`` |
+/// | `httpcache_not_stored_total` | `reason` | responses not stored, by the name of the `CacheEngine.Reason` |
 /// | `httpcache_updated_total`, `httpcache_invalidated_total` | | what became of stored responses |
 /// | `httpcache_evictions_total` | `tier` | entries dropped to make room |
 /// | `httpcache_memory_bytes`, `httpcache_disk_bytes`, `httpcache_memory_entries`, `httpcache_disk_entries` | | gauges: what is stored |
@@ -98,7 +98,7 @@ public final class CacheMetrics: Sendable {
 
   /// Counts what a cache does from now on.
   ///
-  /// Every hit makes an event, then; leave out ``CacheEvent/Action/served`` where that is too much.
+  /// Every hit makes an event then. To avoid that cost, leave out `CacheEvent.Action.served`.
   @discardableResult
   public func count(
     _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases

@@ -9,7 +9,7 @@ extension HTTPCache.Configuration {
   /// Logs, from when the cache is opened, that the disk fails, with `warning`, and that it works again, with `notice`. A
   /// disk that fails and recovers by turns makes one line of each a minute.
   ///
-  /// It uses ``HTTPCache/Configuration/diskObserver``, and calls the observer that was there before.
+  /// It uses `diskObserver`, and calls the observer that was there before.
   public mutating func logDiskFailures(to logger: Logger) {
     logDiskFailures(to: FailureLog(logger, recovery: "the disk works again"))
   }

@@ -9,7 +9,7 @@ import NIOPosix
 import ServiceLifecycle
 import Synchronization
 
-/// A caching reverse proxy: an ``HTTPCache`` between clients and one origin, over sockets.
+/// A caching reverse proxy: an `HTTPCache` between clients and one origin, over sockets.
 ///
 /// ```swift
 /// let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 256 << 20))
@@ -48,6 +48,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// - Parameters:
+  ///   - configuration: the addresses, limits and timeouts.
   ///   - cache: a shared cache, as a rule; it may serve others, too, and is not closed with the proxy.
   ///   - eventLoopGroup: the event loops that serve connections, of NIOPosix. The proxy does not shut the group down, and
   ///     ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down at its

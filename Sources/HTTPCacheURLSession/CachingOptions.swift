@@ -10,7 +10,7 @@ import HTTPTypesFoundation
   import FoundationNetworking
 #endif
 
-/// What a session may want otherwise than ``HTTPCache`` does it by itself.
+/// Per-session options.
 public struct CachingOptions: Sendable {
   /// Which requests go through the cache; all, unless set. Others go to the origin as though there were no cache. It is
   /// asked for `http` and `https` only.

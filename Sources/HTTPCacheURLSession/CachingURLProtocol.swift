@@ -12,7 +12,7 @@ import Synchronization
   import FoundationNetworking
 #endif
 
-/// Answers the requests of a `URLSession` through an ``HTTPCache``; switched on by
+/// Answers the requests of a `URLSession` through an `HTTPCache`; switched on by
 /// `URLSessionConfiguration.caching(with:base:)`.
 ///
 /// It translates and does nothing else: what may be stored and reused is the cache's affair. Redirects are followed

@@ -11,7 +11,7 @@ extension HTTPCache.Configuration {
   ///   - kind: whether the cache is for one user or shared (default: `private`).
   ///   - memoryCapacity: maximum bytes that stored responses occupy in memory (default: 64 MiB).
   ///   - diskCapacity: maximum bytes that they occupy on disk, at least 1 MiB (default: 256 MiB).
-  ///   - directory: a `file` URL. See ``directory`` for what the directory may hold.
+  ///   - directory: a `file` URL. See the property `directory` for what the directory may hold.
   /// - Precondition: `directory` is a `file` URL.
   public init(
     kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,

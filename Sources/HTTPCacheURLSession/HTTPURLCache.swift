@@ -12,8 +12,7 @@ import Synchronization
   import FoundationNetworking
 #endif
 
-/// An ``HTTPCache`` in the shape of Foundation's `URLCache`: code that was written against that moves over by the name of the
-/// type.
+/// An `HTTPCache` with the methods of Foundation's `URLCache`: to migrate from that, change the type name.
 ///
 /// ```swift
 /// let cache = HTTPURLCache(memoryCapacity: 16 << 20, diskCapacity: 256 << 20, directory: folder)
@@ -77,8 +76,11 @@ public final class HTTPURLCache: Sendable {
 
   /// Opens a cache.
   ///
-  /// - Parameter path: as `directory` of ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)``; one that does not begin with a
-  ///   slash is looked for in the user's caches folder, as `URLCache` does.
+  /// - Parameters:
+  ///   - memoryCapacity: maximum bytes in memory.
+  ///   - diskCapacity: maximum bytes on disk, at least 1 MiB; 0 disables the disk.
+  ///   - path: the directory. A path that does not begin with a slash is relative to the user's caches folder, as with
+  ///     `URLCache`.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     self.init(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity,

@@ -20,7 +20,7 @@ extension URLSessionConfiguration {
   /// configuration's where the request has the default one. What the configuration says of headers, timeouts, cookies
   /// and the like holds for the requests to the origin, whether it was set before this call or after.
   ///
-  /// The cache stays open for the life of the process, or until ``HTTPCache/close()``.
+  /// The cache stays open for the life of the process, or until `HTTPCache.close()`.
   ///
   /// Foundation's own `urlCache` is switched off: it must not answer before this cache is asked.
   ///

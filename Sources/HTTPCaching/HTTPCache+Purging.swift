@@ -15,9 +15,11 @@ import HTTPTypes
 extension HTTPCache {
   // MARK: - By target
 
-  /// Removes everything that is stored for the target of a request; what is on its way for it is not stored either.
+  /// Removes everything that is stored for the target of a request. Responses in flight for it are not stored.
   ///
-  /// - Parameter partition: where from; the configuration's, unless given.
+  /// - Parameters:
+  ///   - request: a request with the target; its method and fields do not matter.
+  ///   - partition: the partition to remove from (default: the configuration's).
   /// - Returns: the number of responses that were removed. Those to QUERY go too, and are not counted.
   @discardableResult
   public func removeResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
@@ -109,8 +111,9 @@ extension HTTPCache {
   /// Makes everything invalid that is stored in a group of an origin (RFC 9875 §2.1), and what is on its way for it.
   ///
   /// - Parameters:
+  ///   - group: the name of the group, as `Cache-Groups` has it.
   ///   - target: any URI of the origin.
-  ///   - partition: where; the configuration's, unless given.
+  ///   - partition: the partition (default: the configuration's).
   /// - Complexity: O(1), however much is stored.
   public func invalidateGroup(_ group: String, of target: TargetURI, partition: String? = nil) {
     invalidate(target, group, partition)

@@ -9,6 +9,7 @@ extension HTTPCache {
   /// Answers a request, from the store where the rules and the policy allow it, and else from the origin.
   ///
   /// - Parameters:
+  ///   - request: the request; its target URI and fields select what is stored.
   ///   - content: the request's content, for methods that have some.
   ///   - policy: what the request allows the cache to do.
   ///   - partition: keeps the responses of one account or site apart from another's; the configuration's, unless given.
@@ -16,8 +17,8 @@ extension HTTPCache {
   ///     answered from the store, or coalesced with another, get none.
   ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
   ///   - transport: sends a request to the origin; called once for all concurrent requests that can share the response.
-  /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids the network and nothing stored can answer;
-  ///   whatever the transport throws where nothing stored may be used instead.
+  /// - Throws: ``HTTPCacheError`` (``HTTPCacheError/Code-swift.struct/notCached``) if the policy forbids the network and
+  ///   nothing stored can answer; the transport's error if nothing stored may be used instead.
   public func respond(
     to request: HTTPRequest, body content: MessageBody = .empty,
     policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
@@ -46,7 +47,7 @@ extension HTTPCache {
   ///
   /// Nothing is awaited: use it on an event loop, or to ask what a cache holds. A QUERY request, and a response whose use
   /// requires a revalidation in the background, are left to
-  /// ``respond(to:body:policy:partition:interim:transport:)``.
+  /// ``respond(to:body:policy:partition:interim:willStore:transport:)``.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {

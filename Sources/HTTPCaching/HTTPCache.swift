@@ -17,7 +17,7 @@ import SystemPackage
 /// print(response.source, response.reason)    // hit: The stored response is fresh. (RFC 9111 §4.2)
 /// ```
 ///
-/// - A hit in memory is answered in the caller's own task, without a suspension; see also ``storedResponse(for:policy:)``.
+/// - A hit in memory is answered in the caller's own task, without a suspension; see also ``storedResponse(for:policy:partition:)``.
 /// - Concurrent requests for the same thing make one request to the origin. It runs in a task of its own: cancelling
 ///   one of those who wait never cancels another's.
 /// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to

@@ -5,7 +5,7 @@
 ///
 /// Parsing is tolerant where the RFC is (§5.2: any case, arguments quoted or not) and errs towards the more
 /// restrictive meaning everywhere else (§4.2.1): a directive that occurs twice keeps its shortest time, and a time
-/// that is not a number counts as zero and sets ``Flags/invalidTime``. Invalid syntax, such as `private; max-age=60` or
+/// that is not a number counts as zero. Invalid syntax, such as `private; max-age=60` or
 /// `no-store no-cache`, may only restrict: the cache honours the directives in it that do, and ignores the others. Unknown directives are ignored (§5.2.3).
 public struct CacheControl: Hashable, Sendable {
   /// Directives without an argument, or in their form without one.

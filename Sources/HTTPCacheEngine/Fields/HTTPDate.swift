@@ -32,8 +32,10 @@ public struct HTTPDate: Hashable, Sendable, Comparable {
 extension HTTPDate {
   /// Parses a field value; `nil` if it is none of the three formats.
   ///
-  /// - Parameter now: decides the century of the two-digit years of RFC 850: a date that appears to be more than 50
-  ///   years ahead is in the past (RFC 9110 §5.6.7).
+  /// - Parameters:
+  ///   - text: the field value.
+  ///   - now: decides the century of the two-digit years of RFC 850: a date that appears to be more than 50 years ahead is
+  ///     in the past (RFC 9110 §5.6.7).
   public init?(parsing text: String, now: Timestamp) {
     guard let date = HTTPDate.parsed(text, now: now) else { return nil }
     self = date

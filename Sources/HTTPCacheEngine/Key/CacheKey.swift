@@ -13,7 +13,9 @@ public struct CacheKey: Hashable, Sendable {
   /// Where the URI begins, behind the partition.
   let uriStart: Int
 
-  /// - Parameter partition: keeps the responses of one account or site apart from another's (§7.2).
+  /// - Parameters:
+  ///   - uri: the target of the request.
+  ///   - partition: keeps the responses of one account or site apart from another's (§7.2).
   public init(_ uri: TargetURI, partition: String = "") {
     let bytes = uri.authority.withFieldBytes { authority in
       uri.path.withFieldBytes { Self.bytes(partition: partition, scheme: uri.scheme, authority, $0) }

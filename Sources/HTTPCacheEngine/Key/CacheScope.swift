@@ -4,21 +4,21 @@
 import HTTPTypes
 
 /// Stored responses that are made invalid together: all of an origin, or those of a group (RFC 9875 §2.1).
-package struct CacheScope: Hashable, Sendable {
+public struct CacheScope: Hashable, Sendable {
   /// Any URI of the origin (RFC 9110 §4.3.1).
-  package var target: TargetURI
+  public var target: TargetURI
   /// The group; `nil` for everything of the origin.
-  package var group: String?
+  public var group: String?
 
   /// Bytes that are equal exactly for equal scopes of one partition, and differ between partitions.
-  package func bytes(partition: String) -> [UInt8] {
+  public func bytes(partition: String) -> [UInt8] {
     CacheKey(target, partition: partition).scope(group: group)
   }
 }
 
 extension CacheScope: CustomStringConvertible {
   /// `https://a.example`, or `"group" of https://a.example`.
-  package var description: String {
+  public var description: String {
     let origin = target.scheme + "://" + target.authority
     return group.map { "\"\($0)\" of \(origin)" } ?? origin
   }
@@ -70,7 +70,7 @@ extension CacheKey {
 
 extension StoredResponse {
   /// The scopes, as bytes, that the response is in if it is stored under this key.
-  package func scopes(under key: CacheKey) -> [[UInt8]] {
+  public func scopes(under key: CacheKey) -> [[UInt8]] {
     var scopes = [key.scope()]
     if let partition = key.partitionScope { scopes.append(partition) }
     for group in groups { scopes.append(key.scope(group: group)) }

@@ -84,6 +84,7 @@ extension StoredResponse {
   /// The head that answers with a selection of the content.
   ///
   /// - Parameters:
+  ///   - selection: what of the content the request gets.
   ///   - age: the value of `Age`, which is rounded down to seconds; `nil` leaves it out.
   ///   - boundary: separates the parts of a multipart response (RFC 2046 §5.1.1): a token that nobody can guess, so
   ///     that no content holds it.

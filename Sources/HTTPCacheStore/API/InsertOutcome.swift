@@ -70,8 +70,8 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
 
   private init(_ value: Value) { self.value = value }
 
-  /// The entry is larger than ``CacheStore/Configuration/maximumEntrySize`` or
-  /// ``CacheStore/Configuration/maximumEntryShare`` allows, or its key and metadata have more than 16 MiB.
+  /// The entry is larger than ``CacheStore/Configuration/maximumEntrySize``, or the share of the disk
+  /// that one entry may take, allows, or its key and metadata have more than 16 MiB.
   public static var tooLarge: RefusalReason { RefusalReason(.tooLarge) }
   /// The entry is larger than memory, the larger of the tiers asked for.
   public static var tooLargeForMemory: RefusalReason { RefusalReason(.tooLargeForMemory) }

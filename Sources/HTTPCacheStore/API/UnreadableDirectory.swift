@@ -5,7 +5,7 @@
 /// format wrote it.
 ///
 /// What an earlier version of the format wrote is discarded in any case, so that an update never keeps a program from
-/// starting. ``CacheStore/discarded`` says so.
+/// starting.
 ///
 /// A directory that holds other files, and no cache, is refused in any case, and nothing in it is removed.
 ///

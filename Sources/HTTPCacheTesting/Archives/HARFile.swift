@@ -25,13 +25,20 @@ public struct HARFile: Sendable {
 
   /// Reads a file.
   ///
-  /// - Parameter limit: the most bytes to read.
+  /// - Parameters:
+  ///   - path: the path of the file.
+  ///   - limit: maximum bytes to read (default: 1 GiB).
   /// - Throws: ``ArchiveError``, which names the entry that is not as it should be.
   public init(path: String, limit: Int = 1 << 30) throws {
     try self.init(ArchiveFile.bytes(of: URL(fileURLWithPath: path), limit: limit), name: path)
   }
 
-  /// - Parameter name: what the file is called in messages.
+  /// Reads the contents of a file.
+  ///
+  /// - Parameters:
+  ///   - bytes: the JSON.
+  ///   - name: the name of the file in errors.
+  /// - Throws: ``ArchiveError``, which names the invalid entry.
   public init(_ bytes: [UInt8], name: String = "HAR") throws {
     let file: File
     do {

@@ -24,9 +24,12 @@ extension HTTPCache {
   /// Then `returnCacheDataDontLoad` answers with them whatever their age, without any server. Responses to methods that are not
   /// cached, as POST, are not stored.
   ///
-  /// - Parameter lifetime: how long they are fresh from now on, whatever their own fields say. These are left out then:
-  ///   `Cache-Control`, so that what is `no-store` is stored, too; `Expires`, `Age`, `Date` and `Pragma`; and `Vary`, so that
-  ///   they answer whoever asks. It is for responses that are the developer's to keep.
+  /// - Parameters:
+  ///   - responses: the responses of an archive.
+  ///   - lifetime: how long they are fresh from now on, whatever their own fields say. These are left out then:
+  ///     `Cache-Control`, so that what is `no-store` is stored, too; `Expires`, `Age`, `Date` and `Pragma`; and `Vary`, so
+  ///     that they answer every request. Use it only for responses that are yours to keep.
+  ///   - partition: the partition to store in (default: the configuration's).
   /// - Throws: ``ArchiveError`` if a content cannot be read.
   @discardableResult
   public func store(

@@ -60,11 +60,13 @@ public final class HTTPStubs: Sendable {
 
   // MARK: - Stubs
 
-  /// Answers requests with what a closure makes of them.
+  /// Answers requests with the result of a closure.
   ///
   /// - Parameters:
-  ///   - method: `nil` for any.
-  ///   - times: how many requests it answers; any number, unless set.
+  ///   - method: the method to match; `nil` matches any.
+  ///   - pattern: the URLs to match.
+  ///   - times: how many requests the stub answers (default: any number).
+  ///   - handler: returns the answer to a request.
   public func on(
     _ method: HTTPRequest.Method?, _ pattern: URLPattern, times: Int? = nil, _ handler: @escaping Handler
   ) {
@@ -116,7 +118,7 @@ public final class HTTPStubs: Sendable {
 
   // MARK: - Answering
 
-  /// The stubs as a transport of ``HTTPCache``.
+  /// The stubs as a transport of `HTTPCache`.
   public var transport: Transport {
     { [self] request, body in
       let answer = try await self.answer(request, try await body.collect(upTo: .max))

@@ -16,7 +16,9 @@ extension URLSessionConfiguration {
   ///
   /// Only tasks for `http` and `https` URLs are answered. On Linux, download tasks fail; see there.
   ///
-  /// - Parameter base: the configuration to start from. It is copied.
+  /// - Parameters:
+  ///   - stubs: the stubs that answer.
+  ///   - base: the configuration to start from. It is copied.
   public static func stubbed(
     by stubs: HTTPStubs, base: URLSessionConfiguration = .ephemeral
   ) -> URLSessionConfiguration {

@@ -32,7 +32,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     public static var answered: Action { Action(.answered) }
     /// A request that went to the origin was not answered.
     public static var failed: Action { Action(.failed) }
-    /// A response was stored; ``CacheEngine/Reason/storedAsPart`` says that it is not whole.
+    /// A response was stored; `CacheEngine.Reason.storedAsPart` says that it is not whole.
     public static var stored: Action { Action(.stored) }
     /// A response was not stored.
     public static var notStored: Action { Action(.notStored) }

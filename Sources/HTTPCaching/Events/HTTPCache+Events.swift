@@ -11,7 +11,10 @@ extension HTTPCache {
   /// It is called on whatever thread the thing is done, in the order of what happens to one request, and must not block.
   /// What nobody wants to hear of costs one load.
   ///
-  /// - Parameter actions: what to hear of: everything, unless set otherwise.
+  /// - Parameters:
+  ///   - actions: the actions to report (default: all).
+  ///   - observer: called with each event.
+  /// - Returns: the observation, for ``CacheObservation/cancel()``.
   @discardableResult
   public func observe(
     _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases,

@@ -68,7 +68,9 @@ public struct MessageBody: AsyncSequence, Sendable {
 
   /// Content that arrives in chunks.
   ///
-  /// - Parameter length: the number of bytes that will come, if known.
+  /// - Parameters:
+  ///   - chunks: the content, piece by piece.
+  ///   - length: the number of bytes that will come, if known.
   public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int? = nil)
   where Chunks.Element == ArraySlice<UInt8>, Chunks.Failure == any Error {
     self.init(.stream(chunks), length: length)

@@ -23,9 +23,11 @@ extension HTTPCache {
   /// May block on the disk.
   ///
   /// - Parameters:
+  ///   - response: the head to store.
   ///   - content: the whole content, with its content coding if the response has `Content-Encoding`.
   ///   - request: what it answers; `Vary` selects by its fields.
   ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - tiers: where the response may be stored (default: memory and disk).
   ///   - annotation: see ``StorageProposal/annotation``.
   ///   - partition: the configuration's, unless given.
   /// - Returns: why it is stored, or why not.
@@ -91,8 +93,9 @@ extension HTTPCache {
   /// May block on the disk. It is a look, and no use: no event tells of it.
   ///
   /// - Parameters:
+  ///   - request: what the response answers; `Vary` selects by its fields.
   ///   - requestContent: the request's content, which a QUERY is found by.
-  ///   - partition: the configuration's, unless given.
+  ///   - partition: the partition to look in (default: the configuration's).
   public func storedCopy(
     for request: HTTPRequest, requestContent: [UInt8] = [], partition: String? = nil
   ) -> StoredCopy? {

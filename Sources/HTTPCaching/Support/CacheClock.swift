@@ -23,7 +23,7 @@ public protocol CacheClock: Sendable {
 /// The wall clock can be set back; a stored response would then seem younger than it is, and might turn fresh again.
 /// So this clock is the monotonic clock plus the largest difference between the two that was seen: it follows the
 /// wall clock forwards at once, and goes on at its own pace where the wall clock steps back. What was stored by an
-/// earlier process under a clock that ran ahead is recognised by the engine (``CacheEngine/Reason/storedInTheFuture``).
+/// earlier process under a clock that ran ahead is recognised by the engine (`CacheEngine.Reason.storedInTheFuture`).
 public final class SystemCacheClock: CacheClock {
   /// The clock that caches use by default.
   public static let shared = SystemCacheClock()

@@ -264,7 +264,9 @@ extension FilePath {
   var absolute: FilePath {
     guard !isAbsolute, let current = getcwd(nil, 0) else { return self }
     defer { free(current) }
-    return FilePath(platformString: current).pushing(self)
+    let path = FilePath(platformString: current).pushing(self)
+    // Without `..`, which means something else behind a symbolic link.
+    return path.components.contains { $0.kind == .parentDirectory } ? path : path.lexicallyNormalized()
   }
 }
 

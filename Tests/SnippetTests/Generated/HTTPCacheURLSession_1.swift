@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+// swift-format-ignore-file
+// `make snippets` writes this file.
+
+import Foundation
+import HTTPCacheURLSession
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+private func HTTPCacheURLSession_1() async throws {
+  let cache = try HTTPCache(
+    .init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: "/var/tmp/my-app-cache"))
+  let session = URLSession(configuration: .caching(with: cache))
+  _ = cache
+  _ = session
+}
