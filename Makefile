@@ -23,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs snippets lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs snippets options lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -110,6 +110,11 @@ docs: prepare ## build the documentation site in .build/site; a warning is an er
 
 snippets: ## write Tests/SnippetTests/Generated: the code in the README and in the articles
 	HTTPCACHE_WRITE_SNIPPETS=1 $(SWIFT) test $(TRAITS) --filter SnippetTests
+
+options: ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache
+	$(SWIFT) build $(TRAITS) --product httpcache
+	$(SWIFT) build $(TRAITS) --product OptionsReference
+	.build/debug/httpcache --experimental-dump-help | .build/debug/OptionsReference
 
 lint: ## check the formatting and the licence headers
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \

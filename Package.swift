@@ -315,7 +315,7 @@ let package = Package(
       name: "ExplainTests",
       dependencies: [
         "httpcache", "Conformance", "TestSupport", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore",
-        "HTTPCaching",
+        "HTTPCaching", "OptionsReference",
         arguments,
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -328,6 +328,8 @@ let package = Package(
         "HTTPCacheObserving", "HTTPCacheProxy", httpTypes, logging("Logging"),
       ],
       swiftSettings: settings),
+    // Writes the pages about the options of the command, from its help.
+    .executableTarget(name: "OptionsReference", path: "Tests/OptionsReference", swiftSettings: settings),
     // Writes the list of public declarations.
     .executableTarget(name: "APIDigest", path: "Tests/APIDigest", swiftSettings: settings),
     // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
