@@ -5,32 +5,32 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-// To purge is to remove, or to expire. What is removed is gone. What is expired is stale from now on: it is validated before
-// its next use, and may stand in for an origin that fails or is slow, as its directives and the configuration allow (RFC
-// 9111 §4.2.4, RFC 5861).
+// A purge removes responses, or expires them. A removed response is gone. An expired response is stale from now on: it
+// is revalidated before its next use. It may be used when an origin fails or is slow, as its directives and the
+// configuration allow (RFC 9111 §4.2.4, RFC 5861).
 //
-// Either way, what is on its way when the call is made is not stored, and brings nothing of what was purged up to date.
-// When the call returns, that holds after a crash, too.
+// In both cases, responses in flight at the time of the call are not stored, and do not update anything that was
+// purged. When the call returns, that also holds after a crash.
 
 extension HTTPCache {
   // MARK: - By target
 
-  /// Removes everything that is stored for the target of a request. Responses in flight for it are not stored.
+  /// Removes all stored responses for the target of a request. Responses in flight for it are not stored.
   ///
   /// - Parameters:
   ///   - request: a request with the target; its method and fields do not matter.
   ///   - partition: the partition to remove from (default: the configuration's).
-  /// - Returns: the number of responses that were removed. Those to QUERY go too, and are not counted.
+  /// - Returns: the number of responses that were removed. Responses to QUERY are removed too, and not counted.
   @discardableResult
   public func removeResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
     TargetURI(request).map { removeAll(for: $0, partition: partition ?? configuration.partition) } ?? 0
   }
 
-  /// Makes everything stale that is stored for the target of a request; what is on its way for it is not stored.
+  /// Marks all stored responses for the target of a request as stale. Responses in flight for it are not stored.
   ///
-  /// Responses to QUERY are removed: they cannot be found without their requests.
+  /// Responses to QUERY are removed, because the cache cannot find them without their requests.
   ///
-  /// - Returns: the number of responses that are stale now.
+  /// - Returns: the number of responses that are now stale.
   @discardableResult
   public func expireResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
     guard let target = TargetURI(request).map({ keyed($0) }) else { return 0 }
@@ -43,36 +43,38 @@ extension HTTPCache {
 
   // MARK: - By pattern
 
-  /// Removes everything that is stored for target URIs of a pattern; what is on its way for them is not stored either.
+  /// Removes all stored responses whose target URIs match a pattern. Responses in flight for them are not stored.
   ///
-  /// It may wait for the disk: call it where that does no harm. Nothing else waits for it.
+  /// The call may block on the disk: make it where that does no harm. Other callers do not wait for it.
   ///
   /// - Parameters:
-  ///   - pattern: where a ``Configuration/targetRule`` is set, it is compared with what the rule makes of URIs.
-  ///   - partition: where from; the configuration's, unless given.
+  ///   - pattern: the pattern. If a ``Configuration/targetRule`` is set, the pattern is compared with the result of the
+  ///     rule.
+  ///   - partition: the partition to remove from (default: the configuration's).
   /// - Returns: the number of responses that were removed.
-  /// - Complexity: O(*n*) in the number of responses stored, with one read for each that is on disk.
+  /// - Complexity: O(*n*) in the number of responses stored, with one read for each response on disk.
   @discardableResult
   public func removeResponses(matching pattern: TargetPattern, partition: String? = nil) -> Int {
     removeResponses(matching: [pattern], partition: partition)
   }
 
-  /// Removes everything that is stored for target URIs of one of several patterns, as one pattern does.
+  /// Removes all stored responses whose target URIs match one of several patterns, as for one pattern.
   @discardableResult
   package func removeResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
     purge(patterns, partition, softly: false)
   }
 
-  /// Makes everything stale that is stored for target URIs of a pattern; what is on its way for them is not stored.
+  /// Marks all stored responses whose target URIs match a pattern as stale. Responses in flight for them are not
+  /// stored.
   ///
-  /// - Returns: the number of responses that are stale now.
+  /// - Returns: the number of responses that are now stale.
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireResponses(matching pattern: TargetPattern, partition: String? = nil) -> Int {
     expireResponses(matching: [pattern], partition: partition)
   }
 
-  /// Makes everything stale that is stored for target URIs of one of several patterns, as one pattern does.
+  /// Marks all stored responses whose target URIs match one of several patterns as stale, as for one pattern.
   @discardableResult
   package func expireResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
     purge(patterns, partition, softly: true)
@@ -89,7 +91,7 @@ extension HTTPCache {
 
   // MARK: - Everything
 
-  /// Removes everything; what is on its way is not stored either. On disk too, when the call returns.
+  /// Removes all stored responses. Responses in flight are not stored. When the call returns, the disk is clear, too.
   ///
   /// - Returns: the number of entries that were removed.
   @discardableResult
@@ -97,9 +99,9 @@ extension HTTPCache {
     store.removeAll()
   }
 
-  /// Makes everything stale, in all partitions; what is on its way is not stored.
+  /// Marks all stored responses in all partitions as stale. Responses in flight are not stored.
   ///
-  /// - Returns: the number of responses that are stale now.
+  /// - Returns: the number of responses that are now stale.
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireAllResponses() -> Int {
@@ -108,20 +110,20 @@ extension HTTPCache {
 
   // MARK: - By group
 
-  /// Makes everything invalid that is stored in a group of an origin (RFC 9875 §2.1), and what is on its way for it.
+  /// Invalidates all responses in a group of an origin (RFC 9875 §2.1), including those in flight.
   ///
   /// - Parameters:
-  ///   - group: the name of the group, as `Cache-Groups` has it.
+  /// - group: the name of the group, as in `Cache-Groups`.
   ///   - target: any URI of the origin.
   ///   - partition: the partition (default: the configuration's).
-  /// - Complexity: O(1), however much is stored.
+  /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateGroup(_ group: String, of target: TargetURI, partition: String? = nil) {
     invalidate(target, group, partition)
   }
 
-  /// Makes everything invalid that is stored of an origin, and what is on its way for it.
+  /// Invalidates all responses of an origin, including those in flight.
   ///
-  /// - Complexity: O(1), however much is stored.
+  /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateOrigin(of target: TargetURI, partition: String? = nil) {
     invalidate(target, nil, partition)
   }
@@ -135,8 +137,8 @@ extension HTTPCache {
     return StoreScope(key.scope(group: group))
   }
 
-  /// Removes everything that is stored in a group of an origin, as ``invalidateGroup(_:of:partition:)`` and at once invalid,
-  /// and counts it.
+  /// Removes all stored responses in a group of an origin and counts them. They are invalid at once, as after
+  /// ``invalidateGroup(_:of:partition:)``.
   ///
   /// - Returns: the number of responses that were removed.
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
@@ -146,31 +148,32 @@ extension HTTPCache {
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: false)
   }
 
-  /// Makes everything stale that is stored in a group of an origin; what is on its way for it is not stored.
+  /// Marks all stored responses in a group of an origin as stale. Responses in flight for it are not stored.
   ///
-  /// - Returns: the number of responses that are stale now.
+  /// - Returns: the number of responses that are now stale.
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
     purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
   }
 
-  // MARK: - All of these
+  // MARK: - The common implementation
 
-  /// What a purge is about.
+  /// The set of responses that a purge covers.
   package enum PurgeExtent: Sendable {
     case keys(@Sendable (StoredKey) -> Bool)
     /// Responses in a group of a target's origin.
     case group(String, target: TargetURI, _ partition: String)
-    /// Responses in a group, of whatever origin and in whatever partition; those on their way are not known.
+    /// Responses in a group, of any origin and in any partition. Responses in flight are not covered: their groups are
+    /// unknown.
     case groupOfAnyOrigin(String)
   }
 
-  /// Removes what is within an extent, or makes it stale.
+  /// Removes the responses within an extent, or marks them as stale.
   ///
-  /// - Parameter keys: where to look, if that is known.
-  /// - Returns: the number of responses among it, where those that share a content count once. What finds others, or belongs
-  ///   to them, is not counted.
+  /// - Parameter keys: the keys to search, if they are known.
+  /// - Returns: the number of responses purged. Responses that share a content count once. Entries that only lead to
+  ///   responses, or belong to them, are not counted.
   package func purge(_ extent: PurgeExtent, in keys: [StoreKey]? = nil, softly: Bool) -> Int {
     let now = clock.now
     var count = 0
@@ -178,7 +181,7 @@ extension HTTPCache {
       var responses = entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
       let meant = responses.indices.filter { extent.contains(responses[$0], under: entry.key) }
       if meant.isEmpty {
-        // What is no response is meant by its key only.
+        // An entry that is not a response is covered by its key only.
         return responses.isEmpty && extent.isOfKeys && !softly ? .remove : .keep
       }
       count += 1
@@ -195,7 +198,7 @@ extension HTTPCache {
     return count
   }
 
-  /// The keys that responses to GET requests for a target are stored under.
+  /// Returns the keys that responses to GET requests for a target are stored under.
   private func storeKeys(of target: TargetURI, partition: String) -> [StoreKey] {
     [StoreKey(CacheKey(target, partition: partition).bytes)]
       + (commonKey(of: target, partition: partition).map { [$0] } ?? [])
@@ -205,7 +208,7 @@ extension HTTPCache {
 extension HTTPCache.PurgeExtent {
   fileprivate var isOfKeys: Bool { if case .keys = self { true } else { false } }
 
-  /// Whether a response is meant whose key may be.
+  /// Whether the extent covers a response, given that it may cover the key.
   fileprivate func contains(_ response: StoredResponse, under key: StoreKey) -> Bool {
     switch self {
     case .keys: true

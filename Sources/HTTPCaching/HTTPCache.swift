@@ -17,54 +17,58 @@ import SystemPackage
 /// print(response.source, response.reason)    // hit: The stored response is fresh. (RFC 9111 §4.2)
 /// ```
 ///
-/// - A hit in memory is answered in the caller's own task, without a suspension; see also ``storedResponse(for:policy:partition:)``.
-/// - Concurrent requests for the same thing make one request to the origin. It runs in a task of its own: cancelling
-///   one of those who wait never cancels another's.
-/// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to
-///   others when it is whole. What came of a transfer that fails or is cancelled is kept where the origin named a
-///   strong validator and a length: it answers ranges, and the next request asks for the rest only.
-/// - What is invalidated while a response is on its way stays invalid: that response is not stored.
+/// - A hit in memory is answered in the caller's own task, without a suspension; see also
+///   ``storedResponse(for:policy:partition:)``.
+/// - Concurrent requests for the same response are coalesced into one request to the origin. It runs in a task of its
+///   own: cancelling one caller never cancels the request of another.
+/// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to other
+///   requests when it is complete. If a transfer fails or is cancelled, the store keeps the bytes received so far,
+///   provided the origin sent a strong validator and a length. They answer range requests, and the next request fetches
+///   only the rest.
+/// - An invalidation also covers responses in flight: they are not stored.
 ///
 /// All members may be used from any thread or task.
 public final class HTTPCache: Sendable {
-  /// Everything that can be set about a cache.
+  /// The configuration of a cache.
   public struct Configuration: Sendable {
     /// The choices that RFC 9111 leaves to a cache, first of all whether it is private or shared.
     public var rules: CacheEngine.Configuration
-    /// The most bytes that stored responses may occupy in memory.
+    /// Maximum bytes that stored responses may occupy in memory.
     public var memoryCapacity: Int
-    /// The most bytes that they may occupy on disk; counts only with a ``directory``.
+    /// Maximum bytes that stored responses may occupy on disk; used only with a ``directory``.
     public var diskCapacity: Int
-    /// The directory for stored responses, made if it does not exist; `nil` keeps them in memory only. They lie there
-    /// in clear, readable for the user who runs the process. A directory that holds other files, and no cache, is refused.
+    /// The directory for stored responses, created if it does not exist; `nil` keeps them in memory only. The files are
+    /// not encrypted, and readable for the user who runs the process. A directory that holds other files, and not a
+    /// cache, is refused.
     public var directory: FilePath?
-    /// What to do with a ``directory`` whose cache cannot be read: damaged, or of a later version (default: `fail`).
+    /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version (default:
+    /// `fail`).
     public var whenUnreadable: UnreadableDirectory
-    /// Which response goes first when memory is full.
+    /// Which response is evicted first when memory is full.
     public var eviction: EvictionPolicy
-    /// Which responses are written to disk; counts only with a ``directory``.
+    /// Which responses are written to disk; used only with a ``directory``.
     public var diskAdmission: DiskAdmission
-    /// When what is written to disk is to survive a loss of power; counts only with a ``directory``.
+    /// When writes to disk are made to survive a loss of power; used only with a ``directory``.
     public var sync: DiskSync
-    /// Called when the disk fails, and when it works again (default: `nil`). Called on a queue of its own, soon after it
-    /// happened, one event after the other. It may use the cache.
+    /// Called when the disk fails, and when it works again (default: `nil`). The calls come one after the other on a
+    /// queue of their own, soon after the event. The observer may use the cache.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
-    /// Whether `Cache-Status` tells the key of the response, too. Off unless set: it shows the ``partition``, and what
-    /// else is part of the key helps those who want to poison a cache (RFC 9211 §6). Keys of more than 1024 bytes are left
-    /// out.
+    /// Whether `Cache-Status` contains the key of the response, too (default: `false`). The key shows the
+    /// ``partition``, and its other parts help attackers who want to poison a cache (RFC 9211 §6). Keys of more than
+    /// 1024 bytes are omitted.
     public var showsKeys: Bool
-    /// Keeps the responses of one account or site apart from another's in the same store: the partition of requests that
-    /// are given none of their own. See ``HTTPCache/removePartition(_:)``.
+    /// The partition of requests that do not set one. It separates the responses of one account or site from those of
+    /// another in the same store. See ``HTTPCache/removePartition(_:)``.
     public var partition: String
-    /// Which target URIs count as one; `nil` if each is its own.
+    /// Which target URIs are equivalent; `nil` if each URI is distinct.
     public var targetRule: TargetRule?
-    /// The largest share of the disk's capacity that one response may take, from 0 to 1; `nil` leaves it to the capacity.
-    /// Counts only with a ``directory``.
+    /// The largest share of the disk's capacity that one response may take, from 0 to 1; `nil` sets no limit below the
+    /// capacity. Used only with a ``directory``.
     public var maximumEntryShare: Double?
-    /// The longest content of a QUERY request, in bytes, whose response may be stored: it becomes part of the key. A
-    /// content of unknown length is not kept.
+    /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
+    /// Responses to content of unknown length are not stored.
     public var maximumQueryContent: Int
     /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default: 64 MiB).
     ///
@@ -72,11 +76,11 @@ public final class HTTPCache: Sendable {
     /// to wait in memory until it is whole is delivered without being stored. Each response may hold one block, up to
     /// 64 KiB, in any case.
     public var transitCapacity: Int
-    /// Called for everything the cache does, from the first request on, on whatever thread it is done; it must not block.
-    /// See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
+    /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
+    /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
 
-    /// A configuration. Each parameter is documented at the property of its name.
+    /// Makes a configuration. Each parameter is documented at the property of its name.
     public init(
       kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
       diskCapacity: Int = 256 << 20, directory: FilePath? = nil
@@ -97,23 +101,24 @@ public final class HTTPCache: Sendable {
     }
   }
 
-  /// Where the responses are. Several caches may share a store; see ``Configuration/partition``.
+  /// The store of the responses. Several caches may share a store; see ``Configuration/partition``.
   public let store: CacheStore
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
   let flights = FlightTable()
   let hub = EventHub()
-  /// What content in flight occupies, here and in an adapter.
+  /// The bytes that content in flight occupies, here and in an adapter.
   package let transit: TransitBudget
-  /// Held while the anchor of a QUERY target is made.
+  /// Locked while the anchor of a QUERY target is made.
   let anchorMaking = Mutex<Void>(())
-  /// Separates the parts of multipart responses; nobody outside can know it.
+  /// Separates the parts of multipart responses; clients and origins cannot predict it.
   let boundary: String
 
   /// Opens a cache with a store of its own.
   ///
-  /// - Throws: `StoreError` if the directory cannot be used, holds something else than a cache, or another process uses it.
+  /// - Throws: `StoreError` if the directory is unusable, holds something else than a cache, or is used by another
+  ///   process.
   public convenience init(_ configuration: Configuration = Configuration()) throws {
     var options = CacheStore.Configuration(
       memoryCapacity: configuration.memoryCapacity,
@@ -128,7 +133,7 @@ public final class HTTPCache: Sendable {
     self.init(store: try CacheStore(options), configuration: configuration)
   }
 
-  /// Opens a cache over a store that is open already, with a clock of one's own if need be.
+  /// Opens a cache over a store that is already open, with a different clock if required.
   public init(
     store: CacheStore, configuration: Configuration, clock: any CacheClock = SystemCacheClock.shared
   ) {
@@ -143,41 +148,41 @@ public final class HTTPCache: Sendable {
 
   // MARK: - Removing
 
-  /// Removes everything that is stored in a partition, as when its user signs out; what is on its way for it is not stored
-  /// either. It is never served again when the call returns, not after a crash either.
+  /// Removes all responses in a partition, for example when its user signs out; responses in flight for it are not
+  /// stored. Once the call returns, the removed responses are never served again, not even after a crash.
   ///
-  /// Its bytes stay until their room is needed, as do those of anything that was removed: for partitions whose bytes must
-  /// go, give each a directory of its own, and call ``removeAllResponses()``.
+  /// The removed bytes stay on disk until the space is needed, as after any removal. If the bytes of a partition must
+  /// be deleted, give each partition its own directory and call ``removeAllResponses()``.
   ///
-  /// - Complexity: O(1), however much is stored.
+  /// - Complexity: O(1), regardless of the number of stored responses.
   public func removePartition(_ partition: String) {
     precondition(!partition.isEmpty, "requests without a partition are in none: use removeAllResponses()")
     store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
   }
 
-  /// Removes what was stored or last validated at this time or later.
+  /// Removes all responses that were stored or last validated at this time or later.
   public func removeResponses(since time: Timestamp) {
     store.removeAll(since: time.milliseconds)
   }
 
   // MARK: - Closing
 
-  /// Brings everything stored so far to the disk itself; may wait for it.
+  /// Writes everything stored so far to the disk itself; may block until that is done.
   public func flush() {
     store.flush()
   }
 
-  /// Closes the store and frees its directory. From now on every request goes to the origin, and nothing is stored.
+  /// Closes the store and releases its directory. From then on every request goes to the origin, and nothing is stored.
   ///
-  /// Little is lost without it: what is stored is on its way to the disk as soon as it is whole. But the next opening is
-  /// quicker.
+  /// Without this call little is lost: a response is written to the disk as soon as it is complete. But after it, the
+  /// next opening is faster.
   public func close() {
     store.close()
   }
 
-  // MARK: - Helpers of the two doors
+  // MARK: - Helpers of the two entry points
 
-  /// Waits until no request is under way: for those who let time pass by hand.
+  /// Waits until no request is in flight, for tests that advance the time by hand.
   package func settle() async {
     while flights.count > 0 { await Task.yield() }
   }

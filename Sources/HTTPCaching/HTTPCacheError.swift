@@ -3,9 +3,9 @@
 
 import HTTPCacheEngine
 
-/// A failure of the cache itself; errors of the transport pass through as they are.
+/// A failure of the cache itself. Errors of the transport reach the caller unchanged.
 ///
-/// Switch over ``code``, with a `default`: more codes may be added. ``description`` is for people.
+/// Switch over ``code``, with a `default`: later versions may add codes. ``description`` is a text for people.
 public struct HTTPCacheError: Error, Hashable, Sendable {
   /// The codes of failures.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -17,23 +17,23 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
 
     private init(_ value: Value) { self.value = value }
 
-    /// The request forbids the network, and no stored response can answer it; ``HTTPCacheError/reason`` says why.
+    /// The request forbids the network, and no stored response can answer it; ``HTTPCacheError/reason`` explains why.
     public static var notCached: Code { Code(.notCached) }
-    /// The content has more bytes than the caller takes; ``HTTPCacheError/limit`` says how many that are.
+    /// The content has more bytes than the caller accepts; ``HTTPCacheError/limit`` is that number.
     public static var contentTooLarge: Code { Code(.contentTooLarge) }
     /// The origin sent more or fewer bytes than it had announced.
     public static var incompleteContent: Code { Code(.incompleteContent) }
-    /// The body of a response was read a second time; it arrives from the network only once.
+    /// The body of a response was read a second time; a streamed body can be read only once.
     public static var bodyAlreadyRead: Code { Code(.bodyAlreadyRead) }
 
     public var description: String { value.rawValue }
   }
 
-  /// What happened.
+  /// The kind of failure.
   public let code: Code
-  /// Why no stored response can answer the request; `nil` for other codes than ``Code/notCached``.
+  /// Why no stored response can answer the request; `nil` for codes other than ``Code/notCached``.
   public let reason: CacheEngine.Reason?
-  /// The bytes that the caller takes; `nil` for other codes than ``Code/contentTooLarge``.
+  /// Maximum bytes that the caller accepts; `nil` for codes other than ``Code/contentTooLarge``.
   public let limit: Int?
 
   private init(_ code: Code, reason: CacheEngine.Reason? = nil, limit: Int? = nil) {

@@ -5,14 +5,14 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// One thing that the cache did, with its reason: for logs, metrics, and the question why something was not cached.
+/// One action of the cache, with its reason: for logs, for metrics, and to find out why a response was not cached.
 ///
-/// What happens to a request begins with ``Action/served``, ``Action/forwarded`` or ``Action/refused``; a request that was
-/// forwarded ends with ``Action/answered`` or ``Action/failed``.
+/// The events of a request begin with ``Action/served``, ``Action/forwarded`` or ``Action/refused``. A forwarded
+/// request ends with ``Action/answered`` or ``Action/failed``.
 public struct CacheEvent: Sendable, CustomStringConvertible {
-  /// The kinds of things that a cache does.
+  /// The kinds of actions of a cache.
   ///
-  /// Switch over them with a `default`: more may be added. The text form is the name of the member.
+  /// Switch over them with a `default`: later versions may add more. The text form is the name of the member.
   public struct Action: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     private enum Value: UInt8, CaseIterable {
       case served, forwarded, refused, answered, failed, stored, notStored, updated, invalidated
@@ -32,7 +32,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     public static var answered: Action { Action(.answered) }
     /// A request that went to the origin was not answered.
     public static var failed: Action { Action(.failed) }
-    /// A response was stored; `CacheEngine.Reason.storedAsPart` says that it is not whole.
+    /// A response was stored; the reason `CacheEngine.Reason.storedAsPart` means that it is incomplete.
     public static var stored: Action { Action(.stored) }
     /// A response was not stored.
     public static var notStored: Action { Action(.notStored) }
@@ -46,7 +46,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
 
     public var description: String { "\(value)" }
 
-    /// The action as a bit in a set of actions.
+    /// The bit of the action in a set of actions.
     var bit: UInt16 { 1 << UInt16(value.rawValue) }
   }
 
@@ -56,16 +56,16 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var request: HTTPRequest
   /// Why it did so.
   public var reason: CacheEngine.Reason
-  /// Where the answer comes from, if the request was answered.
+  /// The source of the response, if the request was answered.
   public var source: CachedResponse.Source?
-  /// How many bytes of content were stored, or are served from the store; `nil` where it is neither.
+  /// The number of bytes of content that were stored or are served from the store; `nil` for other actions.
   public var byteCount: Int?
-  /// What the store said, with the sizes that decided it; `nil` unless the store refused the response.
+  /// The store's refusal, with the sizes that decided it; `nil` unless the store refused the response.
   public var refusal: InsertRefusal?
   /// The partition that the request belongs to (default: empty).
   public var partition: String
 
-  /// An event. Each parameter is documented at the property of its name.
+  /// Makes an event. Each parameter is documented at the property of its name.
   package init(
     action: Action, request: HTTPRequest, reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
     byteCount: Int? = nil, partition: String = ""
@@ -80,7 +80,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
 
   /// The method of the request.
   public var method: HTTPRequest.Method { request.method }
-  /// The target URI. Where that is not complete, as much of it as there is.
+  /// The target URI; the available part of it if it is incomplete.
   public var uri: String { TargetURI(request)?.text ?? request.path ?? "" }
 
   public var description: String {

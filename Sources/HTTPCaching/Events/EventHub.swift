@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// Those who listen to what a cache does.
+/// The listeners to the events of a cache.
 ///
-/// Every hit asks whether anybody listens: that is one load. An event is made only for who wants it.
+/// Every hit checks whether there are listeners, which costs one load. An event is made only if a listener wants it.
 final class EventHub: Sendable {
   typealias Observer = @Sendable (CacheEvent) -> Void
 
@@ -22,10 +22,10 @@ final class EventHub: Sendable {
   }
 
   private let state = Mutex(State())
-  /// What anybody wants to hear of.
+  /// The actions that at least one listener wants.
   private let wanted = Atomic<UInt16>(0)
 
-  /// Whether anybody wants to hear of what was done.
+  /// Whether a listener wants an action.
   ///
   /// - Complexity: O(1): one load.
   @inline(__always)
@@ -35,7 +35,7 @@ final class EventHub: Sendable {
   }
 
   func send(_ event: CacheEvent) {
-    // Not under the lock: an observer may end its own observation.
+    // Called outside the lock: an observer may end its own observation.
     for listener in state.withLock({ $0.listeners }) where listener.actions.contains(event.action) {
       listener.observer(event)
     }
@@ -45,8 +45,8 @@ final class EventHub: Sendable {
     for listener in state.withLock({ $0.listeners }) { listener.onEnd() }
   }
 
-  /// - Parameter onEnd: called when the hub goes, and not when the observer is removed.
-  /// - Returns: the number to take the observer out by.
+  /// - Parameter onEnd: called when the hub is released, and not when the observer is removed.
+  /// - Returns: the number that removes the observer.
   func add(
     _ actions: some Sequence<CacheEvent.Action>, onEnd: @escaping @Sendable () -> Void = {},
     _ observer: @escaping Observer
@@ -61,7 +61,7 @@ final class EventHub: Sendable {
   }
 
   func remove(_ number: Int) {
-    // The observer goes outside the lock: what it holds may call here when it goes.
+    // Releases the observer outside the lock: objects that it owns may call the hub when they are released.
     let removed = state.withLock { state in
       let removed = state.listeners.filter { $0.number == number }
       state.listeners.removeAll { $0.number == number }
@@ -72,7 +72,7 @@ final class EventHub: Sendable {
   }
 }
 
-/// Actions as bits.
+/// A set of actions as bits.
 private struct ActionSet {
   var bits: UInt16
 

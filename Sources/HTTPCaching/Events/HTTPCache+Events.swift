@@ -6,10 +6,10 @@ import HTTPCacheStore
 import HTTPTypes
 
 extension HTTPCache {
-  /// Calls an observer for what the cache does, until the observation is cancelled.
+  /// Calls an observer for each event of the cache, until the observation is cancelled.
   ///
-  /// It is called on whatever thread the thing is done, in the order of what happens to one request, and must not block.
-  /// What nobody wants to hear of costs one load.
+  /// The observer runs on the thread that caused the event and must not block. The events of one request come in order.
+  /// Events without listeners cost one load.
   ///
   /// - Parameters:
   ///   - actions: the actions to report (default: all).
@@ -23,8 +23,8 @@ extension HTTPCache {
     CacheObservation(hub, number: hub.add(actions, observer))
   }
 
-  /// What the cache does, from now on. Each caller gets a stream of its own, which ends with the task that reads it, or with
-  /// the cache.
+  /// Returns a stream of the cache's events, from now on. Each caller gets its own stream. It ends with the task that
+  /// reads it, or with the cache.
   ///
   /// ```swift
   /// for await event in cache.events(of: [.notStored]) {
@@ -33,8 +33,8 @@ extension HTTPCache {
   /// ```
   ///
   /// - Parameters:
-  ///   - actions: what to hear of: everything, unless set otherwise.
-  ///   - limit: how many events wait for a slow reader; beyond that the oldest are lost.
+  ///   - actions: the actions to report (default: all).
+  ///   - limit: maximum events buffered for a slow reader; beyond it the oldest are dropped.
   public func events(
     of actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases, keeping limit: Int = 1024
   ) -> AsyncStream<CacheEvent> {
@@ -61,15 +61,15 @@ extension HTTPCache {
   }
 }
 
-/// An observer's place at a cache. It keeps it until it is cancelled, or the cache goes.
+/// An observer's registration at a cache. It lasts until it is cancelled, or the cache is released.
 public final class CacheObservation: Sendable {
   private let remove: @Sendable () -> Void
 
   init(_ hub: EventHub, number: Int) {
-    // Weak, for the hub holds the observer, which may hold this.
+    // Weak, because the hub retains the observer, and the observer may retain this object.
     remove = { [weak hub] in hub?.remove(number) }
   }
 
-  /// Ends it; a call that is under way on another thread is not waited for.
+  /// Ends the observation. It does not wait for a call in progress on another thread.
   public func cancel() { remove() }
 }

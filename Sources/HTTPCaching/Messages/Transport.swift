@@ -4,15 +4,15 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// Sends a request to its origin and gives back the head of the response as soon as it is there, its content behind it.
+/// Sends a request to its origin and returns the head of the response as soon as it arrives; the content follows.
 ///
-/// It is to throw where no final response came, and to let the body throw where the content broke off: what ends
-/// without an error is taken as whole. It must not follow redirects, nor keep a cache of its own.
+/// A transport must throw if no final response arrives, and its body must throw if the content breaks off. Content that
+/// ends without an error counts as complete. A transport must not follow redirects or keep a cache of its own.
 public typealias Transport =
   @Sendable (_ request: HTTPRequest, _ body: MessageBody) async throws -> TransportResponse
 
-/// Thrown by a transport around an error that does not mean that the origin is out of reach: it could not prove who it is,
-/// did not speak HTTP, or the request could not be made. The caller gets the error itself.
+/// Marks an error of a transport as something else than an unreachable origin. Examples: the origin could not prove its
+/// identity, it did not speak HTTP, or the request could not be made. The caller gets the wrapped error.
 ///
 /// Any other error counts as a disconnection (RFC 9111 §4.2.4).
 public struct TransportFault: Error, CustomStringConvertible {
@@ -26,37 +26,37 @@ public struct TransportFault: Error, CustomStringConvertible {
     self.error = error
   }
 
-  /// What a transport failed with, for the caller and for the rules.
+  /// Returns the error of a transport, for the caller and for the rules.
   static func cause(of error: any Error) -> (error: any Error, result: CacheEngine.Exchange.Result) {
     (error as? TransportFault).map { ($0.error, .fault) } ?? (error, .failure)
   }
 }
 
-/// What a transport brings back.
+/// The response that a transport returns.
 public struct TransportResponse: Sendable {
-  /// Waits for the response behind an interim one.
+  /// Waits for the response that follows an interim one.
   public typealias Next = @Sendable () async throws -> TransportResponse
 
   /// The status and the fields.
   public var head: HTTPResponse
   /// The content.
   public var body: MessageBody
-  /// Brings the response that follows this one, where this one is interim (1xx).
+  /// Returns the response that follows this one if this one is interim (1xx); else `nil`.
   public var next: Next?
 
-  /// A final response.
+  /// Makes a final response.
   public init(head: HTTPResponse, body: MessageBody = .empty) {
     self.head = head
     self.body = body
   }
 
-  /// An interim response, as 103 (Early Hints), and the means to have the one that follows: another, or the final one
-  /// (RFC 9110 §15.2).
+  /// Makes an interim response, such as 103 (Early Hints), with a function that returns the following one: another
+  /// interim response, or the final one (RFC 9110 §15.2).
   public init(interim head: HTTPResponse, next: @escaping Next) {
     self.init(head: head)
     self.next = next
   }
 }
 
-/// Takes an interim (1xx) response that came before the final one (RFC 9110 §15.2). It must not block.
+/// Receives an interim (1xx) response that came before the final one (RFC 9110 §15.2). It must not block.
 public typealias InterimReceiver = @Sendable (_ head: HTTPResponse) -> Void

@@ -4,10 +4,10 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// An entry of the store with what an application keeps beside a response.
+/// A store entry with the application's own bytes for one response.
 ///
-/// It is that of one entry, by its id: the response that takes that one's place has none. What is left of it is evicted
-/// like anything that is not used.
+/// It refers to that response's entry by id, so a response that replaces the entry has no annotation. The old
+/// annotation is then evicted like any unused entry.
 struct Annotation: Sendable {
   let bytes: [UInt8]
   let id: EntryID
@@ -24,7 +24,7 @@ struct Annotation: Sendable {
       storedAt: entry.storedAt, tiers: entry.tiers)
   }
 
-  /// What is kept beside an entry.
+  /// Returns the annotation of an entry.
   static func find(beside entry: StoredEntry, under key: CacheKey, in store: CacheStore) -> [UInt8]? {
     let metadata = metadata(of: entry.id)
     let found = store.lookup(StoreKey(CacheKey.annotationKey(of: key.bytes))).first {

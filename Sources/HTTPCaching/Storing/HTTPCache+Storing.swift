@@ -5,31 +5,31 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// A stored response as it lies in the store.
+/// A copy of a stored response.
 public struct StoredCopy: Sendable {
   /// The status and the stored fields, with the current `Age`.
   public var head: HTTPResponse
-  /// The content, whole.
+  /// The complete content.
   public var content: ArraySlice<UInt8>
-  /// What the application keeps beside it; see ``StorageProposal/annotation``.
+  /// The application's own bytes for the response; see ``StorageProposal/annotation``.
   public var annotation: [UInt8]?
 }
 
-/// Storing and reading without a transport: for those who fill a cache by hand, or look into it.
+/// Storing and reading without a transport, to fill a cache by hand or to inspect it.
 extension HTTPCache {
-  /// Stores a response that came in another way than through ``respond(to:body:policy:partition:interim:willStore:transport:)``, as
-  /// though the origin had just sent it: the same rules decide, and it takes the place of what is stored.
+  /// Stores a response that did not come through ``respond(to:body:policy:partition:interim:willStore:transport:)``, as
+  /// if the origin had just sent it. The same rules decide, and it replaces what is stored.
   ///
   /// May block on the disk.
   ///
   /// - Parameters:
   ///   - response: the head to store.
   ///   - content: the whole content, with its content coding if the response has `Content-Encoding`.
-  ///   - request: what it answers; `Vary` selects by its fields.
-  ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - request: the request that the response answers; `Vary` selects by its fields.
+  ///   - requestContent: the request's content, which is part of the key of a QUERY.
   ///   - tiers: where the response may be stored (default: memory and disk).
   ///   - annotation: see ``StorageProposal/annotation``.
-  ///   - partition: the configuration's, unless given.
+  ///   - partition: the partition to store in (default: the configuration's).
   /// - Returns: why it is stored, or why not.
   @discardableResult
   public func store(
@@ -87,14 +87,14 @@ extension HTTPCache {
     }
   }
 
-  /// What is stored for a request, whole and whatever its age; `nil` if nothing is. Conditions and ranges of the request
-  /// count for nothing.
+  /// Returns the complete stored response for a request, whatever its age, or `nil` if there is none. Conditions and
+  /// ranges of the request are ignored.
   ///
-  /// May block on the disk. It is a look, and no use: no event tells of it.
+  /// May block on the disk. The lookup does not count as a use and makes no event.
   ///
   /// - Parameters:
-  ///   - request: what the response answers; `Vary` selects by its fields.
-  ///   - requestContent: the request's content, which a QUERY is found by.
+  ///   - request: the request that the response answers; `Vary` selects by its fields.
+  ///   - requestContent: the request's content, which is part of the key of a QUERY.
   ///   - partition: the partition to look in (default: the configuration's).
   public func storedCopy(
     for request: HTTPRequest, requestContent: [UInt8] = [], partition: String? = nil
@@ -112,7 +112,7 @@ extension HTTPCache {
       case .whole = service.content
     else { return nil }
     let entry = lookup.candidates.entries[service.candidate]
-    // What is damaged is gone from the store by now.
+    // The store has already removed a damaged entry.
     guard let content = try? entry.body.readAll() else { return nil }
     return StoredCopy(
       head: lookup.candidates.responses[service.candidate].response(ageInSeconds: service.ageInSeconds),

@@ -5,17 +5,17 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// A response that is about to be stored, whole, as the application may still change it.
+/// A complete response that is about to be stored. The application may still change it.
 public struct StorageProposal: Sendable {
-  /// What it answers.
+  /// The request that the response answers.
   public let request: HTTPRequest
   /// The head that is stored.
   public let response: HTTPResponse
-  /// The content that is stored. Of a response that is only a part of one (RFC 9111 §3.3), a change counts for nothing.
+  /// The content that is stored. For a partial response (RFC 9111 §3.3), a change is ignored.
   public var content: [UInt8]
-  /// Where the response is kept; nowhere refuses it.
+  /// Where the response is stored; an empty set refuses it.
   public var tiers = StoreTiers.all
-  /// Bytes of the application's own, kept beside the response for as long as that is stored.
+  /// The application's own bytes, kept with the response for as long as that is stored.
   public var annotation: [UInt8]?
 
   init(request: HTTPRequest, response: HTTPResponse, content: [UInt8]) {
@@ -25,18 +25,18 @@ public struct StorageProposal: Sendable {
   }
 }
 
-/// Called before a response is stored, after the rules have allowed it. It must not block.
+/// Changes or refuses a response before it is stored, after the rules have allowed it. It must not block.
 ///
-/// The response stays in memory until then, however large. Where one request serves several callers, that of the first
-/// is asked; the caller gets the content as it came.
+/// The response stays in memory until then, however large. If one fetch serves several callers, the cache calls the
+/// hook of the first. The caller gets the content unchanged.
 public typealias StorageHook = @Sendable (inout StorageProposal) -> Void
 
 extension HTTPCache {
-  /// Makes what is written visible, after the application has had its say.
+  /// Publishes a written entry, after the application's hook has been called.
   ///
   /// - Parameters:
-  ///   - isBeginning: whether less has come than was announced, and `stored` says how much.
-  ///   - isOvertaken: whether an entry in the same place keeps this one from being stored.
+  ///   - isBeginning: whether less content arrived than was announced; `stored` then has the length.
+  ///   - isOvertaken: whether an entry in the same place prevents this one from being stored.
   func commit(
     _ writer: EntryWriter, as stored: StoredResponse, isBeginning: Bool = false,
     unless isOvertaken: (@Sendable (StoredEntry) -> Bool)?, for request: HTTPRequest,
@@ -65,7 +65,7 @@ extension HTTPCache {
     )
   }
 
-  /// Stores an entry, and what is to be kept beside it.
+  /// Stores an entry, and its annotation.
   func insert(
     _ entry: NewEntry, annotation: [UInt8]?, unlessRemovedSince token: RemovalToken?,
     unless isOvertaken: (@Sendable (StoredEntry) -> Bool)? = nil, of stored: StoredResponse
@@ -89,10 +89,10 @@ extension HTTPCache {
   }
 }
 
-/// A response was not stored.
+/// The response was not stored.
 struct Refused: Error {
   let reason: CacheEngine.Reason
-  /// What the store says, where it refused.
+  /// The store's refusal, if it refused.
   let refusal: InsertRefusal?
 
   init(_ reason: CacheEngine.Reason) {
