@@ -4,14 +4,15 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// What is stored under a request's key: what the engine reads in the entries of the store, and the entry of each. An entry
+/// The stored responses under a request's key: what the engine reads of each, and the entry of each. An entry occurs
+/// several times if responses share its content.
 /// comes several times where responses share its content.
 struct Candidates: Sendable {
   var entries: [StoredEntry] = []
   var responses: [StoredResponse] = []
 
-  /// Entries whose head cannot be read, as one of another version, are left out; so are those that were invalidated with
-  /// their group or origin, and those that are not wanted.
+  /// Leaves out entries with an unreadable head, for example of another version. It also leaves out entries that were
+  /// invalidated with their group or origin, and entries that the caller does not want.
   init(
     _ stored: StoredEntries, under key: CacheKey, in store: CacheStore,
     where isWanted: (StoredResponse) -> Bool = { _ in true }
@@ -24,7 +25,8 @@ struct Candidates: Sendable {
       for var response in decoded {
         if store.isInvalidated(response, entry.id, under: key) { continue }
         response.contentLength = Int64(entry.bodyCount)
-        // Which bytes are where is told by the head: one that is not of this content says nothing.
+        // The head lists the ranges of bytes that are stored. If their sum does not fit this content, the list is
+        // invalid.
         if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
         guard isWanted(response) else { continue }
         entries.append(entry)
@@ -35,18 +37,18 @@ struct Candidates: Sendable {
 
   init() {}
 
-  /// When the last of them arrived or was validated.
+  /// The time when the latest of them arrived or was validated.
   var latest: Timestamp? { responses.map(\.facts.responseTime).max() }
 }
 
 extension CacheStore {
-  /// Whether a key, or all of its origin, may have been removed since a token was taken. To whichever group a response will
-  /// belong is not known by its key.
+  /// Whether a key, or all of its origin, may have been removed since a token was taken. The groups of a response are
+  /// not covered: its key does not contain them.
   func mayBeRemoved(_ key: CacheKey, since token: RemovalToken) -> Bool {
     mayBeRemoved(StoreKey(key.bytes), in: [StoreScope(key.scope())], since: token)
   }
 
-  /// Whether a stored response was made invalid with its group or origin.
+  /// Whether a stored response was invalidated with its group or origin.
   func isInvalidated(_ response: StoredResponse, _ id: EntryID, under key: CacheKey) -> Bool {
     mayBeMarked(id) && response.scopes(under: key).contains { isMarked(id, in: StoreScope($0)) }
   }

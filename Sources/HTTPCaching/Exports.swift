@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-// The cache speaks in the engine's terms (Reason, RequestCachePolicy) and in those of HTTPTypes.
+// The cache's interface uses types of the engine (Reason, RequestCachePolicy) and of HTTPTypes.
 @_exported import HTTPCacheEngine
 @_exported import HTTPTypes
-// The type of a folder's path.
+// The type of a directory's path.
 @_exported import struct SystemPackage.FilePath

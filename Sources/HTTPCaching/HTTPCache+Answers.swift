@@ -5,23 +5,23 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// Puts together what clients get.
+/// Assembles the responses that clients get.
 extension HTTPCache {
-  /// The request to the origin behind an answer, for `Cache-Status`.
+  /// The request to the origin for a response, as `Cache-Status` reports it.
   struct Forwarded {
-    /// Why it was sent; of a collapsed request, why it would have been.
+    /// Why it was sent; for a coalesced request, why it would have been sent.
     var reason: CacheStatus.Forward?
     /// The origin's status code, if the origin answered.
     var status: Int?
     /// Whether the response is stored.
     var isStored: Bool
-    /// RFC 9211 §2.6.
+    /// Whether the request was coalesced (RFC 9211 §2.6).
     var isCollapsed: Bool?
   }
 
-  /// What `Cache-Status` tells of an answer (RFC 9211).
+  /// Returns the `Cache-Status` of a response (RFC 9211).
   ///
-  /// - Parameter forwarded: `nil` if no request went to the origin.
+  /// - Parameter forwarded: the request to the origin; `nil` if there was none.
   func cacheStatus(
     of detail: CacheEngine.Reason, _ key: CacheKey?, isHit: Bool = true, remainingSeconds: Int64?,
     _ forwarded: Forwarded? = nil
@@ -33,17 +33,18 @@ extension HTTPCache {
       isCollapsed: forwarded?.isCollapsed, key: shownKey(key), reason: detail)
   }
 
-  /// The key, where it is to be told and no burden to a header section: that of a QUERY has the content.
+  /// Returns the key if it is to be shown and short enough for a header section: the key of a QUERY contains its
+  /// content.
   private func shownKey(_ key: CacheKey?) -> CacheKey? {
     guard configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }
     return key
   }
 
-  /// An answer with all that is told of it.
+  /// Makes a response with all its metadata.
   ///
   /// - Parameters:
-  ///   - detail: what `Cache-Status` gives as the reason, where that is another.
-  ///   - forwarded: `nil` if no request went to the origin.
+  ///   - detail: the reason in `Cache-Status`, if it differs from the reason of the response.
+  ///   - forwarded: the request to the origin; `nil` if there was none.
   private func answer(
     _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
     _ reason: CacheEngine.Reason,
@@ -59,7 +60,7 @@ extension HTTPCache {
 
   // MARK: - From the store
 
-  /// The stored response that a plan selected.
+  /// Serves the stored response that a plan selected.
   func serve(
     _ service: CacheEngine.Service, to request: HTTPRequest, _ lookup: Lookup,
     collapsing: Collapsing = .notTried
@@ -67,7 +68,7 @@ extension HTTPCache {
     serve(service, content(of: service, lookup, for: request), to: request, lookup, collapsing: collapsing)
   }
 
-  /// The stored response that a plan selected, with its content.
+  /// Serves the stored response that a plan selected, with its content.
   func serve(
     _ service: CacheEngine.Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup,
     collapsing: Collapsing
@@ -77,7 +78,7 @@ extension HTTPCache {
       collapsing: collapsing)
   }
 
-  /// A stored response, or one that is being stored, with its content.
+  /// Serves a response that is stored, or still being stored, with its content.
   func serve(
     _ service: CacheEngine.Service, _ stored: StoredResponse, _ body: MessageBody, to request: HTTPRequest,
     _ lookup: Lookup,
@@ -96,21 +97,21 @@ extension HTTPCache {
       service.reason, lookup.key, remainingSeconds: service.remainingSeconds, forwarded)
   }
 
-  /// The content of the stored response that a plan selected.
+  /// Returns the content of the stored response that a plan selected.
   func content(of service: CacheEngine.Service, _ lookup: Lookup, for request: HTTPRequest) -> MessageBody {
     content(
       service.content, of: lookup.candidates.responses[service.candidate],
       lookup.candidates.entries[service.candidate], for: request)
   }
 
-  /// The content of a stored response that answers a request that went to the origin.
+  /// Returns the content of a stored response that answers a request after an exchange with the origin.
   func content(of answer: CacheEngine.Outcome.StoredAnswer, _ pending: PendingExchange) -> MessageBody {
     content(
       answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
       for: pending.request)
   }
 
-  /// The content of a stored response, as much of it as the request is answered with.
+  /// Returns the part of a stored response's content that answers the request.
   private func content(
     _ selection: CacheEngine.ContentSelection, of stored: StoredResponse, _ entry: StoredEntry,
     for request: HTTPRequest
@@ -123,9 +124,9 @@ extension HTTPCache {
     }
   }
 
-  // MARK: - After the origin was asked
+  // MARK: - After the request to the origin
 
-  /// A stored response as the answer to a request that went to the origin.
+  /// Returns a stored response as the answer to a request after an exchange with the origin.
   func respond(
     with answer: CacheEngine.Outcome.StoredAnswer, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
     _ pending: PendingExchange,
@@ -142,9 +143,9 @@ extension HTTPCache {
         pending, forwardStatus, isStored: !outcome.updates.isEmpty || outcome.addition != nil))
   }
 
-  /// The origin's response, perhaps with stored content around its own.
+  /// Returns the origin's response, with stored content before and after its own if the outcome says so.
   ///
-  /// - Parameter settlement: tells later whether it was stored; `nil` if it is not being stored.
+  /// - Parameter settlement: tells later whether the response was stored; `nil` if it is not being stored.
   func respond(
     with response: TransportResponse, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
     _ pending: PendingExchange,
@@ -155,7 +156,7 @@ extension HTTPCache {
       head = answer.response.response(ageInSeconds: answer.ageInSeconds)
     }
     if settlement != nil { head = engine.headWhileStoring(head) }
-    // The caller gets the time of arrival, as the store does, where the origin gave none (RFC 9110 §6.6.1).
+    // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).fieldValue }
     noteAnswer(to: pending, outcome.reason, .network)
     var answer = answer(
@@ -173,31 +174,31 @@ extension HTTPCache {
       isCollapsed: pending.collapsing.isCollapsed)
   }
 
-  /// In whole seconds, of a response that is being stored.
+  /// Returns the remaining lifetime of a response that is being stored, in whole seconds.
   private func remainingSeconds(_ outcome: CacheEngine.Outcome) -> Int64? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
     return stored.facts.remainingSeconds(at: clock.now)
   }
 
-  // MARK: - Neither
+  // MARK: - Neither store nor origin
 
-  /// What a client gets that may not have the origin asked.
+  /// Answers a request that must not go to the origin.
   ///
-  /// - Throws: ``HTTPCacheError/notCached(_:)`` where the policy forbids it.
+  /// - Throws: ``HTTPCacheError/notCached(_:)`` if the policy forbids it.
   func refuse(_ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String) throws
     -> CachedResponse
   {
     note(
       .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
       partition: partition)
-    // only-if-cached is the client's word on the wire and is answered there (RFC 9111 §5.2.1.7); the policy is the
-    // caller's, who gets an error.
+    // The client sends only-if-cached in the request and gets a response to it (RFC 9111 §5.2.1.7). The caller sets the
+    // policy and gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
     return generate(refusal, for: request, nil, nil)
   }
 
-  /// The answer to a request whose transport failed: something stored, or a generated error; `nil` where the caller gets
-  /// the transport's error.
+  /// Answers a request whose transport failed: with a stored response, or a generated error. Returns `nil` if the
+  /// caller gets the transport's error.
   func respond(toFailure outcome: CacheEngine.Outcome, _ pending: PendingExchange) async -> CachedResponse? {
     switch outcome.answer {
     case .stored(let answer):
@@ -225,7 +226,7 @@ extension HTTPCache {
 }
 
 extension Collapsing {
-  /// RFC 9211 §2.6.
+  /// The `collapsed` parameter (RFC 9211 §2.6).
   fileprivate var isCollapsed: Bool? {
     switch self {
     case .notTried: nil

@@ -5,14 +5,14 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// What the outcome of an exchange does to the store, and what it tells.
+/// Applies the outcome of an exchange to the store, and makes its events.
 extension HTTPCache {
   func isRemoved(_ key: CacheKey?, _ scopes: [StoreScope], since token: RemovalToken?) -> Bool {
     guard let key, let token else { return false }
     return store.mayBeRemoved(StoreKey(key.bytes), in: scopes, since: token)
   }
 
-  /// The scopes of the response that is to be stored.
+  /// Returns the scopes of the response that is to be stored.
   func scopes(_ outcome: CacheEngine.Outcome, under key: CacheKey?) -> [StoreScope] {
     guard case .store(let stored, _) = outcome.storage, let key else { return [] }
     return stored.scopes(under: key).map { StoreScope($0) }
@@ -27,7 +27,7 @@ extension HTTPCache {
       contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now)
   }
 
-  /// Notes that the client has its answer, if a client waits for one.
+  /// Makes the event for the client's response, if a client waits for one.
   func noteAnswer(
     to pending: PendingExchange, _ reason: CacheEngine.Reason, _ source: CachedResponse.Source,
     byteCount: Int? = nil
@@ -43,11 +43,11 @@ extension HTTPCache {
     note(.failed, pending.request, reason, partition: pending.lookup.partition)
   }
 
-  // MARK: - What happens to the store
+  // MARK: - Changes to the store
 
-  /// Updates and removes what the outcome says, before any client sees the answer.
+  /// Updates and removes stored responses as the outcome requires, before a client sees the response.
   ///
-  /// - Parameter token: taken before the origin was asked.
+  /// - Parameter token: taken before the request to the origin.
   func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
@@ -63,7 +63,7 @@ extension HTTPCache {
     let candidates = pending.lookup.candidates
     for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
       let (old, entry) = (candidates.responses[update.candidate], candidates.entries[update.candidate])
-      // Made invalid with its group since it was looked up: an update must not take it out of the group.
+      // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
       let isUpdated = store.updateMetadata(
         of: entry, key: storeKey, storedAt: update.response.facts.responseTime.milliseconds,
@@ -73,7 +73,7 @@ extension HTTPCache {
           update.response, replacing: update == outcome.addition ? nil : old.selecting,
           among: StoredResponse.all(decoding: $0))
       }
-      // Replaced or removed meanwhile: what came in its place is newer.
+      // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated { note(.updated, request, update.reason, partition: partition) }
     }
     for candidate in outcome.removals {

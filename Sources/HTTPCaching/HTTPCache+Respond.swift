@@ -6,19 +6,20 @@ import HTTPCacheStore
 import HTTPTypes
 
 extension HTTPCache {
-  /// Answers a request, from the store where the rules and the policy allow it, and else from the origin.
+  /// Answers a request from the store if the rules and the policy allow it, and otherwise from the origin.
   ///
   /// - Parameters:
-  ///   - request: the request; its target URI and fields select what is stored.
+  ///   - request: the request; its target URI and fields select the stored response.
   ///   - content: the request's content, for methods that have some.
   ///   - policy: what the request allows the cache to do.
-  ///   - partition: keeps the responses of one account or site apart from another's; the configuration's, unless given.
-  ///   - interim: gets the interim (1xx) responses to this request as they come. They are not stored: requests that are
-  ///     answered from the store, or coalesced with another, get none.
+  ///   - partition: separates the responses of one account or site from those of another (default: the
+  ///     configuration's).
+  ///   - interim: gets the interim (1xx) responses to this request as they arrive. They are not stored: a request that
+  ///     is answered from the store, or coalesced with another, gets none.
   ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
   ///   - transport: sends a request to the origin; called once for all concurrent requests that can share the response.
-  /// - Throws: ``HTTPCacheError`` (``HTTPCacheError/Code-swift.struct/notCached``) if the policy forbids the network and
-  ///   nothing stored can answer; the transport's error if nothing stored may be used instead.
+  /// - Throws: ``HTTPCacheError`` (``HTTPCacheError/Code-swift.struct/notCached``) if the policy forbids the network
+  ///   and no stored response can answer; the transport's error if no stored response may be used instead.
   public func respond(
     to request: HTTPRequest, body content: MessageBody = .empty,
     policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
@@ -43,11 +44,12 @@ extension HTTPCache {
     }
   }
 
-  /// The response to a request without content if it can be had from memory at once, without the origin; `nil` otherwise.
+  /// Returns the response to a request without content if memory can answer at once, without the origin; otherwise
+  /// `nil`.
   ///
-  /// Nothing is awaited: use it on an event loop, or to ask what a cache holds. A QUERY request, and a response whose use
-  /// requires a revalidation in the background, are left to
-  /// ``respond(to:body:policy:partition:interim:willStore:transport:)``.
+  /// The call never suspends: use it on an event loop, or to inspect a cache. It returns `nil` for a QUERY request, and
+  /// for a response whose use requires a revalidation in the background. Use
+  /// ``respond(to:body:policy:partition:interim:willStore:transport:)`` for those.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {
@@ -75,16 +77,16 @@ extension HTTPCache {
 
   // MARK: - From memory
 
-  /// The answer from memory, where a lone response is fresh and nothing else has to be looked at; `nil` where it takes
-  /// more to decide.
+  /// Returns the response from memory if there is a single stored response, which is fresh and needs no other check;
+  /// `nil` if the decision takes more.
   private func hit(
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries,
     _ partition: String
   ) -> CachedResponse? {
     guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
-    // The rest of the bytes is looked through only here, where it is to be handed out, and each time: that takes no
-    // allocation, and less than a tenth of what an answer takes. The store, which could do it once, knows nothing of HTTP.
+    // The remaining bytes are checked only here, each time they are served. The check allocates nothing and takes less
+    // than a tenth of the time of a response. The store, which could check once, does not know HTTP.
     var found: CacheEngine.Hit?
     entry.withMetadata { bytes in
       guard let hit = engine.hit(for: request, policy: policy, stored: bytes, now: now),
@@ -102,7 +104,7 @@ extension HTTPCache {
       body: body, reason: hit.reason)
   }
 
-  /// The content of a QUERY request, in memory where it can be part of the key.
+  /// Returns the content of a QUERY request, read into memory if it can be part of the key.
   private func withQueryContent(_ body: MessageBody, of request: HTTPRequest) async throws -> MessageBody {
     guard request.method.isQuery, !body.isInMemory, let length = body.length,
       length <= configuration.maximumQueryContent
@@ -110,17 +112,17 @@ extension HTTPCache {
     return MessageBody(try await body.collect(upTo: length))
   }
 
-  // MARK: - The way of a request
+  // MARK: - The steps of a request
 
-  /// Answers a request by what is stored for it: serves, fails, or has the origin asked. Every answer but a plain hit in
-  /// memory is decided here.
+  /// Answers a request from the stored responses: serves one, fails, or sends a request to the origin. It decides every
+  /// answer except a plain hit in memory.
   ///
-  /// - Parameter endCount: how many flights had ended before the store was looked up.
+  /// - Parameter endCount: how many fetches had ended before the store was looked up.
   private func answer(_ call: Call, _ lookup: Lookup, _ endCount: Int) async throws -> CachedResponse {
     let request = call.request
     var lookup = lookup
     var collapsing = Collapsing.notTried
-    // A flight that this call leads, before its request is sent.
+    // A fetch that this call leads, before its request is sent.
     var led: (claim: Flight.Claim, key: CacheKey)?
     var hasLookedAgain = false
     while true {
@@ -135,13 +137,13 @@ extension HTTPCache {
         if case .forward(let forwarding) = plan, forwarding.isCollapsible, lookup.key == ledKey {
           return try await lead(PendingExchange(call: call, forwarding: forwarding, lookup: lookup), claim)
         }
-        // Those who have joined it since ask for themselves, and must not wait for this request.
+        // Requests that have joined it since must send their own, and must not wait for this one.
         land(claim.flight, ledKey, .notShared)
       }
       switch plan {
       case .serve(let service):
         let body = content(of: service, lookup, for: request)
-        // What cannot be read has been dropped, and is not found again.
+        // An unreadable entry has been dropped, and the next lookup does not find it.
         guard await body.canBegin() else { break }
         revalidate(service, call, lookup)
         return serve(service, body, to: request, lookup, collapsing: collapsing)
@@ -149,9 +151,10 @@ extension HTTPCache {
       case .forward(let forwarding):
         let pending = PendingExchange(
           call: call, forwarding: forwarding, lookup: lookup,
-          // It goes by itself, whatever it has waited for.
+          // It sends its own request, whatever it has waited for.
           collapsing: collapsing == .notTried ? .notTried : .inVain)
-        // What another request brought is not for this one: it goes by itself, as waiting in line again could last for ever.
+        // The response to the other request does not fit this one. This one sends its own, because a second wait might
+        // never end.
         guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried else {
           return try await lead(pending, Flight.make())
         }
@@ -164,7 +167,7 @@ extension HTTPCache {
           case .lookUpAgain(let result): collapsing = result
           }
         } else if !hasLookedAgain, flights.mayHaveEnded(key, since: endCount) {
-          // Another request ended since the store was looked up, and may have brought the answer.
+          // Another fetch ended since the store was looked up, and may have stored the response.
           hasLookedAgain = true
           led = (claim, key)
         } else {
@@ -175,7 +178,8 @@ extension HTTPCache {
     }
   }
 
-  /// Sends a request to the origin and waits for its response. Cancelling the caller leaves the flight to its followers.
+  /// Sends a request to the origin and waits for its response. If the caller is cancelled, the followers keep the
+  /// fetch.
   private func lead(_ pending: PendingExchange, _ claim: Flight.Claim) async throws -> CachedResponse {
     claim.flight.run { [self] flight in await fly(pending, flight) }
     var delivery = try await claim.flight.response()
@@ -191,7 +195,7 @@ extension HTTPCache {
     case lookUpAgain(Collapsing)
   }
 
-  /// Shares another request's flight: reads its response as it arrives, or waits until it is stored.
+  /// Shares another request's fetch: reads its response as it arrives, or waits until it is stored.
   private func follow(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
     let flight = claim.flight
     var landing = await flight.follow(mayShare: true)
@@ -205,7 +209,7 @@ extension HTTPCache {
     switch landing {
     case .cancelled: throw CancellationError()
     case .failed(let error):
-      // One attempt for all; but each may have something stored that it can use instead.
+      // All callers share one attempt, but each of them may have a stored response to use instead.
       let (error, result) = TransportFault.cause(of: error)
       let outcome = engine.outcome(of: exchange(result, pending, requestTime: clock.now))
       var collapsed = pending
@@ -218,19 +222,19 @@ extension HTTPCache {
     }
   }
 
-  /// What a response that is still arriving is to a follower.
+  /// How a follower may use a response that is still arriving.
   private enum Reading {
     case answer(CachedResponse)
-    /// It will be an answer when it is stored: to a range, or if its beginning is no longer at hand.
+    /// The response can answer when it is stored: it answers a range, or its beginning is no longer in memory.
     case whenStored
-    /// The rules do not allow it for this request, now or later.
+    /// The rules do not allow the response for this request, now or later.
     case notForThis
   }
 
   /// Answers a follower with a response that is still arriving, if the rules allow it for this request.
   private func read(_ shared: SharedResponse, _ claim: Flight.Claim, _ pending: PendingExchange) -> Reading {
     let request = pending.request
-    // RFC 9111 §4: it is for this request as it would be if it were stored.
+    // RFC 9111 §4: the response is judged as if it were already stored.
     let plan = engine.plan(
       for: request, policy: pending.forwarding.policy, candidates: [shared.response], now: clock.now)
     guard case .serve(let service) = plan, !isMarked(shared.response, since: claim.flight.start, pending)
@@ -252,8 +256,8 @@ extension HTTPCache {
         collapsing: .collapsed(forward: pending.forwarding.reason.forward, status: shared.status)))
   }
 
-  /// Whether a group that the response belongs to was invalidated after the origin was asked, and perhaps before this request
-  /// was made. (The key itself was checked when the flight was joined; the groups were not known then.)
+  /// Whether a group of the response was invalidated after the fetch began, and perhaps before this request was made.
+  /// (The key itself was checked when the request joined the fetch; the groups were not known then.)
   private func isMarked(
     _ response: StoredResponse, since start: RemovalToken?, _ pending: PendingExchange
   ) -> Bool {
@@ -273,12 +277,12 @@ extension HTTPCache {
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run { [self] flight in
       await fly(pending, flight)
-      // The task is the one that wants the result.
+      // The task itself wants the result.
       withExtendedLifetime(claim) {}
     }
   }
 
-  /// Asks the origin, and does what the engine says with the answer. Runs in the flight's own task.
+  /// Sends the request to the origin, and applies the engine's outcome to the response. Runs in the fetch's own task.
   private func fly(_ pending: PendingExchange, _ flight: Flight) async {
     note(.forwarded, pending.request, pending.forwarding.reason, partition: pending.lookup.partition)
     let key = pending.lookup.key
@@ -304,7 +308,8 @@ extension HTTPCache {
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
     apply(outcome, pending, since: tokens.key)
-    // What a POST invalidates, its own response may replace (RFC 9110 §9.3.3); not what another has invalidated since.
+    // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
+    // invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
     switch outcome.answer {
     case .forwardAgain(let forwarding):
@@ -326,7 +331,7 @@ extension HTTPCache {
     }
   }
 
-  /// Asks the origin for all of it: what is stored, and would have been the answer, turned out to be damaged.
+  /// Fetches the complete response, because the stored response that would have answered turned out to be damaged.
   private func flyAgain(_ pending: PendingExchange, _ flight: Flight) async {
     var again = pending
     again.lookup.candidates = Candidates()
@@ -337,31 +342,31 @@ extension HTTPCache {
       again.forwarding = forwarding
       await fly(again, flight)
     case .serve, .fail:
-      // It was forwarded with something stored, so it is without.
+      // It was forwarded with stored responses, so it can be sent without them.
       land(flight, pending.lookup.key, .notShared)
       flight.deliver(.failure(HTTPCacheError.notCached(plan.reason)))
     }
   }
 
-  /// Ends a flight for all that may join it.
+  /// Ends a fetch for all requests that may join it.
   func land(_ flight: Flight, _ key: CacheKey?, _ landing: Flight.Landing) {
     if let key { flights.close(flight, for: key) }
     flight.land(landing)
   }
 }
 
-/// What a caller asks of the cache.
+/// The parameters of one request to the cache.
 struct Call: Sendable {
   var request: HTTPRequest
   var body: MessageBody
   var policy: RequestCachePolicy
-  /// Takes the interim responses; `nil` for a request that no client waits for.
+  /// Receives the interim responses; `nil` for a request that no client waits for.
   var interim: InterimReceiver?
   var willStore: StorageHook?
   var transport: Transport
 }
 
-/// A request about to go to the origin.
+/// A request that is about to go to the origin.
 struct PendingExchange: Sendable {
   var call: Call
   var forwarding: CacheEngine.Forwarding
@@ -373,7 +378,8 @@ struct PendingExchange: Sendable {
   /// The client's request.
   var request: HTTPRequest { forwarding.original }
 
-  /// The origin's final response; the interim ones before it go to the client (RFC 9110 §15.2).
+  /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
+  /// §15.2).
   func send() async throws -> TransportResponse {
     var response = try await call.transport(forwarding.request, call.body)
     while response.head.status.kind == .informational, let next = response.next {
@@ -384,17 +390,17 @@ struct PendingExchange: Sendable {
   }
 }
 
-/// Whether a request shared another's fetch: the `collapsed` parameter of `Cache-Status` (RFC 9211 §2.6).
+/// Whether the request was coalesced with another: the `collapsed` parameter of `Cache-Status` (RFC 9211 §2.6).
 enum Collapsing: Hashable, Sendable {
-  /// It went to the origin by itself, or not at all.
+  /// It went to the origin by itself, or did not need the origin.
   case notTried
   /// It waited for a response that it could not use.
   case inVain
-  /// Another request's response answers it.
+  /// The response to another request answers it.
   ///
   /// - Parameters:
   ///   - forward: why it would have gone to the origin.
-  ///   - status: the origin's answer to the other request; `nil` if there was none.
+  ///   - status: the origin's status code for the other request; `nil` if there was none.
   case collapsed(forward: CacheStatus.Forward? = nil, status: Int?)
 }
 
@@ -407,9 +413,10 @@ struct SharedResponse: Sendable {
 }
 
 extension CacheEngine.Forwarding {
-  /// Whether this request may share the response to the same request that is in flight already.
+  /// Whether this request may share the response to an equal request in flight.
   ///
-  /// Not if it wants an answer that was made after it was sent (a reload, `no-cache`), nor if every use needs a validation
+  /// It may not if it requires a response made after it was sent (a reload, `no-cache`), or if every use requires its
+  /// own revalidation. The response to a range request serves only requests for that range or a part of it.
   /// of its own. The answer to a range serves only requests for no more than that range.
   var isCollapsible: Bool {
     guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,

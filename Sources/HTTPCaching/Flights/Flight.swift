@@ -4,35 +4,39 @@
 import HTTPCacheStore
 import Synchronization
 
-/// One request to the origin, and the callers that want its response.
+/// A fetch: one request to the origin, and the callers that want its response.
 ///
-/// The request runs in a task of its own, so that no caller's cancellation reaches another. Each caller holds a ``Claim``
-/// for as long as it waits or reads. The task is cancelled when the last claim goes.
+/// The names of its members keep the metaphor: a fetch is a *flight*, and it *lands* when its result is known to the
+/// followers.
+///
+/// The request runs in a task of its own, so cancelling one caller does not affect another. Each caller owns a
+/// ``Claim`` for as long as it waits or reads. The task is cancelled when the last claim is released.
 ///
 /// - The *leader* caused the request and gets its response, head first.
-/// - *Followers* asked for the same while it was in flight (RFC 9111 §4, collapsed requests). They read the content while
-///   it arrives, or wait until the response is stored and look up the store again, or learn that they cannot share it.
+/// - *Followers* requested the same response while it was in flight (RFC 9111 §4, collapsed requests). A follower reads
+///   the content while it arrives, or waits until the response is stored and looks up the store again. Otherwise it
+///   learns that it cannot share the response.
 ///
-/// The flight holds the transfer, and neither the transfer nor the leader's response holds the flight: the readers do.
+/// The flight owns the transfer. Only the readers own the flight: neither the transfer nor the leader's response does.
 final class Flight: Sendable {
-  /// What followers learn.
+  /// The result for the followers.
   enum Landing: Sendable {
-    /// What could be stored or updated has been: look up the store again. The origin answered with this status code.
+    /// All changes to the store are done: look up the store again. The origin answered with this status code.
     case stored(status: Int)
     /// The response is being stored, and its content can be read meanwhile.
     case shared(SharedResponse)
-    /// The response is the leader's alone.
+    /// Only the leader may use the response.
     case notShared
-    /// The origin could not be reached, or the response broke off.
+    /// The origin was unreachable, or the response broke off.
     case failed(any Error)
     /// The follower itself was cancelled.
     case cancelled
   }
 
-  /// What the leader gets.
+  /// The result for the leader.
   struct Delivery: Sendable {
     var response: CachedResponse
-    /// Where the leader reads the content, if that arrives after the head.
+    /// The leader's reader of the content, if the content arrives after the head.
     var reading: (transfer: Transfer, reader: Transfer.ReaderID)?
   }
 
@@ -40,7 +44,7 @@ final class Flight: Sendable {
     case expected
     case waiting(CheckedContinuation<Delivery, any Error>)
     case delivered(Result<Delivery, any Error>)
-    /// It has its response, or was cancelled, or there never was one.
+    /// The leader has its response, or was cancelled, or did not exist.
     case gone
   }
 
@@ -52,7 +56,7 @@ final class Flight: Sendable {
   private struct State {
     var claims = 0
     var task: Task<Void, Never>?
-    /// Whether the task was cancelled because nobody wanted its result.
+    /// Whether the task was cancelled because no caller wanted its result.
     var isAbandoned = false
     var leader: Leader
     var followers: [Int: Follower] = [:]
@@ -62,11 +66,11 @@ final class Flight: Sendable {
     var landing: Landing?
   }
 
-  /// A caller's share in a flight.
+  /// A caller's claim to a flight; the flight continues while at least one exists.
   final class Claim: Sendable {
     let flight: Flight
 
-    /// The caller has counted it already.
+    /// The caller has already counted the claim.
     fileprivate init(counted flight: Flight) {
       self.flight = flight
     }
@@ -77,7 +81,8 @@ final class Flight: Sendable {
   }
 
   private let state: Mutex<State>
-  /// The moment at which it began, in the history of what is removed and marked; `nil` if no other request joins it.
+  /// The moment when the fetch began, in the history of removals and invalidations; `nil` if other requests cannot join
+  /// it.
   let start: RemovalToken?
   private let live = LiveCount(.flight)
 
@@ -86,14 +91,14 @@ final class Flight: Sendable {
     state = Mutex(State(claims: 1, leader: hasLeader ? .expected : .gone))
   }
 
-  /// A new flight with its first claim: the leader's, or that of the task where no caller waits for it.
+  /// Makes a flight with its first claim: the leader's, or that of the task if no caller waits for it.
   static func make(hasLeader: Bool = true, at start: RemovalToken? = nil) -> Claim {
     Claim(counted: Flight(hasLeader: hasLeader, start: start))
   }
 
   // MARK: - Claims
 
-  /// Another caller's share; `nil` if the flight was given up.
+  /// Returns a claim for another caller, or `nil` if the fetch was abandoned.
   func claim() -> Claim? {
     let isClaimed = state.withLock { state in
       if !state.isAbandoned { state.claims += 1 }
@@ -109,7 +114,7 @@ final class Flight: Sendable {
     }
     guard isLast else { return }
     if state.withLock({ $0.transfer })?.isWorthFinishing ?? false {
-      // As long as a connection that is alive needs for the rest.
+      // The time that a live connection needs for the rest.
       Task { [self] in
         try? await Task.sleep(for: .seconds(1))
         abandon()
@@ -119,7 +124,7 @@ final class Flight: Sendable {
     }
   }
 
-  /// Gives the request up unless somebody wants its response.
+  /// Abandons the request unless a caller wants its response.
   private func abandon() {
     state.withLock { state in
       guard state.claims == 0 else { return nil as Task<Void, Never>? }
@@ -128,10 +133,10 @@ final class Flight: Sendable {
     }?.cancel()
   }
 
-  /// Whether the request was given up: the next one for the same key needs a flight of its own.
+  /// Whether the request was abandoned: the next one for the same key needs its own fetch.
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
-  /// How many callers want the response, besides the first.
+  /// How many callers want the response, not counting the first.
   var followerCount: Int { state.withLock { Swift.max(0, $0.claims - 1) } }
 
   // MARK: - The task
@@ -147,7 +152,7 @@ final class Flight: Sendable {
   /// Whether the leader still waits for its response.
   var hasLeader: Bool { state.withLock { if case .gone = $0.leader { false } else { true } } }
 
-  /// Gives the leader its response.
+  /// Gives the response to the leader.
   func deliver(_ result: Result<Delivery, any Error>) {
     let leader = state.withLock { state in
       let leader = state.leader
@@ -165,16 +170,16 @@ final class Flight: Sendable {
     }
   }
 
-  /// Takes the place of a leader that is gone.
+  /// Releases the result in place of a leader that no longer exists.
   private static func discard(_ result: Result<Delivery, any Error>) {
     if case .success(let delivery) = result, let (transfer, reader) = delivery.reading {
       transfer.remove(reader)
     }
   }
 
-  /// Has the transfer go on for the followers, present and future.
+  /// Continues the transfer for the followers, present and future.
   ///
-  /// - Parameter shared: the response as followers may read it; `nil` if they have to wait until it is stored.
+  /// - Parameter shared: the response for followers to read; `nil` if they must wait until it is stored.
   func begin(_ transfer: Transfer, shared: SharedResponse?) {
     let followers = state.withLock { state in
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
@@ -189,7 +194,7 @@ final class Flight: Sendable {
     for follower in followers { follower.resume(returning: .shared(shared)) }
   }
 
-  /// Tells all followers, present and future, how it ended. Only the first call counts.
+  /// Gives the result to all followers, present and future. Only the first call counts.
   func land(_ landing: Landing) {
     let followers = state.withLock { state in
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
@@ -234,9 +239,9 @@ final class Flight: Sendable {
     }
   }
 
-  /// Waits for the landing, or for a response that can be read.
+  /// Waits for the result, or for a response that can be read while it arrives.
   ///
-  /// - Parameter mayShare: whether the latter is of use.
+  /// - Parameter mayShare: whether the caller can use the latter.
   func follow(mayShare: Bool = false) async -> Landing {
     let number = state.withLock { state in
       state.lastFollower += 1

@@ -15,7 +15,7 @@ public struct MessageBody: AsyncSequence, Sendable {
 
   enum Storage: Sendable {
     case bytes(ArraySlice<UInt8>)
-    /// What a store has in memory, as it has it.
+    /// The content of an entry in memory, in the store's own form.
     case resident(StoredBody)
     case pieces([Piece])
     case stream(any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)
@@ -26,7 +26,7 @@ public struct MessageBody: AsyncSequence, Sendable {
     case bytes(ArraySlice<UInt8>)
     case stored(StoredBody, Range<Int>)
 
-    /// Some of a stored content.
+    /// Makes a piece from a range of a stored content.
     init(_ stored: StoredBody, _ range: Range<Int64>) {
       let range = Int(range.lowerBound)..<Int(range.upperBound)
       if stored.isResident, let bytes = try? stored.read(from: range.lowerBound, upTo: range.count) {
@@ -45,7 +45,7 @@ public struct MessageBody: AsyncSequence, Sendable {
   }
 
   let storage: Storage
-  /// The length in bytes, where it is known before the last chunk.
+  /// The length in bytes, if it is known before the last chunk.
   public let length: Int?
 
   init(_ storage: Storage, length: Int?) {
@@ -53,24 +53,24 @@ public struct MessageBody: AsyncSequence, Sendable {
     self.length = length
   }
 
-  /// No content.
+  /// Empty content.
   public static let empty = MessageBody([UInt8]())
 
-  /// Content that is in memory.
+  /// Makes content from bytes in memory.
   public init(_ bytes: [UInt8]) {
     self.init(bytes[...])
   }
 
-  /// Content that is in memory.
+  /// Makes content from bytes in memory.
   public init(_ bytes: ArraySlice<UInt8>) {
     self.init(.bytes(bytes), length: bytes.count)
   }
 
-  /// Content that arrives in chunks.
+  /// Makes content from a sequence of chunks.
   ///
   /// - Parameters:
-  ///   - chunks: the content, piece by piece.
-  ///   - length: the number of bytes that will come, if known.
+  ///   - chunks: the content, chunk by chunk.
+  ///   - length: the total number of bytes, if known.
   public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int? = nil)
   where Chunks.Element == ArraySlice<UInt8>, Chunks.Failure == any Error {
     self.init(.stream(chunks), length: length)
@@ -84,7 +84,7 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
-  /// A content put together from parts of a stored one.
+  /// Makes content from parts of a stored content.
   init(_ stored: StoredBody, pieces: [CacheEngine.ContentPiece]) {
     self.init(
       pieces.map { piece in
@@ -95,7 +95,7 @@ public struct MessageBody: AsyncSequence, Sendable {
       })
   }
 
-  /// Pieces one after the other.
+  /// Makes content from pieces in order.
   init(_ pieces: [Piece]) {
     if pieces.count == 1, case .bytes(let bytes) = pieces[0] {
       self.init(bytes)
@@ -104,10 +104,10 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
-  /// All of the content at once, if it is in memory.
+  /// All of the content, if it is in memory; otherwise `nil`.
   ///
-  /// - Complexity: O(1), and O(*n*) for a stored content of 4 KiB or less, which is copied: ``withBytes(_:)`` shows it
-  ///   without.
+  /// - Complexity: O(1). A stored content of 4 KiB or less is copied, in O(*n*); ``withBytes(_:)`` gives access without
+  ///   a copy.
   public var bytes: ArraySlice<UInt8>? {
     switch storage {
     case .bytes(let bytes): bytes
@@ -124,7 +124,7 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Calls `work` with all of the content where it lies, if it is in memory.
+  /// Calls `work` with all of the content, without copying it, if it is in memory.
   ///
   /// - Returns: whether `work` was called.
   /// - Complexity: O(1).
@@ -138,17 +138,17 @@ public struct MessageBody: AsyncSequence, Sendable {
     return true
   }
 
-  /// All of the content.
+  /// Returns all of the content.
   ///
-  /// - Parameter limit: the most bytes to take.
-  /// - Throws: an ``HTTPCacheError`` with the code `contentTooLarge` beyond the limit, and whatever the stream throws.
+  /// - Parameter limit: maximum bytes to read.
+  /// - Throws: an ``HTTPCacheError`` with the code `contentTooLarge` beyond the limit, or the error of the stream.
   public func collect(upTo limit: Int) async throws -> ArraySlice<UInt8> {
     if let bytes {
       guard bytes.count <= limit else { throw HTTPCacheError.contentTooLarge(limit: limit) }
       return bytes
     }
     var collected: [UInt8] = []
-    // The announced length is the peer's word: no more than a megabyte is reserved on it.
+    // The peer's announced length is not trusted: at most a megabyte is reserved for it.
     collected.reserveCapacity(Swift.min(length ?? 0, limit, 1 << 20))
     for try await chunk in self {
       guard collected.count + chunk.count <= limit else {
@@ -159,10 +159,10 @@ public struct MessageBody: AsyncSequence, Sendable {
     return collected[...]
   }
 
-  /// Reads the first of what is on disk, so that it is there, and whole, when the head goes out: nothing is promised that
-  /// turns out to be damaged at its beginning.
+  /// Reads the first block from disk before the head is sent. So no response begins whose content is damaged at its
+  /// beginning.
   ///
-  /// - Returns: `false` if it cannot be read; it is stored no more then.
+  /// - Returns: `false` if the block is unreadable; the entry is then no longer stored.
   func canBegin() async -> Bool {
     guard case .pieces(let pieces) = storage else { return true }
     for case .stored(let body, let range) in pieces where !range.isEmpty {
@@ -172,10 +172,10 @@ public struct MessageBody: AsyncSequence, Sendable {
     return true
   }
 
-  /// Begins to read. A body that is streamed can be read once.
+  /// Begins to read. A streamed body can be read once.
   public func makeAsyncIterator() -> Iterator { Iterator(storage) }
 
-  /// Reads a body from its start.
+  /// Reads a body from its beginning.
   public struct Iterator: AsyncIteratorProtocol {
     private enum Source {
       case bytes(ArraySlice<UInt8>)
@@ -195,7 +195,7 @@ public struct MessageBody: AsyncSequence, Sendable {
       }
     }
 
-    /// The next chunk of the first piece that has one.
+    /// Returns the next chunk of the first piece that has one.
     private static func next(_ pieces: inout ArraySlice<Piece>) async throws -> ArraySlice<UInt8>? {
       while let piece = pieces.popFirst() {
         switch piece {
@@ -213,14 +213,14 @@ public struct MessageBody: AsyncSequence, Sendable {
       return nil
     }
 
-    /// The next chunk; `nil` at the end.
+    /// Returns the next chunk, or `nil` at the end.
     ///
     /// - Throws: the error of the transport, or of the disk.
     public mutating func next() async throws -> ArraySlice<UInt8>? {
       try await next(isolation: nil)
     }
 
-    /// The next chunk; `nil` at the end. It runs on the caller's actor.
+    /// Returns the next chunk, or `nil` at the end. It runs on the caller's actor.
     ///
     /// - Throws: the error of the transport, or of the disk.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {

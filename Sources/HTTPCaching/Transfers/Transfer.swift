@@ -6,49 +6,50 @@ import Synchronization
 
 /// The content of one response between the origin, the store and any number of readers.
 ///
-/// One task appends what arrives. Each reader is a position in the content; ``TransferReader`` is what a caller holds.
+/// One task, the producer, appends the bytes that arrive. Each reader is a position in the content; a caller reads
+/// through a ``TransferReader``.
 ///
-/// **Where the bytes are.** ``State/window`` holds the latest blocks. While a body that is to be stored is small, the window
-/// holds all of it, and the entry's writer gets it at the end. A large one goes to the writer's file as it arrives, and the
-/// window holds the latest ``lead`` bytes. Where the content is not stored, the window holds what the slowest reader has not
-/// read. When the writing has ended, slow readers read the stored entry.
+/// **Where the bytes are.** ``State/window`` contains the latest blocks. While a body that is to be stored is small,
+/// the window contains all of it, and the entry's writer gets it at the end. A large body goes to the writer's file as
+/// it arrives, and the window contains the latest ``lead`` bytes. If the content is not stored, the window contains the
+/// bytes that the slowest reader has not read. After the last write, slow readers read the stored entry.
 ///
-/// **Who sets the pace.** Content that is stored may run ahead of the *fastest* reader by ``lead``; the others read what is
-/// stored. Content that is not stored may run ahead of the *slowest* reader, as nothing else holds what it has not read.
-/// For callers that wait for the entry the content goes on at the origin's pace. When the budget is full, the lead is one
-/// chunk.
+/// **Who sets the pace.** Content that is stored may run ahead of the *fastest* reader by ``lead``; the others read the
+/// stored bytes. Content that is not stored may run ahead of the *slowest* reader, because no other copy exists of its
+/// unread bytes. For callers that wait for the entry, the content continues at the origin's pace. When the budget is
+/// full, the lead is one chunk.
 ///
-/// **Ownership** goes one way: the task that appends and the readers hold the transfer, and the transfer holds nothing of
-/// theirs but the continuations of those that wait. It stores no closure, so it cannot be part of a retain cycle.
+/// **Ownership** goes one way: the producer and the readers own the transfer. The transfer owns nothing of theirs
+/// except the continuations of waiting tasks. It stores no closure, so it cannot be part of a retain cycle.
 final class Transfer: Sendable {
   /// How far the content may run ahead of the reader that sets the pace, in bytes.
   static let lead = 256 << 10
-  /// A transfer whose last reader has gone is finished for the store if no more than this is missing, in bytes. As much is
-  /// on its way already, in the buffers of a connection: to ask for the whole content again costs more.
+  /// The number of missing bytes up to which a transfer without readers is still finished for the store. That many
+  /// bytes are already in flight, in the buffers of a connection: to fetch the whole content again costs more.
   static let worthFinishing = 64 << 10
-  /// What a writer to a file occupies in memory: the chunk that it fills, in bytes. Also the most that is read at once.
+  /// The memory that a writer to a file uses: the chunk that it fills, in bytes. Also the maximum size of one read.
   private static let fileChunk = 64 << 10
 
   typealias ReaderID = Int
 
   private struct Reader {
-    /// The position of the next byte that it gets.
+    /// The position of the next byte that the reader gets.
     var position: Int
-    /// Resumed with the next chunk, or with `nil` when something else has changed.
+    /// Resumed with the next chunk, or with `nil` if another part of the state has changed.
     var waiting: CheckedContinuation<ArraySlice<UInt8>?, any Error>?
   }
 
-  /// What holds the content beside the window.
+  /// The place of the content outside the window.
   private enum Keeper {
-    /// Nothing: the content is not stored, or not any more.
+    /// None: the content is not stored, or no longer.
     case none
-    /// The window holds all of the content until this writer gets it.
+    /// The window contains all of the content until this writer gets it.
     case window(EntryWriter)
-    /// The file of this writer, which gets what arrives.
+    /// The file of this writer, which gets the bytes that arrive.
     case file(EntryWriter)
-    /// The file of a writer that takes no more. Slow readers still read it.
+    /// The file of a writer that accepts no more bytes. Slow readers still read it.
     case remains(EntryWriter)
-    /// The stored entry. Nothing arrives any more.
+    /// The stored entry. No more bytes arrive.
     case entry(StoredBody)
   }
 
@@ -57,16 +58,16 @@ final class Transfer: Sendable {
     var window = ContentBlocks()
     /// The number of bytes that have arrived.
     var end = 0
-    /// Where the readers' part of the content ends, if what follows is for the store alone.
+    /// The end of the readers' part of the content, if the rest is for the store only.
     var readersEnd: Int?
     var result: Result<Void, any Error>?
     var readers: [ReaderID: Reader] = [:]
     var lastReader = 0
-    /// Callers that wait for the entry.
+    /// The number of callers that wait for the entry.
     var waiters = 0
-    /// The task that appends, while it has to wait.
+    /// The task that appends, while it waits.
     var producer: CheckedContinuation<Void, Never>?
-    /// What the budget was told that this transfer occupies.
+    /// The bytes that this transfer has reported to the budget.
     var counted = 0
 
     var writer: EntryWriter? {
@@ -76,7 +77,7 @@ final class Transfer: Sendable {
       }
     }
 
-    /// The readers that wait at a position.
+    /// Removes and returns the continuations of the readers that wait at a position.
     mutating func takeWaiting(at position: Int, advancedBy count: Int = 0) -> [CheckedContinuation<
       ArraySlice<UInt8>?, any Error
     >] {
@@ -92,11 +93,11 @@ final class Transfer: Sendable {
 
   private let state: Mutex<State>
   private let budget: TransitBudget
-  /// The length of the content in bytes, where it is known.
+  /// The length of the content in bytes, if it is known.
   let length: Int?
   private let live = LiveCount(.transfer)
 
-  /// - Parameter writer: brings the content into the store; `nil` if it is not stored.
+  /// - Parameter writer: writes the content into the store; `nil` if it is not stored.
   init(length: Int?, writer: EntryWriter?, budget: TransitBudget) {
     self.length = length
     self.budget = budget
@@ -110,7 +111,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Has a file that is not an entry's removed where that may block.
+  /// Deletes a file that belongs to no entry, on a thread that may block.
   private func dispose(_ keeper: Keeper) {
     guard case .remains(let writer) = keeper else { return }
     BlockingExecutor.release(writer)
@@ -118,18 +119,19 @@ final class Transfer: Sendable {
 
   // MARK: - The task that appends
 
-  /// What the store made of a chunk.
+  /// The store's result for a chunk.
   enum Storing {
     case stored
     /// The content is not being stored.
     case notStored
-    /// The writer refused the chunk, and takes no more.
+    /// The writer refused the chunk, and accepts no more.
     case refused(InsertRefusal)
-    /// There is no memory for content in flight, and this transfer can do without the store.
+    /// There is no memory for content in flight, and this transfer can continue without the store.
     case transitFull
   }
 
-  /// Adds a chunk for the readers and the store, and waits while the content may not run further ahead of the readers.
+  /// Appends a chunk for the readers and the store. It waits while the content must not run further ahead of the
+  /// readers.
   ///
   /// May block on the disk.
   func append(_ chunk: ArraySlice<UInt8>) async -> Storing {
@@ -140,7 +142,7 @@ final class Transfer: Sendable {
     return storing
   }
 
-  /// Gives a chunk to the writer if it belongs in a file. Outside of the lock: only this task changes the writer.
+  /// Gives a chunk to the writer if it belongs in a file. Outside the lock, because only this task changes the writer.
   private func write(_ chunk: ArraySlice<UInt8>) -> (storing: Storing, isInFile: Bool) {
     let (keeper, end) = state.withLock { ($0.keeper, $0.end) }
     switch keeper {
@@ -168,7 +170,7 @@ final class Transfer: Sendable {
       case (_, .refused): stopStoring(&state)
       default: break
       }
-      // A reader that waits here has read everything else: it gets the chunk itself.
+      // A reader that waits here has read all earlier bytes: it gets the chunk itself.
       let ready =
         state.readersEnd == nil ? state.takeWaiting(at: state.end, advancedBy: chunk.count) : []
       state.window.append(chunk)
@@ -213,7 +215,7 @@ final class Transfer: Sendable {
   /// The position of readers that wait for ``beginForReaders()``.
   static let later = ReaderID.max
 
-  /// Has the readers that were added for ``later`` begin with what is appended next.
+  /// Lets the readers that were added at ``later`` begin with the next appended chunk.
   func beginForReaders() {
     state.withLock { state in
       for (id, reader) in state.readers where reader.position == Self.later {
@@ -222,13 +224,13 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Keeps what is appended from now on from the readers: it is for the store alone.
+  /// Stores the bytes that are appended from now on without giving them to the readers.
   func endForReaders() {
     state.withLock { $0.readersEnd = $0.end }
   }
 
-  /// Ends the storing of what arrives and gives the writer with all of it, to be committed or cancelled; `nil` if the content
-  /// is not stored.
+  /// Stops storing the bytes that arrive, and returns the writer with all earlier ones, to be committed or cancelled;
+  /// `nil` if the content is not stored.
   func takeWriter() -> EntryWriter? {
     let (keeper, content) = state.withLock { ($0.keeper, $0.window) }
     switch keeper {
@@ -242,7 +244,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Leaves the readers with what the window and the writer's file hold by now.
+  /// Leaves the readers the bytes that the window and the writer's file contain at present.
   private func stopStoring(_ state: inout State) {
     switch state.keeper {
     case .window: state.keeper = .none
@@ -261,9 +263,9 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Says that the content is whole, or why it is not.
+  /// Marks the content as complete, or as failed with an error.
   ///
-  /// - Parameter entry: what was stored of it, for the readers that are behind.
+  /// - Parameter entry: the stored entry, for slow readers.
   func finish(_ result: Result<Void, any Error>, entry: StoredBody? = nil) {
     let waiting = state.withLock { state in
       guard state.result == nil else { return [CheckedContinuation<ArraySlice<UInt8>?, any Error>]() }
@@ -280,13 +282,13 @@ final class Transfer: Sendable {
     for reader in waiting { reader.resume(returning: nil) }
   }
 
-  /// Brings the content into the store; `nil` if it is not stored, or not any more.
+  /// The writer of the content into the store; `nil` if the content is not stored, or no longer.
   var writer: EntryWriter? { state.withLock { $0.writer } }
 
-  /// Whether anybody reads the content.
+  /// Whether the content has a reader.
   var isRead: Bool { state.withLock { !$0.readers.isEmpty } }
 
-  /// Whether so little is missing for the store that the transfer is finished though no reader is left.
+  /// Whether so few bytes are missing for the store that the transfer is finished without a reader.
   var isWorthFinishing: Bool {
     guard let length else { return false }
     return state.withLock { $0.writer != nil && length - $0.end <= Self.worthFinishing }
@@ -294,14 +296,14 @@ final class Transfer: Sendable {
 
   // MARK: - Memory
 
-  /// Drops what nobody needs from the window, and tells the budget what the content occupies.
+  /// Drops unneeded bytes from the window, and reports the used memory to the budget.
   private func trim(_ state: inout State) {
     switch state.keeper {
     case .window: break
     case .file: state.window.drop(before: budget.isFull ? state.end : state.end - Self.lead)
     case .remains, .entry, .none:
       let slowest = state.readers.values.lazy.map(\.position).min() ?? state.end
-      // What is older than the window is in a file, or in the entry, which holds all.
+      // Bytes older than the window are in a file, or in the entry, which contains all bytes.
       if case .remains = state.keeper, slowest < state.window.start { break }
       if case .entry = state.keeper, slowest < state.end { break }
       dispose(state.keeper)
@@ -316,7 +318,7 @@ final class Transfer: Sendable {
 
   // MARK: - Readers
 
-  /// Adds a reader; `nil` if the bytes from this position on can no longer be had.
+  /// Adds a reader; returns `nil` if the bytes from this position on are no longer available.
   func addReader(at position: Int = 0) -> ReaderID? {
     state.withLock { state in
       guard state.writer != nil || state.window.start <= position else { return nil }
@@ -326,7 +328,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Removes a reader, and what only it needed.
+  /// Removes a reader, and the bytes that only it needed.
   func remove(_ reader: ReaderID) {
     let (removed, producer) = state.withLock { state in
       let removed = state.readers.removeValue(forKey: reader)
@@ -337,7 +339,7 @@ final class Transfer: Sendable {
     producer?.resume()
   }
 
-  /// Counts callers that wait for the entry.
+  /// Changes the number of callers that wait for the entry.
   func changeWaiters(by number: Int) {
     state.withLock { state in
       state.waiters += number
@@ -359,7 +361,7 @@ final class Transfer: Sendable {
     case wait
   }
 
-  /// What a reader does next.
+  /// Returns the next step of a reader.
   private func step(_ reader: ReaderID, _ state: inout State) -> Step {
     guard let position = state.readers[reader]?.position else { return .end(.failure(CancellationError())) }
     let end = state.readersEnd ?? state.end
@@ -375,7 +377,7 @@ final class Transfer: Sendable {
     Void, Never
   >? {
     state.readers[reader]?.position += count
-    // Only then does the window depend on the readers. To look at all of them costs 5 µs with a thousand.
+    // Only then does the window depend on the readers. A pass over all of them takes 5 µs with a thousand.
     switch state.keeper {
     case .none, .remains: trim(&state)
     case .window, .file, .entry: break
@@ -383,10 +385,10 @@ final class Transfer: Sendable {
     return takeProducer(&state)
   }
 
-  /// The next chunk for a reader; `nil` behind the last.
+  /// Returns the next chunk for a reader, or `nil` after the last.
   ///
-  /// - Throws: what ``finish(_:entry:)`` was given; `HTTPCacheError.incompleteContent` if nothing holds the next bytes any
-  ///   more; `CancellationError` if the reader was removed.
+  /// - Throws: the error that was passed to ``finish(_:entry:)``; `HTTPCacheError.incompleteContent` if the next bytes
+  ///   are no longer available; `CancellationError` if the reader was removed.
   func next(_ reader: ReaderID) async throws -> ArraySlice<UInt8>? {
     while true {
       switch state.withLock({ step(reader, &$0) }) {
@@ -409,9 +411,9 @@ final class Transfer: Sendable {
     }
   }
 
-  /// The first of these bytes, which the window no longer holds.
+  /// Returns the first of these bytes, which are no longer in the window.
   private static func read(_ keeper: Keeper, _ range: Range<Int>) async -> ArraySlice<UInt8>? {
-    // The writer and the entry may have more than the readers are to get.
+    // The writer and the entry may contain bytes that are not for the readers.
     let count = Swift.min(range.count, fileChunk)
     switch keeper {
     case .none, .window: return nil
@@ -423,19 +425,20 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Whether what could not be read from the writer's file may be an entry's now, which ``finish(_:entry:)`` will give.
+  /// Whether bytes that could not be read from the writer's file may now be in an entry, which ``finish(_:entry:)``
+  /// will pass.
   private var mayBecomeEntry: Bool {
     switch state.withLock({ $0.keeper }) {
-    // It is still being written, so it cannot be read for another reason.
+    // The writer still writes this file, so the read failed for another reason.
     case .file: false
     case .remains(let writer): writer.refusal == nil
     case .none, .window, .entry: true
     }
   }
 
-  /// Waits for the next chunk, which it returns, or for the result; returns at once if either is there.
+  /// Waits for the next chunk, which it returns, or for the result. It returns at once if either is available.
   ///
-  /// - Parameter forEntry: whether the reader is behind, and no chunk concerns it.
+  /// - Parameter forEntry: whether the reader is slow, and waits only for the entry.
   private func wait(_ reader: ReaderID, forEntry: Bool) async throws -> ArraySlice<UInt8>? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

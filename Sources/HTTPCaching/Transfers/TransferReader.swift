@@ -4,14 +4,15 @@
 import HTTPCacheStore
 import Synchronization
 
-/// A caller's place in a transfer. It is read once; when it goes, or its task is cancelled, the transfer is one reader less.
+/// A caller's reader of a transfer. It can be read once. When it is released, or its task is cancelled, the transfer
+/// has one reader less.
 final class TransferReader: AsyncSequence, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 
   private let transfer: Transfer
   private let reader: Transfer.ReaderID
-  /// Keeps the flight going for this reader.
+  /// Keeps the fetch alive for this reader.
   private let claim: Mutex<Flight.Claim?>
   private let isBeingRead = Atomic(false)
   private let live = LiveCount(.reader)
@@ -26,7 +27,7 @@ final class TransferReader: AsyncSequence, Sendable {
     leave()
   }
 
-  /// The objects that it keeps alive, for tests that they are released.
+  /// The objects that it keeps alive; tests check that they are released.
   var parts: [AnyObject] {
     let flight = claim.withLock { $0?.flight }
     return [transfer] + [transfer.writer].compactMap { $0 } + [flight].compactMap { $0 }
@@ -34,7 +35,7 @@ final class TransferReader: AsyncSequence, Sendable {
 
   private func leave() {
     transfer.remove(reader)
-    // Released outside of the lock: the last claim cancels a task.
+    // Released outside the lock, because the last claim cancels a task.
     let claim = claim.withLock { claim in
       defer { claim = nil }
       return claim

@@ -4,19 +4,20 @@
 import Dispatch
 import Synchronization
 
-/// What all content in flight occupies in memory: content that is neither stored yet nor delivered.
+/// The memory used by all content in flight: content that is neither stored yet nor delivered.
 ///
-/// The limit is soft by one block for each transfer, so that it can never block one for good: whoever holds nothing may
-/// always take one block, and whoever holds something takes no more while the budget ``isFull``. Therefore nobody has to
+/// The limit is soft by one block for each transfer, so it can never block a transfer for good. A transfer without a
+/// block may always take one. A transfer with a block takes no more while the budget ``isFull``. Therefore no transfer
+/// waits for the bytes of another: each continues as its own readers take its bytes.
 /// wait for another transfer's bytes: each goes on as its own readers take what it holds.
 package final class TransitBudget: Sendable {
-  /// Bytes; see ``HTTPCache/Configuration/transitCapacity``.
+  /// The limit in bytes; see ``HTTPCache/Configuration/transitCapacity``.
   package let capacity: Int
   private let occupied = Atomic<Int>(0)
-  /// The most bytes in use since freed memory was last given back.
+  /// Maximum bytes in use since freed memory was last returned to the system.
   private let peak = Atomic<Int>(0)
   private let isGivingBack = Atomic(false)
-  /// Freed memory is given back when this much of it was freed, in bytes.
+  /// The number of freed bytes at which memory is returned to the system.
   private static let worthGivingBack = 16 << 20
 
   package init(capacity: Int) {
@@ -26,10 +27,10 @@ package final class TransitBudget: Sendable {
   /// Bytes in use now.
   package var used: Int { occupied.load(ordering: .relaxed) }
 
-  /// Whether there is room only for those who hold nothing.
+  /// Whether only transfers without a block may take one.
   package var isFull: Bool { used >= capacity }
 
-  /// Counts a change of what one holder occupies, in bytes.
+  /// Records a change of the bytes that one transfer uses.
   package func change(by bytes: Int) {
     guard bytes != 0 else { return }
     let used = occupied.wrappingAdd(bytes, ordering: .relaxed).newValue
@@ -40,10 +41,10 @@ package final class TransitBudget: Sendable {
     }
   }
 
-  /// Has freed memory returned to the system, at most twice a second.
+  /// Returns freed memory to the system, at most twice a second.
   ///
-  /// glibc returns only what lies at the end of its heaps: when 40 clients with 64 MiB in flight had left, the process kept
-  /// 110 MB of which it used 35.
+  /// glibc returns only the memory at the end of its heaps. After 40 clients with 64 MiB in flight had left, the
+  /// process kept 110 MB, of which it used 35.
   private func giveBackSoon() {
     guard !isGivingBack.exchange(true, ordering: .relaxed) else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .milliseconds(500)) { [self] in
