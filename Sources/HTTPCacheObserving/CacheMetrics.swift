@@ -7,7 +7,7 @@ import HTTPCacheStore
 import HTTPCaching
 import Synchronization
 
-/// What caches do, counted: exactly, to be read here, and through swift-metrics.
+/// Exact counts of the actions of caches, readable here and reported through swift-metrics.
 ///
 /// ```swift
 /// let metrics = CacheMetrics()
@@ -28,14 +28,15 @@ import Synchronization
 /// | `httpcache_evictions_total` | `tier` | entries dropped to make room |
 /// | `httpcache_memory_bytes`, `httpcache_disk_bytes`, `httpcache_memory_entries`, `httpcache_disk_entries` | | gauges: what is stored |
 ///
-/// Evictions and gauges are read from the store when counting begins, and each time something was stored, updated or
-/// invalidated. Evictions count from the moment that counting begins, and once, however many caches use the store.
+/// Evictions and gauges are read from the store when counting begins, and each time a response is stored, updated or
+/// invalidated. Evictions count from the moment that counting begins. Each counts once, however many caches use the
+/// store.
 public final class CacheMetrics: Sendable {
   /// Requests that neither the store nor the origin answered.
   public let failed: MetricCount
-  /// Requests that their policy kept from the network, and that nothing stored could answer.
+  /// Requests whose policy forbids the network, and that no stored response could answer.
   public let notCached: MetricCount
-  /// Bytes of content that went to callers.
+  /// Bytes of content delivered to callers.
   public let servedBytes: MetricCount
   /// Responses that were stored.
   public let stored: MetricCount
@@ -55,7 +56,7 @@ public final class CacheMetrics: Sendable {
   private let reports = Mutex<[WeakReport]>([])
   private let factory: any MetricsFactory
 
-  /// - Parameter factory: where to count; the system's, unless given.
+  /// - Parameter factory: the factory of the counters (default: the system's).
   public init(factory: (any MetricsFactory)? = nil) {
     let factory = factory ?? MetricsSystem.factory
     func count(_ label: String, _ dimensions: [(String, String)] = []) -> MetricCount {
@@ -77,7 +78,7 @@ public final class CacheMetrics: Sendable {
     }
   }
 
-  /// Requests answered, by where the answer came from.
+  /// The number of requests answered from a source.
   public subscript(source: CachedResponse.Source) -> MetricCount {
     switch source {
     case .hit: outcomes[0]
@@ -91,14 +92,14 @@ public final class CacheMetrics: Sendable {
   /// All requests answered.
   public var answered: Int { outcomes.reduce(0) { $0 + $1.value } }
 
-  /// How many responses were not stored, by the reason.
+  /// The number of responses that were not stored, by reason.
   public var notStored: [CacheEngine.Reason: Int] { reasons.withLock { $0.mapValues(\.value) } }
 
   // MARK: - Counting
 
-  /// Counts what a cache does from now on.
+  /// Counts the actions of a cache from now on.
   ///
-  /// Every hit makes an event then. To avoid that cost, leave out `CacheEvent.Action.served`.
+  /// While counting, every hit makes an event. To avoid that cost, leave out `CacheEvent.Action.served`.
   @discardableResult
   public func count(
     _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases
@@ -139,10 +140,10 @@ public final class CacheMetrics: Sendable {
 
   // MARK: - Stores
 
-  /// A store whose evictions are counted, as long as one of its caches is observed.
+  /// A store whose evictions are counted while one of its caches is observed.
   private final class StoreReport: Sendable {
     let store: CacheStore
-    /// The evictions that were counted, or came before.
+    /// The evictions that were already counted, or happened before.
     let evictions: Mutex<(memory: Int, disk: Int)>
 
     init(_ store: CacheStore) {
@@ -155,7 +156,7 @@ public final class CacheMetrics: Sendable {
     weak var report: StoreReport?
   }
 
-  /// The report on a store: the same for all of its caches, or an eviction would be counted for each.
+  /// Returns the report on a store. All of its caches share it, so that an eviction is counted once.
   private func report(on store: CacheStore) -> StoreReport {
     reports.withLock { reports in
       reports.removeAll { $0.report == nil }
@@ -166,12 +167,12 @@ public final class CacheMetrics: Sendable {
     }
   }
 
-  /// Reports what a store holds and has evicted.
+  /// Reports the content of a store and its evictions.
   ///
-  /// It is done for each event and not for one in so many, so that the gauges are right after the last of a burst: no
+  /// It runs for each event and not once every few events, so that the gauges are right after the last of a burst: no
   /// timer reads them later. It takes none of the locks that a hit takes.
   private func report(_ stored: StoreReport) {
-    // Under a lock to the end: what was read first must not be reported last.
+    // Locked to the end, so that older values are never reported after newer ones.
     stored.evictions.withLock { counted in
       let (evictions, usage) = (stored.store.evictions, stored.store.usage)
       let new = (memory: evictions.memory - counted.memory, disk: evictions.disk - counted.disk)

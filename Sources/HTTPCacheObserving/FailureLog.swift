@@ -6,7 +6,7 @@ import HTTPCaching
 import Logging
 import Synchronization
 
-/// Logs failures that repeat: each kind once, then how often, at most one warning a minute, and when they are over.
+/// Logs repeated failures: each kind once, then their number in at most one warning a minute, and their end.
 ///
 /// ```
 /// warning: no connection to 127.0.0.1:8000: connection refused    failures=1 kind=connection_refused
@@ -14,26 +14,26 @@ import Synchronization
 /// notice: the origin answers again                                failures=302 kind=connection_refused
 /// ```
 ///
-/// `failures` counts those since the line before. The number of lines depends on time alone: a failure that comes and goes
-/// makes one warning and one notice a minute.
+/// `failures` counts the failures since the previous line. The number of lines depends on time alone: a failure that
+/// comes and goes makes one warning and one notice a minute.
 package final class FailureLog: Sendable {
   /// The shortest time between two warnings of a kind, in milliseconds.
   package static let interval: Int64 = 60_000
 
-  /// Runs something after so many milliseconds.
+  /// Runs a closure after a number of milliseconds.
   package typealias Schedule = @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
 
   private struct Kind {
-    /// The last failure.
+    /// The message of the last failure.
     var message = ""
-    /// Failures that no line has told of.
+    /// Failures that have not been logged yet.
     var untold = 0
-    /// Whether it failed when it was last tried.
+    /// Whether the last attempt failed.
     var isFailing = true
     /// Whether the last line was a warning.
     var isTold = false
     var nextWarning = Timestamp(milliseconds: .min)
-    /// Whether ``FailureLog/tellLater()`` will look at it.
+    /// Whether a call of ``FailureLog/tellLater()`` is scheduled.
     var isScheduled = false
 
     mutating func warning(at now: Timestamp) -> Line {
@@ -57,14 +57,14 @@ package final class FailureLog: Sendable {
   }
 
   private let kinds = Mutex<[String: Kind]>([:])
-  /// Whether ``recovered()`` has something to note.
+  /// Whether ``recovered()`` has anything to log.
   private let isFailing = Atomic(false)
   private let logger: Logger
   private let clock: any CacheClock
   private let schedule: Schedule
   private let recovery: String
 
-  /// - Parameter recovery: what is said when the failures are over.
+  /// - Parameter recovery: the message when the failures are over.
   package init(
     _ logger: Logger, recovery: String, clock: any CacheClock = SystemCacheClock.shared,
     schedule: @escaping Schedule = { delay, body in
@@ -80,9 +80,9 @@ package final class FailureLog: Sendable {
     self.schedule = schedule
   }
 
-  /// Counts failures, and logs them: at once, or when a minute has passed since the last warning of their kind.
+  /// Counts failures, and logs them: at once, or a minute after the last warning of their kind.
   ///
-  /// - Parameter kind: one of few, for each is remembered.
+  /// - Parameter kind: the kind of failure; there must be few kinds, because each is kept in memory.
   package func failed(_ kind: String, _ message: @autoclosure () -> String, count: Int = 1) {
     let now = clock.now
     let (line, delay): (Line?, Int64?) = kinds.withLock { kinds in
@@ -107,7 +107,7 @@ package final class FailureLog: Sendable {
       guard var state = kinds[kind] else { return [] }
       defer { kinds[kind] = state }
       state.isScheduled = false
-      // They were told of with what followed them.
+      // A later line has already reported them.
       guard state.untold > 0, now >= state.nextWarning else { return [] }
       let line = state.warning(at: now)
       return state.isFailing ? [line] : [line, state.notice(recovery)]
@@ -115,7 +115,7 @@ package final class FailureLog: Sendable {
     for line in lines { log(line, kind) }
   }
 
-  /// Logs that what failed works again, if it failed. Costs the load of a flag otherwise.
+  /// Logs that a failed operation works again. If it did not fail before, the call costs the load of a flag.
   package func recovered() {
     guard isFailing.load(ordering: .relaxed) else { return }
     let lines: [(String, Line)] = kinds.withLock { kinds in

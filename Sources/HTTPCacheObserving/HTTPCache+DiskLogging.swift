@@ -6,10 +6,10 @@ import HTTPCaching
 import Logging
 
 extension HTTPCache.Configuration {
-  /// Logs, from when the cache is opened, that the disk fails, with `warning`, and that it works again, with `notice`. A
-  /// disk that fails and recovers by turns makes one line of each a minute.
+  /// Logs disk failures with `warning`, and recoveries with `notice`, from when the cache is opened. A disk that fails
+  /// and recovers in turn makes one line of each a minute.
   ///
-  /// It uses `diskObserver`, and calls the observer that was there before.
+  /// The method sets `diskObserver`; the previous observer is still called.
   public mutating func logDiskFailures(to logger: Logger) {
     logDiskFailures(to: FailureLog(logger, recovery: "the disk works again"))
   }

@@ -5,16 +5,16 @@ import HTTPCaching
 import Logging
 
 extension HTTPCache {
-  /// Logs what the cache does, with its reasons, from now on.
+  /// Logs the actions of the cache with their reasons, from now on.
   ///
   /// ```
   /// debug httpcache: not stored: The response carries no-store. (RFC 9111 §5.2.2.5)
   ///   method=GET reason=responseNoStore uri=https://a.example/feed
   /// ```
   ///
-  /// Hits are logged with `trace`, requests that failed with `notice`, all else with `debug`. What the logger leaves out by
-  /// its level costs nothing. URIs are logged whole, but for user information: their queries may have what is nobody's
-  /// business.
+  /// Hits are logged with `trace`, failed requests with `notice`, all other actions with `debug`. Messages below the
+  /// logger's level cost nothing. URIs are logged in full, except for user information: their queries may contain
+  /// confidential data.
   @discardableResult
   public func log(to logger: Logger) -> CacheObservation {
     let actions = CacheEvent.Action.allCases.filter { $0.logLevel >= logger.logLevel }
@@ -46,7 +46,7 @@ extension CacheEvent.Action {
 }
 
 extension String {
-  /// A URI without who asks (RFC 9110 §4.2.4).
+  /// The URI without user information (RFC 9110 §4.2.4).
   fileprivate var withoutUserInformation: String {
     guard let scheme = range(of: "://") else { return self }
     let rest = self[scheme.upperBound...]
@@ -55,7 +55,7 @@ extension String {
     return String(self[..<scheme.upperBound] + rest[rest.index(after: at)...])
   }
 
-  /// Foundation's, which this module does without.
+  /// Replaces Foundation's method, because this module does not import Foundation.
   private func range(of text: String) -> Range<String.Index>? {
     var start = startIndex
     while start < endIndex {

@@ -4,12 +4,12 @@
 import CoreMetrics
 import Synchronization
 
-/// A number that only grows: to be read here, and counted through swift-metrics, too.
+/// A counter that only grows, readable here and reported through swift-metrics.
 public final class MetricCount: Sendable {
   private let number = Atomic<Int>(0)
   private let counter: Counter
 
-  /// - Parameter factory: the system's, unless given.
+  /// - Parameter factory: the factory of the counter (default: the system's).
   package init(
     _ label: String, _ dimensions: [(String, String)] = [], factory: (any MetricsFactory)? = nil
   ) {

@@ -11,26 +11,27 @@ import Synchronization
   import FoundationNetworking
 #endif
 
-/// Answers an origin's challenge for a user and a password (RFC 7617), in place of Foundation.
+/// Answers an origin's request for a user and a password (RFC 7617) in place of Foundation.
 ///
-/// A request that carries credentials is another to a cache (RFC 9111 §3.5), so they have to be in it before the cache sees
-/// it, and not be added by the transport. And on Linux a task that gets a 401 with such a challenge never ends.
+/// To a cache, a request with credentials is a different request (RFC 9111 §3.5). So the credentials must be in the
+/// request before the cache sees it, and must not be added by the transport. Besides, on Linux a task that gets a 401
+/// with such a challenge never ends.
 final class BasicChallenge: Sendable {
-  /// How often credentials are asked for.
+  /// Maximum number of times that credentials are requested.
   static let limit = 3
 
   private let found = Mutex<String?>(nil)
 
-  /// The `Authorization` field to ask again with, if there is one.
+  /// The `Authorization` field for the next attempt, if there is one.
   var authorization: String? { found.withLock { $0 } }
 
-  /// Whether the challenge is one of these. For others, as those of TLS, Foundation has to be left to it.
+  /// Whether a challenge is a Basic challenge. Foundation must handle all others, such as those of TLS.
   static func isOne(_ challenge: URLAuthenticationChallenge) -> Bool {
     challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
       && challenge.failureResponse is HTTPURLResponse && !challenge.protectionSpace.isProxy()
   }
 
-  /// Takes up what the application, or else the session's storage, has for a challenge.
+  /// Takes the credentials for a challenge from the application, or else from the session's storage.
   func answer(
     _ challenge: URLAuthenticationChallenge, _ authenticate: CachingOptions.Authenticate?,
     _ storage: URLCredentialStorage?
@@ -47,7 +48,7 @@ final class BasicChallenge: Sendable {
     found.withLock { $0 = "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
   }
 
-  /// Removes from a 401 what would have Foundation begin to authenticate by itself.
+  /// Removes the fields of a 401 that would make Foundation authenticate by itself.
   static func hide(in head: inout HTTPResponse) {
     #if canImport(FoundationNetworking)
       guard head.status == .unauthorized else { return }
@@ -58,7 +59,7 @@ final class BasicChallenge: Sendable {
 }
 
 extension URLCredentialStorage {
-  /// On Linux two protection spaces that say the same are not equal, and the storage finds nothing by itself.
+  /// On Linux two protection spaces with equal content are not equal, so the storage's own lookup finds nothing.
   fileprivate func stored(for space: URLProtectionSpace) -> URLCredential? {
     #if canImport(FoundationNetworking)
       for (other, credentials) in allCredentials

@@ -10,11 +10,11 @@ import Synchronization
   import FoundationNetworking
 #endif
 
-/// What one `URLProtocol` class works with: a cache, and the way to the origin.
+/// The cache and the transport of one `URLProtocol` class.
 ///
-/// A session makes its protocol objects itself, from the class alone, and on Linux nothing in them leads back to the
-/// session: not a property set on the request, and a header would reach the wire. So every configuration gets a class
-/// of its own, and the class is the key to its binding.
+/// A session makes its protocol objects itself, from the class alone. On Linux nothing in them leads back to the
+/// session: a property set on the request does not, and a header would reach the wire. So every configuration gets a
+/// class of its own, and the class is the key to its binding.
 final class CacheBinding: Sendable {
   let cache: HTTPCache
   let options: CachingOptions
@@ -30,7 +30,7 @@ final class CacheBinding: Sendable {
   /// The configuration's policy, for requests that have none of their own.
   var sessionPolicy: URLRequest.CachePolicy { configuration.value.requestCachePolicy }
 
-  /// Fields that Foundation adds behind the protocol's back, and that a response may vary on.
+  /// Fields that Foundation adds after the protocol has seen the request; a response may vary on them.
   var additionalFields: [(name: String, value: String)] {
     (configuration.value.httpAdditionalHeaders ?? [:]).compactMap { name, value in
       guard let name = name as? String else { return nil }
@@ -38,8 +38,8 @@ final class CacheBinding: Sendable {
     }
   }
 
-  /// The `Cookie` field that Foundation will send to a URL, whatever the request says; `nil` if it sends none of its
-  /// own. A response may vary on it.
+  /// Returns the `Cookie` field that Foundation will send to a URL in place of the request's own; `nil` if it adds
+  /// none. A response may vary on it.
   func storedCookies(for url: URL) -> String? {
     guard configuration.value.httpShouldSetCookies,
       let cookies = configuration.value.httpCookieStorage?.cookies(for: url), !cookies.isEmpty
@@ -47,8 +47,8 @@ final class CacheBinding: Sendable {
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }
 
-  /// The session that talks to origins. It is made at the first use, so that everything set on the configuration
-  /// before its own session was made holds for it too.
+  /// The session that talks to origins. It is made at its first use, so that it has all settings that the configuration
+  /// had when its own session was made.
   private var originSession: OriginSession {
     origin.withLock { origin in
       if let origin { return origin }
@@ -62,7 +62,7 @@ final class CacheBinding: Sendable {
 extension CacheBinding {
   /// The transport: sends a request to its origin.
   ///
-  /// - Parameter template: the request that all but the head is taken from.
+  /// - Parameter template: the request that supplies everything except the head.
   func send(
     _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
   ) async throws -> TransportResponse {
@@ -78,7 +78,7 @@ extension CacheBinding {
 }
 
 extension URLError {
-  /// Whether the origin could not be reached: no route, no name, refused, or no answer in time (RFC 9111 §4.2.4).
+  /// Whether the origin was unreachable: no route, no name, refused, or no response in time (RFC 9111 §4.2.4).
   var meansDisconnected: Bool {
     switch code {
     case .notConnectedToInternet, .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .timedOut,
@@ -89,10 +89,10 @@ extension URLError {
   }
 }
 
-/// A configuration that is handed from the thread that made it to those that load.
+/// Passes a configuration from the thread that made it to the threads that load.
 private struct SendableConfiguration: @unchecked Sendable {
-  // Unchecked: Foundation documents the configuration as copied when a session is made from it; after that we only
-  // read it, as Foundation does.
+  // Unchecked: Foundation documents that a session copies the configuration it is made from. After that, this module
+  // and Foundation only read it.
   let value: URLSessionConfiguration
 
   init(_ value: URLSessionConfiguration) {

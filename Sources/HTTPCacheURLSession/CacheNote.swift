@@ -8,12 +8,12 @@ import HTTPCacheStore
   import FoundationNetworking
 #endif
 
-/// What a `CachedURLResponse` has beside head and content, as it is kept beside the stored response: a property list.
+/// The data of a `CachedURLResponse` besides head and content, kept with the stored response as a property list.
 struct CacheNote {
   var userInfo: [String: Any] = [:]
   var isInMemoryOnly = false
 
-  /// What of the `userInfo` can be written as a property list; the rest is left out.
+  /// Keeps the part of the `userInfo` that can be written as a property list, and drops the rest.
   init(_ response: CachedURLResponse) {
     isInMemoryOnly = response.storagePolicy == .allowedInMemoryOnly
     for (key, value) in response.userInfo ?? [:] {
@@ -30,14 +30,14 @@ struct CacheNote {
     isInMemoryOnly = list["memoryOnly"] as? Bool ?? false
   }
 
-  /// `nil` where there is nothing to say.
+  /// Returns the encoded note, or `nil` if it is empty.
   func encoded() -> [UInt8]? {
     if userInfo.isEmpty, !isInMemoryOnly { return nil }
     return Self.data(["userInfo": userInfo, "memoryOnly": isInMemoryOnly]).map { Array($0) }
   }
 
   private static func data(_ list: [String: Any]) -> Data? {
-    // On Linux, writing what is no property list ends the process.
+    // On Linux, writing an invalid property list ends the process.
     guard PropertyListSerialization.propertyList(list, isValidFor: .binary) else { return nil }
     return try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
   }

@@ -12,7 +12,7 @@ import HTTPTypesFoundation
   import FoundationNetworking
 #endif
 
-/// One load of a `URLRequest` through the cache, along all of its redirects.
+/// One load of a `URLRequest` through the cache, including all of its redirects.
 struct CachedLoad: Sendable {
   struct Loaded: Sendable {
     var response: HTTPURLResponse
@@ -20,15 +20,16 @@ struct CachedLoad: Sendable {
   }
 
   let binding: CacheBinding
-  /// Where the task's responses are kept; `nil` for the cache's own.
+  /// The partition of the task's responses; `nil` for the cache's own.
   private let partition: String?
-  /// The request to be answered next.
+  /// The request to answer next.
   private var request: URLRequest
   private var redirects = 0
   private var challenges = 0
-  /// Whether the request answers a challenge: that is for the origin, whatever is stored, the challenge among it.
+  /// Whether the request answers a challenge. Such a request goes to the origin, whatever is stored: the challenge
+  /// itself may be.
   private var isAnswer = false
-  /// The requests that stored redirects have answered since the origin was last asked.
+  /// The requests that stored redirects have answered since the last request to the origin.
   private var replayed: Set<Replayed> = []
 
   private struct Replayed: Hashable {
@@ -43,13 +44,13 @@ struct CachedLoad: Sendable {
     partition = binding.options.partition(request)
   }
 
-  /// The whole answer, if it can be had from memory without waiting. If it cannot, ``run()`` goes on from where the
-  /// redirects in memory lead to.
+  /// Returns the complete answer if memory has it, without waiting. Otherwise ``run()`` continues at the request that
+  /// the redirects in memory lead to.
   ///
-  /// - Throws: `URLError` where they lead nowhere.
+  /// - Throws: `URLError` if the redirects lead nowhere.
   mutating func fromMemory() throws -> Loaded? {
     while true {
-      // With content, a GET is not to be answered from the store.
+      // The store must not answer a GET with content.
       guard let url = request.url, request.httpBodyStream == nil, request.httpBody?.isEmpty ?? true,
         let head = requestHead(request),
         let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
@@ -62,12 +63,12 @@ struct CachedLoad: Sendable {
     }
   }
 
-  /// The answer to the request, or to the last of the requests that it was redirected to.
+  /// Returns the answer to the request, or to the last of the requests that it was redirected to.
   mutating func run() async throws -> Loaded {
     request = try TaskBody.inMemory(request)
     while true {
       guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
-      // The answer may change them.
+      // The response may change the cookies.
       let hasStoredCookies = binding.storedCookies(for: url) != nil
       let challenge = BasicChallenge()
       let (answer, data, isReplayed) = try await respond(to: head, challenge)
@@ -79,7 +80,7 @@ struct CachedLoad: Sendable {
         request.setValue(authorization, forHTTPHeaderField: "Authorization")
         continue
       }
-      // A redirect was read to its end too, so that it is stored; what it says is for people.
+      // A redirect is read to its end too, so that it is stored; its content is for people.
       guard let target = RedirectTarget(answer, of: head, url: url) else {
         guard let loaded = loaded(answer, url: url, data: data) else {
           throw URLError(.cannotParseResponse)
@@ -93,9 +94,9 @@ struct CachedLoad: Sendable {
   /// Makes the redirect's target the next request.
   ///
   /// - Parameters:
-  ///   - isReplayed: whether the redirect came from the store. A loop of such is one for ever; an origin may answer
-  ///     otherwise the next time, and is asked until there are too many.
-  ///   - hasStoredCookies: whether the request went with cookies of the session's.
+  ///   - isReplayed: whether the redirect came from the store. A loop of stored redirects never ends. An origin may
+  ///     answer differently the next time, so it is asked until the redirect limit.
+  ///   - hasStoredCookies: whether the request was sent with the session's cookies.
   /// - Throws: `URLError.httpTooManyRedirects`.
   private mutating func follow(
     _ target: RedirectTarget, isReplayed: Bool, hasStoredCookies: Bool
@@ -110,7 +111,7 @@ struct CachedLoad: Sendable {
         .httpTooManyRedirects, userInfo: request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:])
     }
     request = try target.request(from: request)
-    // Those of one URL are not those of another; the next request gets its own.
+    // Cookies of one URL are not valid for another; the next request gets its own.
     if hasStoredCookies { request.setValue(nil, forHTTPHeaderField: "Cookie") }
   }
 
@@ -135,8 +136,8 @@ struct CachedLoad: Sendable {
     do {
       return try await once()
     } catch is StoreError {
-      // Stored content that is found damaged is gone from the store, and nothing of it was handed out, nor of what was
-      // to complete it.
+      // Damaged stored content has been removed from the store. The client has received no byte of it, nor of the
+      // response that was to complete it.
       return try await once()
     }
   }
@@ -149,7 +150,7 @@ struct CachedLoad: Sendable {
 
   // MARK: - The request
 
-  /// The request's own policy, or the session's where the request has none of its own.
+  /// The request's own policy, or the session's if the request has the default one.
   private var policy: RequestCachePolicy {
     if isAnswer { return .reloadIgnoringLocalCacheData }
     let own = request.cachePolicy
@@ -163,7 +164,7 @@ struct CachedLoad: Sendable {
 }
 
 extension Data {
-  /// A content that is in memory, copied once; `nil` of any other.
+  /// Copies content that is in memory once; `nil` for any other content.
   fileprivate init?(inMemory body: MessageBody) {
     var data = Data()
     guard body.withBytes({ bytes in bytes.withUnsafeBytes { data = Data($0) } }) else { return nil }
@@ -172,7 +173,7 @@ extension Data {
 }
 
 extension RequestCachePolicy {
-  /// The policy of a `URLRequest`; what a future Foundation may add counts as the default.
+  /// Converts the policy of a `URLRequest`; unknown policies of a future Foundation count as the default.
   public init(_ policy: URLRequest.CachePolicy) {
     switch policy {
     case .useProtocolCachePolicy: self = .useProtocolCachePolicy

@@ -12,30 +12,30 @@ import HTTPTypesFoundation
 
 /// Per-session options.
 public struct CachingOptions: Sendable {
-  /// Which requests go through the cache; all, unless set. Others go to the origin as though there were no cache. It is
-  /// asked for `http` and `https` only.
+  /// Which requests go through the cache (default: all). Others go to the origin as if there were no cache. The closure
+  /// is called for `http` and `https` only.
   public var shouldIntercept: @Sendable (URLRequest) -> Bool = { _ in true }
 
-  /// Called before a response is stored, as a delegate's `willCacheResponse` is where Foundation stores: it gives back the
-  /// response as it is, or with other data, `userInfo` or storage policy, or `nil` to have nothing stored. The task gets
-  /// what came.
+  /// Called before a response is stored, like `willCacheResponse` of a delegate where Foundation stores. It returns the
+  /// response as it is, or with other data, `userInfo` or storage policy, or `nil` to store nothing. The task gets the
+  /// original response.
   ///
-  /// A change of status or fields counts for nothing. It must not block.
+  /// A change of status or fields is ignored. The closure must not block.
   public var willCache:
     (@Sendable (_ proposed: CachedURLResponse, _ request: URLRequest) -> CachedURLResponse?)?
 
-  /// Whether an origin can be reached at all. Where it cannot, no request goes out, and all is as if it had failed with
-  /// `URLError.notConnectedToInternet`. Unless set, requests go out, and their errors tell.
+  /// Whether an origin is reachable. If it returns `false`, the cache sends nothing, and behaves as if the request had
+  /// failed with `URLError.notConnectedToInternet`. By default, requests go out, and their errors decide.
   public var isReachable: (@Sendable (_ url: URL) -> Bool)?
 
-  /// The most redirects that are followed for one task.
+  /// Maximum number of redirects that are followed for one task (default: 20).
   public var redirectLimit = 20
 
-  /// The partition that a task's responses are kept in, as the account or the site that it is for; `nil` for the cache's
-  /// own. It is asked of the task's first request, and holds for where that is redirected to.
+  /// The partition of a task's responses, for example its account or site; `nil` for the cache's own. It is called with
+  /// the task's first request, and also holds for the targets of redirects.
   public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
 
-  /// Makes the transport that asks origins out of the session's own: to record what comes, or to make things go wrong.
+  /// Wraps the session's transport, for example to record responses or to simulate failures.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   /// Answers a challenge with a disposition and a credential.
@@ -44,8 +44,8 @@ public struct CachingOptions: Sendable {
       URLSession.AuthChallengeDisposition, URLCredential?
     )
 
-  /// Answers the challenges of origins and proxies, in place of a delegate. Unless set, the URL's own user and password
-  /// and the configuration's credential storage do, where there are any.
+  /// Answers the challenges of origins and proxies, in place of a delegate. By default, the URL's own user and password
+  /// and the configuration's credential storage do, if there are any.
   public var authenticate: Authenticate?
 
   /// Makes options with the defaults.
@@ -53,7 +53,7 @@ public struct CachingOptions: Sendable {
 }
 
 extension CachingOptions {
-  /// The hook by which the cache asks ``willCache`` of a response to a request.
+  /// Returns the hook through which the cache calls ``willCache`` for a response to a request.
   func storageHook(for request: URLRequest) -> StorageHook? {
     guard let willCache, let url = request.url else { return nil }
     return { proposal in

@@ -15,14 +15,14 @@ import Synchronization
 /// Answers the requests of a `URLSession` through an `HTTPCache`; switched on by
 /// `URLSessionConfiguration.caching(with:base:)`.
 ///
-/// It translates and does nothing else: what may be stored and reused is the cache's affair. Redirects are followed
-/// here, each hop through the cache, because on Linux the client's redirect call ends the process. The body is
-/// delivered in one piece, because there all but the last piece would be lost.
+/// The class only translates: the cache decides what may be stored and reused. It follows redirects itself, each hop
+/// through the cache, because on Linux the client's redirect call ends the process. It delivers the body in one piece,
+/// because on Linux all but the last piece would be lost.
 public class CachingURLProtocol: URLProtocol {
   private struct Loading {
     var task: Task<Void, Never>?
     var isStopped = false
-    /// Whether the client has been told how the task ends.
+    /// Whether the client knows how the task ended.
     var isAnswered = false
   }
 
@@ -49,7 +49,7 @@ public class CachingURLProtocol: URLProtocol {
     do {
       var begun = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
       if let stored = try begun.fromMemory() {
-        // No task: a hit costs a lookup and Foundation's own handling.
+        // Makes no task: a hit costs a lookup and Foundation's own handling.
         return SessionQueue.wait { own.value.succeed(stored, $0) }
       }
       load = begun
@@ -76,8 +76,8 @@ public class CachingURLProtocol: URLProtocol {
     loading.withLock { loading in
       loading.isStopped = true
       #if canImport(FoundationNetworking)
-        // Right after this, Foundation tells the client that a cancelled task failed. A task that has its answer is told
-        // nothing more.
+        // Right after this, Foundation tells the client that a cancelled task failed. After its answer, a task gets no
+        // further call.
         if loading.isAnswered { client = nil }
       #endif
       defer { loading.task = nil }
@@ -87,9 +87,9 @@ public class CachingURLProtocol: URLProtocol {
 
   // MARK: - Client
 
-  // The client is called under the lock, so that `stopLoading` waits until the answer is through. On Linux, Foundation
-  // completes a cancelled task right after `stopLoading`. To complete one twice ends the process, as the session's table
-  // has lost it by then. Where the client is called from is for `SessionQueue` to say.
+  // Calls the client under the lock, so that `stopLoading` waits until the answer is delivered. On Linux, Foundation
+  // completes a cancelled task right after `stopLoading`. To complete a task twice ends the process, because the
+  // session's table no longer contains it. `SessionQueue` decides where the client is called from.
 
   fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
     defer { calls.finish() }
@@ -113,7 +113,7 @@ public class CachingURLProtocol: URLProtocol {
     }
   }
 
-  /// The error as Foundation's callers know it; the transport's own errors stay as they are.
+  /// Converts an error to the one that Foundation's callers expect; the transport's own errors stay unchanged.
   private static func urlError(for error: any Error, url: URL?) -> any Error {
     var details: [String: Any] = [NSLocalizedDescriptionKey: "\(error)"]
     if let url { details[NSURLErrorFailingURLErrorKey] = url }
@@ -128,9 +128,10 @@ public class CachingURLProtocol: URLProtocol {
   }
 }
 
-/// The protocol object on its way into the task that loads.
+/// Passes the protocol object into the task that loads.
 private struct LoadingProtocol: @unchecked Sendable {
-  // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
-  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to; `request` does not change.
+  // Unchecked: Foundation makes the object, starts it once, and does not touch it until stopLoading. The task calls
+  // only `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading. `request` does
+  // not change.
   let value: CachingURLProtocol
 }

@@ -3,18 +3,19 @@
 
 import Synchronization
 
-/// Gives a class for each of any number of types.
+/// Makes a class for each of any number of types.
 package protocol ClassMaker {
   associatedtype Base: AnyObject
 
-  /// A class of its own for each argument: a generic one.
+  /// Returns a distinct class for each argument: a generic one.
   static func makeClass<Digits>(_ digits: Digits.Type) -> Base.Type
 }
 
 /// Values, each with a class made for it.
 ///
-/// A session makes its protocol objects from their class alone, and on Linux nothing in them leads back to the session: the
-/// class is what a value can be found by. It stays for the life of the process, as every class does, and so does the value.
+/// A session makes its protocol objects from their class alone, and on Linux nothing in them leads back to the session.
+/// So a value is found by its class. The class stays for the life of the process, as every class does, and so does the
+/// value.
 package final class ClassTable<Maker: ClassMaker, Value: Sendable>: Sendable {
   private struct State {
     var values: [ObjectIdentifier: Value] = [:]
@@ -39,8 +40,8 @@ package final class ClassTable<Maker: ClassMaker, Value: Sendable>: Sendable {
     state.withLock { $0.values[ObjectIdentifier(type)] }
   }
 
-  // A generic class is another class for every argument, and arguments can be nested at run time: one class for every
-  // number, spelt in binary, without a limit and without the Objective-C runtime.
+  // A generic class with another argument is another class, and arguments can be nested at run time. So each number,
+  // spelt in binary, has a class of its own, without a limit and without the Objective-C runtime.
   private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> Maker.Base.Type {
     guard number > 0 else { return Maker.makeClass(digits) }
     return number.isMultiple(of: 2)

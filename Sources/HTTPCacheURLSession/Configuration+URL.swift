@@ -5,7 +5,7 @@ import Foundation
 import HTTPCaching
 
 extension HTTPCache.Configuration {
-  /// The configuration of a cache with a directory that Foundation names.
+  /// Makes the configuration of a cache with a directory given as a Foundation URL.
   ///
   /// - Parameters:
   ///   - kind: whether the cache is for one user or shared (default: `private`).

@@ -20,23 +20,23 @@ import Synchronization
 /// cache.cachedResponse(for: request)    // what the session has stored, and the other way round
 /// ```
 ///
-/// What may be stored and which response belongs to a request is decided by RFC 9111: query strings count, `Vary` is
-/// respected, what carries `no-store` is refused. ``cachedResponse(for:)`` gives a stored response whatever its age; only a
-/// session asks whether it is fresh.
+/// RFC 9111 decides what may be stored and which response belongs to a request. Query strings count, `Vary` is
+/// respected, and a response with `no-store` is refused. ``cachedResponse(for:)`` returns a stored response whatever
+/// its age; only a session checks whether it is fresh.
 ///
 /// All members may be used from any thread. Those that read or write responses may block on the disk.
 public final class HTTPURLCache: Sendable {
-  /// The cache behind it.
+  /// The underlying cache.
   public let cache: HTTPCache
-  /// Why there is no disk, though one was asked for; `nil` if there is one.
+  /// Why there is no disk although it was requested; `nil` if there is a disk, or it was not requested.
   public let diskError: (any Error)?
 
   private static let common = Mutex<HTTPURLCache?>(nil)
 
-  /// The largest share of the disk's capacity that one response may take, unless set otherwise: as `URLCache` has it.
+  /// The default for the largest share of the disk's capacity that one response may take, as in `URLCache`.
   package static let defaultMaximumEntryShare = 0.05
 
-  /// A cache for the whole process: 4 MiB of memory and 20 MiB of disk, unless another was set.
+  /// The cache of the whole process (default: 4 MiB of memory and 20 MiB of disk).
   public static var shared: HTTPURLCache {
     get {
       common.withLock { common in
@@ -53,14 +53,14 @@ public final class HTTPURLCache: Sendable {
 
   /// Opens a cache.
   ///
-  /// It does not fail: where the directory cannot be used, responses are kept in memory only, and ``diskError`` says why.
+  /// If the directory is unusable, the cache works in memory only; ``diskError`` says why.
   ///
   /// - Parameters:
-  ///   - memoryCapacity: bytes.
-  ///   - diskCapacity: bytes; 0 for no disk, now and later, and else 1 MiB at least.
-  ///   - directory: where responses lie, in clear, for this cache alone; `nil` for a folder in the user's caches folder with
-  ///     the name of the process.
-  ///   - whenUnreadable: what to do with a directory whose cache cannot be read: damaged, or of another version.
+  ///   - memoryCapacity: maximum bytes in memory.
+  ///   - diskCapacity: maximum bytes on disk, at least 1 MiB; 0 disables the disk for good.
+  ///   - directory: the directory for responses, unencrypted, for this cache only; `nil` for a folder with the name of
+  ///     the process in the user's caches folder.
+  ///   - whenUnreadable: what to do with a directory whose cache is unreadable: damaged, or written by another version.
   public convenience init(
     memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil, whenUnreadable: UnreadableDirectory = .fail
   ) {
@@ -87,21 +87,21 @@ public final class HTTPURLCache: Sendable {
       directory: path.map { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : Self.folder($0) })
   }
 
-  /// Opens a cache that is set otherwise, as for what it serves when the origin is out of reach. It does not fail; see
-  /// ``diskError``.
+  /// Opens a cache with any configuration, for example for the use of stale responses when the origin is unreachable.
+  /// It does not fail; see ``diskError``.
   public convenience init(_ configuration: HTTPCache.Configuration) {
     do {
       self.init(try HTTPCache(configuration))
     } catch {
       var inMemory = configuration
       inMemory.directory = nil
-      // In memory nothing can be in the way.
+      // A store in memory cannot fail to open.
       let store = CacheStore.inMemory(capacity: max(0, configuration.memoryCapacity))
       self.init(HTTPCache(store: store, configuration: inMemory), diskError: error)
     }
   }
 
-  /// The facade of a cache that is open already.
+  /// Wraps a cache that is already open.
   public init(_ cache: HTTPCache) {
     self.cache = cache
     diskError = nil
@@ -121,13 +121,14 @@ public final class HTTPURLCache: Sendable {
 
   // MARK: - Size
 
-  /// The most bytes that responses may occupy in memory. What is above it is evicted at once.
+  /// Maximum bytes that responses may occupy in memory. If you lower it, the excess is evicted at once.
   public var memoryCapacity: Int {
     get { cache.store.capacity.memory }
     set { cache.store.setCapacity(memory: newValue) }
   }
 
-  /// The most bytes that they may occupy on disk, 1 MiB at least, or 0. What is above it is evicted at once.
+  /// Maximum bytes that responses may occupy on disk, at least 1 MiB, or 0. If you lower it, the excess is evicted at
+  /// once.
   public var diskCapacity: Int {
     get { cache.store.capacity.disk }
     set { cache.store.setCapacity(disk: newValue) }
@@ -136,15 +137,15 @@ public final class HTTPURLCache: Sendable {
   /// The bytes that responses occupy in memory.
   public var currentMemoryUsage: Int { cache.store.usage.memoryBytes }
 
-  /// The bytes of all files of the cache.
+  /// The bytes that all files of the cache occupy.
   public var currentDiskUsage: Int { cache.store.usage.diskBytes }
 
   // MARK: - Responses
 
-  /// What is stored for a request, whatever its age, with the current `Age`; `nil` if nothing is.
+  /// Returns the stored response for a request, whatever its age, with the current `Age`; `nil` if there is none.
   ///
-  /// The session's own fields, as `httpAdditionalHeaders` and cookies, are not known here: where a response varies on them,
-  /// the request must have them.
+  /// The cache does not know the session's own fields, such as `httpAdditionalHeaders` and cookies. If a response
+  /// varies on them, the request must contain them.
   public func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
     guard let head = HTTPRequest(request), let url = request.url, !Self.isUnread(request, head),
       let copy = cache.storedCopy(for: head, requestContent: Self.content(request)),
@@ -157,9 +158,10 @@ public final class HTTPURLCache: Sendable {
       storagePolicy: note?.isInMemoryOnly == true ? .allowedInMemoryOnly : .allowed)
   }
 
-  /// Stores a response in place of what is stored for the request, if the rules allow it.
+  /// Stores a response in place of the stored response for the request, if the rules allow it.
   ///
-  /// Of its `userInfo`, what is a property list is kept as long as the response is, on disk too, and in clear.
+  /// The parts of its `userInfo` that are property lists are kept as long as the response, also on disk, and
+  /// unencrypted.
   ///
   /// - Returns: why it is stored, or why not.
   @discardableResult
@@ -172,7 +174,7 @@ public final class HTTPURLCache: Sendable {
     guard !Self.isUnread(request, head) else {
       return head.method.isQuery ? .queryNotKeyed : .requestContent
     }
-    // As the session does it: what Foundation hands out is decoded, and this is what the content is.
+    // As in the session: Foundation passes on decoded content, and the fields must describe that content.
     ContentDecoding.normalize(&response)
     if response.headerFields[.contentLength] != nil {
       response.headerFields[.contentLength] = String(cachedResponse.data.count)
@@ -182,17 +184,17 @@ public final class HTTPURLCache: Sendable {
       tiers: StoreTiers(cachedResponse.storagePolicy), annotation: CacheNote(cachedResponse).encoded())
   }
 
-  /// Removes everything stored for a request's URL; what is on its way for it is not stored either.
+  /// Removes all stored responses for a request's URL; responses in flight for it are not stored.
   public func removeCachedResponse(for request: URLRequest) {
     if let head = HTTPRequest(request) { cache.removeResponses(for: head) }
   }
 
-  /// Removes everything.
+  /// Removes all stored responses.
   public func removeAllCachedResponses() {
     cache.removeAllResponses()
   }
 
-  /// Removes what was stored or last validated at a date or later; on disk, to the second.
+  /// Removes all responses that were stored or last validated at a date or later; on disk, to the second.
   public func removeCachedResponses(since date: Date) {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
     cache.removeResponses(
@@ -201,7 +203,8 @@ public final class HTTPURLCache: Sendable {
 
   // MARK: - By task
 
-  /// What is stored for a task's request; see ``cachedResponse(for:)``. The handler is called before this returns.
+  /// Passes the stored response for a task's request to a handler; see ``cachedResponse(for:)``. The handler is called
+  /// before this method returns.
   public func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: (CachedURLResponse?) -> Void
   ) {
@@ -213,7 +216,7 @@ public final class HTTPURLCache: Sendable {
     Self.request(dataTask).map { _ = storeCachedResponse(cachedResponse, for: $0) }
   }
 
-  /// Removes everything stored for the URL of a task's request.
+  /// Removes all stored responses for the URL of a task's request.
   public func removeCachedResponse(for dataTask: URLSessionDataTask) {
     Self.request(dataTask).map(removeCachedResponse(for:))
   }
@@ -222,7 +225,7 @@ public final class HTTPURLCache: Sendable {
     task.currentRequest ?? task.originalRequest
   }
 
-  /// Whether content that counts is a stream, which is not read here.
+  /// Whether the request's content matters and is a stream, which this method does not read.
   private static func isUnread(_ request: URLRequest, _ head: HTTPRequest) -> Bool {
     request.httpBodyStream != nil && head.method.mayHeedContent
   }

@@ -10,7 +10,7 @@ import HTTPCaching
 #endif
 
 extension HTTPURLResponse {
-  /// What the cache did with the request of this response (RFC 9211); `nil` if the response did not come through a cache
+  /// How the cache handled the request of this response (RFC 9211); `nil` if the response did not come through a cache
   /// of this package.
   ///
   /// ```swift

@@ -5,7 +5,7 @@ import Foundation
 import HTTPCacheStore
 import HTTPCaching
 
-// So that `localizedDescription` is their text: the modules that they belong to do without Foundation.
+// Makes their texts the `localizedDescription`: the modules that define the errors do not import Foundation.
 
 extension StoreError: LocalizedError {
   public var errorDescription: String? { description }

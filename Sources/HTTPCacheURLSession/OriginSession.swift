@@ -13,9 +13,9 @@ import Synchronization
 
 /// The transport to origins: a `URLSession` without a cache and without this module's protocols.
 ///
-/// Not listing the protocol is what keeps it from calling itself.
+/// Its configuration does not list the protocol, so the protocol never calls itself.
 final class OriginSession: Sendable {
-  /// What Foundation can decode on every platform.
+  /// The content codings that Foundation can decode on every platform.
   static let acceptEncoding = "gzip, deflate"
 
   private let session: URLSession
@@ -34,11 +34,11 @@ final class OriginSession: Sendable {
     session.finishTasksAndInvalidate()
   }
 
-  /// Sends a request; returns when the head of the response is there.
+  /// Sends a request; returns when the head of the response has arrived.
   ///
   /// - Parameters:
-  ///   - template: the request that all but the head is taken from: timeouts, priorities and the like.
-  ///   - challenge: takes up what the origin is to be asked again with.
+  ///   - template: the request that supplies everything except the head: timeouts, priorities and the like.
+  ///   - challenge: receives the credentials for the next attempt.
   func send(
     _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
   ) async throws -> TransportResponse {
@@ -103,7 +103,7 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
       let transfer = transfer(task)
       transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
       #if canImport(FoundationNetworking)
-        // Foundation ends the task in neither way. It has kept the content to itself.
+        // Foundation ends the task in neither way, and does not pass on the content.
         running.withLock { $0[task.taskIdentifier] = nil }
         transfer?.note(unauthorized)
         transfer?.completed(nil)
@@ -117,26 +117,26 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler(disposition, credential)
   }
 
-  /// Redirects are answers like others here: each hop goes through the cache. The head is handed on when the
-  /// task is complete: Foundation on Linux drops the content.
+  /// Here, redirects are ordinary responses: each hop goes through the cache. The head is passed on when the task is
+  /// complete: Foundation on Linux drops the content.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
     transfer(task)?.note(response)
     #if canImport(FoundationNetworking)
-      // A task that was cancelled waits for no answer, and one would end the process. None is cancelled during this call.
+      // A cancelled task expects no answer, and an answer would end the process. No task is cancelled during this call.
       guard task.state == .running else { return }
     #endif
     completionHandler(nil)
   }
 }
 
-/// One request to an origin: its head as soon as it comes, its content as a stream behind it.
+/// One request to an origin: its head as soon as it arrives, followed by its content as a stream.
 private final class Transfer: Sendable {
   private struct State {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
-    /// Whether the task is complete; a cancellation can come before anybody waits.
+    /// Whether the task is complete; a cancellation can come before a caller waits.
     var isComplete = false
     /// The head of a redirect or of a challenge, kept until the task is complete.
     var redirect: HTTPResponse?
@@ -156,16 +156,16 @@ private final class Transfer: Sendable {
     self.challenge = challenge
     (content, sink) = AsyncThrowingStream.makeStream()
     sink.onTermination = { [task, queue] end in
-      // The reader went away before the end: nobody wants the rest.
+      // The reader left before the end, so the rest is not needed.
       if case .cancelled = end { Self.cancel(task, on: queue) }
     }
   }
 
-  /// Cancels on the session's delegate queue, between two calls of the delegate.
+  /// Cancels a task on the session's delegate queue, between two calls of the delegate.
   ///
   /// On Linux the end of the last of these calls marks the task complete, and then has it removed from the session's
-  /// table. A cancellation between the two looks it up after its removal, and that ends the process; so does the answer to
-  /// a redirect after a cancellation. On this queue, each comes wholly before or after the other.
+  /// table. A cancellation between the two looks up the removed task, and that ends the process. The answer to a
+  /// redirect after a cancellation does the same. On this queue, each comes wholly before or after the other.
   private static func cancel(_ task: URLSessionTask, on queue: OperationQueue) {
     queue.addOperation { task.cancel() }
   }
@@ -221,7 +221,7 @@ private final class Transfer: Sendable {
     }
     if let waiting = takeWaiting() {
       if error == nil, var redirect {
-        // Foundation drops the content of these, so nothing may be said of its length.
+        // Foundation drops the content of these responses, so a length would be wrong.
         redirect.headerFields[.contentLength] = nil
         waiting.resume(returning: TransportResponse(head: redirect))
       } else {
@@ -232,10 +232,10 @@ private final class Transfer: Sendable {
   }
 }
 
-/// Foundation hands out content decoded, but leaves the fields that describe it encoded.
+/// Foundation passes on decoded content, but leaves the fields that describe the encoded content.
 enum ContentDecoding {
-  /// Removes what no longer holds once the content coding is undone: the coding, and the length, positions and digest
-  /// of the encoded bytes. A part whose place is not told is not stored.
+  /// Removes the fields that are invalid for decoded content: the coding, and the length, positions and digest of the
+  /// encoded bytes. A part without a position is not stored.
   static func normalize(_ head: inout HTTPResponse) {
     guard let coding = head.headerFields[.contentEncoding]?.lowercased(), coding != "identity" else { return }
     head.headerFields[.contentEncoding] = nil
@@ -244,7 +244,7 @@ enum ContentDecoding {
     for name in digests { head.headerFields[name] = nil }
   }
 
-  /// Of the encoded bytes all (RFC 9530 §2, §3).
+  /// Digests of the encoded bytes (RFC 9530 §2, §3).
   private static let digests = ["Content-Digest", "Repr-Digest", "Content-MD5"].compactMap {
     HTTPField.Name($0)
   }

@@ -8,17 +8,17 @@ import HTTPTypes
   import FoundationNetworking
 #endif
 
-/// Where a redirect response leads, and how (RFC 9110 §15.4).
+/// The target of a redirect response, and the method to use (RFC 9110 §15.4).
 struct RedirectTarget {
   private let url: URL
   private let becomesGet: Bool
   private let isSameOrigin: Bool
 
-  /// `nil` if the response does not redirect.
+  /// Reads the target of a response; `nil` if it is not a redirect.
   init?(_ response: HTTPResponse, of request: HTTPRequest, url: URL) {
     switch response.status.code {
     case 301, 302:
-      // For POST, user agents change the method, and the RFC lets them (§15.4.2, §15.4.3).
+      // For POST, user agents change the method, and the RFC allows it (§15.4.2, §15.4.3).
       becomesGet = request.method == .post
     case 303: becomesGet = request.method != .head
     case 307, 308: becomesGet = false
@@ -31,9 +31,9 @@ struct RedirectTarget {
     isSameOrigin = target.scheme == url.scheme && target.host == url.host && target.port == url.port
   }
 
-  /// The request to go on with.
+  /// Returns the request to continue with.
   ///
-  /// - Throws: `URLError.unsupportedURL` where the redirect leaves HTTP.
+  /// - Throws: `URLError.unsupportedURL` if the redirect leaves HTTP.
   func request(from request: URLRequest) throws -> URLRequest {
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", url.host != nil else {
       throw URLError(.unsupportedURL, userInfo: [NSURLErrorFailingURLErrorKey: url])
@@ -51,13 +51,13 @@ struct RedirectTarget {
       }
     }
     if !isSameOrigin {
-      // Credentials for one origin are not for another (§15.4).
+      // Credentials for one origin must not go to another (§15.4).
       for name in ["Authorization", "Cookie", "Host"] { next.setValue(nil, forHTTPHeaderField: name) }
     }
     return next
   }
 
-  /// A target without a fragment takes the one of the URL it was reached from (§10.2.2).
+  /// Gives a target without a fragment the fragment of the URL that redirected to it (§10.2.2).
   private static func inheriting(_ fragment: String?, _ url: URL) -> URL {
     guard let fragment, var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
       return url

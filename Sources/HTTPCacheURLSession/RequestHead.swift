@@ -11,11 +11,11 @@ import HTTPTypesFoundation
 #endif
 
 extension HTTPRequest {
-  /// The request with all fields that will be sent: a response may vary on any of them.
+  /// Makes the head with all fields that will be sent, because a response may vary on any of them.
   ///
   /// - Parameters:
-  ///   - additional: the session's own fields, which the request's go before.
-  ///   - cookies: the `Cookie` field that Foundation will send, whatever the request says.
+  ///   - additional: the session's own fields; the request's fields take precedence.
+  ///   - cookies: the `Cookie` field that Foundation will send in place of the request's.
   init?(_ request: URLRequest, additional: [(name: String, value: String)] = [], cookies: String? = nil) {
     guard var head = request.httpRequest else { return nil }
     for (name, value) in additional {
@@ -24,8 +24,8 @@ extension HTTPRequest {
     }
     if let cookies { head.headerFields[.cookie] = cookies }
     if head.headerFields[.acceptEncoding] == nil {
-      // Foundation would add one that nobody sees, and `Vary: Accept-Encoding` could not be told apart.
-      // A range is of encoded bytes where there is a coding, and cannot be decoded by itself.
+      // Foundation would add a value that this module does not see, so `Vary: Accept-Encoding` could not be evaluated.
+      // A range of an encoded response covers encoded bytes, and cannot be decoded by itself.
       head.headerFields[.acceptEncoding] =
         head.headerFields[.range] == nil ? OriginSession.acceptEncoding : "identity"
     }

@@ -7,36 +7,38 @@ import Foundation
   import FoundationNetworking
 #endif
 
-/// Keeps a session's own queue still while a protocol calls its client.
+/// Blocks a session's own queue while a protocol calls its client.
 ///
-/// On Linux the client reads the session's table of tasks without a lock, and the queue writes to it: called from
-/// elsewhere, one of some thousand calls meets a write and ends the process (a hundred tasks at once, measured). Called on
-/// the queue, the last call runs the continuation of `data(for:)` there, and where that task is being cancelled the process
-/// stands still: the cancellation holds the task's lock and waits for the queue, and the continuation waits for the lock.
+/// On Linux the client reads the session's table of tasks without a lock, and the queue writes to it. If the call comes
+/// from another thread, one of some thousand calls meets a write and ends the process (measured with a hundred tasks at
+/// once). If the last call runs on the queue, it runs the continuation of `data(for:)` there. If that task is being
+/// cancelled at that moment, the process deadlocks: the cancellation has the task's lock and waits for the queue, and
+/// the continuation waits for the lock.
 ///
-/// So the calls are made elsewhere, and the queue waits for them: but for the last only as long as it needs to find its task.
+/// So the calls run on another thread, and the queue waits for them. For the last call, it waits only until that call
+/// has found its task.
 package enum SessionQueue {
-  /// What the queue waits for.
+  /// The calls that the queue waits for.
   package struct Calls: Sendable {
     fileprivate let last = DispatchSemaphore(value: 0)
     fileprivate let end = DispatchSemaphore(value: 0)
 
-    /// Said right before the call that completes the task; the calls before it are done.
+    /// Must be called right before the call that completes the task, after all earlier calls.
     package func beginLast() { last.signal() }
 
-    /// Said when all are done, or will not be made.
+    /// Must be called when all calls are done, or will not be made.
     package func finish() {
       last.signal()
       end.signal()
     }
   }
 
-  /// From the queue itself: has the calls made, and waits for them.
+  /// Called on the queue itself: starts the calls, and waits for them.
   package static func wait(for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       let own = Calls()
-      // A queue of its own gets a thread at once; the global one has as many as there are processors, and adds another only
-      // when it sees, by the second, that all are held up.
+      // A queue of its own gets a thread at once. The global queue has as many threads as there are processors. It adds
+      // another, one a second, only when it sees that all are blocked.
       DispatchQueue(label: "HTTPCacheURLSession.client").async { calls(own) }
       stand(for: own)
     #else
@@ -44,7 +46,7 @@ package enum SessionQueue {
     #endif
   }
 
-  /// From elsewhere: has the calls made while the queue of a task waits for them.
+  /// Called from another thread: makes the calls while the queue of a task waits for them.
   package static func hold(of task: URLSessionTask?, for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       if let queue = task.flatMap(queue) { return queue.async { wait(for: calls) } }
@@ -55,12 +57,12 @@ package enum SessionQueue {
   #if canImport(FoundationNetworking)
     private static func stand(for calls: Calls) {
       calls.last.wait()
-      // What the last call reads of the session it reads at once. Longer than this only a cancellation holds it up, which
-      // waits for the queue.
+      // The last call reads the session at once. Only a cancellation can delay it longer than this, and that waits for
+      // the queue.
       _ = calls.end.wait(timeout: .now() + .milliseconds(5))
     }
 
-    /// There is no other way to it than reflection. Should a later Foundation keep it elsewhere, it may have mended the table.
+    /// Only reflection gives access to the queue. A later Foundation that stores it elsewhere may have fixed the table.
     private static func queue(of task: URLSessionTask) -> DispatchQueue? {
       var mirror: Mirror? = Mirror(reflecting: task)
       while let current = mirror {

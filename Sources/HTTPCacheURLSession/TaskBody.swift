@@ -7,14 +7,14 @@ import Foundation
   import FoundationNetworking
 #endif
 
-/// The content of a request, wherever Foundation keeps it.
+/// Finds the content of a request, wherever Foundation keeps it.
 package enum TaskBody {
-  /// The request with its content in `httpBody`, as far as it lies in the task only.
+  /// Returns the request with its content in `httpBody`, if the content is in the task only.
   ///
-  /// Darwin puts the data of an upload task into the request; Foundation on Linux keeps it in the task, out of a
-  /// protocol's sight, and gives a protocol no way to hand out a download's file.
+  /// Darwin puts the data of an upload task into the request. Foundation on Linux keeps it in the task, hidden from a
+  /// protocol, and a protocol cannot deliver a download's file.
   ///
-  /// - Throws: `URLError` where going on would send the wrong content, or lose the response's.
+  /// - Throws: `URLError` if the task would send the wrong content, or lose the response's.
   package static func request(_ request: URLRequest, of task: URLSessionTask?) throws -> URLRequest {
     #if canImport(FoundationNetworking)
       if task is URLSessionDownloadTask {
@@ -35,7 +35,8 @@ package enum TaskBody {
     #endif
   }
 
-  /// The request with its content in `httpBody`: a stream can be read once, but a redirect may want the content again.
+  /// Returns the request with its content in `httpBody`: a stream can be read once, but a redirect may need the content
+  /// again.
   package static func inMemory(_ request: URLRequest) throws -> URLRequest {
     guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
     var request = request
@@ -52,7 +53,7 @@ package enum TaskBody {
     while true {
       let count = stream.read(&buffer, maxLength: buffer.count)
       if count < 0 {
-        // On Linux, asking a stream for an error that it does not have ends the process.
+        // On Linux, reading the error of a stream without one ends the process.
         throw (stream.streamStatus == .error ? stream.streamError : nil)
           ?? URLError(.requestBodyStreamExhausted)
       }
@@ -62,10 +63,10 @@ package enum TaskBody {
   }
 
   #if canImport(FoundationNetworking)
-    /// What was given to `uploadTask(with:from:)` or `uploadTask(with:fromFile:)`.
+    /// Returns the data that was passed to `uploadTask(with:from:)` or `uploadTask(with:fromFile:)`.
     ///
-    /// There is no other way to it than reflection. Should a later Foundation keep it elsewhere, the task fails: an
-    /// upload that arrives empty would be worse.
+    /// Only reflection gives access to it. If a later Foundation stores it elsewhere, the task fails: an empty upload
+    /// would be worse.
     private static func uploadData(of task: URLSessionUploadTask) throws -> Data {
       var mirror: Mirror? = Mirror(reflecting: task)
       while let current = mirror {
@@ -87,7 +88,7 @@ package enum TaskBody {
         ])
     }
 
-    /// The associated value of an enumeration's case, through any optionals.
+    /// Returns the associated value of an enumeration's case, through any optionals.
     private static func payload(_ value: Any) -> Any? {
       let mirror = Mirror(reflecting: value)
       guard let child = mirror.children.first else { return nil }

@@ -9,24 +9,24 @@ import HTTPCaching
 #endif
 
 extension URLSessionConfiguration {
-  /// A configuration whose sessions answer from an HTTP cache.
+  /// Returns a configuration whose sessions answer from an HTTP cache.
   ///
   /// ```swift
   /// let cache = try HTTPCache(.init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: path))
   /// let session = URLSession(configuration: .caching(with: cache))
   /// ```
   ///
-  /// Tasks for `http` and `https` URLs go through the cache, each by its request's `cachePolicy`, or by the
-  /// configuration's where the request has the default one. What the configuration says of headers, timeouts, cookies
-  /// and the like holds for the requests to the origin, whether it was set before this call or after.
+  /// Tasks for `http` and `https` URLs go through the cache. Each uses its request's `cachePolicy`, or the
+  /// configuration's if the request has the default one. The configuration's headers, timeouts, cookies and the like
+  /// apply to the requests to the origin, whether you set them before this call or after it.
   ///
   /// The cache stays open for the life of the process, or until `HTTPCache.close()`.
   ///
-  /// Foundation's own `urlCache` is switched off: it must not answer before this cache is asked.
+  /// Foundation's own `urlCache` is switched off, because it would answer before this cache.
   ///
   /// - Parameters:
-  ///   - cache: where responses are stored; several configurations may share one.
-  ///   - options: which requests, and what else a session may want its own way.
+  ///   - cache: the cache that stores responses; several configurations may share one.
+  ///   - options: per-session options.
   ///   - base: the configuration to start from. It is copied.
   public static func caching(
     with cache: HTTPCache, options: CachingOptions = CachingOptions(),
@@ -41,7 +41,8 @@ extension URLSessionConfiguration {
     return configuration
   }
 
-  /// A configuration whose sessions answer from an HTTP cache; see ``caching(with:options:base:)-(HTTPCache,_,_)``.
+  /// Returns a configuration whose sessions answer from an HTTP cache; see
+  /// ``caching(with:options:base:)-(HTTPCache,_,_)``.
   public static func caching(
     with cache: HTTPURLCache, options: CachingOptions = CachingOptions(),
     base: URLSessionConfiguration = .default

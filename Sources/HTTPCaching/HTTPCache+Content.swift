@@ -140,7 +140,7 @@ extension HTTPCache {
     }
     let isStored = writer != nil
     guard flight.hasLeader || isStored else { return }
-    // The transfer carries what is stored. Where the leader is to get only the network's part of that, it begins there.
+    // The transfer contains the content to be stored. A leader that gets only the network's part begins at that part.
     let transfer = Transfer(
       length: arrival.length(of: response), writer: consume writer, budget: transit)
     var delivery = Flight.Delivery(
@@ -157,7 +157,7 @@ extension HTTPCache {
     await pump(response.body, to: transfer, &arrival)
   }
 
-  /// Begins the entry for a response that is to be stored; `nil` if it is not, which the outcome says then.
+  /// Opens the writer for a response that is to be stored; returns `nil` and updates the outcome if it is not.
   private func openWriter(_ response: TransportResponse, _ arrival: inout Arrival) -> EntryWriter? {
     guard case .store(let stored, _) = arrival.outcome.storage else { return nil }
     let lookup = arrival.pending.lookup
@@ -170,7 +170,7 @@ extension HTTPCache {
     return writer
   }
 
-  /// - Returns: `nil` if there is nowhere to store the response.
+  /// - Returns: the writer, or `nil` if the response cannot be stored anywhere.
   private func makeWriter(
     _ stored: StoredResponse, _ lookup: Lookup, _ arrival: Arrival, length: Int?
   ) -> (StoreKey, EntryWriter)? {
@@ -183,7 +183,8 @@ extension HTTPCache {
     return (place.key, writer)
   }
 
-  /// Passes on content that is all there already: stored before the leader sees it, so that its next request finds it.
+  /// Passes on content that is already complete. It is stored before the leader sees it, so that its next request finds
+  /// it.
   private func passOn(
     _ bytes: ArraySlice<UInt8>, of response: TransportResponse, _ writer: EntryWriter?,
     _ arrival: inout Arrival
@@ -202,7 +203,7 @@ extension HTTPCache {
         }
         _ = await conclude(writer, arrival)
       } catch {
-        // Whatever is wrong with stored content ends the storing, and nothing else.
+        // A failure of stored content ends only the storing.
         writer.cancel()
         refuse(Refused(.storeFailed), arrival)
         land(arrival.flight, arrival.pending.lookup.key, .notShared)
@@ -211,11 +212,11 @@ extension HTTPCache {
     arrival.flight.deliver(.success(delivery))
   }
 
-  /// What followers can read of a response that is being stored whole; `nil` for one that they could not use.
+  /// Returns the response for followers to read while it is being stored; `nil` if they could not use it.
   private func shared(
     _ response: TransportResponse, _ arrival: Arrival, _ transfer: Transfer, isStored: Bool
   ) -> SharedResponse? {
-    // What the application changes is not what others could begin to read.
+    // The application may change the stored content, so others must not begin to read this one.
     guard isStored, case .store(var stored, _) = arrival.outcome.storage, stored.parts == nil,
       arrival.outcome.assembly?.candidate == nil, arrival.request.method != .head,
       arrival.pending.call.willStore == nil, stored.isReusable(at: clock.now)
@@ -224,8 +225,8 @@ extension HTTPCache {
     return SharedResponse(response: stored, status: response.head.status.code, transfer: transfer)
   }
 
-  /// Streams the content to its readers and into the store, until all of it has come or the task is cancelled because
-  /// nobody wants it.
+  /// Streams the content to its readers and into the store. It ends when the content is complete, or when the task is
+  /// cancelled because no caller wants it.
   private func pump(_ body: MessageBody, to transfer: Transfer, _ arrival: inout Arrival) async {
     do {
       if arrival.isCompleted {
@@ -236,13 +237,13 @@ extension HTTPCache {
       }
       for try await chunk in body {
         if arrival.isCompleted, let expected = arrival.expected, chunk.count > expected - arrival.received {
-          // The leader would take it for what is stored behind.
+          // The leader would mistake it for the stored content that follows.
           throw HTTPCacheError.incompleteContent
         }
         arrival.received += chunk.count
         try await hand(chunk, to: transfer, arrival)
       }
-      // A stream that is cancelled may just end.
+      // A cancelled stream may end without an error.
       try Task.checkCancellation()
       if arrival.isCompleted {
         guard arrival.received == arrival.expected else { throw HTTPCacheError.incompleteContent }
@@ -260,15 +261,15 @@ extension HTTPCache {
       transfer.finish(.failure(error))
       return
     }
-    // Committed before the leader sees the end, so that its next request finds what it has just read.
+    // Committed before the leader sees the end, so that its next request finds the content that it has just read.
     var entry: EntryID?
     if let writer = transfer.takeWriter() { entry = await conclude(writer, arrival) }
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
   }
 
-  /// Hands a chunk to the store and to the readers.
+  /// Passes a chunk to the store and to the readers.
   ///
-  /// - Throws: `CancellationError` when nobody wants it.
+  /// - Throws: `CancellationError` if no caller wants it.
   private func hand(_ chunk: ArraySlice<UInt8>, to transfer: Transfer, _ arrival: Arrival) async throws {
     switch await transfer.append(chunk) {
     case .stored: break
@@ -284,11 +285,11 @@ extension HTTPCache {
     for try await chunk in MessageBody([piece]) { try await hand(chunk, to: transfer, arrival) }
   }
 
-  /// Copies stored content into the new entry. Whatever goes wrong ends the storing, and nothing else.
+  /// Copies stored content into the new entry. A failure ends only the storing.
   private func copy(_ piece: MessageBody.Piece, to transfer: Transfer, _ arrival: Arrival) async {
     guard piece.count > 0, transfer.writer != nil else { return }
     do {
-      // Also when the task is cancelled: nothing more has to come from the network.
+      // Also runs if the task is cancelled: no more bytes are needed from the network.
       for try await chunk in MessageBody([piece]) {
         switch await transfer.append(chunk) {
         case .stored: break
@@ -304,13 +305,13 @@ extension HTTPCache {
     }
   }
 
-  /// Says that the content is not stored: there is nothing to wait for.
+  /// Reports that the content is not stored, so that no request waits for it.
   private func giveUp(_ refused: Refused, _ arrival: Arrival) {
     refuse(refused, arrival)
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
 
-  /// Makes the entry visible if the content is whole, or just the part that it was to be.
+  /// Publishes the entry if the content is complete, or has exactly the part that was to be stored.
   ///
   /// - Returns: the entry, if it was stored.
   private func conclude(_ writer: EntryWriter, _ arrival: Arrival) async -> EntryID? {
@@ -336,8 +337,8 @@ extension HTTPCache {
     return try? result.get()
   }
 
-  /// Takes a response that is replaced out of entries of other variants, where it shared their content: it must not come
-  /// back when the new one is evicted, or for a `Date` in the future.
+  /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come
+  /// back when the new one is evicted, or because of a `Date` in the future.
   private func dropOthers(of stored: StoredResponse, _ arrival: Arrival) {
     guard let key = arrival.key else { return }
     let (variantKey, candidates) = (stored.selecting.variantKey, arrival.pending.lookup.candidates)
@@ -352,7 +353,7 @@ extension HTTPCache {
     }
   }
 
-  /// Makes visible what came of a transfer that broke off, where that is of use.
+  /// Publishes the bytes received before a transfer broke off, if they are of use.
   private func keepBeginning(_ writer: EntryWriter, _ arrival: Arrival, _ error: any Error) async -> EntryID?
   {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
@@ -382,14 +383,14 @@ extension HTTPCache {
     return entry
   }
 
-  /// How often a part is combined anew because yet another one was stored meanwhile. Each time, one of those that arrived
-  /// together is stored.
+  /// Maximum number of times that a part is combined again because another part was stored meanwhile. Each time, one of
+  /// the parts that arrived together is stored.
   private static let combiningLimit = 64
 
-  /// Stores a part together with what was stored in its place since the origin was asked: other parts of the same
-  /// representation, as clients that fetch several ranges at a time have them arrive together (§3.4).
+  /// Stores a part together with the parts that were stored in its place since the request was sent. They are other
+  /// parts of the same representation: a client that fetches several ranges at a time gets them together (§3.4).
   ///
-  /// - Returns: what came of it, and the reason for which it is stored.
+  /// - Returns: the outcome, and the reason for which the part is stored.
   private func combine(
     _ content: ReceivedContent, _ arrival: Arrival, isBeginning: Bool = false
   ) async -> (Result<EntryID, Refused>, CacheEngine.Reason) {
@@ -397,7 +398,7 @@ extension HTTPCache {
       Result<EntryID, Refused>.failure(Refused(.partNotCombined)), CacheEngine.Reason.partNotCombined
     )
     var exchange = arrival.exchange
-    // They are positions among what was stored before.
+    // The nominated responses are positions among those stored before.
     exchange.forwarding.nominated = []
     exchange.forwarding.selected = nil
     exchange.forwarding.completion = nil
@@ -407,7 +408,7 @@ extension HTTPCache {
       exchange.candidates = pending.lookup.candidates.responses
       var outcome = engine.outcome(of: exchange)
       guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {
-        // All of it is stored by now.
+        // All of these invalidations are stored by now.
         outcome.invalidatedScopes = []
         apply(outcome, pending, since: arrival.tokens.key)
         guard case .refuse(let reason) = outcome.storage else { return lost }
@@ -430,7 +431,7 @@ extension HTTPCache {
         let after = piece(assembly.after(Int64(arrival.received)))
         for try await chunk in MessageBody([after]) where !writer.append(chunk) { break }
       } catch {
-        // What it was to be combined with is gone or damaged: it is looked for once more.
+        // The entry to combine with is gone or damaged: look it up once more.
         continue
       }
       let result = commit(
@@ -441,10 +442,12 @@ extension HTTPCache {
     return lost
   }
 
-  /// What keeps this response from being stored: another that was stored in its place since the origin was asked.
+  /// Returns the check that prevents this response from being stored if another was stored in its place since the
+  /// request was sent.
   ///
-  /// A part gives way to any, which may be whole; a whole response to a more recent one, as the most recent is to be used
-  /// (§4). What was stored before does not count: with a wrong date it could stay for ever.
+  /// A part gives way to any response, because that may be complete. A complete response gives way to a more recent
+  /// one, because a cache uses the most recent (§4). Responses stored before the request do not count: with a wrong
+  /// date one could stay for ever.
   private func overtaking(
     _ stored: StoredResponse, _ candidates: Candidates
   ) -> @Sendable (StoredEntry) -> Bool {
@@ -458,7 +461,7 @@ extension HTTPCache {
     }
   }
 
-  /// The stored content, for readers that are behind; `nil` if the application may have changed it, or it is gone.
+  /// Returns the stored content, for slow readers; `nil` if the application may have changed it, or it is gone.
   private func body(of entry: EntryID?, _ arrival: Arrival) -> StoredBody? {
     guard let entry, let key = arrival.key, arrival.pending.call.willStore == nil else { return nil }
     let found = store.peek(key).first { $0.id == entry } ?? store.lookup(key).first { $0.id == entry }
