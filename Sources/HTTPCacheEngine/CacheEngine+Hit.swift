@@ -4,7 +4,8 @@
 import HTTPTypes
 
 extension CacheEngine {
-  /// A fresh stored response that answers a request as it is: what ``CacheEngine/hit(for:policy:stored:now:)`` found.
+  /// A fresh stored response that answers a request unchanged: the result of
+  /// ``CacheEngine/hit(for:policy:stored:now:)``.
   public struct Hit: Hashable, Sendable {
     package var ageInSeconds: Int64
     package var remainingSeconds: Int64
@@ -13,13 +14,13 @@ extension CacheEngine {
 
     /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).
     public var age: Duration { .seconds(ageInSeconds) }
-    /// How much longer the response is fresh, in whole seconds.
+    /// The remaining freshness lifetime, in whole seconds.
     public var remainingLifetime: Duration { .seconds(remainingSeconds) }
   }
 }
 
 extension CacheEngine.Service {
-  /// The same as the first door says it of a lone candidate.
+  /// Makes the service that the plan would return for this single candidate.
   public init(_ hit: CacheEngine.Hit) {
     self.init(
       candidate: 0, ageInSeconds: hit.ageInSeconds, remainingSeconds: hit.remainingSeconds, isStale: false,
@@ -29,18 +30,19 @@ extension CacheEngine.Service {
 }
 
 extension CacheEngine {
-  /// The first door's short way: whether the only response that is stored for a request answers it, because it is fresh
-  /// and the request says nothing of caching, conditions or ranges.
+  /// Returns the only stored response for a request if it is fresh and the request has no fields about caching,
+  /// conditions or ranges.
   ///
-  /// It says yes only where ``plan(for:policy:candidates:now:)`` would, and then says the same. What it needs is read
-  /// where it lies, at the front of the stored form: no text is parsed, nothing is allocated, no lock is taken.
+  /// This is the fast path of ``plan(for:policy:candidates:now:)``. It returns a hit only if that method would serve
+  /// the response, with the same result. It reads the facts directly from the front of the stored form: it parses no
+  /// text, allocates nothing and takes no lock.
   ///
   /// - Parameters:
-  ///   - request: as the client sent it.
-  ///   - policy: how the request may use what is stored.
-  ///   - stored: what ``StoredResponse/encoded()`` wrote. Only the front is read: decoding says whether the rest is valid.
+  ///   - request: the request as the client sent it.
+  ///   - policy: how the request may use stored responses.
+  ///   - stored: the bytes from ``StoredResponse/encoded()``. Only the front is read: decoding checks the rest.
   ///   - now: the present time, read after the response was looked up.
-  /// - Returns: `nil` where it takes more to decide. Then decode the response, and ask
+  /// - Returns: the hit, or `nil` if the decision takes more. Then decode the response, and call
   ///   ``plan(for:policy:candidates:now:)``.
   /// - Complexity: O(*n*) in the number of the request's fields.
   public func hit(
@@ -52,14 +54,14 @@ extension CacheEngine {
       .reloadRevalidatingCacheData:
       return nil
     }
-    // Responses that share their content are told apart by the same selecting fields: only one can match.
+    // Responses that share their content all have the same selecting fields by name: only one can match.
     guard let front = StoredFront(stored), front.special.isSubset(of: .sharesContent),
       front.selectingCount <= SelectingBytes.most
     else { return nil }
     let facts = front.facts
-    // Whether its cookies are stored with it is not said here.
+    // The front does not contain whether the cookies are stored.
     if facts.flags.contains(.setsCookie), configuration.keepsNoCookies { return nil }
-    // As `ReuseFacts.staleness(at:)`, and each number once.
+    // The same as `ReuseFacts.staleness(at:)`, but reads each number once.
     let age = facts.currentAge(at: now)
     let remaining = facts.lifetime.milliseconds.saturatingSubtracted(age)
     guard !facts.forbidsFreshUse, !facts.isFromTheFuture(at: now), remaining > 0 else { return nil }
@@ -67,7 +69,7 @@ extension CacheEngine {
     guard method == .get || method == .head,
       front.selectingCount == 0
         ? !Self.mayForbidReuse(request.headerFields)
-        // Both in one walk over the fields.
+        // Both in one pass over the fields.
         : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
     else { return nil }
     return Hit(
@@ -75,7 +77,7 @@ extension CacheEngine {
       reason: facts.freshReason)
   }
 
-  /// Whether there is a field that has a part in the decision.
+  /// Whether the request has a field that affects the decision.
   private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
     for index in 0..<fields.count {
       let count = fields[index].name.canonicalName.utf8.count
@@ -86,12 +88,12 @@ extension CacheEngine {
 }
 
 extension RequestFields {
-  /// Whether a field has a part in the decision to reuse: any that is read, but for one.
+  /// Whether a field affects the decision to reuse: every field that the rules read, with one exception.
   ///
   /// - Parameter count: the length of its name.
   @inline(__always)
   static func decides(_ name: HTTPField.Name, count: Int) -> Bool {
-    // Who asks has a say in storing only (§3.5).
+    // Authorization affects storing only (§3.5).
     if let name = Name(name, count: count) { name != .authorization } else { false }
   }
 }

@@ -4,7 +4,7 @@
 import HTTPTypes
 
 extension CacheEngine {
-  /// The second door: what becomes of the origin's answer, and of what is stored.
+  /// Decides what happens to the origin's response and to the stored responses: the engine's second entry point.
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
@@ -23,10 +23,10 @@ extension CacheEngine {
     return outcome
   }
 
-  /// Whether a directive of the stored response requires an error response where the origin cannot be reached: 504 (Gateway
-  /// Timeout), which §5.2.2.2 asks for.
+  /// Whether a directive of the stored response requires an error response if the origin is unreachable: 504 (Gateway
+  /// Timeout), as §5.2.2.2 says.
   ///
-  /// A private cache is part of the client, which learns more from the transport's own error.
+  /// A private cache is part of the client, which gets the transport's own error instead.
   private func mustBeRevalidated(_ exchange: Exchange) -> Bool {
     guard configuration.kind == .shared, exchange.forwarding.policy == .useProtocolCachePolicy,
       let selected = exchange.forwarding.selected
@@ -34,19 +34,18 @@ extension CacheEngine {
     return exchange.candidates[selected].facts.staleness(at: exchange.responseTime) == .staleMustRevalidate
   }
 
-  // What comes of a response is written to an outcome that is there: one that is returned is copied by each function
-  // that hands it on, six times in all.
+  // The result is written into an existing outcome: each function that returned one would copy it, six times in all.
 
   private func judge(_ head: HTTPResponse, _ exchange: Exchange, _ outcome: inout Outcome) {
-    // Where they are to be, for what is returned is copied there.
+    // Declared here, because a returned value would be copied.
     var response = ResponseFields()
     response.read(
       head.headerFields, now: exchange.responseTime, targets: configuration.targetNames,
       withheld: configuration.withheldNames)
-    // HTTPTypes keeps it as a field: read once, and not by every rule.
+    // HTTPTypes keeps the method as a field: read it once, and not in every rule.
     let method = exchange.forwarding.original.method
     let isSafe = Invalidation.isSafe(method)
-    // Nothing else makes a whole scope invalid.
+    // Only these invalidate a whole scope.
     if !response.clearsSiteData, isSafe {
       return judge(head, response, method, isSafe: true, exchange, &outcome)
     }
@@ -56,13 +55,13 @@ extension CacheEngine {
     judge(head, response, method, isSafe: isSafe, exchange, mayServeStale: !isCleared, &outcome)
     outcome.invalidatedScopes = scopes
     if isCleared {
-      // What has everything removed is no beginning of the next collection, and brings nothing of it up to date.
+      // A response that clears the cache does not start the next collection, and updates nothing.
       if case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
       outcome.updates = []
     }
   }
 
-  /// What becomes of the answer and of what is stored under its key.
+  /// Decides what happens to the response and to the stored responses under its key.
   private func judge(
     _ head: HTTPResponse, _ response: ResponseFields, _ method: HTTPRequest.Method, isSafe: Bool,
     _ exchange: Exchange, mayServeStale: Bool = true, _ outcome: inout Outcome
@@ -87,7 +86,7 @@ extension CacheEngine {
         outcome = completed
         return
       }
-      // A 304 that nobody asked for says nothing.
+      // A 304 without a condition in the request means nothing.
       if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
         outcome = afterOthers304(exchange, fields, head, response)
         return
@@ -108,7 +107,7 @@ extension CacheEngine {
     }
   }
 
-  /// The positions of the stored responses that the request could have been answered with.
+  /// Returns the positions of the stored responses that could have answered the request.
   private func matching(_ exchange: Exchange) -> [Int] {
     VariantSelection.matching(
       exchange.candidates, request: exchange.forwarding.original.headerFields, configuration)
@@ -127,7 +126,7 @@ extension CacheEngine {
   ) -> Outcome {
     let forwarding = exchange.forwarding
     let now = exchange.responseTime
-    // §4.3.4: the initial set are the responses that the request could have been answered with.
+    // §4.3.4: the initial set are the responses that could have answered the request.
     let matching = matching(exchange)
     func identify(among initial: [Int]) -> [Int] {
       Freshening.identified(
@@ -135,19 +134,21 @@ extension CacheEngine {
         client: client)
     }
     let identified = identify(among: matching)
-    // A 304 may also choose a response that our Vary bookkeeping would not (§4.1).
+    // A 304 may also select a response that Vary does not select (§4.1).
     let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
     let chosen = identify(among: nominated).filter { candidate in
-      // What only a weak validator names may be in another coding than the one that the origin chose (RFC 9110 §8.8.1).
+      // A response named only by a weak validator may have another coding than the one that the origin chose (RFC 9110
+      // §8.8.1).
       response.entityTag?.isWeak == false
         || ContentCoding.areAccepted(
           exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
     }
     let age = response.age.map(\.seconds)
-    // One of which only parts are stored may be named, and not be able to answer.
+    // A partly stored response may be named without being able to answer.
     let answers = (identified + chosen).lazy.compactMap { chosen in
       var response = updated(chosen, by: head, exchange, keepingWithheld: true)
-      // What was stored for other selecting fields, as for another user's Cookie, may have set another user's cookies.
+      // A response stored for other selecting fields, such as another user's Cookie, may have set another user's
+      // cookies.
       if configuration.kind == .shared, !matching.contains(chosen) { takeBackCookies(&response, head) }
       return storedAnswer(
         chosen, response, age: age, client: client, now: now)
@@ -162,10 +163,10 @@ extension CacheEngine {
     return outcome
   }
 
-  /// A stored response under the selecting fields of another request, which the origin chose it for (§4.1): the next
-  /// such request need not ask.
+  /// Stores a response under the selecting fields of another request that the origin chose it for (§4.1): the next such
+  /// request is a hit.
   ///
-  /// What it was stored for before stays as it was. For those requests the origin may choose another by now.
+  /// The original stays unchanged: for its requests, the origin may by now choose another.
   private func addition(
     of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields
   ) -> Outcome.Update? {
@@ -184,7 +185,8 @@ extension CacheEngine {
     return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
   }
 
-  /// A 304 to conditions that are all the client's: it is the client's, and updates what it identifies (§4.3.4).
+  /// Handles a 304 to conditions that are all the client's: the client gets it, and it updates the response that it
+  /// identifies (§4.3.4).
   private func afterOthers304(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
@@ -196,8 +198,8 @@ extension CacheEngine {
       removals: changes.removals)
   }
 
-  /// - Parameter keepsWithheld: whether fields stay that are kept out of the store, as by `no-cache` or `private`: they are for
-  ///   the client whose request brought them (§5.2.2.4).
+  /// - Parameter keepsWithheld: whether fields stay that must not be stored, for example because of `no-cache` or
+  ///   `private`. They are for the client whose request brought them (§5.2.2.4).
   func updated(
     _ candidate: Int, by head: HTTPResponse, _ exchange: Exchange, keepingWithheld keepsWithheld: Bool = false
   ) -> StoredResponse {
@@ -218,8 +220,8 @@ extension CacheEngine {
     return updated
   }
 
-  /// Leaves the stored cookies, which another client was sent, out of an answer if the update takes back that users may share
-  /// them (§7.3).
+  /// Removes the stored cookies, which another client received, from an answer if the update withdraws the permission
+  /// to share them (§7.3).
   private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse, _ exchange: Exchange) {
     guard updated.facts.flags.contains(.setsCookie) else { return }
     let obstacle = SharedCookies.obstacle(
@@ -228,15 +230,16 @@ extension CacheEngine {
     if obstacle != nil { takeBackCookies(&updated, head) }
   }
 
-  /// Puts the cookies that came with the update in place of those that are stored.
+  /// Replaces the stored cookies by those of the update.
   private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse) {
     for name in SharedCookies.names {
       updated.fields[fields: name] = configuration.stripsCookies ? [] : head.headerFields[fields: name]
     }
   }
 
-  /// Whether an update sets cookies in a shared cache and does not itself declare them shareable (§7.3): they are for the
-  /// client whose request brought them, however long the stored response is fresh, so it updates nothing.
+  /// Whether an update sets cookies in a shared cache and does not itself declare them shareable (§7.3). Such cookies
+  /// are for the client whose request brought them, however long the stored response is fresh. So the response updates
+  /// nothing.
   func bringsUndeclaredCookies(_ head: HTTPResponse, _ exchange: Exchange) -> Bool {
     guard configuration.kind == .shared, !configuration.stripsCookies,
       SharedCookies.names.contains(where: { head.headerFields.contains($0) })
@@ -246,10 +249,10 @@ extension CacheEngine {
       != nil
   }
 
-  /// What becomes of stored responses that the origin has brought up to date.
+  /// Returns the changes to stored responses that the origin has updated.
   ///
-  /// What may not be stored when it arrives whole may not be stored by way of an update either: a 304 response with
-  /// `no-store`, or with `private` in a shared cache, ends the storing (§3).
+  /// A response that must not be stored when it arrives complete must not be stored by an update either. A 304 response
+  /// with `no-store`, or with `private` in a shared cache, removes the stored response (§3).
   func changes(
     to identified: [Int], by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields,
     reason: Reason
@@ -264,7 +267,7 @@ extension CacheEngine {
       switch obstacle {
       case nil where bringsUndeclaredCookies(head, exchange): break
       case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
-      // What is stored stays as it was for the others.
+      // The stored response stays as it was for the others.
       case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]): break
       default: removals.append(candidate)
       }
@@ -272,7 +275,7 @@ extension CacheEngine {
     return (updates, removals)
   }
 
-  /// A 304 that names nothing of ours: it may still be the client's own condition that holds (§4.3.2).
+  /// Handles a 304 that identifies no stored response: the client's own condition may hold (§4.3.2).
   private func afterUnusable304(
     _ exchange: Exchange, _ client: RequestFields, _ response: ResponseFields
   ) -> Outcome {
@@ -282,7 +285,7 @@ extension CacheEngine {
     return repeatedInFull(exchange, because: .validationUnusable)
   }
 
-  /// `nil` where only parts of the content are stored, and they do not answer the request.
+  /// Returns `nil` if only parts of the content are stored, and they do not answer the request.
   private func storedAnswer(
     _ candidate: Int, _ stored: StoredResponse, age: Int64?, client: RequestFields, now: Timestamp
   ) -> Outcome.StoredAnswer? {
@@ -294,7 +297,7 @@ extension CacheEngine {
 
   // MARK: - Failure
 
-  /// A stored response in place of one that did not come, or of a server error, where that is allowed (§4.2.4).
+  /// Answers with a stored response after a failure or a server error, if that is allowed (§4.2.4).
   private func afterFailure(
     _ exchange: Exchange, _ client: RequestFields, isDisconnected: Bool
   ) -> Outcome? {
@@ -315,8 +318,8 @@ extension CacheEngine {
 
   // MARK: - Full responses
 
-  /// A response to POST is stored as one to GET if it says that it is a representation of the target, by a
-  /// Content-Location that names it, and for how long (RFC 9110 §9.3.3).
+  /// Stores a response to POST as one to GET if it declares itself a representation of the target. It does so by a
+  /// Content-Location with the target URI, and an explicit lifetime (RFC 9110 §9.3.3).
   private func storageOfPost(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome.Storage {
@@ -380,15 +383,15 @@ extension CacheEngine {
     outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
   }
 
-  /// The stored responses that are known to be out of date, though what replaces them may not be stored.
+  /// Returns the stored responses that are known to be out of date, although their replacement must not be stored.
   ///
-  /// Nothing asks for their removal, but a policy that takes any stored response must not bring them back.
+  /// The RFC does not require their removal, but a policy that accepts any stored response must not bring them back.
   private func superseded(
     by obstacle: Reason, status: HTTPResponse.Status, _ exchange: Exchange
   ) -> [Int] {
     switch obstacle {
     case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable, .cookiesNotShared, .cookiesBypassed:
-      // A 401 or 429 says that this request was refused, not that the resource has changed.
+      // A 401 or 429 means that this request was refused, not that the resource has changed.
       guard
         status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
       else { return [] }
@@ -397,7 +400,7 @@ extension CacheEngine {
     }
   }
 
-  /// A HEAD response updates stored GET responses, or shows that they are out of date (§4.3.5).
+  /// Handles a HEAD response: it updates stored GET responses, or shows that they are out of date (§4.3.5).
   private func afterHead(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
@@ -430,12 +433,12 @@ extension RequestFields {
 }
 
 extension CacheEngine.Reason {
-  /// Whether this obstacle to storing an update is the matter of the one request that brought it, and what is stored stays as
-  /// it is for the others.
+  /// Whether this obstacle to storing an update concerns only the request that brought it. The stored response then
+  /// stays as it is for the others.
   func concernsOneRequest(_ stored: StoredResponse) -> Bool {
     switch self {
     case .requestNoStore, .authorizedInSharedCache: true
-    // The cookies came with the update. If they had been there before, the update would have taken back their sharing.
+    // The cookies came with the update. If they had been stored before, the update would have withdrawn their sharing.
     case .cookiesNotShared, .cookiesBypassed: !stored.setsCookie
     default: false
     }

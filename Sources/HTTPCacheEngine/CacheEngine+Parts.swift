@@ -3,11 +3,11 @@
 
 import HTTPTypes
 
-/// What becomes of partial and of incomplete responses (RFC 9111 §3.3, §3.4).
+/// The outcome of partial and of incomplete responses (RFC 9111 §3.3, §3.4).
 extension CacheEngine {
   // MARK: - Completing
 
-  /// What becomes of the answer to a request for the rest of a stored response; `nil` where it is one like any other.
+  /// Handles the response to a request for the rest of a stored response; returns `nil` if it is an ordinary response.
   func afterCompletion(
     _ completion: Completion, _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse,
     _ response: ResponseFields
@@ -20,7 +20,7 @@ extension CacheEngine {
         ?? repeatedInFull(exchange, because: .completionUnusable)
     case .rangeNotSatisfiable: return repeatedInFull(exchange, because: .completionUnusable)
     case .notModified where client.ifNoneMatch == nil && client.ifModifiedSince == nil:
-      // Nobody had a condition that it could be the answer to.
+      // The request had no condition that it could answer.
       return repeatedInFull(exchange, because: .completionUnusable)
     default: return nil
     }
@@ -37,7 +37,7 @@ extension CacheEngine {
       let length = PartialContent.completes(completion, parts, part),
       let new = stored(from: head, part, exchange),
       PartialContent.relation(of: new, to: existing) == .same,
-      // §3.4: the stored fields are updated from the new response, and not replaced by its.
+      // §3.4: the stored fields are updated from the new response, and not replaced by its fields.
       let whole = updated(candidate, by: head, exchange)
         .with([0..<length], completeLength: length, isCombinable: true),
       let served = updated(candidate, by: head, exchange, keepingWithheld: true)
@@ -55,7 +55,8 @@ extension CacheEngine {
       removals: removals)
   }
 
-  /// Whether what is combined may be stored; if a new directive forbids it, what is stored goes, as after a 304.
+  /// Whether the combined response may be stored. If a new directive forbids it, the stored one is removed, as after a
+  /// 304.
   private func storage(
     of combined: StoredResponse, _ candidate: Int, _ exchange: Exchange, _ client: RequestFields
   ) -> (Outcome.Storage, removals: [Int]) {
@@ -75,8 +76,8 @@ extension CacheEngine {
     }
   }
 
-  /// The client's request once more: our conditions and range go, the client's come back; what the policy had added
-  /// stays.
+  /// Repeats the client's request: without the cache's conditions and range, with the client's. Fields that the policy
+  /// had added stay.
   func repeatedInFull(_ exchange: Exchange, because reason: Reason) -> Outcome {
     var again = exchange.forwarding
     for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
@@ -89,9 +90,9 @@ extension CacheEngine {
     return Outcome(.forwardAgain(again), reason: reason)
   }
 
-  // MARK: - A range that the client asked for
+  // MARK: - A range that the client requested
 
-  /// What becomes of a 206 response to the client's own Range.
+  /// Handles a 206 response to the client's own Range.
   func afterPart(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
@@ -118,10 +119,10 @@ extension CacheEngine {
       assembly: ContentAssembly(
         received: part.range, candidate: nil, completeLength: part.completeLength, parts: nil,
         isCombinable: new.hasStrongValidator))
-    // One response is stored for each set of selecting fields: this would take its place.
+    // The store has one response for each set of selecting fields: this one would replace it.
     guard let candidate = rival(of: new, exchange) else { return alone }
     let existing = exchange.candidates[candidate]
-    // Nothing that is stored whole is given up for the beginning of a part.
+    // A complete stored response is not replaced by the beginning of a part.
     alone.assembly?.keepsBeginning = existing.parts != nil
     switch PartialContent.relation(of: new, to: existing) {
     case .different: return new.facts.date < existing.facts.date ? refuse(.partNotCombined) : alone
@@ -149,14 +150,14 @@ extension CacheEngine {
       removals: removals)
   }
 
-  /// The stored response that a new one would replace.
+  /// Returns the position of the stored response that a new one would replace.
   private func rival(of new: StoredResponse, _ exchange: Exchange) -> Int? {
     if exchange.candidates.isEmpty { return nil }
     let key = new.selecting.variantKey
     return exchange.candidates.firstIndex { $0.selecting.variantKey == key }
   }
 
-  /// A 206 response as the 200 that it is a part of (§3.3).
+  /// Makes a stored response from a 206 response, as the 200 that it is a part of (§3.3).
   private func stored(
     from head: HTTPResponse, _ part: PartialContent.Part, _ exchange: Exchange
   ) -> StoredResponse? {
@@ -170,14 +171,15 @@ extension CacheEngine {
 
   // MARK: - A transfer that may break off
 
-  /// Where the content of a full response belongs, if what comes of it is to be kept should the transfer break off.
+  /// Returns the position of a full response's content in the representation, if its bytes are to be kept in case the
+  /// transfer breaks off.
   ///
-  /// It is kept where it can be completed later: of a 200 with a strong validator that says how long it is. A content
-  /// with a coding is not, and nothing that is stored whole is given up for a beginning.
+  /// They are kept if they can be completed later: those of a 200 with a strong validator and a known length. Content
+  /// with a coding is not kept. A complete stored response is not replaced by a beginning.
   func assemblyIfBroken(
     _ stored: StoredResponse, _ response: ResponseFields, _ exchange: Exchange
   ) -> ContentAssembly? {
-    // What was received tells most cases apart; what is stored may lack fields that were.
+    // The received fields decide most cases; the stored ones may lack some of them.
     guard stored.status == .ok, let length = response.onlyLength,
       length > 0, length < .max,
       !response.hasContentCoding || !PartialContent.hasContentCoding(stored.values(of: .contentEncoding)),

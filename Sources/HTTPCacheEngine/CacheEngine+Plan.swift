@@ -4,13 +4,13 @@
 import HTTPTypes
 
 extension CacheEngine {
-  /// The first door: what to do with a request before the network is asked.
+  /// Decides what to do with a request before it goes to the network: the engine's first entry point.
   ///
   /// - Parameters:
-  ///   - request: as the client sent it.
-  ///   - policy: how the request may use what is stored.
-  ///   - candidates: all responses stored under the request's ``CacheKey``, in any order; for a QUERY request that
-  ///     with its content.
+  ///   - request: the request as the client sent it.
+  ///   - policy: how the request may use stored responses.
+  ///   - candidates: all responses stored under the request's ``CacheKey``, in any order; for a QUERY request, under
+  ///     the key that includes its content.
   ///   - now: the present time, read after the candidates were looked up.
   ///
   /// Most hits need less: see ``hit(for:policy:stored:now:)``.
@@ -20,13 +20,13 @@ extension CacheEngine {
     let fields = RequestFields.of(request, now: now)
     let planner = Planner(
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now,
-      // Where something is stored, there was a key to find it by.
+      // If a response is stored, its request had a key.
       isTargetCacheable: !candidates.isEmpty || CacheKey.exists(for: request))
     return planner.plan()
   }
 }
 
-/// One request on its way to a plan; the steps are the paragraphs of RFC 9111 §4.
+/// Makes the plan for one request; the steps follow the paragraphs of RFC 9111 §4.
 private struct Planner {
   let engine: CacheEngine
   let request: HTTPRequest
@@ -41,7 +41,7 @@ private struct Planner {
     if policy.ignoresStored { return forward(reason: .policyIgnoresStored) }
     let matching = VariantSelection.matching(
       candidates, request: request.headerFields, engine.configuration)
-    // §4 has the most recent of those that are suitable; one of which only other parts are stored is not.
+    // §4 selects the most recent of the suitable responses; one of which only other parts are stored is not suitable.
     let suitable =
       matching.count > 1
       ? matching.filter { candidates[$0].parts == nil || content(of: $0) != nil } : matching
@@ -64,7 +64,7 @@ private struct Planner {
     return planByProtocol(selected, facts)
   }
 
-  /// The RFC's own meaning: reuse what is fresh, or allowed to be stale; validate the rest (§4).
+  /// The protocol's policy: reuse responses that are fresh, or may be used stale; revalidate the others (§4).
   private func planByProtocol(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan {
     if facts.flags.contains(.noCache) { return forward(reason: .storedNoCache, selected: selected) }
     if facts.flags.contains(.invalidated) {
@@ -82,14 +82,14 @@ private struct Planner {
       revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
   }
 
-  /// Serves a response that the origin will not change while it is fresh, though it is older than the request's
-  /// max-age, or this is a reload (RFC 8246 §2).
+  /// Serves a response that the origin will not change while it is fresh, although it is older than the request's
+  /// max-age, or the request is a reload (RFC 8246 §2).
   ///
-  /// Both are what a user agent's plain reload says, and its question is answered already. A forced reload is another
-  /// matter, in both its forms: `no-cache` in the request, and the policies that ignore what is stored. How long the
-  /// response stays fresh is as with any, so `min-fresh` counts.
+  /// A plain reload of a user agent sends both, and `immutable` answers it. A forced reload is different, in both its
+  /// forms: `no-cache` in the request, and the policies that ignore stored responses. The remaining lifetime counts as
+  /// for any response, so `min-fresh` applies.
   private func planByImmutability(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan? {
-    // §3: what came over an open connection may be another's doing, and must not last.
+    // §3: a response over an unencrypted connection may be forged, and must not last.
     guard facts.flags.contains(.immutable), request.scheme?.lowercased() == "https",
       !facts.forbidsFreshUse, facts.staleness(at: now) == nil, !fields.cacheControl.contains(.noCache),
       facts.remainingLifetime(at: now) >= (fields.cacheControl.minFresh ?? 0).milliseconds
@@ -97,7 +97,7 @@ private struct Planner {
     return serve(selected, reason: .immutable, isStale: false)
   }
 
-  /// A fresh response answers, unless the request wants it younger or fresh for longer (§5.2.1).
+  /// Serves a fresh response, unless the request requires it to be younger or to stay fresh for longer (§5.2.1).
   private func planFresh(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan {
     if let minFresh = fields.cacheControl.minFresh,
       facts.remainingLifetime(at: now) < minFresh.milliseconds
@@ -110,7 +110,7 @@ private struct Planner {
     return serve(selected, reason: facts.freshReason, isStale: false)
   }
 
-  /// Why the cache has no part in this request, whatever is stored.
+  /// Why the cache takes no part in this request, whatever is stored.
   private var obstacle: CacheEngine.Reason? {
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
@@ -119,7 +119,7 @@ private struct Planner {
     return nil
   }
 
-  /// What of a stored response answers the request; `nil` if only parts of it are stored that do not.
+  /// The part of a stored response that answers the request; `nil` if only parts of it are stored that do not.
   private func content(of selected: Int) -> CacheEngine.ContentSelection? {
     .of(candidates[selected], for: fields)
   }
@@ -127,7 +127,7 @@ private struct Planner {
   private func serve(_ selected: Int, reason: CacheEngine.Reason, isStale: Bool, revalidates: Bool = false)
     -> CacheEngine.Plan
   {
-    // §3.3: an incomplete response answers nothing but requests of ranges wholly within it.
+    // §3.3: an incomplete response answers only requests for ranges wholly within it.
     guard let content = content(of: selected) else {
       return forward(reason: .contentIncomplete, selected: selected)
     }
@@ -141,9 +141,9 @@ private struct Planner {
         reason: reason))
   }
 
-  /// The validation behind the client's back: the client's conditions have been answered, and so has its range, which
-  /// stays only where no more than parts are stored: nobody has asked for the rest (§4.3.1 has such a request made of
-  /// the stored response).
+  /// Makes the request for a revalidation in the background. The client's conditions have been answered, so they are
+  /// removed. Its range stays only if no more than parts are stored: the client does not need the rest (§4.3.1 derives
+  /// such a request from the stored response).
   private func background(reason: CacheEngine.Reason, selected: Int) -> CacheEngine.Forwarding {
     var question = request
     let names: [HTTPField.Name] =
@@ -159,7 +159,7 @@ private struct Planner {
     -> CacheEngine.Plan
   {
     if policy == .returnCacheDataDontLoad { return .fail(CacheEngine.Refusal(reason: .policyForbidsNetwork)) }
-    // An unsafe request gets no reply before the origin's (§4), only-if-cached or not.
+    // An unsafe request gets no response before the origin's (§4), not even with only-if-cached.
     if fields.cacheControl.contains(.onlyIfCached), reason != .unsafeMethod {
       return .fail(CacheEngine.Refusal(reason: .onlyIfCached))
     }
@@ -172,8 +172,8 @@ private struct Planner {
     var completion: CacheEngine.Completion?
     // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
     if request.method.isRetrieval {
-      // §4.3.2: a response of which only parts are stored is named where these parts satisfy the request. Else a 304
-      // would leave us with nothing to answer with; but the same question can be asked of the rest.
+      // §4.3.2: a partly stored response is named if its parts satisfy the request. Otherwise a 304 would leave the
+      // cache without an answer. The cache can instead complete the response with the rest.
       if let selected, content(of: selected) == nil {
         if let completing = PartialContent.completion(
           of: selected, candidates[selected], for: request, client: fields)
@@ -191,7 +191,7 @@ private struct Planner {
       add("no-cache", to: &outgoing)
       HTTPField.Name.pragma.map { outgoing.headerFields[$0] = "no-cache" }
     case .reloadRevalidatingCacheData where fields.cacheControl == CacheControl():
-      // The origin is to validate, not a cache on the way that thinks itself fresh (§5.2.1.1).
+      // The origin must validate, not an intermediate cache with a fresh copy (§5.2.1.1).
       add("max-age=0", to: &outgoing)
     default: break
     }
@@ -208,13 +208,13 @@ private struct Planner {
 }
 
 extension ReuseFacts {
-  /// Whether even a fresh response must be validated before use.
+  /// Whether even a fresh response must be revalidated before use.
   var forbidsFreshUse: Bool { !flags.isDisjoint(with: [.noCache, .invalidated]) }
 
   var freshReason: CacheEngine.Reason { lifetime.source == .heuristic ? .freshByHeuristic : .fresh }
 }
 
 extension HTTPField.Name {
-  /// `Pragma`, which HTTPTypes has no constant for (RFC 9111 §5.4 deprecates it).
+  /// The field name `Pragma`; HTTPTypes has no constant for it (RFC 9111 §5.4 deprecates it).
   static let pragma = HTTPField.Name("Pragma")
 }

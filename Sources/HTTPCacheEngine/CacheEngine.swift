@@ -5,13 +5,13 @@ import HTTPTypes
 
 /// The rules of HTTP caching as pure functions (RFC 9111).
 ///
-/// The engine knows no clock, no store and no network. Two questions cross its door:
+/// The engine has no clock, no store and no network. It has two entry points:
 ///
-/// - *before* the network, ``plan(for:policy:candidates:now:)``: may a stored response answer this request, or which
-///   request goes to the origin?
-/// - *after* the network, ``outcome(of:)``: what becomes of the answer, and of what is stored?
+/// - *before* the network, ``plan(for:policy:candidates:now:)`` decides whether a stored response may answer the
+///   request, or which request goes to the origin;
+/// - *after* the network, ``outcome(of:)`` decides what happens to the response and to the stored responses.
 ///
-/// Every answer says why, by a ``CacheEngine/Reason``.
+/// Every decision has a ``CacheEngine/Reason``.
 ///
 /// ```swift
 /// let engine = CacheEngine(.init(kind: .private))
@@ -22,31 +22,31 @@ import HTTPTypes
 /// }
 /// ```
 public struct CacheEngine: Sendable {
-  /// What kind of cache this is, and the choices that the RFC leaves to it.
+  /// The kind of the cache, and the choices that the RFC leaves to it.
   public struct Configuration: Hashable, Sendable {
     /// Whether the responses serve one user or many (RFC 9111 §1).
     public enum Kind: String, Hashable, Sendable, CaseIterable, Codable {
-      /// One user's, as in an app: `private` responses and those to authorised requests are stored.
+      /// For one user, as in an app: `private` responses and those to authorised requests are stored.
       case `private`
-      /// Many users', as in a proxy.
+      /// For many users, as in a proxy.
       case shared
     }
 
     /// Whether the cache is private or shared.
     public var kind: Kind { didSet { updateWithheldNames() } }
-    /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since it was modified
+    /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since its last modification
     /// (§4.2.2).
     public var usesHeuristics: Bool
     /// The longest heuristic lifetime (default: a day).
     public var heuristicMaximum: Duration
-    /// What is served when the origin cannot be reached (§4.2.4). The default is `nothing`: the caller gets the transport's
-    /// error.
+    /// Which stored responses are served while the origin is unreachable (§4.2.4). The default is `nothing`: the caller
+    /// gets the transport's error.
     public var whenDisconnected: DisconnectedUse
-    /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all of its origin; `nil` if in a private cache only: the
-    /// field speaks to user agents, and in a shared cache would let one user empty it for all.
+    /// Whether `Clear-Site-Data: "cache"` over HTTPS removes all responses of its origin; `nil` means only in a private
+    /// cache. The field is for user agents: in a shared cache, one user could empty the cache for all.
     public var clearsSiteData: Bool?
-    /// The target list (RFC 9213 §2.2): names of fields that take the place of `Cache-Control` and `Expires` in
-    /// responses, the most applicable first. Empty, unless set otherwise; a CDN's cache has `["CDN-Cache-Control"]`.
+    /// The target list (RFC 9213 §2.2): names of response fields that replace `Cache-Control` and `Expires`, the most
+    /// applicable first (default: empty). A CDN's cache has `["CDN-Cache-Control"]`.
     public var targets: [String] {
       didSet {
         targets = targets.map { $0.lowercased() }
@@ -54,35 +54,36 @@ public struct CacheEngine: Sendable {
       }
     }
     private(set) var targetNames: FieldNameSet
-    /// Whether responses may answer for other query strings where their `No-Vary-Search` says so. The field is not a
-    /// standard yet.
+    /// Whether a response may answer requests with other query strings if its `No-Vary-Search` allows it. The field is
+    /// not a standard yet.
     public var usesNoVarySearch: Bool
-    /// Whether a stored response in the language that a request prefers to all others answers it, though its
-    /// `Accept-Language` is another than that of the request it was stored for. Off by default.
+    /// Whether a stored response in the language that a request prefers to all others may answer it. The request's
+    /// `Accept-Language` may then differ from that of the request it was stored for. Off by default.
     ///
-    /// This goes beyond RFC 9111 §4.1, by which a stored response matches "if and only if" the nominated fields do, and
-    /// leaves such requests to the origin. Set it only for an origin that answers with the favourite language whenever it
-    /// has it.
+    /// This goes beyond RFC 9111 §4.1, by which a stored response matches "if and only if" the nominated fields do.
+    /// Such requests otherwise go to the origin. Set it only for an origin that answers with the preferred language
+    /// whenever it has it.
     public var negotiatesLanguage: Bool
 
-    /// The names of fields whose values are never stored, neither in memory nor on disk: of a response they are left out,
-    /// and of a request that `Vary` selects by, a SHA-256 digest takes the place of the value.
+    /// The names of fields whose values are never stored, neither in memory nor on disk. A stored response omits these
+    /// fields. If `Vary` nominates one of them, a SHA-256 digest replaces the value of the request.
     ///
-    /// Credentials of requests, unless set otherwise: `Authorization`, `Cookie`, `Proxy-Authorization`. RFC 9111 §3.1 has
-    /// a cache store all fields of a response, `Set-Cookie` among them, which "does not inhibit caching" (§7.3). For a shared
-    /// cache, see ``setCookie``. Browsers need no cookie a second time and leave it out: add its name to do the same.
+    /// The default is the credentials of requests: `Authorization`, `Cookie`, `Proxy-Authorization`. RFC 9111 §3.1
+    /// requires a cache to store all fields of a response, including `Set-Cookie`, which "does not inhibit caching"
+    /// (§7.3). For a shared cache, see ``setCookie``. Browsers need no cookie a second time and omit it: add its name
+    /// to do the same.
     ///
-    /// `Cache-Control`, `Vary` and the fields of ``targets`` are stored all the same: they decide on reuse.
+    /// `Cache-Control`, `Vary` and the fields of ``targets`` are always stored, because they decide on reuse.
     public var withheldFields = ["authorization", "cookie", "proxy-authorization"] {
       didSet {
         withheldFields = withheldFields.map { $0.lowercased() }
         updateWithheldNames()
       }
     }
-    /// What a shared cache does with a response that sets cookies (§7.3). Stores it where the origin declares it shareable,
-    /// by default.
+    /// What a shared cache does with a response that sets cookies (§7.3). By default, it stores the response if the
+    /// origin declares it shareable.
     public var setCookie = SetCookieUse.store { didSet { updateWithheldNames() } }
-    /// The names of ``withheldFields``, and those that ``setCookie`` adds.
+    /// The names in ``withheldFields``, and those that ``setCookie`` adds.
     private(set) var withheldNames: FieldNameSet
 
     private mutating func updateWithheldNames() {
@@ -90,7 +91,7 @@ public struct CacheEngine: Sendable {
         withheldFields + (stripsCookies ? SharedCookies.names.map(\.canonicalName) : []))
     }
 
-    /// A configuration. Each parameter is documented at the property of its name.
+    /// Makes a configuration. Each parameter is documented at the property of its name.
     public init(
       kind: Kind, usesHeuristics: Bool = true, heuristicMaximum: Duration = .seconds(86_400),
       whenDisconnected: DisconnectedUse = .nothing, clearsSiteData: Bool? = nil, targets: [String] = [],
@@ -109,7 +110,7 @@ public struct CacheEngine: Sendable {
     }
   }
 
-  /// The choices that this engine decides by.
+  /// The engine's configuration.
   public let configuration: Configuration
 
   /// - Parameter configuration: the choices that RFC 9111 leaves to a cache.

@@ -2,34 +2,34 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheEngine {
-  /// Where the content that comes from the network belongs, and what is stored around it (RFC 9111 §3.4).
+  /// The position of the network's content in a representation, and the stored content around it (RFC 9111 §3.4).
   public struct ContentAssembly: Hashable, Sendable {
-    /// The bytes of the representation that the network is to bring.
+    /// The bytes of the representation that are to come from the network.
     public var received: Range<Int64>
     /// The candidate whose stored content surrounds the received content; `nil` without stored content.
     public var candidate: Int?
-    /// The length of the whole representation, where it is known.
+    /// The length of the whole representation, if known.
     var completeLength: Int64?
-    /// What is stored of the candidate.
+    /// The stored parts of the candidate.
     var parts: StoredParts?
     var isCombinable: Bool
-    /// Whether what came of a transfer that broke off is stored.
+    /// Whether the bytes of a transfer that broke off are stored.
     var keepsBeginning = true
 
-    /// What of the candidate's stored content goes before what comes; empty if nothing.
+    /// The part of the candidate's stored content before the received content; empty if there is none.
     public var before: Range<Int64> {
       0..<(parts?.count(before: received.lowerBound) ?? 0)
     }
 
-    /// What of the candidate's stored content goes behind.
+    /// Returns the part of the candidate's stored content after the received content.
     ///
-    /// - Parameter count: how much came from the network; all, unless the transfer broke off.
+    /// - Parameter count: how many bytes came from the network; all, unless the transfer broke off.
     public func after(_ count: Int64) -> Range<Int64> {
       guard let parts else { return 0..<0 }
       return parts.count(before: received.lowerBound + Swift.min(count, Int64(received.count)))..<parts.count
     }
 
-    /// How many bytes all of it are, when everything has come.
+    /// The total number of bytes when everything has arrived.
     public var count: Int64 {
       Int64(before.count) + Int64(received.count) + Int64(after(Int64(received.count)).count)
     }
@@ -37,12 +37,12 @@ extension CacheEngine {
 }
 
 extension CacheEngine.Outcome {
-  /// What is to be stored of a response whose transfer broke off (§3.3): the bytes that came, and what is stored
+  /// Returns what to store of a response whose transfer broke off (§3.3): the received bytes, and the stored bytes
   /// around them.
   ///
-  /// `nil` where nothing is: what is stored stays as it is then.
+  /// Returns `nil` if nothing is to be stored: the stored response then stays as it is.
   ///
-  /// - Parameter count: how many bytes of the content came.
+  /// - Parameter count: how many bytes of the content arrived.
   package func incomplete(after count: Int64) -> StoredResponse? {
     guard case .store(let stored, _) = storage, let assembly, assembly.keepsBeginning, count > 0,
       count < assembly.received.count,

@@ -4,15 +4,15 @@
 import HTTPTypes
 
 extension CacheEngine {
-  /// One request to the origin and what came of it: the question to ``CacheEngine/outcome(of:)``.
+  /// One request to the origin and its result: the parameter of ``CacheEngine/outcome(of:)``.
   public struct Exchange: Hashable, Sendable {
-    /// What the origin did.
+    /// The result of the request.
     public enum Result: Hashable, Sendable {
       case response(HTTPResponse)
-      /// No response: the origin could not be reached, or the connection broke before a head arrived.
+      /// No response: the origin was unreachable, or the connection broke before a head arrived.
       case failure
-      /// No response either, but for another reason than that the origin is out of reach: it could not prove who it is, or
-      /// did not speak HTTP.
+      /// No response, for another reason than an unreachable origin: it could not prove its identity, or did not speak
+      /// HTTP.
       case fault
     }
 
@@ -20,9 +20,9 @@ extension CacheEngine {
     package var forwarding: Forwarding
     /// The stored responses that the plan was made from, in the same order.
     package var candidates: [StoredResponse]
-    /// What the origin did.
+    /// The result of the request.
     package var result: Result
-    /// How long the content of the response is, where the transport knows it.
+    /// The length of the response's content, if the transport knows it.
     package var contentLength: Int64?
     /// When the request was sent.
     package var requestTime: Timestamp
@@ -32,7 +32,7 @@ extension CacheEngine {
     /// - Parameters:
     ///   - forwarding: the request that went to the origin.
     ///   - candidates: the stored responses that the plan was made from, in the same order.
-    ///   - result: what the origin did.
+    ///   - result: the result of the request.
     ///   - contentLength: the length of the content in bytes, if the transport knows it.
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head of the response, or the failure, arrived.
@@ -51,54 +51,54 @@ extension CacheEngine {
 }
 
 extension CacheEngine {
-  /// What becomes of an exchange, and of what is stored.
+  /// The consequences of an exchange for the client and for the store.
   public struct Outcome: Hashable, Sendable {
-    /// What the client gets.
+    /// The client's response.
     ///
-    /// Indirect, for most outcomes carry none of these cases, and a value of 500 bytes takes its time to be handed on.
+    /// Indirect, because most outcomes have none of the large cases, and copying a value of 500 bytes takes time.
     public indirect enum Answer: Hashable, Sendable {
-      /// The origin's response, as it came.
+      /// The origin's response, unchanged.
       case network
-      /// A stored response, as updated.
+      /// A stored response, after an update.
       case stored(StoredAnswer)
-      /// A stored response, completed: its content goes around the network's, as ``Outcome/assembly`` says.
+      /// A stored response, completed: its content surrounds the network's, as ``Outcome/assembly`` describes.
       case completed(StoredAnswer)
-      /// Nothing yet: this request is to be sent, and its outcome asked for.
+      /// None yet: send this request, and ask for its outcome.
       case forwardAgain(Forwarding)
-      /// A response that the cache generates, as the origin cannot be reached and a directive asks for it (RFC 9111
+      /// A response that the cache generates, because the origin is unreachable and a directive requires it (RFC 9111
       /// §5.2.2.2).
       case generated(Refusal)
-      /// The transport's error: nothing stored may be used instead.
+      /// The transport's error: no stored response may be used instead.
       case failure
     }
 
     /// A stored response as the answer to a request that went to the origin.
     public struct StoredAnswer: Hashable, Sendable {
-      /// The position among the candidates: whose content is served.
+      /// The position among the candidates of the response whose content is served.
       public var candidate: Int
-      /// The head to serve it with.
+      /// The head to serve.
       public var response: StoredResponse
       package var ageInSeconds: Int64?
       package var remainingSeconds: Int64
-      /// Whether the response is stale and is served nevertheless.
+      /// Whether the response is served stale.
       public var isStale: Bool
-      /// How much of the stored content is the answer.
+      /// The part of the stored content that is served.
       public var content: ContentSelection
 
-      /// The value of `Age`; `nil` where the origin has just validated the response, and gave none.
+      /// The value of `Age`; `nil` if the origin has just validated the response without sending one.
       public var age: Duration? { ageInSeconds.map { .seconds($0) } }
-      /// How much longer the response is fresh, in whole seconds; zero or less if it is stale.
+      /// The remaining freshness lifetime, in whole seconds; zero or less if the response is stale.
       public var remainingLifetime: Duration { .seconds(remainingSeconds) }
     }
 
-    /// Whether the response is to be stored.
+    /// Whether the response is stored.
     public enum Storage: Hashable, Sendable {
       case store(StoredResponse, Reason)
       case refuse(Reason)
-      /// There is nothing that could be stored: no response, or one that only updates.
+      /// There is nothing to store: no response, or one that only updates.
       case none
 
-      /// Why; `nil` for ``none``.
+      /// The reason; `nil` for ``none``.
       public var reason: Reason? {
         switch self {
         case .store(_, let reason), .refuse(let reason): reason
@@ -111,39 +111,40 @@ extension CacheEngine {
     public struct Update: Hashable, Sendable {
       /// The position among the candidates.
       public var candidate: Int
-      /// The head as it is to be stored.
+      /// The new head.
       public var response: StoredResponse
-      /// Why.
+      /// The reason of the change.
       public var reason: Reason
     }
 
-    /// Stored responses that are invalid together.
+    /// Stored responses that are invalidated together.
     public struct InvalidatedScope: Hashable, Sendable {
       /// The group or the origin.
       public var scope: CacheScope
-      /// Why.
+      /// The reason of the invalidation.
       public var reason: Reason
     }
 
-    /// What the client gets.
+    /// The client's response.
     public var answer: Answer
-    /// Whether the response is to be stored.
+    /// Whether the response is stored.
     public var storage: Storage = .none
-    /// Where the network's content belongs; `nil` where it is the whole, or nobody needs to know.
+    /// The position of the network's content in the representation; `nil` if the content is complete, or the position
+    /// is not needed.
     public var assembly: ContentAssembly?
     /// Stored responses whose heads change.
     public var updates: [Update] = []
-    /// A response to store beside the one that it was made from, for the requests that its selecting fields match. Both have
+    /// A response to store with the one that it was made from, for requests that match its selecting fields. Both have
     /// the candidate's content.
     public var addition: Update?
-    /// Positions of stored responses that the origin's answer has replaced with one that may not be stored.
+    /// Positions of stored responses that the origin has replaced by one that must not be stored.
     public var removals: [Int] = []
-    /// Keys under which everything stored is invalid (RFC 9111 §4.4), as target URIs.
+    /// Keys whose stored responses are all invalidated (RFC 9111 §4.4), as target URIs.
     public var invalidations: [TargetURI] = []
-    /// What else is invalid under any key: a stored response is, if its ``StoredResponse/scopes(under:)`` contain the bytes of
-    /// one of these (RFC 9875, Clear-Site-Data).
+    /// Scopes that are invalidated under any key. A stored response is invalid if its ``StoredResponse/scopes(under:)``
+    /// contain the bytes of one of these (RFC 9875, Clear-Site-Data).
     public var invalidatedScopes: [InvalidatedScope] = []
-    /// Why the client gets what it gets.
+    /// Why the client gets this response.
     public var reason: Reason
   }
 }

@@ -3,19 +3,19 @@
 
 import HTTPTypes
 
-/// Keys of what is found by more, or by less, than a target URI.
+/// Keys with more, or with less, than a target URI.
 ///
-/// Each such key carries a *nonce* that is kept under a key of its own, an *anchor*. Whoever removes the anchor has
-/// removed everything that was found by it, however much that is and without looking for it: nobody knows the nonce
-/// any more.
+/// Each such key contains a *nonce*, a random number that is stored under a key of its own: an *anchor*. To remove the
+/// anchor removes all entries found by it, however many, without a search: the nonce is then unknown.
 extension CacheKey {
-  /// Where the nonce is kept that is part of the keys of all QUERY requests to a target URI.
+  /// Returns the key of the nonce that is part of the keys of all QUERY requests to a target URI.
   package static func queryAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
     CacheKey(uri, partition: partition, derivation: "QUERY")
   }
 
-  /// The key of a QUERY request: it has the content and what says how to read it (draft-ietf-httpbis-safe-method-w-body,
-  /// "Caching"). Nothing is normalised: what is insignificant in a query only its server knows.
+  /// Returns the key of a QUERY request: it contains the content and the fields that define its format
+  /// (draft-ietf-httpbis-safe-method-w-body, "Caching"). Nothing is normalised: only the server knows what is
+  /// insignificant in a query.
   ///
   /// - Complexity: O(*n*) in the length of the content.
   package static func query(
@@ -25,7 +25,7 @@ extension CacheKey {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: nonce)
     for name in [HTTPField.Name.contentType, .contentEncoding, .contentLanguage] {
-      // No field value contains NUL (RFC 9110 §5.5), and no content is in doubt: it comes last.
+      // No field value contains NUL (RFC 9110 §5.5). The content may, so it comes last.
       bytes += (request.headerFields[name] ?? "").utf8
       bytes.append(0)
     }
@@ -33,7 +33,7 @@ extension CacheKey {
     return CacheKey(queryAnchor(uri, partition: partition), suffix: bytes)
   }
 
-  /// Where the `No-Vary-Search` value of a path is kept, with the nonce that is part of the keys made by it.
+  /// Returns the key of the `No-Vary-Search` value of a path, with the nonce that is part of the keys derived from it.
   package static func pathAnchor(_ uri: TargetURI, partition: String = "") -> CacheKey {
     let path = TargetURI(
       scheme: uri.scheme, authority: uri.authority,
@@ -42,7 +42,7 @@ extension CacheKey {
     return CacheKey(path, partition: partition, derivation: "No-Vary-Search")
   }
 
-  /// The key that a URI has in common with all that are equivalent to it.
+  /// Makes the key that a URI shares with all equivalent ones.
   package init(_ uri: TargetURI, by rule: NoVarySearch, nonce: UInt64, partition: String = "") {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: nonce)
@@ -55,7 +55,7 @@ extension CacheKey {
     self.init(Self.pathAnchor(uri, partition: partition), suffix: bytes)
   }
 
-  /// Where an application keeps what it wants to have beside the responses stored under this key.
+  /// Returns the key of the application's own bytes for the responses under this key.
   package static func annotationKey(of key: [UInt8]) -> [UInt8] { key + [0] + "annotation".utf8 + [0] }
 
   private init(_ uri: TargetURI, partition: String, derivation: String) {

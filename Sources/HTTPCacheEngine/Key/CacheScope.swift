@@ -3,14 +3,14 @@
 
 import HTTPTypes
 
-/// Stored responses that are made invalid together: all of an origin, or those of a group (RFC 9875 §2.1).
+/// A set of stored responses that are invalidated together: all of an origin, or those of a group (RFC 9875 §2.1).
 public struct CacheScope: Hashable, Sendable {
   /// Any URI of the origin (RFC 9110 §4.3.1).
   public var target: TargetURI
-  /// The group; `nil` for everything of the origin.
+  /// The group; `nil` for all responses of the origin.
   public var group: String?
 
-  /// Bytes that are equal exactly for equal scopes of one partition, and differ between partitions.
+  /// Returns bytes that are equal exactly for equal scopes of one partition, and differ between partitions.
   public func bytes(partition: String) -> [UInt8] {
     CacheKey(target, partition: partition).scope(group: group)
   }
@@ -25,9 +25,9 @@ extension CacheScope: CustomStringConvertible {
 }
 
 extension CacheKey {
-  /// The bytes of the scope that a response under this key is in, as one of a group or by its origin alone.
+  /// Returns the bytes of the scope of a response under this key: that of a group, or of its origin.
   ///
-  /// - Complexity: O(*n*) in the length of the key, with one allocation or two.
+  /// - Complexity: O(*n*) in the length of the key, with one or two allocations.
   package func scope(group: String? = nil) -> [UInt8] {
     // The authority ends at the third slash.
     var index = uriStart
@@ -39,16 +39,16 @@ extension CacheKey {
         authority = index + 1
         user = authority
       } else if slashes == 2, bytes[index] == UInt8(ascii: "@") {
-        // Who asks is no part of the origin.
+        // User information is not part of the origin.
         user = index + 1
       }
       index += 1
     }
-    // In one piece, as a rule.
+    // In one piece, normally.
     var scope = Array(bytes[..<(user == authority ? index : authority)])
     if user != authority { scope += bytes[user..<index] }
     if let group {
-      // No origin begins with NUL, so no group of one partition is the origin of another.
+      // No origin begins with NUL, so no group of one partition equals the origin of another.
       scope += [0, 0]
       scope += group.utf8
     }
@@ -57,19 +57,19 @@ extension CacheKey {
 }
 
 extension CacheKey {
-  /// The bytes of the scope that all responses of a partition are in.
+  /// Returns the bytes of the scope of all responses of a partition.
   ///
-  /// No group's name begins with NUL, and neither does an origin: no partition is the scope of one of them.
+  /// Neither the name of a group nor an origin begins with NUL, so a partition's scope never equals theirs.
   package static func scope(ofPartition partition: String) -> [UInt8] { Array(partition.utf8) + [0, 0, 0] }
 
-  /// The bytes of the scope of the key's own partition; `nil` if it is in none.
+  /// The bytes of the scope of the key's own partition; `nil` without a partition.
   var partitionScope: [UInt8]? {
     uriStart == 0 ? nil : Array(bytes[..<(uriStart - 1)]) + [0, 0, 0]
   }
 }
 
 extension StoredResponse {
-  /// The scopes, as bytes, that the response is in if it is stored under this key.
+  /// Returns the scopes, as bytes, of the response if it is stored under this key.
   public func scopes(under key: CacheKey) -> [[UInt8]] {
     var scopes = [key.scope()]
     if let partition = key.partitionScope { scopes.append(partition) }

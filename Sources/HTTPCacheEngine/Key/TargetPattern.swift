@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A pattern of target URIs, as text.
+/// A pattern that matches target URIs as text.
 ///
 /// ```swift
 /// cache.removeResponses(matching: .prefix("https://example.com/images/"))
 /// cache.removeResponses(matching: .glob("https://*.example.com/*.css"))
 /// ```
 ///
-/// Scheme and host count in lowercase, and without the scheme's default port, as in ``TargetURI``. All else is compared byte
-/// by byte.
+/// Scheme and host are compared in lowercase, and without the scheme's default port, as in ``TargetURI``. The rest is
+/// compared byte by byte.
 public struct TargetPattern: Hashable, Sendable {
   private enum Kind: Hashable, Sendable {
     case glob
@@ -24,14 +24,15 @@ public struct TargetPattern: Hashable, Sendable {
     self.pattern = Array(Self.normalized(pattern).utf8)
   }
 
-  /// All URIs that match a text in which `*` stands for any text, the empty one and one with slashes too, and `?` for one
-  /// byte. All of the URI has to match. Nothing escapes: a `?` in the pattern matches that before a query, among others.
+  /// Matches all URIs like a text in which `*` stands for any text, including the empty one and slashes, and `?` for
+  /// one byte. The pattern must match the whole URI. There is no escape character: a `?` also matches the one before a
+  /// query.
   public static func glob(_ pattern: String) -> TargetPattern { TargetPattern(.glob, pattern) }
 
-  /// All URIs that begin with a text.
+  /// Matches all URIs that begin with a text.
   public static func prefix(_ prefix: String) -> TargetPattern { TargetPattern(.prefix, prefix) }
 
-  /// Whether a URI is meant.
+  /// Whether the pattern matches a URI.
   ///
   /// - Complexity: O(URI times pattern) at worst.
   package func matches(_ uri: String) -> Bool { matches(Array(uri.utf8)[...]) }
@@ -40,7 +41,7 @@ public struct TargetPattern: Hashable, Sendable {
     kind == .prefix ? uri.starts(with: pattern) : matchesGlob(uri)
   }
 
-  /// Going back to the last `*` alone is enough.
+  /// Backtracking to the last `*` is enough.
   private func matchesGlob(_ text: ArraySlice<UInt8>) -> Bool {
     var (at, place) = (0, text.startIndex)
     var star: (pattern: Int, text: Int)?
@@ -62,12 +63,12 @@ public struct TargetPattern: Hashable, Sendable {
     return pattern[at...].allSatisfy { $0 == UInt8(ascii: "*") }
   }
 
-  /// Whether some URI that begins with a text is meant.
+  /// Whether the pattern matches at least one URI that begins with a text.
   ///
   /// - Complexity: O(text times pattern).
   package func mayMatch(beginningWith text: [UInt8]) -> Bool {
     if kind == .prefix { return text.starts(with: pattern) || pattern.starts(with: text) }
-    // The places in the pattern at which its rest may begin; behind the text, any rest can be met.
+    // The positions in the pattern where its rest may begin; after the text, any rest can be matched.
     var places: Set<Int> = [0]
     func skippingStars(_ places: Set<Int>) -> Set<Int> {
       var all = places

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Which target URIs count as one: a rule gives each the URI that it is stored and found under.
+/// Maps target URIs to the URI that their responses are stored under, so that equivalent URIs share a response.
 ///
-/// RFC 9111 §2 lets a cache normalise the target URI, and nobody but who knows the server can say that two URIs name the same
-/// resource. What goes to the origin is the request as it is.
+/// RFC 9111 §2 lets a cache normalise the target URI. Only someone who knows the server can say that two URIs identify
+/// the same resource. The origin gets the request unchanged.
 ///
 /// ```swift
 /// configuration.targetRule = .droppingTrackingParameters.then(.sortingParameters)
@@ -12,24 +12,24 @@
 public struct TargetRule: Sendable {
   private let canonical: @Sendable (TargetURI) -> TargetURI
 
-  /// A rule of one's own. It is asked for every request, and must always give the same answer.
+  /// Makes a rule from a closure. The closure is called for every request, and must always return the same result.
   public init(_ canonical: @escaping @Sendable (TargetURI) -> TargetURI) {
     self.canonical = canonical
   }
 
-  /// The URI that counts for another.
+  /// Returns the URI that stands for another.
   package func callAsFunction(_ uri: TargetURI) -> TargetURI { canonical(uri) }
 
-  /// This rule, and then another.
+  /// Returns a rule that applies this rule, and then another.
   public func then(_ next: TargetRule) -> TargetRule {
     TargetRule { [canonical] in next.canonical(canonical($0)) }
   }
 }
 
 extension TargetRule {
-  /// Leaves out parameters of the query by their names, compared as they are written.
+  /// Returns a rule that removes query parameters by name, compared literally.
   ///
-  /// - Parameter names: a name that ends in `*` stands for all that begin so.
+  /// - Parameter names: the names; a name that ends in `*` matches all names with that prefix.
   public static func droppingParameters(_ names: [String]) -> TargetRule {
     let whole = Set(names.filter { $0.last != "*" })
     let prefixes = names.filter { $0.last == "*" }.map { $0.dropLast() }
@@ -41,22 +41,22 @@ extension TargetRule {
     }
   }
 
-  /// Leaves out what campaigns and advertisers add to links: `utm_…`, `fbclid`, `gclid` and their like.
+  /// Removes parameters that campaigns and advertisers add to links: `utm_…`, `fbclid`, `gclid` and the like.
   public static let droppingTrackingParameters = droppingParameters([
     "utm_*", "mtm_*", "pk_*", "fbclid", "gclid", "gbraid", "wbraid", "dclid", "gclsrc", "msclkid", "twclid",
     "ttclid", "yclid", "igshid", "mc_cid", "mc_eid", "_ga", "_gl",
   ])
 
-  /// Takes the parameters of the query in the order of their names; those of one name stay in theirs.
+  /// Sorts the parameters of the query by name; parameters with equal names keep their order.
   public static let sortingParameters = rewritingParameters { parameters in
-    // Swift's sort is stable, but does not promise it.
+    // Swift's sort is stable, but that is not documented.
     parameters.enumerated().sorted { left, right in
       let names = (left.element.prefix { $0 != "=" }, right.element.prefix { $0 != "=" })
       return names.0 == names.1 ? left.offset < right.offset : names.0 < names.1
     }.map(\.element)
   }
 
-  /// Leaves out the query.
+  /// Removes the query.
   public static let ignoringQuery = rewritingParameters { _ in [] }
 
   private static func rewritingParameters(

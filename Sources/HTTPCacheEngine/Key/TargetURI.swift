@@ -6,7 +6,7 @@ import HTTPTypes
 /// An absolute URI, normalised as far as HTTP allows without knowing the server (RFC 9110 §4.2.3).
 ///
 /// Scheme and host are in lowercase, the scheme's default port is dropped, an empty path is `/`, and there is no
-/// fragment. Percent-encoding is left alone: servers exist to which `%7e` and `~` differ.
+/// fragment. Percent-encoding is kept, because some servers distinguish `%7e` and `~`.
 public struct TargetURI: Hashable, Sendable {
   /// The scheme, in lower case.
   public let scheme: String
@@ -33,10 +33,10 @@ public struct TargetURI: Hashable, Sendable {
     }
   }
 
-  /// The target of a request; `nil` if its scheme, authority or path is missing, or is none.
+  /// Reads the target of a request; `nil` if its scheme, authority or path is missing or invalid.
   ///
-  /// The parts come from the network. One that runs into the next, as the authority `a.example/b`, would give the
-  /// responses of one site the key of another's.
+  /// The parts come from the network. A part that runs into the next, such as the authority `a.example/b`, would give
+  /// the responses of one site the key of another.
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme, Self.isScheme(scheme), let authority = request.authority,
       Self.isAuthority(authority), let path = request.path,
@@ -62,7 +62,7 @@ public struct TargetURI: Hashable, Sendable {
     }
   }
 
-  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`. RFC 9110 §4.2.1: one without a host is invalid.
+  /// RFC 3986 §3.2: an authority ends before `/`, `?` or `#`. RFC 9110 §4.2.1: an authority without a host is invalid.
   private static func isAuthority(_ text: some StringProtocol) -> Bool {
     let host = text.utf8.reversed().prefix { $0 != UInt8(ascii: "@") }
     return host.last != nil && host.last != UInt8(ascii: ":")
@@ -81,7 +81,7 @@ public struct TargetURI: Hashable, Sendable {
   }
 
   private static func normalizedAuthority(_ authority: String, scheme: String) -> String {
-    // User information, deprecated as it is (§4.2.4), is case-sensitive; what follows is not.
+    // User information (deprecated by §4.2.4) is case-sensitive; the rest is not.
     let hostStart = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
     var host = authority[hostStart...].lowercased()
     // The colon before a port follows a name without colons, or a literal in brackets.
@@ -98,9 +98,9 @@ public struct TargetURI: Hashable, Sendable {
 // MARK: - References
 
 extension TargetURI {
-  /// Resolves a URI reference, as `Location` and `Content-Location` carry it, against this URI (RFC 3986 §5.2).
+  /// Resolves a URI reference, as in `Location` and `Content-Location`, against this URI (RFC 3986 §5.2).
   ///
-  /// `nil` if the result is no URI with an authority.
+  /// Returns `nil` if the result is not a URI with an authority.
   package func resolving(_ reference: String) -> TargetURI? {
     let reference = String(reference.prefix { $0 != "#" })
     if let (scheme, rest) = Self.splitScheme(reference) {

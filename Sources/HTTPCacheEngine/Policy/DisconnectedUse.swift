@@ -2,17 +2,18 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheEngine {
-  /// What may be served of a stale response while its origin cannot be reached (RFC 9111 §4.2.4), whatever its age.
+  /// Which stale responses may be served while their origin is unreachable (RFC 9111 §4.2.4), whatever their age.
   ///
-  /// `stale-if-error` and the request's `max-stale` count besides.
+  /// `stale-if-error` and the request's `max-stale` apply in addition.
   public enum DisconnectedUse: String, Hashable, Sendable, CaseIterable, Codable {
-    /// Nothing: the caller gets the transport's error.
+    /// None: the caller gets the transport's error.
     case nothing
-    /// What no directive forbids: neither `must-revalidate` and its like, nor `no-cache`, nor what was invalidated.
+    /// Those that no directive forbids: neither `must-revalidate` and the like, nor `no-cache`. Invalidated responses
+    /// are excluded, too.
     case unlessForbidden
-    /// Whatever is stored. The RFC forbids it for a cache by itself; this is the user's own decision to rather see
-    /// something than nothing. What carries `no-store` is not there to be served, and a request with `no-cache` is not
-    /// answered.
+    /// Any stored response. The RFC forbids this to a cache by itself; it is the user's own decision to prefer an old
+    /// response to none. Responses with `no-store` are never stored, so they cannot be served. A request with
+    /// `no-cache` is not answered.
     case anyStored
   }
 }
