@@ -6,7 +6,6 @@ import HTTPCacheStore
 
 /// The stored responses under a request's key: what the engine reads of each, and the entry of each. An entry occurs
 /// several times if responses share its content.
-/// comes several times where responses share its content.
 struct Candidates: Sendable {
   var entries: [StoredEntry] = []
   var responses: [StoredResponse] = []

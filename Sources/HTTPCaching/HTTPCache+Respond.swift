@@ -417,7 +417,6 @@ extension CacheEngine.Forwarding {
   ///
   /// It may not if it requires a response made after it was sent (a reload, `no-cache`), or if every use requires its
   /// own revalidation. The response to a range request serves only requests for that range or a part of it.
-  /// of its own. The answer to a range serves only requests for no more than that range.
   var isCollapsible: Bool {
     guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
       policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad

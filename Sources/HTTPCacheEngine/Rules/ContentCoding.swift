@@ -3,12 +3,12 @@
 
 import HTTPTypes
 
-/// Whether a client takes content in a coding (RFC 9110 §12.5.3).
+/// Whether a client accepts content in a coding (RFC 9110 §12.5.3).
 enum ContentCoding {
   /// - Parameters:
   ///   - lines: the values of a response's `Content-Encoding` lines.
-  ///   - request: the request's fields. One without `Accept-Encoding` is taken to accept no coding: the RFC lets the server
-  ///     choose then, and clients that do not send the field decode nothing.
+  ///   - request: the request's fields. A request without `Accept-Encoding` counts as accepting no coding. The RFC lets
+  ///     the server choose then, but clients that do not send the field decode nothing.
   static func areAccepted(_ lines: [String], by request: HTTPFields) -> Bool {
     let codings = lines.flatMap(members).map(canonical).filter { $0 != "identity" }
     if codings.isEmpty { return true }
@@ -28,7 +28,7 @@ enum ContentCoding {
     }
   }
 
-  /// RFC 9110 §8.4.1: two names for one coding.
+  /// Returns the canonical name: some codings have two (RFC 9110 §8.4.1).
   private static func canonical(_ coding: String) -> String {
     switch coding {
     case "x-gzip": "gzip"

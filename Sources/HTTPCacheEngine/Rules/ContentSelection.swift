@@ -4,24 +4,23 @@
 import HTTPTypes
 
 extension CacheEngine {
-  /// How much of a stored response's content answers a request.
+  /// The part of a stored response's content that answers a request.
   public enum ContentSelection: Hashable, Sendable {
     /// All of it.
     case whole
-    /// None: the client has this representation already, and 304 (Not Modified) is the answer (RFC 9111 §4.3.2).
+    /// None: the client already has this representation, and gets 304 (Not Modified) (RFC 9111 §4.3.2).
     case notModified
-    /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7); of a content of so many bytes, if that is
-    /// known.
+    /// These ranges, in a 206 (Partial Content) response (RFC 9110 §15.3.7), and the length of the content, if known.
     case ranges([Range<Int64>], of: Int64?)
-    /// None of the ranges asked for is there: 416 (RFC 9110 §15.5.17); of a content of so many bytes.
+    /// None of the requested ranges exists: 416 (RFC 9110 §15.5.17), with the length of the content.
     case unsatisfiable(length: Int64)
 
-    /// Preconditions first, then the range (RFC 9110 §13.2.2).
+    /// Evaluates preconditions first, then the range (RFC 9110 §13.2.2).
     ///
-    /// `nil` where only parts are stored, and the request asks for more than lies wholly within them: they may not be
-    /// used then, not even to answer a precondition (RFC 9111 §3.3).
+    /// Returns `nil` if only parts are stored, and the request needs bytes outside of them. The parts must not be used
+    /// then, not even to answer a precondition (RFC 9111 §3.3).
     static func of(_ stored: StoredResponse, for request: RequestFields) -> ContentSelection? {
-      // No initializer, which would take copies of both.
+      // Not an initializer, because that would copy both.
       guard let parts = stored.parts else {
         return Preconditions.isNotModified(stored, for: request)
           ? .notModified : cut(stored, request) ?? .whole
@@ -30,19 +29,19 @@ extension CacheEngine {
       return Preconditions.isNotModified(stored, for: request) ? .notModified : selection
     }
 
-    /// Only a stored 200 whose length is known is cut.
+    /// Ranges are cut only from a stored 200 with a known length.
     private static func cut(_ stored: StoredResponse, _ request: RequestFields) -> ContentSelection? {
       guard let range = request.range, stored.status == .ok, let length = stored.contentLength,
         request.ifRange.map({ Preconditions.holds(ifRange: $0, for: stored) }) ?? true
       else { return nil }
       let ranges = range.resolved(length: length)
-      // The last bytes of nothing are all there is (§14.1.2), and no Content-Range can say so.
+      // The last bytes of an empty content are the complete content (§14.1.2), and Content-Range cannot express that.
       if length == 0, range.hasSuffix { return nil }
       guard !ranges.isEmpty else { return .unsatisfiable(length: length) }
       return total(ranges) <= length ? .ranges(ranges, of: length) : nil
     }
 
-    /// Ranges that all lie within stored parts.
+    /// Returns ranges that all lie within stored parts.
     private static func cut(
       _ stored: StoredResponse, _ parts: StoredParts, _ request: RequestFields
     ) -> ContentSelection? {
@@ -63,7 +62,7 @@ extension CacheEngine {
       return .ranges(ranges, of: parts.completeLength)
     }
 
-    /// Ranges that add up to more than the content would be an attack, or a mistake (§14.2): the whole is cheaper.
+    /// Ranges whose sum exceeds the content would be an attack, or a mistake (§14.2): the complete content is cheaper.
     private static func total(_ ranges: [Range<Int64>]) -> Int64 {
       ranges.reduce(Int64(0)) { $0.saturatingAdded(Int64($1.count)) }
     }
@@ -71,9 +70,9 @@ extension CacheEngine {
 }
 
 extension CacheEngine {
-  /// A piece of the content of a response that is put together from a stored one.
+  /// A piece of the content of a response that is composed from a stored one.
   public enum ContentPiece: Hashable, Sendable {
-    /// These bytes: what stands between the parts of a multipart response.
+    /// These bytes: the text between the parts of a multipart response.
     case text(String)
     /// This range of the stored content.
     case stored(Range<Int64>)
@@ -81,13 +80,13 @@ extension CacheEngine {
 }
 
 extension StoredResponse {
-  /// The head that answers with a selection of the content.
+  /// Returns the head that answers with a selection of the content.
   ///
   /// - Parameters:
-  ///   - selection: what of the content the request gets.
-  ///   - age: the value of `Age`, which is rounded down to seconds; `nil` leaves it out.
-  ///   - boundary: separates the parts of a multipart response (RFC 2046 §5.1.1): a token that nobody can guess, so
-  ///     that no content holds it.
+  ///   - selection: the part of the content that the request gets.
+  ///   - age: the value of `Age`, which is rounded down to seconds; `nil` omits it.
+  ///   - boundary: separates the parts of a multipart response (RFC 2046 §5.1.1): an unpredictable token, so that no
+  ///     content contains it.
   public func response(
     _ selection: CacheEngine.ContentSelection, age: Duration?, boundary: String
   ) -> HTTPResponse {
@@ -122,12 +121,12 @@ extension StoredResponse {
     }
   }
 
-  /// What the content of that response is made of; empty if it has none.
+  /// Returns the pieces of that response's content; empty if it has none.
   public func pieces(of selection: CacheEngine.ContentSelection, boundary: String) -> [CacheEngine
     .ContentPiece]
   {
     guard case .ranges(let ranges, let length) = selection else { return [] }
-    /// Where a range of the representation is in the stored content.
+    /// Returns the position of a range of the representation in the stored content.
     func stored(_ range: Range<Int64>) -> CacheEngine.ContentPiece {
       .stored(parts == nil ? range : parts?.storedRange(of: range) ?? 0..<0)
     }

@@ -3,14 +3,14 @@
 
 import HTTPTypes
 
-/// Bringing stored responses up to date with what the origin says of them (RFC 9111 §3.2, §4.3.4, §4.3.5).
+/// Updates stored responses with the fields of new ones (RFC 9111 §3.2, §4.3.4, §4.3.5).
 enum Freshening {
-  /// The candidates that a 304 response identifies, among those that could have been chosen (§4.3.4).
+  /// Returns the candidates that a 304 response identifies, among the initial set (§4.3.4).
   ///
   /// - Parameters:
-  ///   - initial: positions of those that could have been chosen, the most recent first.
-  ///   - nominated: positions of those that the request's preconditions named.
-  ///   - client: what the client asked, whose conditions may have been sent along.
+  ///   - initial: positions of the responses that could have been selected, the most recent first.
+  ///   - nominated: positions of the responses that the request's preconditions named.
+  ///   - client: the client's request, whose conditions may have been sent along.
   static func identified(
     by response: ResponseFields, among initial: [Int], nominated: [Int], candidates: [StoredResponse],
     client: RequestFields
@@ -25,8 +25,8 @@ enum Freshening {
       // A modification date is a weak validator unless proven otherwise (RFC 9110 §8.8.2.2).
       return initial.first { candidates[$0].modification?.date == modified }.map { [$0] } ?? []
     }
-    // No validator in the 304. To the letter it identifies only a lone response without validators; but origins
-    // leave them out, and an answer to a condition that named one response of ours can mean no other.
+    // No validator in the 304. Literally it then identifies only a single response without validators, but some origins
+    // omit them. If the condition named a single response of the cache, the 304 can only mean that one.
     if nominated.count == 1, client.addsNoTag(to: candidates[nominated[0]]) {
       return initial.filter(nominated.contains)
     }
@@ -36,8 +36,8 @@ enum Freshening {
     return initial
   }
 
-  /// Whether a 304 without validators, to the client's own condition, says something of a stored response that has
-  /// none either: it does if that was made after the date from which on the origin knows of no change.
+  /// Whether a 304 without validators, to the client's own condition, validates a stored response without validators.
+  /// It does if that response was made after the date since which the origin reports no change.
   private static func isUnchanged(_ stored: StoredResponse, since client: RequestFields) -> Bool {
     guard !stored.facts.flags.contains(.hasValidator), client.ifNoneMatch == nil,
       let since = client.ifModifiedSince
@@ -45,19 +45,19 @@ enum Freshening {
     return since <= HTTPDate(stored.facts.date)
   }
 
-  /// The fields that say how the stored bytes are to be read, or that hold for these very bytes: their length and position,
-  /// their coding, media type and language, and their digests.
+  /// The fields that define how to read the stored bytes, or that hold for exactly these bytes. They are the length and
+  /// position, the coding, media type and language, and the digests.
   ///
-  /// An update brings no bytes, so these stay as they were stored. The origin may have chosen another representation with
-  /// the same weak validator: with that one's coding or type, the stored bytes are damaged, or are read as a script.
-  /// §3.2 excepts Content-Length, and allows caches to leave out "fields necessary to ensure integrity of the stored
-  /// response". Content-Location stays an update: it names the representation, and changes the meaning of no byte.
+  /// An update brings no bytes, so these fields stay as they were stored. The origin may have chosen another
+  /// representation with the same weak validator. With its coding or type, the stored bytes would be damaged, or read
+  /// as a script. §3.2 excepts Content-Length, and allows caches to omit "fields necessary to ensure integrity of the
+  /// stored response". Content-Location is updated: it names the representation, and changes the meaning of no byte.
   private static let describingContent = [
     "content-length", "content-range", "content-encoding", "content-type", "content-language", "content-md5",
     "content-digest", "repr-digest", "digest",
   ]
 
-  /// The fields of a response that update a stored one (§3.2).
+  /// Returns the fields of a response that update a stored one (§3.2).
   static func update(
     from head: HTTPResponse, _ configuration: CacheEngine.Configuration
   ) -> HTTPFields {
@@ -65,12 +65,12 @@ enum Freshening {
       from: head.headerFields, excluding: describingContent, targets: configuration.targets)
   }
 
-  /// The stored response with its fields updated (§3.2).
+  /// Returns the stored response with its fields updated (§3.2).
   ///
   /// - Parameters:
-  ///   - request: the fields of the request that was answered with `head`: where the update changes what the
-  ///     response varies on, it is these that select it from now on. Where it does not, the response stays that of the
-  ///     request it was stored for, though another may have been answered with it (see ``LanguageNegotiation``).
+  ///   - request: the fields of the request that was answered with `head`. If the update changes what the response
+  ///     varies on, these fields select it from now on. Otherwise its selecting fields stay, though another request may
+  ///     have been answered with it (see ``LanguageNegotiation``).
   ///   - isReselected: whether the request's fields select the response in any case.
   static func updated(
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
@@ -82,7 +82,7 @@ enum Freshening {
     fields.reserveCapacity(stored.kept.count + update.count)
     stored.kept.forEach { field in
       let name = field.name.canonicalName
-      // An Age that came with the stored response says nothing of the validated one.
+      // The Age of the stored response does not apply to the validated one.
       if name != "age", !updatedNames.contains(name) { fields.append(field) }
     }
     for field in update { fields.append(field) }
@@ -102,10 +102,10 @@ enum Freshening {
     return updated
   }
 
-  /// A stored response from the fields of a response just received.
+  /// Makes a stored response from the fields of a response just received.
   ///
   /// - Parameters:
-  ///   - parsed: of these very fields.
+  ///   - parsed: the parsed form of these fields.
   ///   - isDelimited: what is known of the content beside them.
   static func make(
     status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
@@ -113,24 +113,24 @@ enum Freshening {
     configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let kept = kept(of: fields, parsed, responseTime: responseTime, configuration)
-    // Made in one piece: to change it would take a copy of it.
+    // Made in one piece: a change would copy it.
     return StoredResponse(
       status: status, kept: kept, selecting: selecting,
       facts: .of(
         status: status.code, response: parsed,
-        // What is kept out of the store validates nothing.
+        // Fields that are not stored validate nothing.
         hasValidator: parsed.isStoredAsIs ? parsed.hasValidator : kept.hasValidator(at: responseTime),
         isDelimited: isDelimited, requestTime: requestTime, responseTime: responseTime,
         configuration: configuration),
       groups: parsed.groups)
   }
 
-  /// What is stored of these fields (§3.1).
+  /// Returns the stored part of these fields (§3.1).
   private static func kept(
     of fields: HTTPFields, _ parsed: ResponseFields, responseTime: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> KeptFields {
-    // The named fields are kept out of the store; the rest may be reused without them.
+    // The named fields are not stored; the rest may be reused without them.
     let isShared = configuration.kind == .shared
     if !parsed.namesOthers, parsed.omitted.isExact, parsed.cacheControl.noCacheFields.isEmpty,
       !isShared || parsed.cacheControl.privateFields.isEmpty
@@ -147,7 +147,7 @@ enum Freshening {
     return KeptFields(withDate(kept, at: responseTime))
   }
 
-  /// A recipient with a clock adds the time of receipt where Date is missing (RFC 9110 §6.6.1).
+  /// Adds the time of receipt if Date is missing, as a recipient with a clock does (RFC 9110 §6.6.1).
   private static func withDate(_ fields: HTTPFields, at time: Timestamp) -> HTTPFields {
     guard fields[.date] == nil else { return fields }
     var fields = fields
@@ -167,10 +167,10 @@ enum Freshening {
 }
 
 extension RequestFields {
-  /// Whether no entity tag of the client's goes to the origin beside those of this response (§4.3.2): a browser most often
-  /// has the very one that is stored here.
+  /// Whether none of the client's entity tags is sent to the origin besides those of this response (§4.3.2). Browsers
+  /// usually have exactly the tag that is stored here.
   fileprivate func addsNoTag(to stored: StoredResponse) -> Bool {
-    // `*` does not go along.
+    // `*` is not sent along.
     guard case .tags(let tags) = ifNoneMatch else { return true }
     return tags.allSatisfy { $0 == stored.entityTag }
   }

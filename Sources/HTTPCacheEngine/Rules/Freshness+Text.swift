@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension FreshnessLifetime.Source {
-  /// The section that a lifetime from this source rests on.
+  /// The section that defines a lifetime from this source.
   package var section: String {
     switch self {
     case .none: "RFC 9111 §4.2.1"
@@ -13,7 +13,7 @@ extension FreshnessLifetime.Source {
     }
   }
 
-  /// How the lifetime was come by, in one plain sentence.
+  /// How the lifetime was determined, in one sentence.
   package var sentence: String {
     switch self {
     case .none: "Nothing in the response says for how long, and nothing allows a guess."

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// How long a response is fresh, and where that comes from (RFC 9111 §4.2.1).
+/// The freshness lifetime of a response, and its source (RFC 9111 §4.2.1).
 package struct FreshnessLifetime: Hashable, Sendable {
-  /// Where a lifetime was found.
+  /// The source of a lifetime.
   package enum Source: UInt8, Hashable, Sendable {
-    /// Nowhere: the lifetime is 0.
+    /// None: the lifetime is 0.
     case none
     case sharedMaxAge
     case maxAge
@@ -17,18 +17,18 @@ package struct FreshnessLifetime: Hashable, Sendable {
   package var milliseconds: Int64
   package var source: Source
 
-  /// Whole seconds, rounded down.
+  /// The lifetime in whole seconds, rounded down.
   package var seconds: Int64 { milliseconds / 1000 }
 
   /// - Parameters:
-  ///   - status: for the heuristic, which only some status codes allow.
-  ///   - responseTime: stands for `Date` where the response has none.
+  ///   - status: decides whether the heuristic is allowed.
+  ///   - responseTime: replaces a missing `Date`.
   static func of(
     status: Int, response: ResponseFields, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> FreshnessLifetime {
     if response.cacheControl.contains(.misplacedTime) {
-      // §4.2.1: stale. It is an explicit time all the same, and no heuristic takes its place.
+      // §4.2.1: stale. It is still an explicit time, so the heuristic does not apply.
       return .init(milliseconds: 0, source: .maxAge)
     } else if configuration.kind == .shared, let sharedMaxAge = response.cacheControl.sharedMaxAge {
       return .init(milliseconds: sharedMaxAge.milliseconds, source: .sharedMaxAge)
@@ -53,8 +53,8 @@ package struct FreshnessLifetime: Hashable, Sendable {
     self.source = source
   }
 
-  /// §4.2.2: never where the origin gave an explicit time, and only where the status code or `public` allows it. In a shared
-  /// cache never with cookies: see ``SharedCookies``.
+  /// Returns the heuristic lifetime (§4.2.2): none if the origin sent an explicit time, and only if the status code or
+  /// `public` allows it. In a shared cache, none with cookies: see ``SharedCookies``.
   private static func heuristic(
     status: Int, response: ResponseFields, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
@@ -70,13 +70,13 @@ package struct FreshnessLifetime: Hashable, Sendable {
   }
 }
 
-/// The age a response had when it arrived (RFC 9111 §4.2.3), in milliseconds.
+/// The age of a response when it arrived (RFC 9111 §4.2.3), in milliseconds.
 enum InitialAge {
-  /// `corrected_initial_age`, in its conservative form; never negative, whatever the fields say.
+  /// Returns `corrected_initial_age`, in its conservative form; never negative, whatever the fields contain.
   static func milliseconds(
     response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp
   ) -> Int64 {
-    // Date has whole seconds, so its difference is taken in whole seconds too.
+    // Date has whole seconds, so the difference is computed in whole seconds too.
     let apparentAge = response.date.date.map {
       responseTime.seconds.saturatingSubtracted($0.secondsSince1970).saturatingMultiplied(by: 1000)
     }

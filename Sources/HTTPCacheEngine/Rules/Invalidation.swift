@@ -3,9 +3,9 @@
 
 import HTTPTypes
 
-/// What an unsafe request makes invalid (RFC 9111 §4.4).
+/// The target URIs that an unsafe request invalidates (RFC 9111 §4.4).
 enum Invalidation {
-  /// Methods that cannot change anything at the origin (RFC 9110 §9.2.1); all others, unknown ones too, may.
+  /// Whether a method cannot change anything at the origin (RFC 9110 §9.2.1); all others, including unknown ones, may.
   static func isSafe(_ method: HTTPRequest.Method) -> Bool {
     switch method {
     case .get, .head, .options, .trace: true
@@ -13,10 +13,10 @@ enum Invalidation {
     }
   }
 
-  /// The target URI, and those that Location and Content-Location name at the same origin.
+  /// Returns the target URI, and those that Location and Content-Location name at the same origin.
   ///
-  /// Only after a 2xx or 3xx response; a URI of another origin is left alone, or any site could empty our cache of
-  /// another's.
+  /// Only after a 2xx or 3xx response. URIs of other origins are excluded: otherwise any site could remove the
+  /// responses of another.
   static func targets(of request: HTTPRequest, response: HTTPResponse) -> [TargetURI] {
     guard !isSafe(request.method), (200...399).contains(response.status.code),
       let target = TargetURI(request)

@@ -3,11 +3,11 @@
 
 import HTTPTypes
 
-/// Which stored response a request prefers by its languages, where its `Accept-Language` matches none to the letter.
+/// Selects a stored response by the languages that a request prefers, if its `Accept-Language` matches none exactly.
 ///
-/// This goes beyond RFC 9111 §4.1: a stored response matches "if and only if" the nominated fields do, so such a request is
-/// the origin's to answer. It is an option, off by default, for origins that answer with the one language that a client
-/// prefers to all others whenever they have it, whatever else the client would take.
+/// This goes beyond RFC 9111 §4.1: a stored response matches "if and only if" the nominated fields do, so such a
+/// request goes to the origin. It is an option, off by default. It is for origins that answer with a client's preferred
+/// language whenever they have it, whatever else the client accepts.
 enum LanguageNegotiation {
   /// Whether the stored response is in the language that the request prefers to all others, and its other nominated
   /// fields match.
@@ -21,14 +21,14 @@ enum LanguageNegotiation {
     }
   }
 
-  /// The one language of the content, in lowercase; `nil` where there are several, or it is not said (RFC 9110 §8.5).
+  /// The only language of the content, in lowercase; `nil` if there are several, or it is unknown (RFC 9110 §8.5).
   private static func language(of stored: StoredResponse) -> String? {
     let lines = stored.values(of: .contentLanguage)
     guard lines.count == 1, !lines[0].contains(",") else { return nil }
     return lines[0].lowercased()
   }
 
-  /// The language range with the greatest weight; `nil` if several have it, or it is `*`.
+  /// Returns the language range with the greatest weight; `nil` if several have it, or it is `*`.
   private static func preferred(by lines: [String]) -> String? {
     var best: (range: String, weight: Int)?
     for line in lines {

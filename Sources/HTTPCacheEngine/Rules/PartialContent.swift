@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-/// Storing, completing and combining parts of a representation (RFC 9111 §3.3, §3.4; RFC 9110 §15.3.7.3).
+/// Stores, completes and combines parts of a representation (RFC 9111 §3.3, §3.4; RFC 9110 §15.3.7.3).
 enum PartialContent {
   /// The bytes that a single-part 206 response carries.
   struct Part: Hashable {
@@ -13,12 +13,12 @@ enum PartialContent {
     var isWhole: Bool { completeLength.map { range == 0..<$0 } ?? false }
   }
 
-  /// What a 206 response carries; `nil` where it does not say plainly which bytes those are.
+  /// Returns the part in a 206 response; `nil` if its position is not clear.
   ///
-  /// Several parts in one `multipart/byteranges` are not taken apart. Nor is a content with a coding placed anywhere:
-  /// the positions are those of the coded bytes, and a transport may have undone the coding.
+  /// Several parts in one `multipart/byteranges` are not separated. Content with a coding has no position: the
+  /// positions refer to the coded bytes, and a transport may have decoded them.
   ///
-  /// - Parameter length: how long the content is, if that is known already.
+  /// - Parameter length: the length of the content, if already known.
   static func part(of head: HTTPResponse, length: Int64?) -> Part? {
     let ranges = head.headerFields[values: .contentRange]
     guard head.status == .partialContent, ranges.count == 1, !hasContentCoding(head.headerFields),
@@ -32,7 +32,7 @@ enum PartialContent {
     return Part(range: range, completeLength: completeLength)
   }
 
-  /// Whether a content coding has been applied, so that its bytes are not those that others may get.
+  /// Whether the content has a content coding, so that its bytes are not those that other clients may get.
   static func hasContentCoding(_ fields: HTTPFields) -> Bool {
     hasContentCoding(fields[values: .contentEncoding])
   }
@@ -41,7 +41,8 @@ enum PartialContent {
     lines.contains { $0.lowercased() != "identity" }
   }
 
-  /// Without what is of the content of this one message, and of no other part, nor of the whole (RFC 9530 §2).
+  /// Removes the digests of this one message's content, which hold neither for other parts nor for the whole (RFC 9530
+  /// §2).
   static func withoutDigests(_ fields: HTTPFields) -> HTTPFields {
     HTTPFields(
       fields.filter { $0.name.canonicalName != "content-digest" && $0.name.canonicalName != "content-md5" })
@@ -49,11 +50,11 @@ enum PartialContent {
 
   // MARK: - Representations
 
-  /// What a response says of the representation that a stored response is of.
+  /// The relation of a response to the representation of a stored response.
   enum Relation {
-    /// It is the same: they have a strong validator in common.
+    /// The same representation: they have a strong validator in common.
     case same
-    /// It is another.
+    /// Another representation.
     case different
     case unknown
   }
@@ -64,10 +65,10 @@ enum PartialContent {
     if let tag, let storedTag, !tag.matchesWeakly(storedTag) { return .different }
     if tag == nil || storedTag == nil, let date, let storedDate, date != storedDate { return .different }
     guard new.hasStrongValidator, stored.parts?.isCombinable ?? stored.hasStrongValidator,
-      // Equal dates, if neither has a tag; a tag that only one has says nothing of the other.
+      // Equal dates, if neither has a tag; a tag of only one of them proves nothing about the other.
       tag == storedTag
     else { return .unknown }
-    // Of one representation there is one length; who says otherwise is not to be relied upon.
+    // A representation has one length; a response with another length is not trusted.
     let lengths = [new.completeLength, stored.completeLength].compactMap { $0 }
     let end = Swift.max(new.parts?.ranges.last?.upperBound ?? 0, stored.parts?.ranges.last?.upperBound ?? 0)
     return Set(lengths).count <= 1 && lengths.allSatisfy({ end <= $0 }) ? .same : .unknown
@@ -75,8 +76,8 @@ enum PartialContent {
 
   // MARK: - Completing
 
-  /// The request for what a stored response lacks, if that is one run of bytes and there is a strong validator to tie
-  /// it to: without one, nothing may be combined (§3.4).
+  /// Returns the request for the bytes that a stored response lacks. They must be a single range, and there must be a
+  /// strong validator: without one, nothing may be combined (§3.4).
   static func completion(
     of candidate: Int, _ stored: StoredResponse, for request: HTTPRequest, client: RequestFields
   ) -> (request: HTTPRequest, completion: CacheEngine.Completion)? {
@@ -90,7 +91,7 @@ enum PartialContent {
     return (request, CacheEngine.Completion(candidate: candidate, first: gap.first, end: gap.end))
   }
 
-  /// Whether a part is just what a completion lacks.
+  /// Whether a part is exactly the range that a completion lacks.
   static func completes(_ completion: CacheEngine.Completion, _ parts: StoredParts, _ part: Part) -> Int64? {
     guard let length = parts.completeLength ?? part.completeLength, part.range.lowerBound == completion.first,
       part.range.upperBound == completion.end ?? length
@@ -100,9 +101,9 @@ enum PartialContent {
 
   // MARK: - Combining
 
-  /// Copying what is stored, to combine it with what came, costs at most so many bytes...
+  /// To combine stored bytes with received ones, at most this many stored bytes are copied...
   private static let copyLimit: Int64 = 8 << 20
-  /// ... or so many for each byte that came.
+  /// ... or this many for each received byte.
   private static let copyFactor: Int64 = 8
 
   static func isWorthCopying(_ stored: Int64, for received: Int64) -> Bool {
@@ -111,8 +112,8 @@ enum PartialContent {
 }
 
 extension StoredResponse {
-  /// The validator to name this very representation with, byte for byte, as `If-Range` carries it: an entity tag that
-  /// is not weak, or, where there is no tag at all, a date that is strong (RFC 9110 §8.8.1, §13.1.5).
+  /// The validator that names exactly this representation in `If-Range`. It is an entity tag that is not weak, or,
+  /// without any tag, a strong date (RFC 9110 §8.8.1, §13.1.5).
   var strongValidator: String? {
     if let tag = entityTag { return tag.isWeak ? nil : tag.fieldValue }
     guard kept.values(of: .eTag).isEmpty, let modified = lastModified,
@@ -123,12 +124,13 @@ extension StoredResponse {
 
   var hasStrongValidator: Bool { strongValidator != nil }
 
-  /// The length of the whole representation, where it is known.
+  /// The length of the whole representation, if known.
   var completeLength: Int64? { parts == nil ? contentLength : parts?.completeLength }
 
-  /// This response with other bytes of the same representation; `nil` where they are too many to keep apart.
+  /// Returns this response with other bytes of the same representation; `nil` if there are too many separate ranges.
   ///
-  /// What makes up the whole is a complete 200 (OK), its Content-Length that of the whole (RFC 9110 §15.3.7.3).
+  /// If they are the complete representation, the result is a complete 200 (OK) with the complete Content-Length (RFC
+  /// 9110 §15.3.7.3).
   func with(_ ranges: [Range<Int64>], completeLength: Int64?, isCombinable: Bool) -> StoredResponse? {
     var response = self
     response.fields[.contentLength] = completeLength.map { String($0) }

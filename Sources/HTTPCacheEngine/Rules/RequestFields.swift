@@ -3,26 +3,26 @@
 
 import HTTPTypes
 
-/// What the rules of caching need of a request's fields, taken out in one pass.
+/// The fields of a request that the rules of caching need, read in one pass.
 struct RequestFields {
   var cacheControl = CacheControl()
   var ifNoneMatch: EntityTagCondition?
   var ifModifiedSince: HTTPDate?
   var hasAuthorization = false
-  /// The ranges asked for; `nil` if there are none, or none that count.
+  /// The requested ranges; `nil` if there are none, or they are ignored.
   var range: RangeField?
   /// Whether there is a Range field at all: such a request is not changed into one for another range.
   var hasRangeField = false
   /// If-Range: an entity tag or a date, as received.
   var ifRange: String?
-  /// If-Match or If-Unmodified-Since: not for a cache to evaluate (RFC 9111 §4.3.2).
+  /// If-Match or If-Unmodified-Since: a cache does not evaluate them (RFC 9111 §4.3.2).
   var hasOriginPrecondition = false
 
-  /// Of no field.
+  /// Makes the result for a request without fields.
   init() {}
 
   static func of(_ request: HTTPRequest, now: Timestamp) -> RequestFields {
-    // No initializer, which would make a copy at its end.
+    // Not an initializer, because that would make a copy at its end.
     var fields = RequestFields()
     fields.read(request, now: now)
     return fields
@@ -35,7 +35,7 @@ struct RequestFields {
     var modifiedSinceLines = 0
     var rangeLines = 0
     let fields = request.headerFields
-    // By position: a loop over fields takes a copy of each, and most are not looked at.
+    // By position: a loop over fields copies each, and most are not needed.
     for position in fields.indices {
       guard let name = Name(fields[position].name) else { continue }
       let field = fields[position]
@@ -44,15 +44,15 @@ struct RequestFields {
         hasCacheControl = true
         cacheControl.merge(field.value)
       case .pragma:
-        // The one directive Pragma ever had (§5.4) has the name and syntax of Cache-Control's.
+        // The only directive of Pragma (§5.4) has the name and syntax of Cache-Control's.
         if CacheControl(parsing: field.value).contains(.noCache) { pragmaNoCache = true }
       case .ifNoneMatch: noneMatch.append(field.value)
       case .ifModifiedSince:
-        // More than one line is no date, and ignored (RFC 9110 §13.1.3).
+        // More than one line is not a date, and ignored (RFC 9110 §13.1.3).
         ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
         modifiedSinceLines += 1
       case .authorization: hasAuthorization = true
-      // Only GET has ranges (RFC 9110 §14.2), and QUERY, which has all that GET has.
+      // Ranges apply to GET only (RFC 9110 §14.2), and to QUERY, which works like GET.
       case .range where request.method.isRetrieval:
         range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
         rangeLines += 1
@@ -63,11 +63,11 @@ struct RequestFields {
       }
     }
     if !noneMatch.isEmpty { ifNoneMatch = EntityTagCondition(parsing: noneMatch) }
-    // In a request no-cache has no argument (§5.2.1.4); one that has some is meant as it stands in the name.
+    // In a request no-cache has no argument (§5.2.1.4); one with an argument counts without it.
     if !cacheControl.noCacheFields.isEmpty { cacheControl.flags.insert(.noCache) }
-    // Nobody knows how young the response is to be: the origin is asked.
+    // The maximum age is unknown, so the request goes to the origin.
     if cacheControl.contains(.misplacedTime) { cacheControl.maxAge = 0 }
-    // §5.4: Pragma counts only where Cache-Control does not speak.
+    // §5.4: Pragma counts only without Cache-Control.
     if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
   }
 }
@@ -75,8 +75,8 @@ struct RequestFields {
 extension RequestFields {
   /// The names of the fields that are read.
   ///
-  /// The length, and then the first letter, tell nearly all others apart, so that a request's other fields cost next
-  /// to nothing.
+  /// The length, and then the first letter, exclude nearly all others, so that a request's other fields cost next to
+  /// nothing.
   enum Name: String {
     case cacheControl = "cache-control"
     case pragma
@@ -88,15 +88,15 @@ extension RequestFields {
     case ifMatch = "if-match"
     case ifUnmodifiedSince = "if-unmodified-since"
 
-    /// Of the length of each, a bit.
+    /// A bitmask of the lengths of the names.
     @inline(__always)
     private static var lengths: UInt64 { 1 << 5 | 1 << 6 | 1 << 8 | 1 << 13 | 1 << 17 | 1 << 19 }
 
-    /// `nil` for the name of any other field.
+    /// Makes the name from its bytes; `nil` for any other field.
     @inline(__always)
     init?(_ name: HTTPField.Name) { self.init(name, count: name.canonicalName.utf8.count) }
 
-    /// - Parameter length: of the name.
+    /// - Parameter length: the length of the name.
     @inline(__always)
     init?(_ name: HTTPField.Name, count length: Int) {
       let text = name.canonicalName.utf8

@@ -3,11 +3,11 @@
 
 import HTTPTypes
 
-/// What a response makes invalid beside the URIs that it names: groups (RFC 9875), and all of its origin
+/// The scopes that a response invalidates besides the URIs that it names: groups (RFC 9875), and all of its origin
 /// (Clear-Site-Data).
 enum ScopeInvalidation {
-  /// The most groups of one response that are marked one by one. For more, their origin is: the more marks one response
-  /// can leave, the sooner those of others must be given up.
+  /// Maximum number of groups that one response marks separately. Beyond it, all of their origin is marked. The more
+  /// marks one response can leave, the sooner those of others must be dropped.
   static let mostGroups = 64
 
   static func scopes(
@@ -15,7 +15,7 @@ enum ScopeInvalidation {
     configuration: CacheEngine.Configuration
   ) -> [CacheEngine.Outcome.InvalidatedScope] {
     let request = exchange.forwarding.original
-    // RFC 9875 §3: the field is ignored on responses to safe methods. What concerns nearly all is asked first.
+    // RFC 9875 §3: the field is ignored on responses to safe methods. The most frequent case is checked first.
     let isCleared = fields.clearsSiteData && clearsOrigin(response, to: request, configuration)
     guard isCleared || !Invalidation.isSafe(request.method), let target = TargetURI(request) else {
       return []
@@ -29,7 +29,8 @@ enum ScopeInvalidation {
       let named = (try? StructuredField.strings(response.headerFields[values: name])) ?? []
       groups = named.map { ($0, .invalidatedByGroup) }
     }
-    // RFC 9875 §2.2.1: with a stored response, those that share a group with it. That goes no further.
+    // RFC 9875 §2.2.1: a stored response is invalidated together with those that share a group with it. It is not
+    // transitive.
     if !Invalidation.targets(of: request, response: response).isEmpty {
       for stored in exchange.candidates { groups += stored.groups.map { ($0, .invalidatedWithGroup) } }
     }
@@ -39,11 +40,11 @@ enum ScopeInvalidation {
     return groups.map { .init(scope: CacheScope(target: target, group: $0.name), reason: $0.reason) }
   }
 
-  /// Whether the response has all of its origin removed, by `Clear-Site-Data: "cache"` or `"*"`.
+  /// Whether the response clears all of its origin, by `Clear-Site-Data: "cache"` or `"*"`.
   ///
-  /// Only over HTTPS, as the specification has it: on an open connection, anybody could. It speaks to user agents. A
-  /// shared cache that did as it says would let one user's logout, or anybody who asks for that page again and again,
-  /// empty it for all.
+  /// Only over HTTPS, as the specification requires: on an unencrypted connection, anyone could send it. The field is
+  /// for user agents. In a shared cache, one user's logout would empty the cache for all, and so would a client that
+  /// requests that page repeatedly.
   static func clearsOrigin(
     _ response: HTTPResponse, to request: HTTPRequest, _ configuration: CacheEngine.Configuration
   ) -> Bool {

@@ -5,13 +5,14 @@ import HTTPTypes
 
 /// Responses that set cookies, in a cache that many users share (RFC 9111 §7.3).
 ///
-/// Most cookies are one user's, and the origins that set them without a word on caching never meant to share them. Only a
-/// clear declaration of the origin counts, so that neither a heuristic nor a 304 hands one user's cookies to another.
+/// Most cookies are for one user, and an origin that sets them without any caching directive does not mean to share
+/// them. Only an explicit declaration of the origin counts, so that neither a heuristic nor a 304 gives one user's
+/// cookies to another.
 enum SharedCookies {
-  /// The fields that set cookies. No client in use reads the second one, and where there is one it says what the first says.
+  /// The fields that set cookies. No client in use reads the second one, and its content repeats that of the first.
   static let names = [HTTPField.Name.setCookie, HTTPField.Name("Set-Cookie2")].compactMap(\.self)
 
-  /// Why a shared cache does not store a response with cookies; `nil` if it does.
+  /// Returns why a shared cache does not store a response with cookies; `nil` if it does.
   static func obstacle(
     status: Int, _ response: ResponseFields, responseTime: Timestamp,
     _ configuration: CacheEngine.Configuration
@@ -20,35 +21,37 @@ enum SharedCookies {
     if configuration.setCookie == .bypass { return .cookiesBypassed }
     let directives = response.cacheControl.flags
     if directives.contains(.isPublic) { return nil }
-    // A lifetime of 0, and no-cache, have every use validated: they share nothing yet.
+    // A lifetime of 0 and no-cache both require a revalidation before every use: they do not declare the cookies
+    // shareable.
     let lifetime = FreshnessLifetime.of(
       status: status, response: response, responseTime: responseTime, configuration: configuration)
     return lifetime.milliseconds > 0 && !directives.contains(.noCache) ? nil : .cookiesNotShared
   }
 
-  /// Whether a stored response is left unused: it was stored with its cookies before the cache was set to keep none.
+  /// Whether a stored response is excluded: it was stored with its cookies before the cache was configured to keep
+  /// none.
   static func exclude(_ stored: StoredResponse, _ configuration: CacheEngine.Configuration) -> Bool {
     configuration.keepsNoCookies && stored.facts.flags.contains(.setsCookie) && stored.setsCookie
   }
 }
 
 extension CacheEngine.Configuration {
-  /// Whether cookies are left out of what is stored.
+  /// Whether cookies are removed from stored responses.
   var stripsCookies: Bool { kind == .shared && setCookie == .strip }
-  /// Whether nothing is stored with its cookies.
+  /// Whether no response is stored with its cookies.
   var keepsNoCookies: Bool { kind == .shared && setCookie != .store }
 }
 
 extension StoredResponse {
-  /// Whether cookies are stored with it.
+  /// Whether cookies are stored with the response.
   var setsCookie: Bool { SharedCookies.names.contains { !values(of: $0).isEmpty } }
 }
 
 extension CacheEngine {
-  /// The head of a response that is being stored, as the client gets it whose request fetched it.
+  /// Returns the head of a response that is being stored, for the client whose request fetched it.
   ///
-  /// It is the head that came, except under ``CacheEngine/SetCookieUse/strip`` in a shared cache: others are answered with the same
-  /// response, and none of them gets its cookies.
+  /// It is the received head, except under ``CacheEngine/SetCookieUse/strip`` in a shared cache. Then others get the
+  /// same response, and none of them gets its cookies.
   package func headWhileStoring(_ head: HTTPResponse) -> HTTPResponse {
     guard configuration.stripsCookies else { return head }
     var head = head

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Whether a response may be stored (RFC 9111 §3).
 enum Storability {
-  /// Status codes that are cacheable without any further word (RFC 9110 §15.1; 451: RFC 7725 §3).
+  /// Whether a status code is cacheable by default (RFC 9110 §15.1; 451: RFC 7725 §3).
   static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 451, 501: true
@@ -13,7 +13,7 @@ enum Storability {
     }
   }
 
-  /// Status codes whose caching this cache implements, for `must-understand` (§5.2.2.3).
+  /// Whether this cache implements the caching of a status code, for `must-understand` (§5.2.2.3).
   static func isUnderstood(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 414, 451, 500, 501,
@@ -23,9 +23,9 @@ enum Storability {
     }
   }
 
-  /// Status codes that speak of one request, its range or its preconditions, and not of the resource: stored, they
-  /// would answer other requests (304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17; the others MUST NOT be stored,
-  /// whatever their fields say: RFC 6585 §3 to §6). What a 206 may be stored as is for ``PartialContent`` to say.
+  /// Whether a status code concerns one request, its range or its preconditions, and not the resource. Stored, such a
+  /// response would answer other requests (304: §3; 412, 416: RFC 9110 §15.5.13, §15.5.17). The others MUST NOT be
+  /// stored, whatever their fields (RFC 6585 §3 to §6). ``PartialContent`` decides about a 206.
   private static func isAboutTheRequest(_ status: Int) -> Bool {
     switch status {
     case 304, 412, 416, 428, 429, 431, 511: true
@@ -33,7 +33,7 @@ enum Storability {
     }
   }
 
-  /// The reason against storing, or `nil` if the response may be stored.
+  /// Returns the reason against storing, or `nil` if the response may be stored.
   static func obstacle(
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
@@ -46,7 +46,7 @@ enum Storability {
     if !isUnderstood(status), !directives.isDisjoint(with: [.mustUnderstand, .misplacedUnderstand]) {
       return .statusNotUnderstood
     }
-    // §5.2.2.3: with must-understand, no-store is for caches that do not understand the status code.
+    // §5.2.2.3: with must-understand, no-store applies only to caches that do not understand the status code.
     if directives.contains(.noStore), !directives.contains(.mustUnderstand) { return .responseNoStore }
     if request.cacheControl.contains(.noStore) { return .requestNoStore }
     if kind == .shared {
@@ -63,7 +63,7 @@ enum Storability {
     return SharedCookies.obstacle(status: status, response, responseTime: responseTime, configuration)
   }
 
-  /// The directives with which a shared cache may reuse what it got with Authorization (§3.5).
+  /// The directives that allow a shared cache to reuse a response to a request with Authorization (§3.5).
   private static func allowsSharedReuseOfAuthorized(_ directives: CacheControl) -> Bool {
     directives.contains(.mustRevalidate) || directives.contains(.isPublic)
       || directives.sharedMaxAge != nil

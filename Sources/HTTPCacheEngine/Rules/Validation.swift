@@ -3,20 +3,20 @@
 
 import HTTPTypes
 
-/// Conditional requests of the cache's own (RFC 9111 §4.3.1).
+/// Makes the cache's own conditional requests (RFC 9111 §4.3.1).
 enum Validation {
-  /// The most bytes of entity tags that name responses of ours in one request. A resource may have any number of variants,
-  /// and servers refuse requests with fields of some KB.
+  /// Maximum bytes of stored entity tags in one request. A resource may have any number of variants, and servers refuse
+  /// requests with fields of some KB.
   static let mostBytesOfTags = 2048
 
-  /// The client's request with preconditions that name stored responses.
+  /// Returns the client's request with preconditions that name stored responses.
   ///
   /// - Parameters:
-  ///   - selected: the one response that would answer if it could; `nil` if none matches the request.
-  ///   - others: further responses of the resource, whose entity tags the origin may choose from: the most recent, as far
-  ///     as there is room for them.
-  /// - Returns: the request, and the positions of the responses that its preconditions name; the request unchanged
-  ///   and no position where nothing has a validator.
+  ///   - selected: the response that needs a revalidation to answer; `nil` if none matches the request.
+  ///   - others: further responses of the resource, whose entity tags the origin may choose from: the most recent, up
+  ///     to the maximum.
+  /// - Returns: the request, and the positions of the responses that its preconditions name. Without any validator, the
+  ///   unchanged request and no positions.
   static func request(
     from original: HTTPRequest, client: RequestFields, selected: Int?, others: [Int],
     candidates: [StoredResponse]
@@ -27,7 +27,7 @@ enum Validation {
     for index in (selected.map { [$0] } ?? []) + VariantSelection.mostRecentFirst(others, of: candidates) {
       guard let tag = candidates[index].entityTag else { continue }
       if !tags.contains(tag) {
-        // With what separates it from the next. What would answer if it could is asked about however long its tag is.
+        // Includes the separator from the next tag. The tag of the selected response is sent however long it is.
         let size = tag.fieldValue.utf8.count + 2
         guard size <= room || index == selected else { continue }
         room -= size
@@ -43,14 +43,15 @@ enum Validation {
     guard !nominated.isEmpty else { return (original, []) }
 
     var request = original
-    // §4.3.2: the union of the client's tags and ours, so that its representation can be confirmed too. Where ours has only a
-    // date, an origin that has entity tags goes by the client's (RFC 9110 §13.1.3), and any other by the date.
+    // §4.3.2: the union of the client's tags and the cache's, so that the client's representation can be confirmed too.
+    // If the stored response only has a date, an origin with entity tags uses the client's (RFC 9110 §13.1.3), and any
+    // other the date.
     if case .tags(let clientTags) = client.ifNoneMatch {
       tags += clientTags.filter { !tags.contains($0) }
     }
     request.headerFields[.ifNoneMatch] =
       tags.isEmpty ? nil : tags.map(\.fieldValue).joined(separator: ", ")
-    // The client's own date is evaluated by us, once we know what is current.
+    // The cache evaluates the client's own date itself, once it knows the current response.
     request.headerFields[.ifModifiedSince] = lastModified
     return (request, nominated)
   }

@@ -3,11 +3,11 @@
 
 import HTTPTypes
 
-/// Which stored responses a request may be answered with (RFC 9111 §4.1).
+/// Selects the stored responses that may answer a request (RFC 9111 §4.1).
 enum VariantSelection {
-  /// The positions of all candidates whose nominated fields match the request's, the most recent first (§4).
+  /// Returns the positions of all candidates whose nominated fields match the request's, the most recent first (§4).
   ///
-  /// If the configuration negotiates languages and none match, those in the language that the request prefers do.
+  /// If none match and the configuration negotiates languages, returns those in the language that the request prefers.
   static func matching(
     _ candidates: [StoredResponse], request: HTTPFields, _ configuration: CacheEngine.Configuration
   ) -> [Int] {
@@ -22,10 +22,10 @@ enum VariantSelection {
     return filtered { LanguageNegotiation.prefers($0, request: request) }
   }
 
-  /// The one that answers, of those that match: the most recent (§4).
+  /// Returns the matching response that answers: the most recent (§4).
   ///
-  /// Some resources leave `Vary` out of the response to a request without preferences; while there is a fresh one that
-  /// was chosen for requests like this, it is preferred (§4.1).
+  /// Some resources omit `Vary` in the response to a request without preferences. While there is a fresh response that
+  /// was selected for such requests, it is preferred (§4.1).
   static func chosen(_ matching: [Int], of candidates: [StoredResponse], at now: Timestamp) -> Int? {
     guard matching.count > 1, candidates[matching[0]].selecting.count == 0 else { return matching.first }
     return matching.first {
@@ -35,7 +35,7 @@ enum VariantSelection {
     } ?? matching.first
   }
 
-  /// Positions of candidates, those with the latest `Date` first.
+  /// Returns positions of candidates, those with the latest `Date` first.
   static func mostRecentFirst(_ positions: [Int], of candidates: [StoredResponse]) -> [Int] {
     guard positions.count > 1 else { return positions }
     return positions.sorted {

@@ -3,13 +3,13 @@
 
 import HTTPTypes
 
-/// Numbers for the names that most responses carry, so that a stored head spells none of them out.
+/// Numbers for the most frequent field names, so that a stored head does not spell them out.
 ///
 /// Making a name from its bytes means checking and lowercasing it, which was a third of the cost of a hit. The numbers
-/// are part of the stored form, and never change: another name gets a number behind all that there are, those of the names
-/// in lowercase among them, and not one at the end of the first list.
+/// are part of the stored form, and never change. A new name must get a number after all existing ones, including those
+/// of the lowercase names. It must not be added at the end of the first list.
 enum FieldNameTable {
-  /// In the spelling of HTTP/1.1, and then all once more as HTTP/2 has them (RFC 9113 §8.2).
+  /// The names in the spelling of HTTP/1.1, and then all of them in that of HTTP/2 (RFC 9113 §8.2).
   private static let names: [HTTPField.Name] = {
     let names: [HTTPField.Name] =
       [
@@ -29,17 +29,17 @@ enum FieldNameTable {
     return names + names.compactMap { HTTPField.Name($0.canonicalName) }
   }()
 
-  /// The greatest number. A constant, because a list of names is made at its first use, and asked for under a lock.
+  /// The greatest number. A constant, because the list of names is made at its first use, and read under a lock.
   static let count: UInt8 = 2 * spellings
-  /// What the number of a name in lowercase is greater by than that of the same in capitals.
+  /// The difference between the number of a lowercase name and that of the same name with capitals.
   private static let spellings: UInt8 = 42
 
-  /// The number of a name in just this spelling; 0 if it has none.
+  /// Returns the number of a name in exactly this spelling; 0 if it has none.
   ///
-  /// Told by the bytes: to hash a name took 330 instructions, a third of all that it took to encode a head.
+  /// Compares bytes: hashing a name took 330 instructions, a third of the cost of encoding a head.
   static func number(of name: HTTPField.Name) -> UInt8 {
     name.rawName.withFieldBytes { name in
-      // One of the two spellings can be meant only, and the first letter says which.
+      // Only one of the two spellings can match, and the first letter decides which.
       let isLowercase = name.count > 0 && name[0] & 0x20 != 0
       @inline(__always)
       func has(_ text: StaticString) -> Bool { name.equals(text, inLowercase: isLowercase) }

@@ -3,10 +3,10 @@
 
 import HTTPTypes
 
-/// Positions among the fields of a message: of the first 64 each a bit, of any others only that there are some.
+/// Positions among the fields of a message: a bit for each of the first 64; for the others, only whether there are any.
 struct FieldPositions: Hashable, Sendable {
   private var bits: UInt64 = 0
-  /// Whether all that were inserted are known by their positions.
+  /// Whether the positions of all inserted fields are known.
   private(set) var isExact = true
 
   @inline(__always)
@@ -18,27 +18,27 @@ struct FieldPositions: Hashable, Sendable {
   func contains(_ position: Int) -> Bool { position < 64 && bits >> UInt64(position) & 1 != 0 }
 
   var isEmpty: Bool { bits == 0 && isExact }
-  /// How many of the positions are known.
+  /// The number of known positions.
   var count: Int { bits.nonzeroBitCount }
 }
 
-/// The fields of a stored response: those that came, less what is not stored of them (RFC 9111 §3.1).
+/// The fields of a stored response: those received, except for those that are not stored (RFC 9111 §3.1).
 ///
-/// What is left out is marked and no more. Taking `Connection` out of ten fields copies the other nine, which was a quarter of
-/// what it takes to judge a response; and all that becomes of them as a rule is that they are written to the stored form.
+/// Omitted fields are only marked. Removing `Connection` from ten fields copies the other nine, which was a quarter of
+/// the cost of judging a response. Normally the fields are only written to the stored form.
 struct KeptFields: Sendable {
   private let received: HTTPFields
   private let omitted: FieldPositions
 
-  /// - Parameter omitted: exact.
+  /// - Parameter omitted: the positions of fields that are not stored; must be exact.
   init(_ received: HTTPFields, without omitted: FieldPositions = FieldPositions()) {
     self.received = received
     self.omitted = omitted
   }
 
-  /// The fields that are kept.
+  /// The stored fields.
   ///
-  /// - Complexity: O(*n*) where some are left out.
+  /// - Complexity: O(*n*) if some fields are omitted.
   var fields: HTTPFields {
     if omitted.isEmpty { return received }
     var kept = HTTPFields()
@@ -49,19 +49,19 @@ struct KeptFields: Sendable {
 
   var count: Int { received.count - omitted.count }
 
-  /// Calls `body` with each field that is kept.
+  /// Calls `body` with each stored field.
   func forEach(_ body: (HTTPField) -> Void) {
     forEachPosition { body($0[$1]) }
   }
 
-  /// Calls `body` with the position of each field that is kept, and the fields among which it has it: of a field that is
-  /// handed on, all parts are copied, needed or not.
+  /// Calls `body` with the position of each stored field, and the fields that it refers to. Passing a field itself
+  /// would copy all of its parts.
   @inline(__always)
   func forEachPosition(_ body: (HTTPFields, Int) -> Void) {
     for position in received.indices where !omitted.contains(position) { body(received, position) }
   }
 
-  /// The values of the lines of one name.
+  /// Returns the values of the lines of one name.
   func values(of name: HTTPField.Name) -> [String] {
     var values: [String] = []
     for position in received.indices
@@ -71,7 +71,7 @@ struct KeptFields: Sendable {
     return values
   }
 
-  // As `ResponseFields` takes them: the first line of ETag, and lines of Last-Modified that do not differ. Joined by
+  // The same as in `ResponseFields`: the first line of ETag, and lines of Last-Modified if all are equal. Joined by
   // commas they would be another value.
 
   var entityTag: EntityTag? { values(of: .eTag).first.flatMap { EntityTag(parsing: $0) } }
@@ -85,7 +85,7 @@ struct KeptFields: Sendable {
     return (date, text)
   }
 
-  /// The same of a date in any recognisable format: what a condition can be made of (§4.3.1).
+  /// Returns `Last-Modified` as a date in any recognisable format, for use in a condition (§4.3.1).
   func modification(at now: Timestamp) -> (date: HTTPDate, text: String)? {
     let lines = values(of: .lastModified)
     guard let text = lines.first, lines.allSatisfy({ $0 == text }),
@@ -97,7 +97,7 @@ struct KeptFields: Sendable {
   func hasValidator(at now: Timestamp) -> Bool { entityTag != nil || modification(at: now) != nil }
 }
 
-/// However they came to be.
+/// Equal if the stored fields are equal, however they were made.
 extension KeptFields: Hashable {
   static func == (left: KeptFields, right: KeptFields) -> Bool { left.fields == right.fields }
 

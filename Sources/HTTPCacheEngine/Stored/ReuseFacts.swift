@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What a decision to reuse a stored response needs, worked out once when it is stored.
+/// The facts for the decision to reuse a stored response, computed once when it is stored.
 ///
-/// Integers and flags only: whether a response is fresh is then a subtraction and a comparison, without a look at
-/// its fields.
+/// All are integers and flags: freshness is then a subtraction and a comparison, without access to the fields.
 package struct ReuseFacts: Hashable, Sendable {
   package struct Flags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt16
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// `no-cache` without field names: validated before every use (RFC 9111 §5.2.2.4).
+    /// `no-cache` without field names: revalidated before every use (RFC 9111 §5.2.2.4).
     package static let noCache = Flags(rawValue: 1 << 0)
-    /// Once stale, never used without validation: `must-revalidate`, and for a shared cache `proxy-revalidate` and
+    /// Never used stale without a revalidation: `must-revalidate`, and for a shared cache `proxy-revalidate` and
     /// `s-maxage` (§5.2.2.2, §5.2.2.8, §5.2.2.10).
     package static let mustRevalidate = Flags(rawValue: 1 << 1)
-    /// `immutable`, of a response that is sure to be whole: not validated while fresh, even on a reload (RFC 8246 §2,
-    /// §3).
+    /// `immutable`, on a response that is certainly complete: not revalidated while fresh, even on a reload (RFC 8246
+    /// §2, §3).
     package static let immutable = Flags(rawValue: 1 << 2)
-    /// There is an entity tag or a modification date to validate with, in what is stored.
+    /// The stored fields contain an entity tag or a modification date to validate with.
     package static let hasValidator = Flags(rawValue: 1 << 3)
-    /// Marked invalid (RFC 9111 §4.4, §4.3.5): validated before the next use.
+    /// Marked invalid (RFC 9111 §4.4, §4.3.5): revalidated before the next use.
     package static let invalidated = Flags(rawValue: 1 << 4)
     /// The status code is 2xx: preconditions of a client can be evaluated (RFC 9110 §13.2.1).
     package static let isSuccessful = Flags(rawValue: 1 << 5)
-    /// The message said where its content ends, by Content-Length or a transfer coding: a connection that broke off
-    /// cannot pass for the end.
+    /// The message contained the length of its content, by Content-Length or a transfer coding: a broken connection
+    /// cannot be mistaken for its end.
     package static let isDelimited = Flags(rawValue: 1 << 8)
     /// The response is in groups (RFC 9875 §2).
     package static let hasGroups = Flags(rawValue: 1 << 9)
-    /// The response set cookies when it came (RFC 9111 §7.3). They may be stored with it: not in a cache that was set to leave
-    /// them out.
+    /// The response set cookies when it arrived (RFC 9111 §7.3). The cookies may be stored with it, unless the cache
+    /// was configured to omit them.
     package static let setsCookie = Flags(rawValue: 1 << 10)
   }
 
@@ -47,13 +46,13 @@ package struct ReuseFacts: Hashable, Sendable {
   package var staleIfError: DeltaSeconds
 
   /// - Parameters:
-  ///   - hasValidator: whether there is one in what is stored of these fields.
-  ///   - isDelimited: what is known of the content beside these fields, where they are an update of it.
+  ///   - hasValidator: whether the stored part of these fields has a validator.
+  ///   - isDelimited: if the fields are an update, what is known of the content beside them.
   static func of(
     status: Int, response: ResponseFields, hasValidator: Bool, isDelimited: Bool, requestTime: Timestamp,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
   ) -> ReuseFacts {
-    // No initializer, which would take copies of the fields and of the configuration: 500 instructions.
+    // Not an initializer, because that would copy the fields and the configuration: 500 instructions.
     let directives = response.cacheControl.flags
     let isShared = configuration.kind == .shared
     var flags: Flags = []
@@ -96,38 +95,38 @@ package struct ReuseFacts: Hashable, Sendable {
     self.staleIfError = staleIfError
   }
 
-  /// `current_age` (RFC 9111 §4.2.3) in milliseconds; never negative, even where the clock went back.
+  /// Returns `current_age` (RFC 9111 §4.2.3) in milliseconds; never negative, even if the clock went back.
   package func currentAge(at now: Timestamp) -> Int64 {
     initialAge.saturatingAdded(Swift.max(0, now.millisecondsSince(responseTime)))
   }
 
-  /// How much longer the response is fresh, in milliseconds; 0 or less when it is stale.
+  /// Returns the remaining freshness lifetime, in milliseconds; 0 or less if the response is stale.
   package func remainingLifetime(at now: Timestamp) -> Int64 {
     lifetime.milliseconds.saturatingSubtracted(currentAge(at: now))
   }
 
-  /// `current_age` in whole seconds, as `Age` has it.
+  /// Returns `current_age` in whole seconds, as in `Age`.
   package func ageInSeconds(at now: Timestamp) -> Int64 { currentAge(at: now) / 1000 }
 
-  /// How much longer the response is fresh, in whole seconds, as the `ttl` of `Cache-Status` has it (RFC 9211 §2.4): the
-  /// lifetime less the age, both rounded down, so that `Age` and `ttl` add up to the same at any time.
+  /// Returns the remaining freshness lifetime, in whole seconds, as the `ttl` of `Cache-Status` (RFC 9211 §2.4). It is
+  /// the lifetime minus the age, both rounded down, so that the sum of `Age` and `ttl` is constant.
   package func remainingSeconds(at now: Timestamp) -> Int64 {
     lifetime.milliseconds / 1000 - ageInSeconds(at: now)
   }
 
-  /// Whether the clock is behind the time of storing, so that the time since then is not known.
+  /// Whether the clock is behind the time of storing, so that the time since then is unknown.
   ///
-  /// Such a response counts as stale: it might have been stale before the clock went back, and nothing turns fresh
-  /// again because a clock moved.
+  /// Such a response counts as stale. It may have been stale before the clock went back, and a clock change must not
+  /// make it fresh again.
   package func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
 
-  /// Ends the freshness lifetime at a time, unless it has ended before: the response is stale from then on, and for how long is
-  /// counted from there.
+  /// Ends the freshness lifetime at a time, unless it ended before: the response is stale from then on, and its
+  /// staleness counts from there.
   package mutating func expire(at now: Timestamp) {
     lifetime.milliseconds = Swift.min(lifetime.milliseconds, currentAge(at: now))
   }
 
-  /// The reason for which the response is not fresh, or `nil` if it is (§4.2).
+  /// Returns why the response is not fresh, or `nil` if it is (§4.2).
   func staleness(at now: Timestamp) -> CacheEngine.Reason? {
     if isFromTheFuture(at: now) { return .storedInTheFuture }
     if remainingLifetime(at: now) > 0 { return nil }
@@ -135,7 +134,7 @@ package struct ReuseFacts: Hashable, Sendable {
     return lifetime.source == .none ? .noLifetime : .stale
   }
 
-  /// Whether a directive forbids every use without validation once the response is stale (§4.2.4).
+  /// Whether a directive forbids every use without a revalidation once the response is stale (§4.2.4).
   var forbidsStale: Bool {
     !flags.isDisjoint(with: [.noCache, .mustRevalidate, .invalidated])
   }

@@ -3,25 +3,26 @@
 
 import HTTPTypes
 
-/// The selecting fields of a stored form, compared with a request's where they lie.
+/// Compares the selecting fields of a stored form with a request's, without copying them.
 ///
-/// One of the three files of the engine that meet unsafe pointers (see `FieldBytes` and `ByteWriter`): with spans, one nominated field
-/// took 290 instructions, and not 230, of the 630 that a decision takes.
+/// One of the three files of the engine with unsafe pointers (see `FieldBytes` and `ByteWriter`). With spans, one
+/// nominated field took 290 instructions instead of 230, of the 630 that a decision takes.
 enum SelectingBytes {
-  /// The most nominated fields that are compared here.
+  /// Maximum number of nominated fields that are compared here.
   static let most = 8
 
-  /// Whether the request has no field with a part in the decision, and has, of every nominated field, the very line that
-  /// the response was stored for, or none of it where that had none (RFC 9111 §4.1). Other spellings may mean the same:
-  /// that is seen when they are normalised.
+  /// Whether the request matches exactly (RFC 9111 §4.1). It must have no field that affects the decision. It must have
+  /// exactly the stored line of every nominated field, or none of those that were absent. Other spellings may be
+  /// equivalent; normalisation decides that later.
   ///
-  /// - Parameter count: of the nominated fields; 1 at least.
+  /// - Parameter count: the number of nominated fields; at least 1.
   static func match(_ stored: RawSpan, count: Int, _ fields: HTTPFields) -> Bool {
     stored.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return false }
       var position = StoredForm.frontCount
       for number in 0..<count {
-        // As `StoredFormReader.selecting(_:)` reads it. A length has 32 bits at most: no sum of a few overflows.
+        // The layout that `StoredFormReader.selecting(_:)` reads. A length has at most 32 bits: no sum of a few
+        // overflows.
         guard bytes.count &- position >= 8 else { return false }
         let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: position, as: UInt64.self))
         let nameCount = Int(truncatingIfNeeded: word & 0xFF_FFFF)
@@ -35,7 +36,7 @@ enum SelectingBytes {
         case StoredForm.SelectingKind.line.rawValue: isMet = false
         case StoredForm.SelectingKind.lineAndValue.rawValue:
           isMet = false
-          // The value is not looked at, but is to be there.
+          // The value is not read, but must exist.
           guard bytes.count &- position >= 4 else { return false }
           let valueCount = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: position, as: UInt32.self))
           position = position &+ 4 &+ Int(truncatingIfNeeded: valueCount)
@@ -48,7 +49,7 @@ enum SelectingBytes {
           guard count == nameCount, isEqual(fields[index].name.canonicalName, name, nameCount) else {
             continue
           }
-          // A second line is another value.
+          // A second line makes another value.
           if isMet || !isEqual(fields[index].value, name + nameCount, lineCount) { return false }
           isMet = true
         }
@@ -58,7 +59,7 @@ enum SelectingBytes {
     }
   }
 
-  /// A bridged string of Apple's systems equals nothing here, and so takes the long way.
+  /// A bridged string of Apple's systems never matches here, and so takes the slow path.
   @inline(__always)
   private static func isEqual(_ text: String, _ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
     guard text.utf8.count == count else { return false }
@@ -68,7 +69,7 @@ enum SelectingBytes {
     } ?? false
   }
 
-  /// By words of eight bytes, the last of which may overlap the one before it.
+  /// Compares words of eight bytes; the last may overlap the one before it.
   @inline(__always)
   private static func isEqual(_ one: UnsafeRawPointer, _ other: UnsafeRawPointer, _ count: Int) -> Bool {
     var offset = 0

@@ -3,26 +3,26 @@
 
 /// Responses that share one content in the store (RFC 9111 §4.1).
 extension StoredResponse {
-  /// The most responses that share one content. There is one for each set of selecting fields that the origin chose the
-  /// content for; a resource that varies on `User-Agent` has any number of them.
+  /// Maximum number of responses that share one content. There is one for each set of selecting fields that the origin
+  /// chose the content for. A resource that varies on `User-Agent` has any number of them.
   static let mostSharing = 8
-  /// The most bytes of all their stored forms.
+  /// Maximum bytes of all their stored forms.
   static let mostBytesSharing = 16 << 10
 
-  /// The bytes to store for responses of one entry; `nil` for none.
+  /// Returns the bytes to store for the responses of one entry; `nil` if there are none.
   package static func encoded(_ responses: [StoredResponse]) -> [UInt8]? {
     responses.isEmpty ? nil : encoded(sharingContent: responses)
   }
 
-  /// The bytes to store for an entry after one of its responses changed, or one was added.
+  /// Returns the bytes to store for an entry after one of its responses changed, or one was added.
   ///
-  /// The changed response comes first. Those that were not validated for the longest time go where there are too many; what
-  /// they were stored for takes one revalidation more.
+  /// The changed response comes first. If there are too many, those without a revalidation for the longest time are
+  /// dropped. A later request for those needs one more revalidation.
   ///
   /// - Parameters:
-  ///   - changed: in place of the one with the same selecting fields.
-  ///   - old: the selecting fields that the changed response had before; `nil` for one that is added.
-  ///   - responses: what the entry has so far.
+  ///   - changed: replaces the response with the same selecting fields.
+  ///   - old: the selecting fields that the changed response had before; `nil` if it is added.
+  ///   - responses: the present responses of the entry.
   package static func encoded(
     _ changed: StoredResponse, replacing old: SelectingFields?, among responses: [StoredResponse]
   ) -> [UInt8] {
@@ -31,7 +31,7 @@ extension StoredResponse {
     var size = changed.encoded().count
     for response in responses where shared.count < mostSharing {
       let own = response.selecting.variantKey
-      // A request matches no more than one where all vary on the same fields, and the first can be judged alone.
+      // If all vary on the same fields, a request matches at most one, and the first can be checked alone.
       guard own != key, own != oldKey, response.selecting.vary == vary else { continue }
       size += response.encoded().count
       if size > mostBytesSharing { break }

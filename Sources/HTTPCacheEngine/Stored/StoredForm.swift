@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The stored form of a response: the bytes it is kept as, beside its content.
+/// The stored form of a response: the bytes that are stored with its content.
 ///
-/// All integers are little-endian. Version 4 begins with what decides on reuse, at fixed places, so that a decision
-/// reads it where it lies:
+/// All integers are little-endian. Version 4 begins with the facts that decide on reuse, at fixed offsets, so that a
+/// decision reads them without copying:
 ///
 /// | at | bytes | what |
 /// |---|---|---|
@@ -18,10 +18,10 @@
 /// | 48 | 4 | number of selecting fields |
 /// | 52 | | the selecting fields |
 ///
-/// Of each selecting field there are the length of its name (3), what is kept of it (1, see ``SelectingKind``), the length
-/// of that (4), the name, what is kept, and for ``SelectingKind/lineAndValue`` its value as a text.
+/// Each selecting field has the length of its name (3), its kind (1, see ``SelectingKind``), the length of its stored
+/// value (4), the name, and the stored value. ``SelectingKind/lineAndValue`` adds its normalised value as a text.
 ///
-/// Behind these is what only an answer needs:
+/// The rest is needed only to answer:
 ///
 /// | bytes | what |
 /// |---|---|
@@ -31,13 +31,13 @@
 /// | 4, texts | if in groups: their number, and the groups |
 /// | 4, forms | if other responses share the content: their number; of each its length (4) and its stored form |
 ///
-/// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0 and
-/// a text.
+/// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0
+/// and a text.
 enum StoredForm {
   static let version: UInt8 = 4
-  /// Where the selecting fields begin.
+  /// The offset of the selecting fields.
   static let frontCount = 52
-  /// The most fields: `HTTPFields` takes no more than 65,534, and an answer adds some.
+  /// Maximum number of fields: `HTTPFields` accepts at most 65,534, and an answer adds some.
   static let mostFields = 65_000
 
   struct Special: OptionSet {
@@ -52,17 +52,17 @@ enum StoredForm {
     static let all: Special = [.inParts, .unmatchable, .sharesContent]
   }
 
-  /// What is kept of a selecting field.
+  /// How the value of a selecting field is stored.
   enum SelectingKind: UInt8 {
-    /// Nothing follows: the request did not have it.
+    /// No value: the request did not have the field.
     case absent
-    /// Its normalised value. It came in several lines.
+    /// The normalised value of a field with several lines.
     case lines
-    /// The one line it came in, which is normalised already.
+    /// The only line, which is already normalised.
     case line
-    /// The one line it came in. Its normalised value follows as a text.
+    /// The only line. Its normalised value follows as a text.
     case lineAndValue
-    /// The digest of its normalised value, which is not to be stored.
+    /// The digest of the normalised value, which must not be stored.
     case digest
   }
 
@@ -76,7 +76,7 @@ struct StoredFront {
   let special: StoredForm.Special
   let selectingCount: Int
 
-  /// `nil` where the bytes are no stored form, or of another version.
+  /// Reads the front; `nil` if the bytes are not a stored form, or have another version.
   @inline(__always)
   init?(_ bytes: RawSpan) {
     guard bytes.byteCount >= StoredForm.frontCount else { return nil }
@@ -102,11 +102,11 @@ struct StoredFront {
   }
 }
 
-/// Reads what lies behind the front, one thing after the other. Nothing it says it has read lies outside of the bytes.
+/// Reads the bytes after the front, in order. Every range that it returns lies within the bytes.
 struct StoredFormReader {
   private(set) var position = StoredForm.frontCount
 
-  // A position is never beyond the end of the bytes, and a length has 32 bits at most: no sum of them overflows.
+  // A position is never beyond the end of the bytes, and a length has at most 32 bits: no sum of them overflows.
 
   @inline(__always)
   private mutating func take(_ count: Int, _ bytes: RawSpan) -> Int? {
@@ -136,7 +136,7 @@ struct StoredFormReader {
     return ByteRange(start: start, end: start &+ count)
   }
 
-  /// One selecting field: its name, the one line that it came in, and its normalised value.
+  /// Reads one selecting field: its name, its only line, and its normalised value.
   @inline(__always)
   mutating func selecting(_ bytes: RawSpan) -> Selecting? {
     guard let start = take(8, bytes) else { return nil }
@@ -165,7 +165,7 @@ struct StoredFormReader {
     var value: ByteRange?
   }
 
-  /// One field: the number of its name, or the name.
+  /// Reads one field: the number of its name, or the name.
   @inline(__always)
   mutating func field(_ bytes: RawSpan) -> (number: UInt8, name: ByteRange?, value: ByteRange)? {
     guard let number = byte(bytes) else { return nil }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Which bytes of a representation are stored, where that is not all of them (RFC 9111 §3.3).
+/// The stored ranges of a representation that is not stored completely (RFC 9111 §3.3).
 ///
-/// The stored content is these ranges one after the other.
+/// The stored content is these ranges in order.
 package struct StoredParts: Hashable, Sendable {
-  /// Positions in the representation: none empty, in order, and with a gap between any two.
+  /// Positions in the representation: not empty, in order, and with a gap between any two.
   package let ranges: [Range<Int64>]
-  /// The length of the whole representation in bytes, where the origin has said it.
+  /// The length of the whole representation in bytes, if the origin has sent it.
   package let completeLength: Int64?
   /// Whether the parts came with a strong validator, so that others may be combined with them (§3.4).
   ///
-  /// It is noted once and for all: a modification date that was too recent to be strong would look strong beside the
+  /// It is decided once: a modification date that was too recent to be strong would look strong together with the
   /// `Date` of a later update (RFC 9110 §8.8.2.2).
   package let isCombinable: Bool
 
-  /// The most ranges that are kept apart: every answer looks through them.
+  /// Maximum number of separate ranges: every answer reads them all.
   static let limit = 64
 
-  /// `nil` where the ranges are not as they must be, or are the whole.
+  /// Makes the parts; `nil` if the ranges are invalid, or are the complete representation.
   init?(ranges: [Range<Int64>], completeLength: Int64?, isCombinable: Bool) {
     guard let last = ranges.last, ranges.count <= Self.limit else { return nil }
     var end: Int64 = -1
@@ -34,15 +34,15 @@ package struct StoredParts: Hashable, Sendable {
     self.isCombinable = isCombinable
   }
 
-  /// How many bytes are stored.
+  /// The number of stored bytes.
   package var count: Int64 { ranges.reduce(0) { $0 + Int64($1.count) } }
 
-  /// How many of the stored bytes come before a position of the representation: where it is in the stored content.
+  /// Returns the number of stored bytes before a position of the representation: its position in the stored content.
   func count(before position: Int64) -> Int64 {
     ranges.reduce(0) { $0 + Int64($1.clamped(to: 0..<Swift.max(0, position)).count) }
   }
 
-  /// Where these bytes of the representation are in the stored content; `nil` if not all of them are there.
+  /// Returns the range in the stored content of these bytes of the representation; `nil` if some of them are missing.
   ///
   /// - Complexity: O(*n*) in the number of ranges, of which there are few.
   func storedRange(of range: Range<Int64>) -> Range<Int64>? {
@@ -57,7 +57,7 @@ package struct StoredParts: Hashable, Sendable {
     return nil
   }
 
-  /// The ranges with another among them: what overlaps or touches is one.
+  /// Returns the ranges with another one added: ranges that overlap or touch become one.
   static func union(_ ranges: [Range<Int64>], _ added: Range<Int64>) -> [Range<Int64>] {
     var (before, joined, after) = ([Range<Int64>](), added, [Range<Int64>]())
     for range in ranges {
@@ -73,7 +73,7 @@ package struct StoredParts: Hashable, Sendable {
     return before + [joined] + after
   }
 
-  /// The one run of bytes that is missing; `nil` if there are several. Its end is `nil` where the length is not known.
+  /// The only missing range; `nil` if there are several. Its end is `nil` if the length is unknown.
   var onlyGap: (first: Int64, end: Int64?)? {
     switch (ranges.count, completeLength) {
     case (1, nil): ranges[0].lowerBound == 0 ? (ranges[0].upperBound, nil) : nil

@@ -3,19 +3,19 @@
 
 import HTTPTypes
 
-/// To the stored form and back: see ``StoredForm``.
+/// Converts responses to the stored form and back: see ``StoredForm``.
 extension StoredResponse {
-  /// The bytes to store.
+  /// Returns the bytes to store.
   ///
-  /// - Complexity: O(*n*) in their number, with one allocation for nearly all.
+  /// - Complexity: O(*n*) in their number, normally with one allocation.
   public func encoded() -> [UInt8] { ByteWriter.bytes { write(to: &$0) } }
 
-  /// The bytes to store for responses that have one content: the same representation, which the origin chose for
+  /// Returns the bytes to store for responses with one content: the same representation, which the origin chose for
   /// requests with different selecting fields (RFC 9111 §4.1).
   ///
-  /// The first is found the fastest.
+  /// The first is found fastest.
   ///
-  /// - Precondition: there is one at least.
+  /// - Precondition: there is at least one response.
   package static func encoded(sharingContent responses: [StoredResponse]) -> [UInt8] {
     let others = responses.dropFirst().map { $0.encoded() }
     if others.isEmpty { return responses[0].encoded() }
@@ -49,7 +49,8 @@ extension StoredResponse {
       let number = FieldNameTable.number(of: fields[position].name)
       writer.write(number)
       if number == 0 { writer.write(fields[position].name.rawName) }
-      // Its text is at hand, as a rule. What is not UTF-8 is not ASCII as a text either, and is kept as it came.
+      // Normally the text is available. A value that is not UTF-8 is not ASCII as a text either, and is stored
+      // unchanged.
       if !writer.write(ascii: fields[position].value) { writer.writeValue(of: fields[position]) }
     }
     if let parts { Self.write(parts, to: &writer) }
@@ -61,7 +62,7 @@ extension StoredResponse {
 
   private static func write(_ field: SelectingFields.Field, to writer: inout ByteWriter) {
     func write(_ kind: StoredForm.SelectingKind, _ kept: String) {
-      // No message has a longer name, or it could not be read again: an empty one cannot.
+      // Longer names do not occur in messages, and could not be read again. An empty name cannot be read either.
       let name = field.name.utf8.count <= StoredForm.longestSelectingName ? field.name : ""
       writer.write(UInt32(name.utf8.count) | UInt32(kind.rawValue) << 24)
       writer.write(UInt32(truncatingIfNeeded: kept.utf8.count))
@@ -72,7 +73,7 @@ extension StoredResponse {
     switch (field.line, field.value) {
     case (_, nil): write(.absent, "")
     case (nil, let value?): write(.lines, value)
-    // By their bytes: texts are equal, too, that spell the same in other ways.
+    // Compared by bytes: texts are also equal if they spell the same in other ways.
     case (let line?, let value?) where line.utf8.elementsEqual(value.utf8): write(.line, line)
     case (let line?, let value?):
       write(.lineAndValue, line)
@@ -90,32 +91,32 @@ extension StoredResponse {
     writer.write(UInt8(parts.isCombinable ? 1 : 0))
   }
 
-  /// Reads what ``encoded()`` wrote; `nil` for anything else, whatever the bytes are.
+  /// Reads the bytes from ``encoded()``; `nil` for any other bytes.
   public init?(decoding bytes: ArraySlice<UInt8>) {
     guard let decoded = bytes.withBytes({ StoredResponse(decoding: $0) }) else { return nil }
     self = decoded
   }
 
-  /// The first bytes that no stored form begins with, in this version or a later one. A store that keeps other records beside
-  /// responses marks them by one of these.
+  /// The first bytes that no stored form begins with, in this version or a later one. A store marks records that are
+  /// not responses by one of these.
   package static let reservedFirstBytes: ClosedRange<UInt8> = 0xF0...0xFF
 
-  /// Whether ``init(decoding:)`` would read these bytes, without doing it.
+  /// Whether ``init(decoding:)`` would read these bytes, without making the response.
   ///
-  /// - Complexity: O(*n*) in the number of fields, and no allocation where the content is whole.
+  /// - Complexity: O(*n*) in the number of fields, without allocation if the content is complete.
   package static func canDecode(_ bytes: RawSpan) -> Bool {
     StoredLayout(bytes) != nil
   }
 
-  /// Reads all responses that share one content, the one that changed last first; none for anything else, whatever the bytes are.
+  /// Reads all responses that share one content, the one that changed last first; none for any other bytes.
   package static func all(decoding bytes: RawSpan) -> [StoredResponse] {
     guard let layout = StoredLayout(bytes), let first = StoredResponse(decoding: bytes) else { return [] }
     return [first]
       + layout.others.compactMap { StoredResponse(decoding: bytes.extracting($0.start..<$0.end)) }
   }
 
-  /// Reads what ``encoded()`` wrote, where it lies, or the first of several responses that share their content; `nil` for
-  /// anything else, whatever the bytes are.
+  /// Reads the bytes from ``encoded()`` without copying them first. If several responses share a content, it reads the
+  /// first. Returns `nil` for any other bytes.
   public init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes), let front = StoredFront(bytes) else { return nil }
     var reader = StoredFormReader()
@@ -139,13 +140,13 @@ extension StoredResponse {
 }
 
 extension HTTPResponse {
-  /// The head that a stored response answers with, without validation and as a whole: as `StoredResponse.response(age:)`
-  /// makes it, but straight from the bytes.
+  /// Makes the head of a stored response that answers without a revalidation and as a whole. The result is the same as
+  /// from `StoredResponse.response(age:)`, but comes directly from the bytes.
   ///
   /// - Parameters:
-  ///   - stored: what ``StoredResponse/encoded()`` wrote; `nil` is returned for anything else.
+  ///   - stored: the bytes from ``StoredResponse/encoded()``; `nil` is returned for any other.
   ///   - age: `Age` in whole seconds.
-  ///   - added: fields that come behind all others.
+  ///   - added: fields to append after all others.
   package init?(stored: RawSpan, ageInSeconds: Int64, adding added: [HTTPField] = []) {
     guard StoredResponse.canDecode(stored), let front = StoredFront(stored) else { return nil }
     var reader = StoredFormReader()
@@ -153,7 +154,7 @@ extension HTTPResponse {
     self.init(front, &reader, stored, age: HTTPField(name: .age, value: String(ageInSeconds)), adding: added)
   }
 
-  /// - Parameter reader: stands behind the selecting fields of bytes that can be decoded.
+  /// - Parameter reader: positioned after the selecting fields of bytes that can be decoded.
   fileprivate init?(
     _ front: StoredFront, _ reader: inout StoredFormReader, _ bytes: RawSpan, age: HTTPField? = nil,
     adding added: [HTTPField] = []
@@ -168,7 +169,7 @@ extension HTTPResponse {
         let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
       else { return nil }
       if replacesAge, name == .age {
-        // The first has its place taken, and there are no others.
+        // The first takes its place; there are no others.
         if let own = age.take() { fields.append(own) }
       } else {
         fields.append(bytes.field(name, value))
@@ -181,11 +182,11 @@ extension HTTPResponse {
   }
 }
 
-/// What a stored form has behind its fields. It can be had only of bytes that are a stored form to their last.
+/// The contents of a stored form after its fields. It exists only for bytes that are entirely a stored form.
 private struct StoredLayout {
   var parts: StoredParts?
   var groups: [ByteRange] = []
-  /// The forms of further responses with the same content.
+  /// The stored forms of further responses with the same content.
   var others: [ByteRange] = []
 
   init?(_ bytes: RawSpan, isOther: Bool = false) {
@@ -208,7 +209,7 @@ private struct StoredLayout {
     }
     if front.facts.flags.contains(.hasGroups) {
       guard let count = reader.count(bytes) else { return nil }
-      // No reservation by the count: it may be anything, and the bytes run out first.
+      // Reserves nothing for the count: it may be any number, and the bytes run out first.
       for _ in 0..<count {
         guard let group = reader.text(bytes) else { return nil }
         groups.append(group)

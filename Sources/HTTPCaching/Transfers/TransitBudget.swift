@@ -9,7 +9,6 @@ import Synchronization
 /// The limit is soft by one block for each transfer, so it can never block a transfer for good. A transfer without a
 /// block may always take one. A transfer with a block takes no more while the budget ``isFull``. Therefore no transfer
 /// waits for the bytes of another: each continues as its own readers take its bytes.
-/// wait for another transfer's bytes: each goes on as its own readers take what it holds.
 package final class TransitBudget: Sendable {
   /// The limit in bytes; see ``HTTPCache/Configuration/transitCapacity``.
   package let capacity: Int
