@@ -4,7 +4,7 @@
 import HTTPTypes
 import Synchronization
 
-/// Writes down the interim responses that reached the client.
+/// Records the interim responses that reached the client.
 final class InterimLog: Sendable {
   private let log = Mutex<[HTTPResponse]>([])
   var heads: [HTTPResponse] { log.withLock { $0 } }

@@ -3,17 +3,18 @@
 
 import HTTPTypes
 
-/// What an origin that knows ranges answers to one (RFC 9110 §14).
+/// The response of an origin that supports ranges to a range request (RFC 9110 §14).
 ///
-/// It is written apart from the engine's own reading of ranges, which it is there to try.
+/// It does not use the engine's own parser of ranges, because it tests that.
 struct OriginRange {
   var status: Int
   var range: Range<Int>
   var contentRange: String
 
-  /// - Parameter validators: what If-Range is compared with; `nil` if it is not heeded.
+  /// Makes the range of the response; `nil` if the complete content is the response. That is so if there is no range or
+  /// several, or if If-Range names another representation.
   ///
-  /// `nil` where the whole is the answer: there is no range, or several, or If-Range names something else.
+  /// - Parameter validators: the validators to compare with If-Range; `nil` if the origin ignores If-Range.
   init?(_ request: HTTPFields, of length: Int, validators: HTTPFields?) {
     guard let field = request[.range], field.hasPrefix("bytes="), !field.contains(",") else { return nil }
     if let validators, let condition = request[.ifRange], condition != validators[.eTag],

@@ -5,7 +5,7 @@ import Foundation
 import HTTPCacheEngine
 import HTTPTypes
 
-/// A file of scenarios, in the format that the public suite of cache behaviour exports.
+/// A file of scenarios, in the export format of the public suite of cache behaviour.
 package struct ScenarioSuite: Decodable, Sendable {
   package var name: String
   package var id: String
@@ -17,15 +17,15 @@ package struct ScenarioSuite: Decodable, Sendable {
   }
 }
 
-/// A few requests in order through a cache to one origin, and what is expected of each.
+/// A few requests in order through a cache to one origin, and the expected result of each.
 package struct Scenario: Decodable, Sendable {
-  /// How much a failure weighs.
+  /// The severity of a failure.
   package enum Kind: String, Decodable, Sendable, CaseIterable {
     /// The cache breaks a MUST.
     case required
-    /// The cache is allowed to miss, and the worse for it.
+    /// The cache may miss, but a good cache hits.
     case optimal
-    /// Neither: how the cache behaves is recorded.
+    /// Neither: the behaviour of the cache is recorded.
     case check
   }
 
@@ -36,14 +36,14 @@ package struct Scenario: Decodable, Sendable {
   package var isForBrowsersOnly: Bool
   package var isForCDNsOnly: Bool
   package var isNotForBrowsers: Bool
-  /// The kinds of cache it is for: `private`, `shared`, `cdn` (which is shared, too); all that the other flags leave
-  /// where there are none.
+  /// The kinds of cache that it applies to: `private`, `shared`, `cdn` (which is shared, too). If empty, all kinds that
+  /// the other flags allow.
   package var caches: [String]
-  /// Sections of the standards that it is written from.
+  /// Sections of the standards that it tests.
   package var sections: [String]
-  /// Whether it needs a clock that is moved, or what no socket can carry.
+  /// Whether it needs a virtual clock, or messages that a socket cannot carry.
   package var isVirtualOnly: Bool
-  /// What the cache is set to, beside its kind.
+  /// The cache's settings, besides its kind.
   package var options: ScenarioOptions
   package var steps: [Step]
 
@@ -83,7 +83,7 @@ extension Scenario {
   func mentions(_ word: String) -> Bool { steps.contains { $0.mentions(word) } }
 }
 
-/// What a scenario sets the cache to; what is absent is as the runner has it.
+/// The cache's settings for a scenario; missing ones have the runner's defaults.
 package struct ScenarioOptions: Decodable, Hashable, Sendable {
   package var usesHeuristics: Bool?
   package var whenDisconnected: CacheEngine.DisconnectedUse?
@@ -98,7 +98,8 @@ package struct ScenarioOptions: Decodable, Hashable, Sendable {
   package init() {}
 }
 
-/// One request of a scenario, what the origin answers if it is asked, and what the client must get.
+/// One request of a scenario, the origin's response if the request reaches it, and the response that the client must
+/// get.
 package struct Step: Decodable, Sendable {
   private let values: [String: JSONValue]
 
@@ -111,7 +112,7 @@ package struct Step: Decodable, Sendable {
   /// The names that the step uses.
   package var names: [String] { values.keys.sorted() }
 
-  /// The names that the format has; see Format.md.
+  /// The names in the format; see Format.md.
   package static let knownNames: Set<String> = [
     "request_method", "request_headers", "request_body", "filename", "query_arg", "url", "magic_ims",
     "policy",
@@ -125,7 +126,7 @@ package struct Step: Decodable, Sendable {
     "expected_cache_status_missing", "expected_origin_requests", "check_body", "setup", "setup_tests",
   ]
 
-  /// What makes the step one that nobody can send, or no origin can answer.
+  /// Why the step's request cannot be sent, or its response cannot be made; `nil` if both can.
   var problem: String? {
     if let status = list("response_status").first?.integer, !(100...999).contains(status) {
       return "response_status: a status code has three digits"
@@ -179,7 +180,7 @@ enum JSONValue: Decodable, Hashable, Sendable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // What is frequent comes first: each attempt that fails costs an error.
+    // The most frequent types come first: each failed attempt costs an error.
     if let value = try? container.decode(String.self) {
       self = .string(value)
     } else if let value = try? container.decode([JSONValue].self) {
@@ -195,7 +196,7 @@ enum JSONValue: Decodable, Hashable, Sendable {
     }
   }
 
-  /// Whether a text anywhere in it has this one in it.
+  /// Whether any text in the value contains this one.
   func mentions(_ word: String) -> Bool {
     switch self {
     case .string(let text): text.contains(word)

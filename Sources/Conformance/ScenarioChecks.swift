@@ -4,7 +4,7 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// What must hold of one answer, in the order in which the format has it.
+/// The checks of one response, in the order of the format.
 struct AnswerCheck {
   let scenario: Scenario
   let step: Step
@@ -15,7 +15,7 @@ struct AnswerCheck {
   /// Whether time is real, so that a second may be missing.
   var isLive = false
 
-  /// The first thing that is wrong, or `nil`.
+  /// Returns the first problem, or `nil`.
   func problem(previousStart: Timestamp) -> ScenarioRunner.Result? {
     let numbers = head.headerFields[named: "Request-Numbers"]?.split(separator: " ") ?? []
     if step["expected_origin_requests"] == nil, Set(numbers).count != numbers.count {
@@ -92,7 +92,7 @@ struct AnswerCheck {
     return nil
   }
 
-  /// As many interim responses as expected, in order, each with at least the fields expected.
+  /// Expects as many interim responses as specified, in order, each with at least the specified fields.
   private func interimProblem() -> ScenarioRunner.Result? {
     guard let expected = step["expected_interim_responses"]?.list else { return nil }
     let codes = expected.compactMap { $0.list?.first?.integer }
@@ -130,7 +130,7 @@ struct AnswerCheck {
   }
 }
 
-/// What must hold of the requests that reached the origin.
+/// The checks of the requests that reached the origin.
 struct RecordCheck {
   let scenario: Scenario
   let records: [ScenarioOrigin.Record]
@@ -186,7 +186,7 @@ struct RecordCheck {
     step.list("expected_request_headers") + step.list("expected_request_headers_missing")
   }
 
-  /// Every field of the origin's that is not exempt reached the client as it was sent.
+  /// Expects that every field of the origin reached the client unchanged, unless it is exempt.
   private func passedOn(_ record: ScenarioOrigin.Record, _ step: Step, _ number: Int) -> ScenarioRunner
     .Result?
   {

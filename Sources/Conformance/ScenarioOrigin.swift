@@ -7,7 +7,7 @@ import HTTPCaching
 import HTTPTypes
 import Synchronization
 
-/// The origin of one scenario, in memory: answers as the steps say and writes down what it was asked.
+/// The origin of one scenario, in memory: answers according to the steps and records its requests.
 final class ScenarioOrigin: Sendable {
   struct Record: Sendable {
     var step: Int
@@ -98,7 +98,7 @@ final class ScenarioOrigin: Sendable {
     if fields[.contentType] == nil { fields[.contentType] = "text/plain" }
     let hasContent = status != 204 && status != 304 && request.method != .head
     let body = hasContent ? (step.text("response_body") ?? Self.defaultBody(scenario)) : ""
-    // On a connection, Content-Length is where the content ends (RFC 9112 §6.3).
+    // On a connection, Content-Length determines the end of the content (RFC 9112 §6.3).
     let length = fields[.contentLength].flatMap { Int($0) } ?? .max
     var bytes = Array(body.utf8.prefix(max(length, 0)))[...]
     let heedsIfRange = step.text("ranges") != "always"
@@ -116,7 +116,7 @@ final class ScenarioOrigin: Sendable {
       body: step["truncate_after"]?.integer.map { Self.broken(bytes.prefix(Int($0))) } ?? MessageBody(bytes))
   }
 
-  /// A content that breaks off behind these bytes.
+  /// Returns content that breaks off after these bytes.
   private static func broken(_ bytes: ArraySlice<UInt8>) -> MessageBody {
     MessageBody(
       AsyncThrowingStream<ArraySlice<UInt8>, any Error> { continuation in
@@ -125,7 +125,7 @@ final class ScenarioOrigin: Sendable {
       })
   }
 
-  /// A text unique to the scenario, of 36 bytes: some scenarios state the length of the suite's own, a UUID.
+  /// Returns a text unique to the scenario, of 36 bytes: some scenarios contain the length of the suite's own, a UUID.
   static func defaultBody(_ scenario: Scenario) -> String {
     let hash = scenario.id.utf8.reduce(into: UInt64(0xcbf2_9ce4_8422_2325)) {
       $0 = ($0 ^ UInt64($1)) &* 0x100_0000_01b3
@@ -151,7 +151,7 @@ final class ScenarioOrigin: Sendable {
     return 999
   }
 
-  /// Whether the request's precondition names what the origin has now (RFC 9110 §13.2.2).
+  /// Whether the request's precondition names the origin's current representation (RFC 9110 §13.2.2).
   private static func isCurrent(_ request: HTTPRequest, _ fields: HTTPFields) -> Bool {
     if let condition = request.headerFields[.ifNoneMatch] {
       let tags = condition.split(separator: ",").map { $0.drop { $0 == " " } }
@@ -182,7 +182,7 @@ final class ScenarioOrigin: Sendable {
   ]
 }
 
-/// A clock by which an origin can take its time.
+/// A clock that an origin can use to delay its response.
 protocol ScenarioClock: CacheClock {
   func pass(seconds: Int64) async
 }

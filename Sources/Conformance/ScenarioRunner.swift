@@ -8,15 +8,15 @@ import HTTPTypes
 
 /// Runs scenarios against the cache in virtual time, with an origin in memory and no sockets.
 package struct ScenarioRunner: Sendable {
-  /// What came of a scenario.
+  /// The result of a scenario.
   package enum Result: Hashable, Sendable {
     case passed
     case failed(String)
-    /// The scenario could not be set up, so that it says nothing.
+    /// The scenario could not be set up, so its result means nothing.
     case setup(String)
-    /// One that it depends on did not pass.
+    /// A scenario that it depends on did not pass.
     case dependency(String)
-    /// It is for another kind of cache, or needs what this runner does not have.
+    /// It applies to another kind of cache, or needs features that this runner lacks.
     case notApplicable
 
     package var isPass: Bool { self == .passed }
@@ -26,7 +26,7 @@ package struct ScenarioRunner: Sendable {
     package var suite: String
     package var scenario: Scenario
     package var result: Result
-    /// What the cache did at each step, and why.
+    /// The actions of the cache at each step, and why.
     package var trace: [String]
   }
 
@@ -35,7 +35,8 @@ package struct ScenarioRunner: Sendable {
   /// - Parameter targets: the cache's target list (RFC 9213); with one, scenarios for CDNs are run too.
   package init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
     var configuration = HTTPCache.Configuration(kind: kind)
-    // The suite asks what a cache does that has lost its origin: one that may serve stale (RFC 9111 §4.2.4).
+    // The suite tests the behaviour of a cache without its origin, for caches that may serve stale responses (RFC 9111
+    // §4.2.4).
     configuration.rules.whenDisconnected = .unlessForbidden
     configuration.rules.targets = targets
     self.configuration = configuration
@@ -102,7 +103,7 @@ package struct ScenarioRunner: Sendable {
           return try await origin.answer(forwarded, content: content)
         }
         story = StepStory(response)
-        // A shared cache generates a response where a private one gives the transport's error.
+        // A shared cache generates a response; a private one throws the transport's error.
         if response.reason == .revalidationImpossible, step.text("expected_source") == "error" {
           story.source = "error"
         }
@@ -118,7 +119,7 @@ package struct ScenarioRunner: Sendable {
         story = StepStory(error)
         trace.append("step \(index + 1): \(error)")
       }
-      // What goes on behind the client's back belongs to this step, and is to end at its time.
+      // Work in the background belongs to this step, and must end at its time.
       await cache.settle()
       story.originRequests = origin.requests.count
       let check = AnswerCheck(
@@ -140,8 +141,8 @@ package struct ScenarioRunner: Sendable {
     )
   }
 
-  /// The content, as far as it comes. The text that separates the parts of a multipart response is replaced by
-  /// `boundary`: the cache picks one that nobody knows.
+  /// Reads the content, as far as it arrives. `boundary` replaces the text that separates the parts of a multipart
+  /// response, because the cache picks an unpredictable one.
   private static func content(of response: CachedResponse, _ story: inout StepStory) async -> String {
     var bytes: [UInt8] = []
     do {
@@ -157,7 +158,7 @@ package struct ScenarioRunner: Sendable {
     return text.replacing(type.dropFirst(prefix.count), with: "boundary")
   }
 
-  /// What the scenario's cache is set to.
+  /// Returns the cache's settings for a scenario.
   func configuration(for scenario: Scenario) -> HTTPCache.Configuration {
     var configuration = configuration
     let options = scenario.options

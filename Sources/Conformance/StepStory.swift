@@ -5,16 +5,16 @@ import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
 
-/// What the cache itself says of a step: the part of a scenario that the public format has no words for.
+/// The cache's own report of a step, which the public format does not cover.
 struct StepStory {
   var source: String
   var reason: CacheEngine.Reason?
   var storage: CacheEngine.Reason?
   var cacheStatus: [String] = []
-  /// The content came to its end.
+  /// Whether the content is complete.
   var isWhole = true
   var originRequests = 0
-  /// The cache's own words are not to be had.
+  /// Whether the cache's own report is unavailable.
   var isFromOutside = false
 
   init(_ response: CachedResponse) {
@@ -26,7 +26,7 @@ struct StepStory {
     }
   }
 
-  /// What a client can tell from outside: `Cache-Status`, and whether the content came to its end.
+  /// Makes a report from what a client can see: `Cache-Status`, and whether the content is complete.
   init(_ head: HTTPResponse, isWhole: Bool) {
     source = isWhole ? "" : "error"
     self.isWhole = isWhole
@@ -42,7 +42,7 @@ struct StepStory {
     if let reason = (error as? HTTPCacheError)?.reason { self.reason = reason }
   }
 
-  /// The first thing that is not as the step expects it, or `nil`.
+  /// Returns the first difference from the step's expectations, or `nil`.
   func problem(_ step: Step) -> String? {
     let said: [(name: String, came: String?)] = [
       ("expected_source", source), ("expected_reason", reason?.rawValue),

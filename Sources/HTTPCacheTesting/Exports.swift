@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-// Stubs and archives speak in the terms of HTTPTypes, and of the cache.
+// The interface of stubs and archives uses types of HTTPTypes, and of the cache.
 @_exported import HTTPCaching

@@ -5,36 +5,36 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// The content of one response on its way from the origin, and what is made of it.
+/// The content of one response in flight, and the outcome that it belongs to.
 private struct Arrival {
   var outcome: CacheEngine.Outcome
   let exchange: CacheEngine.Exchange
   let pending: PendingExchange
   let flight: Flight
-  /// Taken before the request went out.
+  /// Taken before the request was sent.
   let tokens: HTTPCache.RemovalTokens
-  /// What it is stored under.
+  /// The key that it is stored under.
   var key: StoreKey?
-  /// How many bytes came from the network.
+  /// The number of bytes received from the network.
   var received = 0
-  /// Tells the leader whether it was stored.
+  /// Tells the leader whether the response was stored.
   let settlement = Settlement()
 
   var request: HTTPRequest { pending.request }
 
-  /// Whether the answer has stored content around the network's.
+  /// Whether the answer has stored content before or after the network's.
   var isCompleted: Bool { if case .completed = outcome.answer { true } else { false } }
 
-  /// How much must come from the network, where that is known: as much as the part it is to be, or as Content-Length of
-  /// a response with content says (RFC 9112 §8).
+  /// The number of bytes that must come from the network, if known: the length of the expected part, or the
+  /// Content-Length of a response with content (RFC 9112 §8).
   var expected: Int? {
     if let assembly = outcome.assembly { return assembly.received.count }
     guard case .store(let stored, _) = outcome.storage else { return nil }
     return stored.value(of: .contentLength).flatMap { Int($0) }
   }
 
-  /// The length of all that is to be stored, where it is known: what is stored around it comes on top of what the transport
-  /// announces.
+  /// Returns the length of all content to store, if known: the stored content around the network's is added to the
+  /// length that the transport announces.
   func length(of response: TransportResponse) -> Int? {
     let around = outcome.assembly.map { Int($0.count) - $0.received.count } ?? 0
     return response.body.length.map { $0.addingReportingOverflow(around).partialValue }
@@ -45,29 +45,30 @@ private struct Arrival {
     return MessageBody.Piece(pending.lookup.candidates.entries[candidate].body, range)
   }
 
-  /// The stored content that goes before.
+  /// The stored content before the received content.
   var before: MessageBody.Piece { stored(outcome.assembly?.before) }
-  /// The stored content that goes behind what has come.
+  /// The stored content after the received content.
   var after: MessageBody.Piece { stored(outcome.assembly?.after(Int64(received))) }
-  /// How many bytes are stored of what came, and of what is stored around it.
+  /// The number of bytes to store: the received ones, and the stored ones around them.
   var stored: Int { received + before.count + after.count }
 }
 
-/// What came of a part from the network, to be stored once more if the entry that it was written for was overtaken.
+/// The part received from the network, to be stored once more if another response has replaced the entry it was written
+/// for.
 private struct ReceivedContent {
   private let writer: EntryWriter
-  /// Where it is in the writer's content.
+  /// The position of the part in the writer's content.
   private let range: Range<Int>
-  /// What is taken away from the writer before it is committed; `nil` where it can be read there afterwards.
+  /// The bytes taken from the writer before it is committed; `nil` if they can be read from it afterwards.
   private var taken: [ArraySlice<UInt8>]?
 
-  /// - Returns: `nil` of a response that is stored whole.
+  /// - Returns: `nil` for a response that is stored as a whole.
   init?(_ writer: EntryWriter, of stored: StoredResponse, _ arrival: Arrival) {
     guard stored.parts != nil else { return nil }
     self.writer = writer
     range = arrival.before.count..<arrival.before.count + arrival.received
     guard arrival.pending.call.willStore != nil else { return }
-    // The application is given the entry. It is in memory then, and no disk is waited for.
+    // The application's hook gets the entry. It is then in memory, so the read does not wait for the disk.
     var slices: [ArraySlice<UInt8>] = []
     var position = range.lowerBound
     while position < range.upperBound,
@@ -99,14 +100,14 @@ private struct ReceivedContent {
 }
 
 extension Result where Failure == Refused {
-  /// Whether a part was not stored because something else was stored in its place.
+  /// Whether a part was not stored because another response was stored in its place.
   fileprivate var isOvertakenPart: Bool {
     if case .failure(let refused) = self { refused.reason == .partNotCombined } else { false }
   }
 }
 
 extension HTTPCache {
-  /// The stored content that an answer begins with, where the network's completes it.
+  /// Returns the stored content that an answer begins with, if the network's completes it.
   func beginning(of outcome: CacheEngine.Outcome, _ pending: PendingExchange) -> MessageBody.Piece {
     guard case .completed = outcome.answer, let assembly = outcome.assembly,
       let candidate = assembly.candidate
@@ -114,7 +115,7 @@ extension HTTPCache {
     return MessageBody.Piece(pending.lookup.candidates.entries[candidate].body, assembly.before)
   }
 
-  /// Gives the origin's response to the leader, and to the store if it may be kept.
+  /// Passes the origin's response to the leader, and to the store if it may be stored.
   func passOn(
     _ response: TransportResponse, _ outcome: CacheEngine.Outcome, of exchange: CacheEngine.Exchange,
     _ pending: PendingExchange,
@@ -135,7 +136,7 @@ extension HTTPCache {
       return
     }
     if case .store(let stored, _) = arrival.outcome.storage, !stored.isReusable(at: clock.now) {
-      // Those that wait would have to ask the origin in any case, and the end may never come: a stream of events.
+      // Waiting requests would need the origin in any case, and the end may never come: a stream of events.
       land(flight, pending.lookup.key, .notShared)
     }
     let isStored = writer != nil

@@ -9,8 +9,7 @@ import Synchronization
 
 /// An HTTP/1.1 origin server on a free port of 127.0.0.1, for tests and benchmarks.
 ///
-/// A closure answers; every request is recorded, so that a test can say how many reached the origin and what they
-/// carried.
+/// A closure answers. Every request is recorded, so that a test can check the number and the content of the requests.
 ///
 /// ```swift
 /// let origin = try await LoopbackOrigin.start { request in .init(body: "hello") }
@@ -31,9 +30,9 @@ package final class LoopbackOrigin: Sendable {
     package var number: Int
   }
 
-  /// What is sent back.
+  /// The response to send.
   package struct Response: Sendable {
-    /// How the content, and the connection, ends.
+    /// How the content and the connection end.
     package enum Ending: Sendable {
       case whole
       /// The connection is closed when this many bytes of the content have been sent.
@@ -85,7 +84,7 @@ package final class LoopbackOrigin: Sendable {
     }
   }
 
-  /// Starts a server that answers with what `handler` returns.
+  /// Starts a server that answers with the result of `handler`.
   package static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
     let log = Log()
     let server = try await LoopbackServer.start { channel in
@@ -106,13 +105,13 @@ package final class LoopbackOrigin: Sendable {
   /// Closes the port and all connections.
   package func stop() async { await server.stop() }
 
-  /// `http://127.0.0.1:<port>` and a path.
+  /// Returns the URL of a path on this server: `http://127.0.0.1:<port>` and the path.
   package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
   /// All requests so far, in the order of their arrival.
   package var requests: [Request] { log.requests.withLock { $0 } }
 
-  /// How many requests there were so far.
+  /// The number of requests so far.
   package var requestCount: Int { log.requests.withLock { $0.count } }
 
   // MARK: - One connection
@@ -138,7 +137,7 @@ package final class LoopbackOrigin: Sendable {
     }
   }
 
-  /// `false` if the connection is to be closed.
+  /// Returns `false` if the connection must be closed.
   private static func send(
     _ response: Response, to request: HTTPRequestHead,
     _ outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>

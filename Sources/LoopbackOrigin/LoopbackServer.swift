@@ -15,16 +15,16 @@ import Synchronization
 
 /// A server on 127.0.0.1 with a task for each connection, from the moment it is accepted.
 ///
-/// An asynchronous channel has to be run, or the process ends: one that waited in a sequence of accepted connections while
-/// the server was stopped would never be.
+/// An asynchronous channel must be run, or the process ends. A channel that waited in a sequence of accepted
+/// connections while the server stopped would never run.
 package final class LoopbackServer: Sendable {
   package let port: Int
   private let channel: any Channel
   private let connections: Connections
-  /// Holds the port once the server has been stopped.
+  /// Keeps the port after the server has been stopped.
   private let place = Mutex<PortHolder?>(nil)
 
-  /// The tasks of the connections there are.
+  /// The tasks of the open connections.
   private final class Connections: Sendable {
     private struct State {
       var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
@@ -33,11 +33,12 @@ package final class LoopbackServer: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs a connection until it ends; at once, and to be over at once, where the server has been stopped.
+    /// Runs a connection until it ends. After the server has been stopped, it starts the connection and ends it at
+    /// once.
     func run(_ channel: any Channel, _ serve: @escaping @Sendable () async -> Void) {
       let id = ObjectIdentifier(channel)
       state.withLock { state in
-        // It waits for this lock before it forgets itself.
+        // The task waits for this lock before it removes itself.
         let task = Task {
           await serve()
           self.state.withLock { state in _ = state.tasks.removeValue(forKey: id) }
@@ -66,9 +67,9 @@ package final class LoopbackServer: Sendable {
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - port: 0 for any that is free.
+  ///   - port: the port; 0 for any free one.
   ///   - configure: adds the handlers of a connection.
-  ///   - serve: runs a connection until it is to be closed; what it throws says only that.
+  ///   - serve: runs a connection until it must be closed; an error has no other effect.
   package static func start<Inbound: Sendable, Outbound: Sendable>(
     port: Int = 0, configure: @escaping @Sendable (any Channel) throws -> Void,
     serve:
@@ -86,7 +87,7 @@ package final class LoopbackServer: Sendable {
           try configure(channel)
           let connection = try NIOAsyncChannel<Inbound, Outbound>(wrappingChannelSynchronously: channel)
           connections.run(channel) {
-            // What breaks off is the client's affair, or the test's purpose.
+            // A broken connection is the client's problem, or the purpose of the test.
             try? await connection.executeThenClose { inbound, outbound in
               try await serve(inbound, outbound, channel)
             }
@@ -97,7 +98,7 @@ package final class LoopbackServer: Sendable {
     return LoopbackServer(channel, connections)
   }
 
-  /// Closes the port and all connections. Nobody listens at the port again while this object is there.
+  /// Closes the port and all connections. The port stays closed as long as this object exists.
   package func stop() async {
     try? await channel.close()
     let port = port
@@ -106,8 +107,8 @@ package final class LoopbackServer: Sendable {
   }
 }
 
-/// Keeps a port of 127.0.0.1 without listening, so that who connects is refused: the system would give it to the next server
-/// of another test, which would answer.
+/// Keeps a port of 127.0.0.1 without listening, so that connections to it are refused. Otherwise the system could give
+/// the port to the next server of another test, which would answer.
 private final class PortHolder: Sendable {
   private let descriptor: Int32
 
@@ -121,12 +122,12 @@ private final class PortHolder: Sendable {
     guard descriptor >= 0 else { return nil }
     self.descriptor = descriptor
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    // Connections that the server has closed are about still.
+    // Connections that the server has closed still exist in the system.
     var yes: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
     guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port) else { return nil }
     let failed = address.withSockAddr { address, size in bind(descriptor, address, socklen_t(size)) } != 0
-    // Another was faster: who connects gets its answer, as before.
+    // Another process took the port first: its server answers, as before.
     if failed { return nil }
   }
 

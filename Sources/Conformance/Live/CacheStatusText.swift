@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Compares what `Cache-Status` says where time is real.
+/// Compares values of `Cache-Status` in real time.
 enum CacheStatusText {
-  /// Whether they are the same but for a second of `ttl`, which has gone by.
+  /// Whether they are equal, except for one elapsed second of `ttl`.
   static func isSame(_ came: String, _ expected: String) -> Bool {
     let (came, expected) = (parts(came), parts(expected))
     guard came.count == expected.count else { return false }

@@ -6,11 +6,11 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Sends one request with exactly these fields, on a connection of its own, and waits for what comes.
+/// Sends one request with exactly these fields, on a connection of its own, and waits for the response.
 enum LiveClient {
   struct Answer: Sendable {
     var interim: [HTTPResponse] = []
-    /// `nil` if the connection ended without a response.
+    /// The head; `nil` if the connection ended without a response.
     var head: HTTPResponse?
     var body: [UInt8] = []
     var isWhole = false
@@ -32,7 +32,7 @@ enum LiveClient {
           return try Connection(wrappingChannelSynchronously: channel)
         }
       }
-    // A cache that never answers must not hold up the run.
+    // A cache that never answers must not block the run.
     let timer = connection.channel.eventLoop.scheduleTask(in: .seconds(seconds)) {
       [channel = connection.channel] in
       channel.close(promise: nil)
@@ -65,7 +65,7 @@ enum LiveClient {
           }
         }
       } catch {
-        // Broken off: that is in the answer.
+        // A broken connection is recorded in the answer.
       }
       return answer
     }

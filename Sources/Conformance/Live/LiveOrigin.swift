@@ -8,7 +8,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// The origins of all scenarios behind one socket: told apart by `Test-ID`.
+/// The origins of all scenarios on one socket, identified by `Test-ID`.
 final class LiveOrigin: Sendable {
   private let server: LoopbackServer
   private let origins: Origins
@@ -19,7 +19,7 @@ final class LiveOrigin: Sendable {
     subscript(id: String) -> ScenarioOrigin? { origins.withLock { $0[id] } }
   }
 
-  /// - Parameter port: 0 for any.
+  /// - Parameter port: the port; 0 for any free one.
   static func start(port: Int) async throws -> LiveOrigin {
     let origins = Origins()
     let server = try await LoopbackServer.start(port: port) { channel in
@@ -69,7 +69,7 @@ final class LiveOrigin: Sendable {
     }
   }
 
-  /// `false` if the connection is to be closed.
+  /// Returns `false` if the connection must be closed.
   private static func send(
     _ response: TransportResponse, to method: HTTPRequest.Method,
     _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
@@ -97,7 +97,7 @@ final class LiveOrigin: Sendable {
       }
     }
     if isChunked { try await outbound.write(ByteBuffer(string: "0\r\n\r\n")) }
-    // Without a length, or with another one, the content ends with the connection.
+    // Without a length, or with a wrong one, the content ends with the connection.
     return coding == nil && (said == nil || said.flatMap { Int($0) } == count)
   }
 

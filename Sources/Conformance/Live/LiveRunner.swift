@@ -5,11 +5,11 @@ import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
 
-/// Runs scenarios in real time, over sockets, through a proxy: all at once, and each at its own pace.
+/// Runs scenarios in real time, over sockets, through a proxy: concurrently, and each at its own pace.
 ///
-/// Scenarios that take longer than ``LiveRunner/patience`` are left out, as are those that no client can send.
+/// Scenarios that take longer than ``LiveRunner/patience`` are skipped, as are those that no client can send.
 package struct LiveRunner: Sendable {
-  /// A cache to go through.
+  /// The cache under test.
   package struct Target: Sendable {
     package var host: String
     package var port: Int
@@ -20,12 +20,12 @@ package struct LiveRunner: Sendable {
     }
   }
 
-  /// Makes a proxy with these settings to an origin on this port of the loopback; `nil` if it cannot be set so.
+  /// Makes a proxy with these settings to an origin on this port of the loopback; `nil` if it does not support them.
   package typealias Opening =
     @Sendable (_ settings: HTTPCache.Configuration, _ options: ScenarioOptions, _ originPort: Int)
     async throws -> Target?
 
-  /// The most seconds that a scenario may take.
+  /// Maximum seconds that a scenario may take.
   package static let patience: Int64 = 12
 
   private let runner: ScenarioRunner
@@ -34,9 +34,9 @@ package struct LiveRunner: Sendable {
   private let open: Opening
 
   /// - Parameters:
-  ///   - runner: says which scenarios apply, and what each sets the cache to.
-  ///   - extra: fields that every request has, where the scenario does not set them: what a certain client sends.
-  ///   - originPort: 0 for any.
+  ///   - runner: decides which scenarios apply, and the cache's settings for each.
+  ///   - extra: fields to add to every request unless the scenario sets them: those of a certain client.
+  ///   - originPort: the origin's port; 0 for any free one.
   package init(
     _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0, open: @escaping Opening
   ) {
@@ -64,7 +64,7 @@ package struct LiveRunner: Sendable {
       }
     }
     let reports = await withTaskGroup(of: (Int, ScenarioRunner.Report).self) { group in
-      // What is made of whole seconds begins with one, so that none is lost to rounding; some dozens at a time.
+      // Times in whole seconds start at a full second, so that rounding loses none; some dozens at a time.
       let base = LiveClock().now.milliseconds / 1000 * 1000 + 1000
       var started = 0
       for (index, job) in jobs.enumerated() {
@@ -89,7 +89,7 @@ package struct LiveRunner: Sendable {
     return ScenarioRunner.settleDependencies(reports)
   }
 
-  /// Whether a client can send it and wait for it.
+  /// Whether a client can send the scenario and wait for its end.
   private static func isPossible(_ scenario: Scenario) -> Bool {
     if scenario.isVirtualOnly { return false }
     var seconds: Int64 = 0
@@ -121,7 +121,7 @@ package struct LiveRunner: Sendable {
       await clock.wait(until: next)
       var request = ScenarioRunner.request(
         step, number: index + 1, of: scenario, previous: answers.last,
-        // Scenarios share the cache, and some of them paths; those that spell out their host have to be alone with it.
+        // Scenarios share the cache, and some share paths; a scenario with an explicit host needs the cache to itself.
         authority: scenario.mentions("origin.test") ? "origin.test" : "\(scenario.id).test")
       for (name, value) in extra where request.headerFields[named: name] == nil {
         request.headerFields.append(named: name, value)
@@ -142,7 +142,7 @@ package struct LiveRunner: Sendable {
         "step \(index + 1): \(head.status.code), \(head.headerFields[named: "Cache-Status"] ?? "no Cache-Status")"
           + (answer.isWhole ? "" : "; and it broke off"))
       if let expected = step["expected_origin_requests"]?.integer {
-        // What goes on behind the client's back takes its time; a second at most.
+        // Work in the background takes time; a second at most.
         for _ in 0..<50 where Int64(origin.requests.count) < expected {
           try? await Task.sleep(for: .milliseconds(20))
         }
@@ -170,7 +170,8 @@ package struct LiveRunner: Sendable {
     )
   }
 
-  /// The content; what separates the parts of a multipart response is the cache's choice, and becomes `boundary`.
+  /// Returns the content. `boundary` replaces the text that separates the parts of a multipart response, because the
+  /// cache chooses it.
   private static func text(_ answer: LiveClient.Answer, _ story: StepStory) -> String {
     let text = String(decoding: answer.body, as: UTF8.self)
     let prefix = "multipart/byteranges; boundary="

@@ -8,11 +8,11 @@ import HTTPCaching
 public struct ArchivedResponse: Sendable {
   enum Content: Sendable {
     case bytes([UInt8])
-    /// A file, and how long it may be.
+    /// A file, and its maximum length.
     case file(URL, limit: Int)
   }
 
-  /// Where it is from, for messages: a file, or an entry.
+  /// The name for messages: of a file, or an entry.
   public var name: String
   /// The request that it answered.
   public var request: HTTPRequest
@@ -39,9 +39,9 @@ public struct ArchivedResponse: Sendable {
   /// The URL of the request.
   public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
 
-  /// The content.
+  /// Returns the content.
   ///
-  /// - Throws: ``ArchiveError`` if it is in a file that cannot be read, or is longer than was allowed.
+  /// - Throws: ``ArchiveError`` if its file is unreadable, or longer than the limit.
   public func body() throws -> [UInt8] {
     switch content {
     case .bytes(let bytes): bytes
@@ -50,7 +50,7 @@ public struct ArchivedResponse: Sendable {
   }
 }
 
-/// A mistake in an archive: where, what, and what to do.
+/// An error in an archive: its place, the problem, and what to do.
 public struct ArchiveError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
   /// The file, or the entry in it.
   public let place: String
@@ -65,14 +65,14 @@ public struct ArchiveError: LocalizedError, Hashable, Sendable, CustomStringConv
   }
 }
 
-/// Files of archives, which anybody may have written.
+/// Reads the files of archives, which are not trusted.
 enum ArchiveFile {
-  /// - Throws: ``ArchiveError`` if the file cannot be read, or has more than `limit` bytes.
+  /// - Throws: ``ArchiveError`` if the file is unreadable, or has more than `limit` bytes.
   static func bytes(of file: URL, limit: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     do {
       let values = try file.resourceValues(forKeys: [.isRegularFileKey])
-      // A pipe would be waited for.
+      // Reading a pipe could block for ever.
       guard values.isRegularFile == true else { throw ArchiveError(file.path, "is no file") }
       let handle = try FileHandle(forReadingFrom: file)
       defer { try? handle.close() }
@@ -88,7 +88,7 @@ enum ArchiveFile {
     return bytes
   }
 
-  /// What is wrong with JSON, and where in it.
+  /// Describes a JSON error and its position.
   static func text(of error: DecodingError) -> String {
     func path(_ keys: [any CodingKey]) -> String {
       let text = keys.reduce("") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
@@ -104,7 +104,7 @@ enum ArchiveFile {
 }
 
 extension HTTPRequest {
-  /// A request to a URL as text; `nil` if that is no `http` or `https` URL.
+  /// Makes a request to a URL given as text; `nil` if the text is not an `http` or `https` URL.
   init?(method: String, url: String, fields: HTTPFields) {
     guard let method = HTTPRequest.Method(method), let parsed = URL(string: url),
       let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https",
@@ -126,7 +126,7 @@ extension HTTPRequest {
 }
 
 extension HTTPFields {
-  /// Appends a field if its name is one and its value may be in one; says whether it did.
+  /// Appends a field if its name and value are valid; returns whether it did.
   @discardableResult
   mutating func append(_ name: String, _ value: String) -> Bool {
     guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return false }
@@ -134,7 +134,7 @@ extension HTTPFields {
     return true
   }
 
-  /// Without some fields.
+  /// Returns the fields without those of some names.
   func removing(_ names: [String]) -> HTTPFields {
     var kept = HTTPFields()
     for field in self where !names.contains(field.name.canonicalName) { kept.append(field) }

@@ -6,10 +6,10 @@ import HTTPCaching
 
 /// A HAR file (HTTP Archive 1.2), as browsers' developer tools and proxies export.
 ///
-/// Its contents are decoded, so what describes them encoded is left out: `Content-Encoding`, `Content-Length`, and what `Vary`
-/// says of `Accept-Encoding`. Texts are UTF-8.
+/// The contents are decoded, so the fields for encoded content are omitted: `Content-Encoding`, `Content-Length`, and
+/// `Accept-Encoding` in `Vary`. Texts are UTF-8.
 public struct HARFile: Sendable {
-  /// An entry that has no response to be had.
+  /// An entry without a usable response.
   public struct Skipped: Hashable, Sendable, CustomStringConvertible {
     /// `entry 3 (GET https://a.example/)`.
     public var name: String
@@ -20,7 +20,7 @@ public struct HARFile: Sendable {
 
   /// The responses, in the order of the file.
   public let responses: [ArchivedResponse]
-  /// The entries that are left out, and why.
+  /// The skipped entries, and why.
   public let skipped: [Skipped]
 
   /// Reads a file.
@@ -28,7 +28,7 @@ public struct HARFile: Sendable {
   /// - Parameters:
   ///   - path: the path of the file.
   ///   - limit: maximum bytes to read (default: 1 GiB).
-  /// - Throws: ``ArchiveError``, which names the entry that is not as it should be.
+  /// - Throws: ``ArchiveError``, which names the invalid entry.
   public init(path: String, limit: Int = 1 << 30) throws {
     try self.init(ArchiveFile.bytes(of: URL(fileURLWithPath: path), limit: limit), name: path)
   }
@@ -71,7 +71,7 @@ public struct HARFile: Sendable {
 
 // MARK: - The format
 
-/// As much of the format as is used; what else there is, is not looked at.
+/// The part of the format that is read; everything else is ignored.
 private struct File: Decodable {
   var log: Log
 
@@ -111,7 +111,7 @@ private struct File: Decodable {
 }
 
 extension File.Entry {
-  /// Why there is no response in it; `nil` if there is one.
+  /// Why the entry has no usable response; `nil` if it has one.
   var reasonToSkip: String? {
     let scheme = request.url.prefix { $0 != ":" }.lowercased()
     if scheme != "http", scheme != "https" { return "\(scheme) is not HTTP" }
@@ -174,7 +174,7 @@ extension File.Entry {
       }
       return Array(data)
     case nil, "", "utf-8", "utf8":
-      // The text has been decoded from whatever it was in, and is UTF-8 now.
+      // The text has been decoded from its original charset, and is UTF-8 now.
       if let type = fields[.contentType], let charset = type.range(of: "charset=", options: .caseInsensitive)
       {
         let value = type[charset.upperBound...].prefix { $0 != ";" }
@@ -185,8 +185,8 @@ extension File.Entry {
     }
   }
 
-  /// Fields as they came: several lines in one value, as some browsers join Set-Cookie, are several fields; pseudo fields of
-  /// HTTP/2 are none.
+  /// Restores the original fields. Several lines in one value, as some browsers join Set-Cookie, become several fields.
+  /// Pseudo fields of HTTP/2 are removed.
   private static func fields(_ headers: [File.Field], excluding excluded: [String]) -> HTTPFields {
     var fields = HTTPFields()
     for header in headers where !header.name.hasPrefix(":") && !excluded.contains(header.name.lowercased()) {

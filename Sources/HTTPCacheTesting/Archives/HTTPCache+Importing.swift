@@ -4,11 +4,11 @@
 import Foundation
 import HTTPCaching
 
-/// What became of the responses of an archive.
+/// The result of importing an archive.
 public struct ImportReport: Sendable {
-  /// The URLs of the responses that are stored now.
+  /// The URLs of the responses that were stored.
   public var stored: [String] = []
-  /// Those that are not, and why.
+  /// The responses that were not stored, and why.
   public var notStored: [(name: String, url: String, reason: CacheEngine.Reason)] = []
 }
 
@@ -21,16 +21,16 @@ extension HTTPCache {
   /// try await cache.store(HARFile(path: "session.har").responses, freshFor: .seconds(86_400))
   /// ```
   ///
-  /// Then `returnCacheDataDontLoad` answers with them whatever their age, without any server. Responses to methods that are not
-  /// cached, as POST, are not stored.
+  /// Afterwards `returnCacheDataDontLoad` answers with them whatever their age, without a server. Responses to methods
+  /// that are not cached, such as POST, are not stored.
   ///
   /// - Parameters:
   ///   - responses: the responses of an archive.
-  ///   - lifetime: how long they are fresh from now on, whatever their own fields say. These are left out then:
-  ///     `Cache-Control`, so that what is `no-store` is stored, too; `Expires`, `Age`, `Date` and `Pragma`; and `Vary`, so
-  ///     that they answer every request. Use it only for responses that are yours to keep.
+  ///   - lifetime: how long they are fresh from now on, whatever their own fields say. These fields are then removed:
+  ///     `Cache-Control`, so that responses with `no-store` are stored, too; `Expires`, `Age`, `Date` and `Pragma`; and
+  ///     `Vary`, so that they answer every request. Use it only for responses that you are allowed to keep.
   ///   - partition: the partition to store in (default: the configuration's).
-  /// - Throws: ``ArchiveError`` if a content cannot be read.
+  /// - Throws: ``ArchiveError`` if a content is unreadable.
   @discardableResult
   public func store(
     _ responses: [ArchivedResponse], freshFor lifetime: Duration? = nil, partition: String? = nil
@@ -51,7 +51,7 @@ extension HTTPCache {
     _ response: ArchivedResponse, freshFor lifetime: Duration?, partition: String?
   ) async throws -> CacheEngine.Reason? {
     var (request, head) = (response.request, response.head)
-    // What the request said of caching is over, and so are its conditions: the response is there.
+    // The request's caching directives and conditions no longer apply: the response exists.
     request.headerFields = request.headerFields.removing([
       "cache-control", "pragma", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since",
       "if-range", "range",
@@ -72,7 +72,7 @@ extension HTTPCache {
     guard let reason = answer.storage, answer.cacheStatus.isStored else {
       return answer.storage ?? .methodNotStored
     }
-    // What the store itself refuses, it refuses last.
+    // Comes last, because the store itself refuses only at the end.
     do {
       _ = try await respond(
         to: request, policy: .returnCacheDataDontLoad, partition: partition,
@@ -86,7 +86,7 @@ extension HTTPCache {
 }
 
 extension HTTPStubs {
-  /// Answers requests with the responses of an archive: each the method and the URL that it is for, to the letter.
+  /// Answers requests with the responses of an archive: each for exactly its method and URL.
   public func replay(_ responses: [ArchivedResponse]) {
     for response in responses {
       on(response.request.method, .exactly(response.url)) { _ in

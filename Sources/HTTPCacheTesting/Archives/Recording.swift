@@ -6,11 +6,11 @@ import HTTPCaching
 import Synchronization
 
 extension ResponseFolder {
-  /// A transport that writes what another brings into this folder, once its content is whole.
+  /// Returns a transport that writes the responses of another into this folder, once their content is complete.
   ///
-  /// Responses that cannot answer by themselves are not written: 304, 206, and interim ones; nor are those whose content is
-  /// longer than the folder's limit, or breaks off. A folder that cannot be written to is no reason for a request to fail:
-  /// `onError` is told.
+  /// Responses that cannot answer by themselves are not written: 304, 206, and interim ones. Neither are responses
+  /// whose content is longer than the folder's limit, or breaks off. If the folder is not writable, the request does
+  /// not fail: `onError` is called.
   public func recording(
     _ transport: @escaping Transport, onError: @escaping @Sendable (any Error) -> Void = { _ in }
   ) -> Transport {
@@ -45,7 +45,7 @@ extension ResponseFolder {
   }
 }
 
-/// Content on its way, kept as it passes.
+/// Content in flight, recorded as it passes.
 private struct RecordedContent: AsyncSequence, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
@@ -62,7 +62,7 @@ private struct RecordedContent: AsyncSequence, Sendable {
     var content: MessageBody.Iterator
     let limit: Int
     let write: @Sendable ([UInt8]) -> Void
-    /// `nil` once it is too much, or written.
+    /// The recorded bytes; `nil` once they are too many, or written.
     var kept: [UInt8]? = []
 
     mutating func next() async throws -> ArraySlice<UInt8>? {
@@ -71,7 +71,7 @@ private struct RecordedContent: AsyncSequence, Sendable {
 
     mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
       guard let chunk = try await content.next(isolation: actor) else {
-        // A stream that is cancelled may just end.
+        // A cancelled stream may end without an error.
         if let kept, !Task.isCancelled { write(kept) }
         kept = nil
         return nil

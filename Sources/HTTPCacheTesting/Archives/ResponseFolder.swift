@@ -4,8 +4,8 @@
 import Foundation
 import HTTPCaching
 
-/// A folder of responses, for people to read and edit: a JSON file for each head, a file beside it for its content. See
-/// `Format.md`.
+/// A folder of responses for people to read and edit: a JSON file for each head, and a separate file for its content.
+/// See `Format.md`.
 ///
 /// ```swift
 /// let folder = ResponseFolder("Fixtures")
@@ -14,39 +14,39 @@ import HTTPCaching
 /// let session = URLSession(configuration: .caching(with: cache, options: options))    // its traffic goes into the folder
 /// ```
 ///
-/// What is read may come from anybody: files are looked for in the folder and nowhere else, whatever names or links say, and
-/// sizes are bounded.
+/// The files are not trusted: they are read only from the folder, whatever names or links point to, and sizes are
+/// limited.
 public struct ResponseFolder: Sendable {
-  /// How much is read.
+  /// Maximum sizes to read.
   public struct Limits: Hashable, Sendable {
-    /// The most responses.
+    /// Maximum number of responses.
     public var responses = 100_000
-    /// The longest head, in bytes of its file.
+    /// Maximum length of a head, in bytes of its file.
     public var head = 1 << 20
-    /// The longest content, in bytes.
+    /// Maximum length of a content, in bytes.
     public var body = 1 << 30
 
     /// Makes limits with the defaults.
     public init() {}
   }
 
-  /// The folder.
+  /// The path of the folder.
   public let path: String
-  /// What a folder may hold; more is an error.
+  /// Maximum sizes of the folder's content; more is an error.
   public var limits = Limits()
 
   var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
 
-  /// - Parameter path: the folder. It is made when the first response is added.
+  /// - Parameter path: the folder. It is created when the first response is added.
   public init(_ path: String) {
     self.path = path
   }
 
   // MARK: - Reading
 
-  /// All responses in the folder, by the names of their files. Contents are read when they are asked for.
+  /// Returns all responses in the folder, ordered by file name. Contents are read on demand.
   ///
-  /// - Throws: ``ArchiveError`` for the first that is not as it should be.
+  /// - Throws: ``ArchiveError`` for the first invalid response.
   public func responses() throws -> [ArchivedResponse] {
     let names: [String]
     do {
@@ -91,7 +91,7 @@ public struct ResponseFolder: Sendable {
     }
     var response = HTTPResponse(
       status: .init(code: head.status), headerFields: try fields(head.fields, "the response"))
-    // The content may have been edited.
+    // The content may have been edited, so its length may differ.
     response.headerFields[.contentLength] = nil
     let content: ArchivedResponse.Content
     switch (head.body, head.text) {
@@ -103,7 +103,7 @@ public struct ResponseFolder: Sendable {
     return ArchivedResponse(name: name, request: request, head: response, content: content)
   }
 
-  /// The file of a name, which must be in the folder, by its name and by where links lead.
+  /// Returns the file of a name. The file must be in the folder, both by its name and by the target of links.
   private func place(of name: String, named head: String) throws -> URL {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     guard !name.isEmpty, !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }),
@@ -123,10 +123,10 @@ public struct ResponseFolder: Sendable {
 
   // MARK: - Writing
 
-  /// Writes a response, in place of one to the same request.
+  /// Writes a response, in place of a response to the same request.
   ///
-  /// Credentials are left out: of the request there are the fields that the response varies on only, and neither those nor
-  /// the response have cookies or authorization.
+  /// Credentials are omitted: only the request fields that the response varies on are written. Neither those nor the
+  /// response have cookies or authorization.
   ///
   /// - Returns: the name of the file with the head.
   /// - Throws: ``ArchiveError``
@@ -152,7 +152,7 @@ public struct ResponseFolder: Sendable {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
       if !body.isEmpty {
         head.body = name + FileName.suffix(of: response.head)
-        // Before the head, so that no head is without its content.
+        // Before the head, so that a head never lacks its content.
         try Data(body).write(
           to: url.appendingPathComponent(name + FileName.suffix(of: response.head)), options: .atomic)
       }
@@ -182,9 +182,9 @@ public struct ResponseFolder: Sendable {
   }
 }
 
-/// Names for files, from requests.
+/// Makes file names from requests.
 private enum FileName {
-  /// What can be read of the URL, and a number that tells apart what the rest of the request does.
+  /// Returns the readable part of the URL, and a hash of the rest of the request.
   static func of(_ response: ArchivedResponse, _ selecting: HTTPFields) -> String {
     let url = response.url
     var text = ""
@@ -194,7 +194,7 @@ private enum FileName {
     }
     while text.hasPrefix(".") || text.hasPrefix("-") { text.removeFirst() }
     while text.hasSuffix("-") || text.hasSuffix(".") { text.removeLast() }
-    // FNV-1a: no secret, and no defence either. Two requests of one name would take each other's place.
+    // FNV-1a: neither secret nor secure. Two requests with one name would replace each other.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     let whole =
       [response.request.method.rawValue, url] + selecting.map { "\($0.name.canonicalName):\($0.value)" }
@@ -203,12 +203,12 @@ private enum FileName {
     return "\(text.isEmpty ? "response" : text)-\(String(repeating: "0", count: 16 - number.count))\(number)"
   }
 
-  /// So that programs know what to open the content with.
+  /// A suffix that tells programs how to open the content.
   static func suffix(of head: HTTPResponse) -> String {
     let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
       .lowercased()
     return switch type {
-    // Not .json: that is a head.
+    // Not .json, which marks a head.
     case "application/json": ".json.body"
     case "text/html": ".html"
     case "text/css": ".css"
@@ -225,9 +225,9 @@ private enum FileName {
   }
 }
 
-/// The file of a head.
+/// The file format of a head.
 private struct FolderHead: Codable {
-  /// The lines of one field: a text where there is one, else a list.
+  /// The lines of one field: a text for a single line, else a list.
   struct Lines: Codable {
     var values: [String]
 
@@ -275,7 +275,7 @@ private struct FolderHead: Codable {
   init(from decoder: any Decoder) throws {
     let known = CodingKeys.allCases.map(\.rawValue)
     for key in try decoder.container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
-      // Written by hand: what is misspelt would be missed in silence.
+      // People write these files: a misspelt name would be ignored silently.
       throw DecodingError.dataCorrupted(
         .init(
           codingPath: [],

@@ -19,16 +19,16 @@ import Synchronization
 /// try stubs.verify()
 /// ```
 ///
-/// Of several stubs that match a request, the one added last answers. A request that none matches fails with
-/// ``StubError/Code/unexpectedRequest``, and is remembered.
+/// If several stubs match a request, the one added last answers. A request that no stub matches fails with
+/// ``StubError/Code/unexpectedRequest``, and is recorded.
 public final class HTTPStubs: Sendable {
-  /// Makes the answer to a request.
+  /// Returns the answer to a request.
   public typealias Handler = @Sendable (StubRequest) async throws -> StubAnswer
 
   private struct Stub: Sendable {
     var method: HTTPRequest.Method?
     var pattern: URLPattern
-    /// How often it answers; `nil` for any number of times.
+    /// How many more times the stub answers; `nil` for any number.
     var left: Int?
     var count = 0
     var handler: Handler
@@ -45,15 +45,15 @@ public final class HTTPStubs: Sendable {
   private let state = Mutex(State())
   private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// The longest delay that takes its time: `Task.sleep` ends the process for some that are longer.
+  /// Maximum delay in real time: `Task.sleep` ends the process for some longer ones.
   private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
 
-  /// Stubs whose delays take their time, a century at most.
+  /// Makes stubs whose delays run in real time, for a century at most.
   public init() {
     sleep = { try await Task.sleep(for: Swift.min($0, Self.longestDelay)) }
   }
 
-  /// Stubs whose delays last until the clock is moved.
+  /// Makes stubs whose delays last until the clock is advanced.
   public init(clock: TestClock) {
     sleep = { try await clock.sleep(for: $0) }
   }
@@ -75,32 +75,32 @@ public final class HTTPStubs: Sendable {
     }
   }
 
-  /// Answers requests.
+  /// Answers requests with a fixed answer.
   public func on(
     _ method: HTTPRequest.Method?, _ pattern: URLPattern, times: Int? = nil, _ answer: StubAnswer
   ) {
     on(method, pattern, times: times) { _ in answer }
   }
 
-  /// Forgets all stubs, and what they were asked.
+  /// Removes all stubs, and the recorded requests.
   public func removeAll() {
     state.withLock { $0 = State() }
   }
 
-  // MARK: - What was asked
+  // MARK: - Recorded requests
 
-  /// All requests so far, in the order in which they came.
+  /// All requests so far, in the order of their arrival.
   public var requests: [StubRequest] { state.withLock { $0.requests } }
 
   /// The requests that no stub answered.
   public var unexpected: [StubRequest] { state.withLock { $0.unexpected } }
 
-  /// The requests of this method to such a URL.
+  /// Returns the requests with this method whose URL matches.
   public func requests(_ method: HTTPRequest.Method?, _ pattern: URLPattern) -> [StubRequest] {
     requests.filter { $0.matches(method, pattern) }
   }
 
-  /// Checks that all requests were expected, and that every stub was asked.
+  /// Checks that all requests were expected, and that every stub was used.
   ///
   /// - Throws: ``StubError`` with the code `unexpectedRequest` or `unusedStubs`
   public func verify() throws {
@@ -123,7 +123,7 @@ public final class HTTPStubs: Sendable {
     { [self] request, body in
       let answer = try await self.answer(request, try await body.collect(upTo: .max))
       let (head, bytes) = try answer.made()
-      // The head says what the content would be; there is none (RFC 9110 §9.3.2).
+      // The head describes the content, but there is none (RFC 9110 §9.3.2).
       if request.method == .head { return TransportResponse(head: head) }
       guard let cut = answer.cut else { return TransportResponse(head: head, body: MessageBody(bytes)) }
       let (stream, continuation) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -133,7 +133,7 @@ public final class HTTPStubs: Sendable {
     }
   }
 
-  /// The answer to a request, when its time has come.
+  /// Returns the answer to a request after its delay.
   func answer(_ request: HTTPRequest, _ body: ArraySlice<UInt8>) async throws -> StubAnswer {
     let (call, handler, error) = take(request, body)
     guard let handler else { throw error ?? StubError.unexpected(request: call.description, stubs: []) }

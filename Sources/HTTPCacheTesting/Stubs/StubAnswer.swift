@@ -8,7 +8,7 @@ import HTTPCaching
   import FoundationNetworking
 #endif
 
-/// What a stub answers with: a response, or what goes wrong instead.
+/// The answer of a stub: a response, or a failure.
 ///
 /// ```swift
 /// .text("hello", fields: [.cacheControl: "max-age=60"])
@@ -28,12 +28,12 @@ public struct StubAnswer: Sendable {
   public var status: Int
   /// The fields.
   public var fields: HTTPFields
-  /// How long the answer takes.
+  /// The delay of the answer.
   public var delay: Duration = .zero
   var content: Content
-  /// Comes in place of the response.
+  /// The error that replaces the response.
   var failure: (any Error)?
-  /// How much of the content comes before the connection breaks.
+  /// The number of bytes of the content before the connection breaks.
   var cut: Int?
 
   init(status: Int, fields: HTTPFields, content: Content) {
@@ -44,7 +44,7 @@ public struct StubAnswer: Sendable {
 
   // MARK: - Responses
 
-  /// An answer with these bytes as its content.
+  /// Makes an answer with these bytes as its content.
   public static func bytes(
     _ bytes: some Sequence<UInt8>, contentType: String = "application/octet-stream", status: Int = 200,
     fields: HTTPFields = [:]
@@ -54,7 +54,7 @@ public struct StubAnswer: Sendable {
     return StubAnswer(status: status, fields: fields, content: .bytes(Array(bytes)))
   }
 
-  /// An answer with this text as its content, in UTF-8.
+  /// Makes an answer with this text as its content, in UTF-8.
   public static func text(
     _ text: String, contentType: String = "text/plain; charset=utf-8", status: Int = 200,
     fields: HTTPFields = [:]
@@ -62,7 +62,7 @@ public struct StubAnswer: Sendable {
     bytes(text.utf8, contentType: contentType, status: status, fields: fields)
   }
 
-  /// - Throws: `EncodingError` for what cannot be JSON.
+  /// - Throws: `EncodingError` for values that JSON cannot represent.
   public static func json(
     _ value: some Encodable, status: Int = 200, fields: HTTPFields = [:]
   ) throws -> StubAnswer {
@@ -72,7 +72,7 @@ public struct StubAnswer: Sendable {
       try encoder.encode(value), contentType: "application/json", status: status, fields: fields)
   }
 
-  /// The content of a file, read when it is asked for.
+  /// Makes an answer with the content of a file, which is read at each request.
   public static func file(
     _ path: String, contentType: String = "application/octet-stream", status: Int = 200,
     fields: HTTPFields = [:]
@@ -82,28 +82,28 @@ public struct StubAnswer: Sendable {
     return answer
   }
 
-  /// A response without content.
+  /// Makes a response without content.
   public static func status(_ status: Int, fields: HTTPFields = [:]) -> StubAnswer {
     StubAnswer(status: status, fields: fields, content: .bytes([]))
   }
 
-  // MARK: - What goes wrong
+  // MARK: - Failures
 
-  /// No response: the request fails with this error, as `URLError(.cannotConnectToHost)`.
+  /// Makes a failure without a response: the request fails with this error, such as `URLError(.cannotConnectToHost)`.
   public static func failure(_ error: any Error) -> StubAnswer {
     var answer = status(200)
     answer.failure = error
     return answer
   }
 
-  /// The same answer, after some time.
+  /// Returns the same answer with a delay.
   public func delayed(by delay: Duration) -> StubAnswer {
     var answer = self
     answer.delay = delay
     return answer
   }
 
-  /// The same answer, but that the connection is lost when so many bytes of the content have come:
+  /// Returns the same answer, but the connection breaks after so many bytes of the content:
   /// `URLError(.networkConnectionLost)`.
   public func cut(afterBytes count: Int) -> StubAnswer {
     var answer = self
@@ -113,9 +113,9 @@ public struct StubAnswer: Sendable {
 }
 
 extension StubAnswer {
-  /// The head, and the bytes of the content.
+  /// Returns the head, and the bytes of the content.
   ///
-  /// - Throws: ``StubError/Code/unreadableFile``, and what the answer is to fail with.
+  /// - Throws: ``StubError/Code/unreadableFile``, or the error of a failing answer.
   func made() throws -> (head: HTTPResponse, bytes: [UInt8]) {
     if let failure { throw failure }
     var bytes: [UInt8]

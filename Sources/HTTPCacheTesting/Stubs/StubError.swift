@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// A mistake in stubs, or in how they were used.
+/// An error in stubs, or in their use.
 ///
-/// Switch over ``code``, with a `default`: more codes may be added. ``description`` is for people.
+/// Switch over ``code``, with a `default`: later versions may add codes. ``description`` is a text for people.
 public struct StubError: Error, Hashable, Sendable {
-  /// The codes of mistakes.
+  /// The codes of errors.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
       case unexpectedRequest, unusedStubs, unreadableFile, invalidStatus
@@ -19,9 +19,9 @@ public struct StubError: Error, Hashable, Sendable {
 
     /// No stub answers a request.
     public static var unexpectedRequest: Code { Code(.unexpectedRequest) }
-    /// No request asked for some of the stubs.
+    /// Some of the stubs received no request.
     public static var unusedStubs: Code { Code(.unusedStubs) }
-    /// The file of a stub cannot be read.
+    /// The file of a stub is unreadable.
     public static var unreadableFile: Code { Code(.unreadableFile) }
     /// The status of a stub does not have three digits.
     public static var invalidStatus: Code { Code(.invalidStatus) }
@@ -29,7 +29,7 @@ public struct StubError: Error, Hashable, Sendable {
     public var description: String { value.rawValue }
   }
 
-  /// What happened.
+  /// The kind of error.
   public let code: Code
   private let text: String
 

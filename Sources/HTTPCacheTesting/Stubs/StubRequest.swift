@@ -4,15 +4,15 @@
 import Foundation
 import HTTPCaching
 
-/// A request as a stub gets it.
+/// A request to a stub.
 public struct StubRequest: Sendable, CustomStringConvertible {
-  /// The request as the transport got it.
+  /// The request as the transport received it.
   public var request: HTTPRequest
   /// The content of the request.
   public var body: [UInt8]
-  /// What the pattern's named parts are, percent-decoded.
+  /// The values of the pattern's named parts, percent-decoded.
   public var parameters: [String: String] = [:]
-  /// Its position among all requests, from 1.
+  /// The position among all requests, from 1.
   public var number = 0
 
   init(request: HTTPRequest, body: [UInt8]) {
@@ -28,7 +28,7 @@ public struct StubRequest: Sendable, CustomStringConvertible {
   public var url: String { TargetURI(request)?.text ?? request.path ?? "" }
   /// The body as text.
   public var text: String { String(decoding: body, as: UTF8.self) }
-  /// The parameters of the query, percent-decoded; of several of a name, the last.
+  /// The parameters of the query, percent-decoded; if a name occurs several times, the last value.
   public var query: [String: String] {
     let items = URLComponents(string: url)?.queryItems ?? []
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { _, last in last }

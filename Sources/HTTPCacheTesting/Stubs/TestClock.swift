@@ -4,7 +4,7 @@
 import HTTPCaching
 import Synchronization
 
-/// A clock that stands until a test moves it: for the age of what a cache stores, and for the delays of stubs.
+/// A clock that stands still until a test advances it: for the age of stored responses, and for the delays of stubs.
 ///
 /// ```swift
 /// let clock = TestClock()
@@ -29,7 +29,7 @@ public final class TestClock: CacheClock {
 
   private let state: Mutex<State>
 
-  /// - Parameter start: the time that it begins with: the present, unless given.
+  /// - Parameter start: the first time of the clock (default: the present).
   public init(_ start: Timestamp = SystemCacheClock.shared.now) {
     state = Mutex(State(time: start))
   }
@@ -37,7 +37,7 @@ public final class TestClock: CacheClock {
   /// The time that the clock shows.
   public var now: Timestamp { state.withLock { $0.time } }
 
-  /// Moves the time, and wakes whose time has come.
+  /// Advances the time, and wakes the sleepers whose time has come.
   public func advance(by duration: Duration) {
     let woken = state.withLock { state in
       state.time = Swift.max(state.time, state.time.advanced(by: duration))
@@ -48,7 +48,7 @@ public final class TestClock: CacheClock {
     for sleeper in woken { sleeper.continuation.resume(returning: true) }
   }
 
-  /// Returns when the time has been moved so far.
+  /// Returns when the time has been advanced this far.
   ///
   /// - Throws: `CancellationError`
   public func sleep(for duration: Duration) async throws {
@@ -83,7 +83,7 @@ public final class TestClock: CacheClock {
     if !isOver { throw CancellationError() }
   }
 
-  /// Returns when so many wait for the time to be moved.
+  /// Returns when at least this many tasks wait for the time to advance.
   public func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isReached = state.withLock { state in

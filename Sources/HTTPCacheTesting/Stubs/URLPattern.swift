@@ -4,7 +4,7 @@
 import Foundation
 import HTTPCaching
 
-/// Which URLs a stub answers: text, with some parts left open.
+/// A pattern of the URLs that a stub answers: text with variable parts.
 ///
 /// | In the pattern | matches |
 /// |---|---|
@@ -14,8 +14,8 @@ import HTTPCaching
 /// | `?page={page}&sort=name` | the parameters, each of them, in any order; others may be there |
 /// | `?` at the end | a URL without a query |
 ///
-/// A pattern without `?` matches whatever the query is; one that begins with `/` matches on any host. Scheme and host are
-/// compared as URLs are, without regard to case and to the scheme's default port.
+/// A pattern without `?` matches any query. A pattern that begins with `/` matches on any host. Scheme and host are
+/// compared without regard to case and to the scheme's default port.
 public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
   private enum Token: Hashable, Sendable {
     case literal(UInt8)
@@ -31,10 +31,10 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     var value: [Token]
   }
 
-  /// The pattern as it was written.
+  /// The pattern's original text.
   public let description: String
   private let tokens: [Token]
-  /// `nil` if any query will do.
+  /// The query's parameters; `nil` if any query matches.
   private let query: [Parameter]?
   private let isForAnyHost: Bool
   /// Whether the query is part of the text.
@@ -56,10 +56,10 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
       }
   }
 
-  /// The pattern that a literal spells.
+  /// Makes a pattern from a literal.
   public init(stringLiteral text: String) { self.init(text) }
 
-  /// A pattern that one URL matches, whatever its characters.
+  /// Returns a pattern that matches exactly one URL, whatever its characters.
   static func exactly(_ url: String) -> URLPattern {
     URLPattern(exactly: url)
   }
@@ -72,7 +72,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     isWhole = true
   }
 
-  /// What the named parts are, percent-decoded, if the pattern matches; `nil` if it does not.
+  /// Returns the values of the named parts, percent-decoded, if the pattern matches; `nil` if it does not.
   ///
   /// - Complexity: O(*n* · *m*) in the lengths of the pattern and of the URL.
   package func match(_ url: TargetURI) -> [String: String]? {
@@ -96,9 +96,9 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     return found
   }
 
-  // MARK: - Reading
+  // MARK: - Parsing
 
-  /// Scheme and host as `TargetURI` has them, where there are no open parts in them.
+  /// Normalises scheme and host as `TargetURI` does, if they have no variable parts.
   private static func normalized(_ text: String) -> String {
     guard let mark = text.range(of: "://") else { return text }
     let rest = text[mark.upperBound...]
@@ -134,9 +134,9 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
   // MARK: - Matching
 
-  /// Steps from token to token, as far as what is behind matches: nothing is tried twice.
+  /// Advances from token to token as long as the rest matches: no attempt is repeated.
   private static func match(_ tokens: [Token], _ text: [UInt8], _ found: inout [String: String]) -> Bool {
-    // Most patterns are told from most URLs by their beginning, and many have no open part at all.
+    // The beginning excludes most URLs, and many patterns have no variable part at all.
     let open = tokens.firstIndex { !$0.isLiteral } ?? tokens.count
     guard open <= text.count, text.indices.prefix(open).allSatisfy({ tokens[$0] == .literal(text[$0]) })
     else {
@@ -153,11 +153,11 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
       case .literal: position += 1
       case .segment, .anything: while !ends.matches(token + 1, at: position) { position += 1 }
       case .named(let name):
-        // The longest: a name takes all of its part.
+        // The longest match: a name takes all of its path segment.
         position = text[start...].firstIndex(of: slash) ?? text.count
         while !ends.matches(token + 1, at: position) { position -= 1 }
         let part = String(decoding: text[start..<position], as: UTF8.self)
-        // Of two parts of one name the first counts.
+        // If a name occurs twice, the first value counts.
         parts[name] = parts[name] ?? part.removingPercentEncoding ?? part
       }
     }
@@ -167,11 +167,11 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
   private static let slash = UInt8(ascii: "/")
 
-  /// From which places of a text the rest of a pattern matches the rest of the text, for each of its tokens; found from the
-  /// last token to the first.
+  /// The positions of a text from which the rest of a pattern matches the rest of the text, for each token of the
+  /// pattern. They are computed from the last token to the first.
   private struct Ends {
     private let first: Int
-    /// For each token and what is behind the last one, a place more than the text has bytes.
+    /// For each token and for the end of the pattern, one position more than the text has bytes.
     private var rows: [[Bool]]
 
     init(_ tokens: ArraySlice<Token>, _ text: [UInt8]) {
@@ -193,11 +193,11 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
         for position in text.indices where text[position] == byte { row[position] = next[position + 1] }
       case .segment, .anything, .named:
         let isNamed = if case .named = token { true } else { false }
-        // Whether the next token matches here or further on, within the part.
+        // Whether the next token matches here or further on, within the segment.
         var isReached = false
         for position in next.indices.reversed() {
           if position < text.count, token != .anything, text[position] == slash { isReached = false }
-          // A name has one character or more.
+          // A name has at least one character.
           row[position] = isNamed ? isReached : isReached || next[position]
           isReached = isReached || next[position]
         }

@@ -70,7 +70,7 @@ class StubURLProtocol: URLProtocol {
     }?.cancel()
   }
 
-  /// Under the lock, for the reason that `CachingURLProtocol` gives; and the content in one piece, as there.
+  /// Under the lock, for the reason given in `CachingURLProtocol`; and the content in one piece, as there.
   fileprivate func finish(
     _ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?, _ calls: SessionQueue.Calls
   ) {
@@ -89,10 +89,10 @@ class StubURLProtocol: URLProtocol {
   }
 }
 
-/// The protocol object on its way into the task that answers.
+/// Passes the protocol object into the task that answers.
 private struct LoadingStub: @unchecked Sendable {
-  // Unchecked: Foundation makes the object, starts it once, and leaves it alone until stopLoading. The task only calls
-  // `client`, while the session's queue waits, and only until stopLoading, which a lock sees to.
+  // Unchecked: Foundation makes the object, starts it once, and does not touch it until stopLoading. The task calls
+  // only `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading.
   let value: StubURLProtocol
 }
 

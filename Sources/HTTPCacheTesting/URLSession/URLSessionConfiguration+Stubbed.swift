@@ -9,10 +9,10 @@ import HTTPCacheURLSession
 #endif
 
 extension URLSessionConfiguration {
-  /// A configuration whose sessions ask stubs, and no server.
+  /// Returns a configuration whose sessions send requests to stubs instead of servers.
   ///
-  /// As the `base` of `caching(with:base:)` it gives a session that caches what the stubs answer. A session without a cache
-  /// is given redirects as they are.
+  /// As the `base` of `caching(with:base:)` it makes a session that caches the stubs' responses. A session without a
+  /// cache gets redirect responses unchanged.
   ///
   /// Only tasks for `http` and `https` URLs are answered. On Linux, download tasks fail; see there.
   ///

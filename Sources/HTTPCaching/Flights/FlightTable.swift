@@ -5,20 +5,21 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import Synchronization
 
-/// The requests in flight that others may share, by cache key.
+/// The fetches in flight that other requests may join, by cache key.
 final class FlightTable: Sendable {
   private let flights = Mutex<[CacheKey: Flight]>([:])
-  /// Of which keys the latest ended, by their hashes, each in the place of its number.
+  /// The keys of the fetches that ended last, as hashes, each at the index of its number.
   private let ended = Mutex([Int](repeating: 0, count: 64))
   private let endings = Atomic<Int>(0)
 
-  /// The flight for a key, or a new one that the caller leads.
+  /// Joins the fetch for a key, or makes a new one that the caller leads.
   ///
-  /// A flight that began before an invalidation goes on for those that have joined it. The next request is a new one.
+  /// A fetch that began before an invalidation continues for the callers that have joined it. The next request starts a
+  /// new one.
   ///
   /// - Parameters:
-  ///   - token: the present moment, for a new flight.
-  ///   - isOutdated: whether the key may have been removed since a flight began.
+  ///   - token: the present moment, for a new fetch.
+  ///   - isOutdated: whether the key may have been removed since a fetch began.
   func join(
     _ key: CacheKey, at token: RemovalToken? = nil, isOutdated: (RemovalToken) -> Bool = { _ in false }
   ) -> (claim: Flight.Claim, isLeader: Bool) {
@@ -32,7 +33,8 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// A flight that no caller waits for; `nil` if the key has one already that began after its last invalidation.
+  /// Starts a fetch that no caller waits for; returns `nil` if the key already has one that began after its last
+  /// invalidation.
   func startInBackground(
     _ key: CacheKey, at token: RemovalToken, isOutdated: (RemovalToken) -> Bool = { _ in false }
   ) -> Flight.Claim? {
@@ -44,7 +46,7 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// Ends the joining: the next request for the key is a new one.
+  /// Lets no further requests join: the next request for the key starts a new fetch.
   func close(_ flight: Flight, for key: CacheKey) {
     flights.withLock { flights in
       if flights[key] === flight {
@@ -58,16 +60,16 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// How many flights have ended: a moment to be taken before the store is looked up.
+  /// The number of fetches that have ended: a moment to record before the store is looked up.
   var endCount: Int {
     @inline(__always) get { endings.load(ordering: .acquiring) }
   }
 
-  /// Whether a flight for a key may have ended since a moment.
+  /// Whether a fetch for a key may have ended since a moment.
   ///
-  /// What a flight brings is stored before it ends. A request that found nothing stored, and then no flight to join, may
-  /// have looked up the store before that, and looks again. When more flights have ended than are remembered, one of them
-  /// may have been for the key.
+  /// The response of a fetch is stored before the fetch ends. A request that found neither a stored response nor a
+  /// fetch may have looked up the store before that, so it looks again. If more fetches have ended than the table
+  /// records, any of them may have been for the key.
   func mayHaveEnded(_ key: CacheKey, since endCount: Int) -> Bool {
     guard self.endCount != endCount else { return false }
     return ended.withLock { ended in
@@ -78,12 +80,12 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// Those in flight now.
+  /// Calls `body` with each fetch in flight.
   func each(_ body: (Flight) -> Void) { flights.withLock { $0.values.forEach(body) } }
 
-  /// How many there are.
+  /// The number of fetches in flight.
   var count: Int { flights.withLock { $0.count } }
 
-  /// How many requests share another's.
+  /// The number of requests that are coalesced with another.
   var followerCount: Int { flights.withLock { $0.values.reduce(0) { $0 + $1.followerCount } } }
 }

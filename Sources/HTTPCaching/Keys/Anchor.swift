@@ -4,7 +4,8 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// A small entry of the store that holds a nonce, and for a path its `No-Vary-Search` value. See `CacheKey.queryAnchor`.
+/// A small entry of the store with a nonce, from which other keys are derived; for a path, also with its
+/// `No-Vary-Search` value. See `CacheKey.queryAnchor`.
 struct Anchor: Sendable {
   let nonce: UInt64
   /// The lines of `No-Vary-Search`; none for QUERY.
@@ -15,7 +16,7 @@ struct Anchor: Sendable {
     self.lines = lines
   }
 
-  /// Reads what ``metadata`` wrote; `nil` for anything else.
+  /// Reads the bytes from ``metadata``; `nil` for any other bytes.
   init?(_ metadata: [UInt8]) {
     guard metadata.count >= 9, metadata.first == RecordMark.anchor.rawValue else { return nil }
     let number = metadata.dropFirst().prefix(8)
@@ -30,7 +31,7 @@ struct Anchor: Sendable {
     return bytes + lines.joined(separator: "\n").utf8
   }
 
-  /// The entry to store it as.
+  /// Returns the entry to store.
   func entry(_ key: CacheKey, at time: Timestamp) -> NewEntry {
     NewEntry(
       key: StoreKey(key.bytes), variant: VariantID(rawValue: 0), metadata: metadata, body: [],

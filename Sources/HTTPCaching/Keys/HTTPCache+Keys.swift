@@ -6,26 +6,26 @@ import HTTPCacheStore
 import HTTPTypes
 import Synchronization
 
-/// What is stored for a request.
+/// The stored responses for a request.
 struct Lookup: Sendable {
-  /// What it is stored under; `nil` if the request has no key.
+  /// The key of the responses; `nil` if the request has no key.
   var key: CacheKey?
   /// The partition that the request belongs to.
   var partition: String
   var candidates = Candidates()
-  /// The target, where a response's `No-Vary-Search` may give it another key.
+  /// The target, if a response's `No-Vary-Search` may give it another key.
   var target: TargetURI?
-  /// What all equivalents of the target have in common, by the `No-Vary-Search` of their path.
+  /// The anchor that all equivalents of the target share, by the `No-Vary-Search` of their path.
   var anchor: Anchor?
 }
 
 extension HTTPCache {
   // MARK: - Equivalent targets
 
-  /// The target that counts for a target.
+  /// Returns the target that stands for a target.
   func keyed(_ target: TargetURI) -> TargetURI { configuration.targetRule?(target) ?? target }
 
-  /// A request with the target that counts for its own.
+  /// Returns a request with the target that stands for its own.
   private func keyed(_ request: HTTPRequest) -> HTTPRequest {
     guard let rule = configuration.targetRule, let target = TargetURI(request).map({ rule($0) }) else {
       return request
@@ -37,15 +37,15 @@ extension HTTPCache {
     return keyed
   }
 
-  // MARK: - Finding
+  // MARK: - Lookup
 
-  /// What memory has for a request, as it lies there.
+  /// The result of a lookup in memory only.
   enum Resident {
-    /// All that is stored under the request's key.
+    /// All entries under the request's key.
     case entries(CacheKey, StoredEntries)
-    /// Memory does not hold everything.
+    /// Memory does not contain all entries.
     case perhapsOnDisk
-    /// It is not to be found by its target URI alone, or not to be looked for.
+    /// The request has no key from its target URI alone, or needs no lookup.
     case otherwise
   }
 
@@ -59,7 +59,7 @@ extension HTTPCache {
     return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
   }
 
-  /// What is stored for a request: memory at once, the disk only where memory does not hold everything.
+  /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
   func lookUp(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
     if let lookup = lookUp(request, content: content, partition, inMemory: true) { return lookup }
     return await lookUpOnDisk(request, content: content, partition)
@@ -71,7 +71,7 @@ extension HTTPCache {
     }
   }
 
-  /// - Parameter inMemory: whether to ask memory alone, and answer `nil` where that does not know everything.
+  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
   func lookUp(
     _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
   ) -> Lookup? {
@@ -90,7 +90,7 @@ extension HTTPCache {
     return lookUp(target, key, partition, inMemory: inMemory)
   }
 
-  /// Draft "No-Vary-Search", *Caching*: what has most recently been said of the path's queries leads to the response.
+  /// Draft "No-Vary-Search", *Caching*: the most recent value for the path's queries leads to the response.
   private func lookUp(
     _ target: TargetURI, _ exact: CacheKey, _ partition: String, inMemory: Bool
   ) -> Lookup? {
@@ -105,16 +105,16 @@ extension HTTPCache {
     }
     let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
     guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
-    // What has been updated and says otherwise now is equivalent no more.
+    // An updated response with another value is no longer equivalent.
     let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
-    // What the target itself was answered with later, without the field, goes before (RFC 9111 §4).
+    // A later response to the target itself, without the field, takes precedence (RFC 9111 §4).
     let isOwn = own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
     return Lookup(
       key: isOwn ? exact : key, partition: partition, candidates: isOwn ? own : common, target: target,
       anchor: anchor)
   }
 
-  /// A QUERY request is found by its content; without a key, one whose content is not at hand or is too long.
+  /// Looks up a QUERY request by its content. A request has no key if its content is not in memory or is too long.
   private func lookUpQuery(
     _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
   ) -> Lookup? {
@@ -138,8 +138,8 @@ extension HTTPCache {
     }
   }
 
-  /// Stored before the request goes out, so that an invalidation while it is under way removes it; one at a time, so that
-  /// the first who ask the same have one key, and make one request.
+  /// Stores the anchor before the request is sent, so that an invalidation in the meantime removes it. One anchor is
+  /// made at a time, so that the first equal requests get one key, and are coalesced.
   private func makeQueryAnchor(_ key: CacheKey) -> Anchor {
     anchorMaking.withLock { _ in
       if let made = entries(for: key, inMemory: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
@@ -158,10 +158,10 @@ extension HTTPCache {
 
   // MARK: - Storing
 
-  /// The moments in the histories of a request's keys, taken before the request goes out.
+  /// The positions in the removal histories of a request's keys, taken before the request is sent.
   struct RemovalTokens: Sendable {
     var key: RemovalToken?
-    /// Of the target's own key, where that is another.
+    /// The position for the target's own key, if that is a different one.
     var target: RemovalToken?
   }
 
@@ -171,8 +171,8 @@ extension HTTPCache {
       target: lookup.target.map { store.removalToken(for: exactKey($0, lookup.partition)) })
   }
 
-  /// Where a response to a request is to be stored, and since when nothing may have been removed there; `nil` if
-  /// nowhere.
+  /// Returns the key for the response to a request, and the position after which a removal there prevents the storing;
+  /// `nil` if it cannot be stored.
   func place(
     for stored: StoredResponse, _ lookup: Lookup, tokens: RemovalTokens
   ) -> (key: StoreKey, token: RemovalToken?)? {
@@ -189,8 +189,8 @@ extension HTTPCache {
     let common = StoreKey(
       CacheKey(target, by: rule, nonce: anchor.nonce, partition: lookup.partition).bytes)
     let token = store.removalToken(for: common)
-    // In this order no removal is missed: one that advances the target's counter from here on reads the anchor after
-    // that, finds this one, and removes the common key too.
+    // In this order no removal is missed. A removal that advances the target's counter from here on reads the anchor
+    // afterwards, finds this one, and removes the common key too.
     if let before = tokens.target, store.mayBeRemoved(exactKey(target, lookup.partition), since: before) {
       return nil
     }
@@ -199,9 +199,9 @@ extension HTTPCache {
 
   // MARK: - Removing
 
-  /// Removes everything that is stored for a target, however it is found.
+  /// Removes all stored responses for a target, however they are found.
   ///
-  /// - Returns: the number of responses, but for those to QUERY.
+  /// - Returns: the number of responses, not counting those to QUERY.
   @discardableResult
   func removeAll(for target: TargetURI, partition: String) -> Int {
     let target = keyed(target)
@@ -212,7 +212,7 @@ extension HTTPCache {
     return count + (commonKey(of: target, partition: partition).map { store.remove($0) } ?? 0)
   }
 
-  /// The key that a target has in common with others by the `No-Vary-Search` of their path.
+  /// The key that a target shares with others by the `No-Vary-Search` of their path.
   func commonKey(of target: TargetURI, partition: String) -> StoreKey? {
     guard configuration.rules.usesNoVarySearch,
       let entries = entries(for: .pathAnchor(target, partition: partition), inMemory: false),
@@ -238,14 +238,15 @@ extension NoVarySearch {
 }
 
 extension HTTPRequest.Method {
-  /// Whether what is stored under a target URI may be another answer than content would get: with QUERY it is part of the key.
+  /// Whether the content of a request with this method may change the response, so that a stored one may be wrong. With
+  /// QUERY the content is part of the key.
   ///
-  /// With GET and HEAD it means nothing (RFC 9110 §9.3.1), and yet there are origins that heed it. Their answer to one
-  /// client's would be everybody's, who could not tell.
+  /// With GET and HEAD it has no meaning (RFC 9110 §9.3.1), but some origins evaluate it. Their response to one client
+  /// would then be served to all, and no client could notice.
   package var mayHeedContent: Bool { self == .get || self == .head || isQuery }
 }
 
 extension HTTPRequest {
-  /// Why it has no key, though its target has one.
+  /// Why the request has no key, although its target has one.
   var reasonWithoutKey: CacheEngine.Reason { method.isQuery ? .queryNotKeyed : .requestContent }
 }

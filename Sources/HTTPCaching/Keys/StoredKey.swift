@@ -4,16 +4,16 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// What the bytes of a key say: the partition, the URI, and what else there is.
+/// The parsed bytes of a key: the partition, the URI, and the kind.
 package struct StoredKey: Hashable, Sendable {
   package enum Kind: String, Codable, Sendable {
     /// A response to GET.
     case get = "GET"
-    /// A response to QUERY, or what finds those of a target.
+    /// A response to QUERY, or the anchor of a target's responses to QUERY.
     case query = "QUERY"
-    /// What the URLs of a path have in common by `No-Vary-Search`, or what finds it.
+    /// A response that the URLs of a path share by `No-Vary-Search`, or its anchor.
     case noVarySearch = "No-Vary-Search"
-    /// What an application keeps beside a response, or nothing that HTTPCache stores.
+    /// An application's annotation of a response, or an entry that HTTPCache did not store.
     case other
   }
 
@@ -22,7 +22,7 @@ package struct StoredKey: Hashable, Sendable {
   private let partitionEnd: Int
   private let uri: Range<Int>
 
-  /// No URI contains NUL; it stands behind the partition, and before what is not a URI.
+  /// No URI contains NUL; it separates the partition, the URI and the rest.
   package init(_ key: StoreKey) {
     bytes = key.bytes
     func isURI(_ part: ArraySlice<UInt8>) -> Bool {
@@ -30,7 +30,7 @@ package struct StoredKey: Hashable, Sendable {
     }
     var end = bytes.firstIndex(of: 0) ?? bytes.count
     var start = 0
-    // A partition may look like a URI, and nothing behind a URI does.
+    // A partition may look like a URI, and the rest never does.
     if end < bytes.count {
       let next = bytes[(end + 1)...].firstIndex(of: 0) ?? bytes.count
       if isURI(bytes[(end + 1)..<next]) { (start, end) = (end + 1, next) }
@@ -54,15 +54,15 @@ package struct StoredKey: Hashable, Sendable {
 
   package func isIn(partition: String) -> Bool { bytes[..<partitionEnd].elementsEqual(partition.utf8) }
 
-  /// Whether what is stored under this key is of a target, as a purge of it means that.
+  /// Whether the entry under this key belongs to a target, so that a purge of the target covers it.
   package func isOf(_ target: TargetURI) -> Bool {
     let text = Array(target.text.utf8)
     if bytes[uri] == text[...] { return true }
-    // What all queries of the path have in common is of each of them.
+    // A response that all queries of the path share belongs to each of them.
     return kind == .noVarySearch && bytes[uri] == text.prefix { $0 != UInt8(ascii: "?") }
   }
 
-  /// Whether what is stored under this key is of a target that a pattern means.
+  /// Whether the entry under this key belongs to a target that a pattern matches.
   package func isMeant(by pattern: TargetPattern) -> Bool {
     if pattern.matches(bytes[uri]) { return true }
     return kind == .noVarySearch && pattern.mayMatch(beginningWith: bytes[uri] + [UInt8(ascii: "?")])

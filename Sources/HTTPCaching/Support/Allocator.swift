@@ -7,20 +7,21 @@ import CMalloc
   import Glibc
 #endif
 
-/// What the cache asks of the process's memory allocator. Of effect with glibc only.
+/// Settings of the process's memory allocator. Effective with glibc only.
 package enum Allocator {
-  /// Has malloc waste less: two arenas instead of up to eight for each processor, and bodies of 1 MiB or more in memory of
-  /// their own. For the main function of a program, as it concerns the whole process.
+  /// Reduces the memory that malloc wastes: two arenas instead of up to eight for each processor, and separate memory
+  /// for bodies of 1 MiB or more. Call it in the main function of a program, because it affects the whole process.
   ///
-  /// Each arena keeps what is freed in it for its own threads, and bodies that come and go between stored ones leave holes.
-  /// With a store of 32 MB, traffic of all sizes and the defaults, such holes were 34 of a proxy's 76 MB, and 150 of 200 MB
-  /// in a process with `URLSession`, which has many threads. With these settings the processes had 80 and 95 MB.
+  /// Each arena keeps its freed memory for its own threads, and short-lived bodies between stored ones leave holes.
+  /// This was measured with a store of 32 MB, traffic of all sizes and the defaults. The holes were 34 of a proxy's 76
+  /// MB, and 150 of 200 MB in a process with `URLSession`, which has many threads. With these settings the processes
+  /// used 80 and 95 MB.
   ///
   /// The environment variables `MALLOC_ARENA_MAX` and `MALLOC_MMAP_THRESHOLD_` take precedence.
   package static func keepCompact() {
     #if canImport(Glibc)
       if getenv("MALLOC_ARENA_MAX") == nil { mallopt(M_ARENA_MAX, 2) }
-      // Set, it does not grow with what is freed.
+      // Once set, the threshold does not grow with the freed sizes.
       if getenv("MALLOC_MMAP_THRESHOLD_") == nil { mallopt(M_MMAP_THRESHOLD, 1 << 20) }
     #endif
   }

@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// Threads for calls that may wait for the disk, so that none of Swift's cooperative threads ever does.
+/// Threads for calls that may block on the disk, so that Swift's cooperative threads never block.
 package final class BlockingExecutor: TaskExecutor {
   static let shared = BlockingExecutor()
 
@@ -14,7 +14,7 @@ package final class BlockingExecutor: TaskExecutor {
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 
-  /// Drops a reference on these threads, for an object whose end may block.
+  /// Releases a reference on these threads, for an object whose deinitializer may block.
   static func release(_ object: any AnyObject & Sendable) {
     shared.queue.async { withExtendedLifetime(object) {} }
   }

@@ -12,18 +12,18 @@ import Synchronization
   import Musl
 #endif
 
-/// Where the cache takes the time from; tests set their own.
+/// The source of the present time; tests use their own.
 public protocol CacheClock: Sendable {
-  /// The present time; never earlier than what it returned before.
+  /// The present time; never earlier than a time returned before.
   var now: Timestamp { get }
 }
 
-/// The system's time, made so that it never runs backwards while the process lives.
+/// The system's time, adjusted so that it never runs backwards while the process lives.
 ///
-/// The wall clock can be set back; a stored response would then seem younger than it is, and might turn fresh again.
-/// So this clock is the monotonic clock plus the largest difference between the two that was seen: it follows the
-/// wall clock forwards at once, and goes on at its own pace where the wall clock steps back. What was stored by an
-/// earlier process under a clock that ran ahead is recognised by the engine (`CacheEngine.Reason.storedInTheFuture`).
+/// The wall clock can be set back. A stored response would then seem younger than it is, and might become fresh again.
+/// So this clock is the monotonic clock plus the largest difference between the two seen so far. It follows the wall
+/// clock forwards at once, and continues at its own pace if the wall clock steps back. The engine recognises responses
+/// that an earlier process stored under a fast clock (`CacheEngine.Reason.storedInTheFuture`).
 public final class SystemCacheClock: CacheClock {
   /// The clock that caches use by default.
   public static let shared = SystemCacheClock()
