@@ -3,10 +3,10 @@
 
 /// The directives of a `Cache-Control` field, of a request or a response (RFC 9111 §5.2).
 ///
-/// Parsing is tolerant where the RFC is (§5.2: any case, arguments quoted or not) and errs towards the more
-/// restrictive meaning everywhere else (§4.2.1): a directive that occurs twice keeps its shortest time, and a time
-/// that is not a number counts as zero. Invalid syntax, such as `private; max-age=60` or
-/// `no-store no-cache`, may only restrict: the cache honours the directives in it that do, and ignores the others. Unknown directives are ignored (§5.2.3).
+/// Parsing is tolerant where the RFC is (§5.2: any case, arguments quoted or not). Everywhere else it chooses the more
+/// restrictive meaning (§4.2.1): a repeated directive keeps its shortest time, and an invalid time counts as zero.
+/// Invalid syntax, such as `private; max-age=60` or `no-store no-cache`, may only restrict: the cache honours the
+/// directives in it that do, and ignores the others. Unknown directives are ignored (§5.2.3).
 public struct CacheControl: Hashable, Sendable {
   /// Directives without an argument, or in their form without one.
   public struct Flags: OptionSet, Hashable, Sendable {
@@ -35,22 +35,23 @@ public struct CacheControl: Hashable, Sendable {
     public static let isPublic = Flags(rawValue: 1 << 8)
     /// `immutable` (RFC 8246 §2).
     public static let immutable = Flags(rawValue: 1 << 9)
-    /// `max-stale` without an argument: any staleness will do (§5.2.1.2).
+    /// `max-stale` without an argument: any staleness is accepted (§5.2.1.2).
     package static let anyStaleness = Flags(rawValue: 1 << 10)
-    /// A `max-age` or `s-maxage` was no number of seconds, and counts as 0 (§4.2.1).
+    /// A `max-age` or `s-maxage` was not a number of seconds, and counts as 0 (§4.2.1).
     package static let invalidTime = Flags(rawValue: 1 << 11)
 
-    // What is written in invalid syntax restricts and permits nothing (§4.2.1). These directives do both where they are valid,
-    // so each has a flag that only restricts.
+    // Invalid syntax restricts and permits nothing (§4.2.1). A valid form of these directives does both, so each has a
+    // flag that only restricts.
 
     /// `private` in invalid syntax: it does not make a status code cacheable for a private cache (§3).
     package static let misplacedPrivate = Flags(rawValue: 1 << 12)
-    /// `must-revalidate` in invalid syntax: it does not let a shared cache store what answers Authorization (§3.5).
+    /// `must-revalidate` in invalid syntax: it does not let a shared cache store a response to a request with
+    /// Authorization (§3.5).
     package static let misplacedRevalidate = Flags(rawValue: 1 << 13)
-    /// `must-understand` in invalid syntax: it does not switch `no-store` off (§5.2.2.3).
+    /// `must-understand` in invalid syntax: it does not override `no-store` (§5.2.2.3).
     package static let misplacedUnderstand = Flags(rawValue: 1 << 14)
-    /// `max-age`, `s-maxage` or `min-fresh` in invalid syntax. Invalid freshness information makes a response stale (§4.2.1),
-    /// and a request take none that is stored without validation.
+    /// `max-age`, `s-maxage` or `min-fresh` in invalid syntax. Invalid freshness information makes a response stale
+    /// (§4.2.1). In a request, it requires a revalidation of every stored response.
     package static let misplacedTime = Flags(rawValue: 1 << 15)
   }
 
@@ -79,10 +80,10 @@ public struct CacheControl: Hashable, Sendable {
     set { setNamed(Named(noCache: noCacheFields, isPrivate: newValue)) }
   }
 
-  /// There are none, as a rule, and nothing is made, copied and dropped in less time than two empty arrays.
+  /// Normally absent: `nil` is made, copied and released in less time than two empty arrays.
   private var named: Named?
 
-  /// Of either there is one at least.
+  /// At least one of the two lists is not empty.
   struct Named: Hashable {
     var noCache: [String] = []
     var isPrivate: [String] = []
@@ -105,7 +106,7 @@ public struct CacheControl: Hashable, Sendable {
     for value in values { merge(value) }
   }
 
-  /// Whether a directive without an argument is there.
+  /// Whether a directive without an argument is present.
   package func contains(_ flag: Flags) -> Bool { flags.contains(flag) }
 }
 
@@ -126,7 +127,7 @@ extension CacheControl {
           continue
         }
         let name = bytes.trimmed(ByteRange(start: member.start, end: equals))
-        // Whitespace before "=" is no valid syntax. The directive is meant, but its argument is not to be trusted.
+        // Whitespace before "=" is invalid syntax. The directive counts, but its argument is not trusted.
         let start = name.end == equals ? equals + 1 : member.end
         let argument = ByteRange(start: start, end: member.end)
         switch add(bytes, name: name, argument: argument) {
@@ -140,19 +141,19 @@ extension CacheControl {
     }
   }
 
-  /// What a member of the list turned out to be.
+  /// The result of reading a member of the list.
   private enum Reading {
-    /// A directive that is known, in its proper form.
+    /// A known directive in its proper form.
     case known
-    /// A directive that is known, with an argument that it cannot have. What follows from that is noted.
+    /// A known directive with an invalid argument. The consequences are recorded.
     case invalidArgument
-    /// Anything else.
+    /// Any other member.
     case unknown
   }
 
-  /// Adds what restricts in a part of the value that is no valid syntax: directives with other separators than commas, within
-  /// quotes, or behind a quote that nothing closes. Its sender meant them, and of what conflicts the most restrictive is
-  /// honoured (§4.2.1). What permits something counts only where it is written as it should be.
+  /// Adds the restrictions in a part of the value with invalid syntax: directives with other separators than commas,
+  /// within quotes, or after an unclosed quote. The sender meant them, and of conflicting directives the most
+  /// restrictive is honoured (§4.2.1). A permission counts only in valid syntax.
   private mutating func addMisplaced(_ bytes: Span<UInt8>, in part: ByteRange) {
     var start = part.start
     while start < part.end {
@@ -190,7 +191,7 @@ extension CacheControl {
   }
 
   private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: ByteRange?) -> Reading {
-    // The length tells most directives apart, so that a directive is compared with one or two names only.
+    // The length excludes most directives, so that a directive is compared with one or two names only.
     switch name.count {
     case 6:
       if bytes.matches("public", in: name) { return add(bytes, .isPublic, argument) }
@@ -236,14 +237,14 @@ extension CacheControl {
     return .unknown
   }
 
-  /// A directive that has no argument: what is given as one does not switch it off.
+  /// Adds a directive that takes no argument: an argument does not disable it.
   private mutating func add(_ bytes: Span<UInt8>, _ flag: Flags, _ argument: ByteRange?) -> Reading {
     if let argument, !bytes.isArgument(argument) { return .unknown }
     flags.insert(flag)
     return .known
   }
 
-  /// A lifetime: the shortest counts, and one that is no number counts as 0.
+  /// Adds a lifetime: the shortest counts, and an invalid one counts as 0.
   private mutating func addTime(_ bytes: Span<UInt8>, _ argument: ByteRange?, isShared: Bool) -> Reading {
     let value = Self.time(bytes, argument)
     if value == nil { flags.insert(.invalidTime) }
@@ -252,7 +253,7 @@ extension CacheControl {
     return value == nil ? .invalidArgument : .known
   }
 
-  /// A permission to be stale: the shortest counts, and one that is no number permits nothing.
+  /// Adds a permission to use a stale response: the shortest counts, and an invalid one permits nothing.
   private static func addWindow(
     _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: inout DeltaSeconds?
   ) -> Reading {
@@ -281,7 +282,7 @@ extension CacheControl {
     if let argument {
       var members = ListMembers(bytes.unquoted(argument))
       while let name = members.next(in: bytes) {
-        // What is no field name leaves the whole argument in doubt: the form without one forbids more.
+        // An invalid field name makes the whole argument doubtful: the form without one forbids more.
         for index in name.start..<name.end where !bytes[index].isTokenCharacter {
           flags.insert(unqualified)
           return false
@@ -292,7 +293,8 @@ extension CacheControl {
     if names.isEmpty {
       flags.insert(unqualified)
     } else {
-      // Where they are: there may be any number of such directives, each of which would copy the names of all before it.
+      // Recorded by position: there may be any number of such directives, and each would copy the names of all before
+      // it.
       if named == nil { named = Named() }
       named?[keyPath: directive] += names
     }
@@ -315,7 +317,7 @@ extension Span where Element == UInt8 {
     return nil
   }
 
-  /// The inside of a quoted string; any other range as it is.
+  /// Returns the inside of a quoted string; any other range unchanged.
   func unquoted(_ range: ByteRange) -> ByteRange {
     guard range.count >= 2, self[range.start] == UInt8(ascii: "\""),
       self[range.end - 1] == UInt8(ascii: "\"")
@@ -328,7 +330,7 @@ extension Span where Element == UInt8 {
     !range.isEmpty && (isToken(range) || isQuotedString(range))
   }
 
-  /// Whether a range is one quoted string and nothing else (RFC 9110 §5.6.4).
+  /// Whether a range is exactly one quoted string (RFC 9110 §5.6.4).
   private func isQuotedString(_ range: ByteRange) -> Bool {
     guard range.count >= 2, self[range.start] == UInt8(ascii: "\"") else { return false }
     var position = range.start + 1

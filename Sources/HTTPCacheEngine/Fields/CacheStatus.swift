@@ -3,19 +3,19 @@
 
 import RawStructuredFieldValues
 
-/// One member of the `Cache-Status` field: what this cache did with a request (RFC 9211).
+/// One member of the `Cache-Status` field: how this cache handled a request (RFC 9211).
 public struct CacheStatus: Hashable, Sendable {
   /// Why a request went to the origin (RFC 9211 §2.2).
   public enum Forward: String, Hashable, Sendable, CaseIterable {
-    /// The cache was not to be asked.
+    /// The cache was bypassed.
     case bypass
     /// The method's semantics require it.
     case method
-    /// Nothing was stored for the URI.
+    /// No response was stored for the URI.
     case uriMiss = "uri-miss"
-    /// Something was stored, but for other selecting fields.
+    /// Responses were stored, but for other selecting fields.
     case varyMiss = "vary-miss"
-    /// The stored response was fresh, and the request's directives did not accept it.
+    /// The stored response was fresh, but the request's directives did not accept it.
     case request
     /// The stored response was stale.
     case stale
@@ -23,33 +23,33 @@ public struct CacheStatus: Hashable, Sendable {
     case partial
   }
 
-  /// The name of the cache, whatever its characters.
+  /// The name of the cache; it may contain any characters.
   public var cache: String
   /// A stored response answered without the origin (§2.1).
   public var isHit: Bool
   /// Why the request went to the origin (§2.2).
   public var forward: Forward?
-  /// The status code that the origin answered with (§2.3).
+  /// The status code of the origin's response (§2.3).
   public var forwardStatus: Int?
-  /// How much longer the response is fresh, in whole seconds; negative if it is stale (§2.4).
+  /// The remaining freshness lifetime, in whole seconds; negative if the response is stale (§2.4).
   public var timeToLive: Duration? {
     get { remainingSeconds.map { .seconds($0) } }
     set { remainingSeconds = newValue?.wholeSeconds }
   }
   package var remainingSeconds: Int64?
-  /// The current age of the stored response that answered. The member does not carry it: the `Age` field does.
+  /// The current age of the stored response that answered. It is sent in the `Age` field and not in this member.
   public var age: Duration?
   /// Whether the response was stored (§2.5).
   public var isStored: Bool
-  /// Whether this request was coalesced with another; `false` if the cache tried to and could not, `nil` if it did not try
+  /// Whether this request was coalesced with another; `false` if the cache tried and failed, `nil` if it did not try
   /// (§2.6).
   public var isCollapsed: Bool?
   /// The key of the stored response, if the cache shows it (§2.7, §6).
   public var key: CacheKey?
-  /// Why; its code is the member's `detail` (§2.8). `nil` for a member of another implementation.
+  /// The reason, whose code is the member's `detail` (§2.8); `nil` for a member of another implementation.
   public var reason: CacheEngine.Reason?
 
-  /// A member. Each parameter is documented at the property of its name.
+  /// Makes a member. Each parameter is documented at the property of its name.
   public init(
     cache: String, isHit: Bool = false, forward: Forward? = nil, forwardStatus: Int? = nil,
     timeToLive: Duration? = nil, isStored: Bool = false, isCollapsed: Bool? = nil,
@@ -77,9 +77,10 @@ public struct CacheStatus: Hashable, Sendable {
     self.reason = reason
   }
 
-  /// The member as the field carries it. It is composed by hand, for a hit must not pay for a general serialiser.
+  /// The text of the member in the field. It is composed by hand, because a general serialiser would be too slow for a
+  /// hit.
   ///
-  /// `hit` and `fwd` exclude each other, and what speaks of a request that went forward stands beside `fwd` only (§2).
+  /// `hit` and `fwd` exclude each other, and parameters about a forwarded request occur only with `fwd` (§2).
   public var fieldValue: String {
     var value = cache.isStructuredToken ? cache : Self.quoted(cache.utf8)
     if isHit {
@@ -88,7 +89,7 @@ public struct CacheStatus: Hashable, Sendable {
       value += "; fwd=" + forward.rawValue
       if let forwardStatus { value += "; fwd-status=\(forwardStatus)" }
     }
-    // An Integer has 15 digits at most (RFC 9651 §3.3.1).
+    // An Integer has at most 15 digits (RFC 9651 §3.3.1).
     if let remainingSeconds {
       value += "; ttl=\(Swift.min(Swift.max(remainingSeconds, -Self.most), Self.most))"
     }
@@ -103,7 +104,8 @@ public struct CacheStatus: Hashable, Sendable {
 
   private static let most: Int64 = 999_999_999_999_999
 
-  /// A String (RFC 9651 §3.3.3). It has printable ASCII only; other bytes are percent-encoded, for people to read.
+  /// Makes a String (RFC 9651 §3.3.3). It contains printable ASCII only; other bytes are percent-encoded, for people to
+  /// read.
   private static func quoted(_ bytes: some Sequence<UInt8>) -> String {
     var text = "\""
     for byte in bytes {
@@ -120,7 +122,7 @@ public struct CacheStatus: Hashable, Sendable {
 }
 
 extension String {
-  /// RFC 9651 §3.3.4.
+  /// Whether the text is a Token (RFC 9651 §3.3.4).
   fileprivate var isStructuredToken: Bool {
     guard let first = utf8.first, first.isLetter || first == UInt8(ascii: "*") else { return false }
     return utf8.allSatisfy { $0.isTokenCharacter || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
@@ -128,7 +130,7 @@ extension String {
 }
 
 extension CacheEngine.Reason {
-  /// What `Cache-Status` calls this reason for asking the origin; `nil` if it is no such reason.
+  /// The value of `fwd` in `Cache-Status` for this reason; `nil` if it is not a reason for a request to the origin.
   package var forward: CacheStatus.Forward? {
     switch self {
     case .nothingStored: .uriMiss
@@ -149,10 +151,11 @@ extension CacheEngine.Reason {
 extension CacheStatus {
   /// Reads the last member of a `Cache-Status` field: that of the cache nearest to the client (§2).
   ///
-  /// ``key`` and ``age`` stay `nil`: a key cannot be told from the text that the member carries.
+  /// ``key`` and ``age`` stay `nil`: a key cannot be restored from the member's text.
   ///
   /// - Parameter fieldValue: the value of the field, its lines joined by a comma.
-  /// - Returns: `nil` if that member is malformed, or has hundreds of parameters. Members before it may be malformed.
+  /// - Returns: the member, or `nil` if it is malformed, or has hundreds of parameters. Members before it may be
+  ///   malformed.
   public init?(parsing fieldValue: String) {
     guard
       var parser = try? StructuredField.parser(
@@ -182,8 +185,8 @@ extension CacheStatus {
 }
 
 extension String.UTF8View {
-  /// The last member of a list, without the white space before it. The search starts at the end: caches before this one may
-  /// have written anything.
+  /// The last member of a list, without the white space before it. The search starts at the end, because the members of
+  /// other caches may be malformed.
   fileprivate var lastMember: SubSequence {
     var start = endIndex
     var isQuoted = false

@@ -3,15 +3,15 @@
 
 import HTTPTypes
 
-/// Fields that concern one connection or one proxy, and are neither stored nor updated (RFC 9111 §3.1,
-/// RFC 9110 §7.6.1).
+/// Fields that concern one connection or one proxy, and are neither stored nor updated (RFC 9111 §3.1, RFC 9110
+/// §7.6.1).
 enum ConnectionFields {
-  /// The fields without those for one connection, without those that `Connection` names, and without `excluded`
+  /// Returns the fields without those for one connection, without those that `Connection` names, and without `excluded`
   /// (lowercase).
   ///
   /// - Parameters:
-  ///   - namesOthers: whether `Connection` may name any. It is not read where it does not.
-  ///   - targets: the fields that may govern caching in place of Cache-Control: they stay, as it does.
+  ///   - namesOthers: whether `Connection` may name other fields. If not, it is not read.
+  ///   - targets: the fields that may replace Cache-Control for caching: they stay, as Cache-Control does.
   /// - Complexity: O(*n*) in the number of fields, times that of the names listed.
   static func removed(
     from fields: HTTPFields, excluding excluded: [String] = [], namesOthers: Bool = true, targets: [String]
@@ -25,14 +25,14 @@ enum ConnectionFields {
         }
       }
     }
-    // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1): whoever names it or Vary, by
-    // mistake or to have a response kept that must not be, does not get rid of them.
+    // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1). So a message that names it or
+    // Vary, by mistake or to have a private response stored, does not remove them.
     listed.removeAll { $0 == "cache-control" || $0 == "vary" || targets.contains($0) }
     let removed = fields.indices.filter { position in
       FieldKind(fields[position].name).isOfConnection
         || (!listed.isEmpty && listed.contains(fields[position].name.canonicalName))
     }
-    // As a rule there is one, or two: to take them out is cheaper than to put together what is left.
+    // Normally one or two: to remove them is cheaper than to compose the rest.
     if removed.count <= 4 {
       var kept = fields
       for position in removed.reversed() { kept.remove(at: position) }
@@ -51,9 +51,9 @@ enum ConnectionFields {
     return kept
   }
 
-  /// Whether a `Connection` field's options are all known to name no field that would be stored otherwise.
+  /// Whether all options of a `Connection` field are known to name no other field.
   ///
-  /// A field named `close` would be: who sees one must not go by this.
+  /// A field named `close` would be one: if a message has one, do not use this result.
   static func namesNoOthers(_ value: String) -> Bool {
     value.withFieldBytes { bytes in
       if bytes.matches("keep-alive", in: bytes.whole) { return true }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Which bytes of a representation a response carries: `Content-Range` (RFC 9110 §14.4).
+/// The range of a representation in a response: `Content-Range` (RFC 9110 §14.4).
 package enum ContentRange: Hashable, Sendable {
-  /// These bytes, positions counted from 0, of a representation of so many; `nil` where the sender does not know.
+  /// These bytes, positions counted from 0, of a representation of this length; `nil` if the sender does not know it.
   case bytes(Range<Int64>, of: Int64?)
-  /// None, for no range asked for lies within so many bytes (§15.5.17).
+  /// None, because no requested range lies within this length (§15.5.17).
   case unsatisfied(length: Int64)
 
-  /// `nil` for another unit than bytes, bad syntax, positions that contradict each other, and what is too large to
-  /// count: nothing may be combined by such a field (§14.4).
+  /// Parses a field value. Returns `nil` for another unit than bytes, invalid syntax, contradictory positions, and
+  /// numbers that are too large: nothing may be combined by such a field (§14.4).
   package init?(parsing text: String) {
     guard let parsed = text.withFieldBytes(Self.parse) else { return nil }
     self = parsed
@@ -39,7 +39,7 @@ package enum ContentRange: Hashable, Sendable {
     range.count == 1 && bytes[range.start] == UInt8(ascii: "*")
   }
 
-  /// A number that leaves room to count beyond it; no sign, no whitespace.
+  /// Returns a number that leaves room to count beyond it; a sign or whitespace is invalid.
   private static func number(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int64? {
     guard !range.isEmpty else { return nil }
     var value: Int64 = 0
@@ -50,7 +50,7 @@ package enum ContentRange: Hashable, Sendable {
     return value < .max ? value : nil
   }
 
-  /// The value as the field carries it.
+  /// The field value.
   package var fieldValue: String {
     switch self {
     case .bytes(let range, let length):

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A non-negative number of seconds, as `max-age` and `Age` carry it (RFC 9111 §1.2.2).
+/// A non-negative number of seconds, as in `max-age` and `Age` (RFC 9111 §1.2.2).
 ///
-/// A number too large for the field is taken as 2147483648 seconds, which stands for infinity.
+/// A larger number counts as 2147483648 seconds, which stands for infinity.
 public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByIntegerLiteral {
-  /// Seconds, 0 to 2147483648.
+  /// Seconds, from 0 to 2147483648.
   package let seconds: Int64
 
   /// The time, 0 to 2147483648 seconds.
   public var duration: Duration { .seconds(seconds) }
 
-  /// What a number that is too large counts as: 2^31 seconds (§1.2.2).
+  /// The value for a number that is too large: 2^31 seconds (§1.2.2).
   public static let infinity = DeltaSeconds(2_147_483_648)
 
   /// Clamps `seconds` into 0...2147483648.
@@ -24,7 +24,7 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
     self.init(value)
   }
 
-  /// Parses `1*DIGIT`; anything else, a sign or a fraction included, gives `nil`.
+  /// Parses `1*DIGIT`; returns `nil` for anything else, including a sign or a fraction.
   package init?(parsing text: String) {
     guard let value = text.withFieldBytes({ DeltaSeconds(parsing: $0, in: $0.whole) }) else { return nil }
     self = value
@@ -34,7 +34,7 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
     guard !range.isEmpty else { return nil }
     var value: Int64 = 0
     if range.count <= 9 {
-      // Too few digits for a number that is too large: less than half the instructions.
+      // Few digits cannot be too large: less than half the instructions.
       for index in range.start..<range.end {
         let digit = bytes[index] &- 0x30
         guard digit <= 9 else { return nil }
@@ -46,7 +46,7 @@ public struct DeltaSeconds: Hashable, Sendable, Comparable, ExpressibleByInteger
     for index in range.start..<range.end {
       let byte = bytes[index]
       guard byte.isDigit else { return nil }
-      // Saturates instead of overflowing, and goes on: the rest must be digits too.
+      // Saturates instead of overflowing, and continues: the rest must be digits too.
       value = Swift.min(value * 10 + Int64(byte - 0x30), 2_147_483_648)
     }
     self.init(value)

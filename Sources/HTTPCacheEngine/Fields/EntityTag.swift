@@ -3,11 +3,11 @@
 
 /// An entity tag, strong or weak (RFC 9110 §8.8.3).
 ///
-/// The opaque part is kept as it was received, quotes included, so that it can be sent back byte for byte. Servers
-/// that leave the quotes out exist; such a tag is kept as it stands, and equals only itself. What would read as a list
-/// or as `*` in `If-None-Match` is no tag: sent back, it would match what it was not meant for.
+/// The opaque part is kept as received, including the quotes, so that it can be sent back byte for byte. Some servers
+/// omit the quotes; such a tag is kept unchanged, and equals only itself. A text that `If-None-Match` would read as a
+/// list or as `*` is invalid: sent back, it would match other tags.
 public struct EntityTag: Hashable, Sendable {
-  /// Whether the tag is marked `W/`: good for weak comparison only.
+  /// Whether the tag is marked `W/`, so that only weak comparison is allowed.
   public let isWeak: Bool
   /// The opaque tag with its quotes, as received.
   public let opaque: String
@@ -20,9 +20,9 @@ public struct EntityTag: Hashable, Sendable {
     self.opaque = opaque
   }
 
-  /// Parses one `ETag` field value; `nil` if it is no single tag.
+  /// Parses one `ETag` field value; `nil` if it is not a single tag.
   public init?(parsing text: String) {
-    // As a rule the value is the tag, and needs no copy.
+    // Normally the value is the tag, and needs no copy.
     let isStrong = text.withFieldBytes { bytes in
       bytes.count > 0 && !bytes[0].isOptionalWhitespace && !bytes[bytes.count - 1].isOptionalWhitespace
         && !Self.isMarkedWeak(bytes, bytes.whole) && Self.isSingleTag(bytes, bytes.whole)
@@ -48,12 +48,13 @@ public struct EntityTag: Hashable, Sendable {
     }
   }
 
-  /// `W/` is case-sensitive (§8.8.3).
+  /// Whether the range begins with `W/`, which is case-sensitive (§8.8.3).
   private static func isMarkedWeak(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
     range.count >= 2 && bytes[range.start] == UInt8(ascii: "W") && bytes[range.start + 1] == UInt8(ascii: "/")
   }
 
-  /// `opaque-tag`, or the same characters without its quotes; `etagc` is anything visible but the quote (§8.8.3).
+  /// Whether the range is an `opaque-tag`, or the same characters without its quotes; `etagc` is any visible character
+  /// except the quote (§8.8.3).
   private static func isSingleTag(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
     let quote = UInt8(ascii: "\"")
     let isQuoted = range.count >= 2 && bytes[range.start] == quote && bytes[range.end - 1] == quote
@@ -69,7 +70,7 @@ public struct EntityTag: Hashable, Sendable {
       if bytes[index] == quote || bytes[index] < 0x20 || bytes[index] == 0x7F { return false }
       index += 1
     }
-    // Servers put spaces into quoted tags; there they do no harm.
+    // Servers put spaces into quoted tags; they are harmless there.
     if isQuoted { return true }
     for index in inside.start..<inside.end where bytes[index] == 0x20 || bytes[index] == UInt8(ascii: ",") {
       return false
@@ -77,15 +78,15 @@ public struct EntityTag: Hashable, Sendable {
     return !inside.isEmpty && !(inside.count == 1 && bytes[inside.start] == UInt8(ascii: "*"))
   }
 
-  /// The tag as a field carries it.
+  /// The field value.
   public var fieldValue: String { isWeak ? "W/" + opaque : opaque }
 
-  /// Both are strong and their opaque parts are equal (§8.8.3.2).
+  /// Whether both are strong and their opaque parts are equal (§8.8.3.2).
   public func matchesStrongly(_ other: EntityTag) -> Bool {
     !isWeak && !other.isWeak && opaque == other.opaque
   }
 
-  /// The opaque parts are equal, weak or not (§8.8.3.2).
+  /// Whether the opaque parts are equal, weak or not (§8.8.3.2).
   public func matchesWeakly(_ other: EntityTag) -> Bool {
     opaque == other.opaque
   }
@@ -116,7 +117,7 @@ package enum EntityTagCondition: Hashable, Sendable {
     self = .tags(tags)
   }
 
-  /// Whether a stored representation with this tag is one the client already has: by weak comparison.
+  /// Whether the client already has the stored representation with this tag: by weak comparison.
   package func matches(_ tag: EntityTag?) -> Bool {
     switch self {
     case .any: true

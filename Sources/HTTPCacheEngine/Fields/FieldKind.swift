@@ -3,12 +3,12 @@
 
 import HTTPTypes
 
-/// What a response's field is to the rules of caching, told by its name.
+/// The role of a response's field in the rules of caching, determined by its name.
 ///
-/// Most fields concern nobody: the length of the name rules them out. To compare each name with all that count took 5,600
-/// instructions of judging a response of ten fields.
+/// Most fields have none, and the length of the name excludes them. Comparing each name with all relevant ones took
+/// 5,600 instructions for a response of ten fields.
 enum FieldKind {
-  /// No rule asks for it by name.
+  /// No rule uses it by name.
   case other
 
   case age, cacheControl, cacheGroups, clearSiteData, contentEncoding, contentLength
@@ -17,16 +17,16 @@ enum FieldKind {
   case setCookie
 
   case connection
-  /// Tells, beside concerning one connection only, that the message says where its content ends.
+  /// Concerns one connection only, and shows that the message contains the end of its content.
   case transferEncoding
   /// Concerns one connection or one proxy, by its name alone (RFC 9110 §7.6.1).
   case hopByHop
-  /// A field of the name of the connection option that says the connection ends: no such field is known.
+  /// A field with the name of the connection option `close`: no such field is defined.
   case close
 
   init(_ name: HTTPField.Name) { self.init(name.canonicalName) }
 
-  /// - Parameter name: in lowercase.
+  /// - Parameter name: the name in lowercase.
   @inline(__always)
   init(_ name: String) {
     let count = name.utf8.count
@@ -37,7 +37,7 @@ enum FieldKind {
     self = name.withFieldBytes { FieldKind($0) }
   }
 
-  /// Of the length of each name below, a bit.
+  /// A bitmask of the lengths of the names below.
   private static var lengths: UInt64 {
     1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 11 | 0xFF << 12 | 1 << 25
   }
@@ -69,7 +69,7 @@ enum FieldKind {
       }
   }
 
-  /// Whether it is neither stored nor updated, whatever else the message says (RFC 9111 §3.1).
+  /// Whether it is neither stored nor updated, whatever else the message contains (RFC 9111 §3.1).
   var isOfConnection: Bool {
     switch self {
     case .connection, .transferEncoding, .hopByHop: true
@@ -77,7 +77,7 @@ enum FieldKind {
     }
   }
 
-  /// Whether its own meaning for caching keeps it from being a targeted field (RFC 9213 §2.2).
+  /// Whether it cannot be a targeted field, because it has its own meaning for caching (RFC 9213 §2.2).
   var governs: Bool {
     switch self {
     case .age, .cacheControl, .cacheGroups, .contentLength, .date, .entityTag, .expires, .lastModified,

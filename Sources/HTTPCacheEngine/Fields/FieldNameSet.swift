@@ -3,17 +3,17 @@
 
 import HTTPTypes
 
-/// A few names, in lowercase, that each field of a message is looked up among.
+/// A small set of lowercase names, in which each field of a message is looked up.
 ///
-/// The length of its name and the last letter of that rule out nearly every field: to compare ten with three names took 1,800
+/// The length of a name and its last letter exclude nearly every field: comparing ten names with three took 1,800
 /// instructions.
 struct FieldNameSet: Hashable, Sendable {
   let names: [String]
-  /// Of the length of each name that is no rule's, a bit; the last stands for all that are longer, too.
+  /// Bitmask of the lengths of names that no rule uses; the last bit also stands for all longer ones.
   let otherLengths: UInt64
-  /// The same of each name that rules ask for (see ``FieldKind``): there are none of these, as a rule.
+  /// Bitmask of the lengths of names that rules use (see ``FieldKind``): normally empty.
   let ruledLengths: UInt64
-  /// Of the last letter of each, a bit.
+  /// Bitmask of the last letters of the names.
   let letters: UInt32
 
   init(_ names: [String]) {
@@ -25,7 +25,7 @@ struct FieldNameSet: Hashable, Sendable {
 
   static let none = FieldNameSet([])
 
-  /// - Parameter name: in lowercase.
+  /// - Parameter name: the name in lowercase.
   @inline(__always)
   func contains(_ name: String) -> Bool {
     (otherLengths | ruledLengths) & Self.length(of: name) != 0 && letters & Self.letter(of: name) != 0

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A date as HTTP fields carry it, in whole seconds (RFC 9110 §5.6.7).
+/// A date in HTTP fields, in whole seconds (RFC 9110 §5.6.7).
 ///
-/// All three formats are read: IMF-fixdate, and the obsolete RFC 850 and asctime formats. Names of days, months and
-/// the zone are taken in any case (§4.2 of RFC 9111 asks caches to be lenient in exactly that); everything else is
-/// strict, because a date that is taken for valid by mistake makes a response fresh that ought not to be.
+/// All three formats are read: IMF-fixdate, and the obsolete RFC 850 and asctime formats. Names of days, months and the
+/// zone are accepted in any case (§4.2 of RFC 9111 requires exactly this leniency). Everything else is strict: a date
+/// that is accepted by mistake would make a stale response fresh.
 public struct HTTPDate: Hashable, Sendable, Comparable {
   /// Seconds since 1970-01-01T00:00:00Z.
   package let secondsSince1970: Int64
@@ -14,7 +14,7 @@ public struct HTTPDate: Hashable, Sendable, Comparable {
     self.secondsSince1970 = secondsSince1970
   }
 
-  /// The date of a timestamp, its milliseconds dropped.
+  /// Makes the date of a timestamp, without its milliseconds.
   public init(_ timestamp: Timestamp) {
     secondsSince1970 = timestamp.seconds
   }
@@ -30,12 +30,12 @@ public struct HTTPDate: Hashable, Sendable, Comparable {
 // MARK: - Parsing
 
 extension HTTPDate {
-  /// Parses a field value; `nil` if it is none of the three formats.
+  /// Parses a field value; `nil` if it has none of the three formats.
   ///
   /// - Parameters:
   ///   - text: the field value.
-  ///   - now: decides the century of the two-digit years of RFC 850: a date that appears to be more than 50 years ahead is
-  ///     in the past (RFC 9110 §5.6.7).
+  ///   - now: determines the century of the two-digit years of RFC 850: a date more than 50 years ahead counts as past
+  ///     (RFC 9110 §5.6.7).
   public init?(parsing text: String, now: Timestamp) {
     guard let date = HTTPDate.parsed(text, now: now) else { return nil }
     self = date
@@ -65,8 +65,8 @@ extension HTTPDate {
     self.init(secondsSince1970: seconds)
   }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT` with nothing around it: every character has its place, so that none is looked for.
-  /// `nil` means no more than that it takes a closer look. Less than a third of the instructions of the general way.
+  /// Parses exactly `Sun, 06 Nov 1994 08:49:37 GMT`: every character has a fixed position, so none is searched for.
+  /// `nil` only means that the general parser must decide. Less than a third of its instructions.
   private static func parseFixdate(_ bytes: Span<UInt8>) -> Int64? {
     guard bytes.count == 29 else { return nil }
     // `Sun, 06 `, `Nov 1994`, `08:49:37` and ` GMT`, the first character of each in the lowest byte.
@@ -77,7 +77,7 @@ extension HTTPDate {
       isShortWeekday(letters(date)), let month = month(letters(year)),
       letters(zone >> 8) == 0x67_6D74  // gmt
     else { return nil }
-    // The day and the year, and then the time: what is left of a digit's character is its number, and of a colon nothing.
+    // The day and the year, and then the time: after the XOR, a digit is its number, and a colon is 0.
     let dateDigits = ((date >> 40) & 0xFFFF | (year >> 32) << 16) ^ 0x3030_3030_3030
     let timeDigits = time ^ 0x3030_3A30_303A_3030
     guard isDigits(dateDigits), isDigits(timeDigits), timeDigits & 0x0000_FF00_00FF_0000 == 0 else {
@@ -90,33 +90,33 @@ extension HTTPDate {
     ).secondsSince1970
   }
 
-  /// Whether each byte is 9 at most.
+  /// Whether each byte is at most 9.
   @inline(__always)
   private static func isDigits(_ word: UInt64) -> Bool {
-    // Ten and more reach the upper bit.
+    // A byte of ten or more sets the upper bit.
     (word | ((word & ~UInt64.upperBits) &+ 0x7676_7676_7676_7676)) & UInt64.upperBits == 0
   }
 
-  /// The number of two digits that are bytes of a word, the first of them the one at a position.
+  /// Returns the number of two digits in the bytes of a word; the position is that of the first.
   @inline(__always)
   private static func pair(of digits: UInt64, _ position: UInt64) -> Int64 {
     Int64((digits >> (position * 8)) & 0xF) &* 10 &+ Int64((digits >> (position * 8 + 8)) & 0xF)
   }
 
-  /// The same of the lowest bytes of a word as of a position.
+  /// Returns the same for the lowest bytes of a word from a position on.
   @inline(__always)
   private static func letters(_ word: UInt64) -> UInt32 {
     UInt32(truncatingIfNeeded: word.byteSwapped >> 40) | 0x20_2020
   }
 
-  /// Three characters, letters among them in lowercase. No other character turns into a letter by it.
+  /// Returns three characters, with letters in lowercase. No other character becomes a letter by it.
   @inline(__always)
   static func letters(_ bytes: Span<UInt8>, _ position: Int) -> UInt32 {
     (UInt32(bytes[position]) << 16 | UInt32(bytes[position + 1]) << 8 | UInt32(bytes[position + 2]))
       | 0x20_2020
   }
 
-  // A weekday that does not agree with its date is let pass: nothing depends on it.
+  // A weekday that contradicts its date is accepted: nothing depends on it.
   static func isShortWeekday(_ letters: UInt32) -> Bool {
     switch letters {
     case 0x73_756E, 0x6D_6F6E, 0x74_7565, 0x77_6564, 0x74_6875, 0x66_7269, 0x73_6174: true  // sun to sat
@@ -150,7 +150,7 @@ extension HTTPDate {
     var minute: Int64
     var second: Int64
 
-    /// `nil` where a number is out of its range. A leap second (60) is taken as the second after.
+    /// The time in seconds; `nil` if a number is out of range. A leap second (60) counts as the second after.
     var secondsSince1970: Int64? {
       guard (1...12).contains(month), day >= 1, day <= HTTPDate.days(in: month, of: year), hour <= 23,
         minute <= 59, second <= 60
@@ -168,9 +168,9 @@ extension HTTPDate {
     }
   }
 
-  /// Days since the epoch of a date of the proleptic Gregorian calendar, years 0 and later.
+  /// Returns the days since the epoch for a date of the proleptic Gregorian calendar, from year 0 on.
   ///
-  /// The year is taken to begin in March, which puts the leap day last.
+  /// The calculation lets the year begin in March, so that the leap day is last.
   static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
     let year = month <= 2 ? year - 1 : year
     let era = (year >= 0 ? year : year - 399) / 400
@@ -181,14 +181,14 @@ extension HTTPDate {
   }
 }
 
-/// Reads the parts of a date, left to right; every step fails rather than guess.
+/// Reads the parts of a date, from left to right; every step fails instead of guessing.
 private struct DateScanner {
   var position: Int
   let end: Int
 
   var isAtEnd: Bool { position == end }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`, from behind the comma.
+  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, after the comma.
   mutating func imfFixdate(_ bytes: Span<UInt8>) -> HTTPDate.Components? {
     guard skip(" ", bytes), let day = number(digits: 2, bytes), skip(" ", bytes), let month = month(bytes),
       skip(" ", bytes),
@@ -199,7 +199,7 @@ private struct DateScanner {
       year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)
   }
 
-  /// `Sunday, 06-Nov-94 08:49:37 GMT`, from behind the comma.
+  /// Reads `Sunday, 06-Nov-94 08:49:37 GMT`, after the comma.
   mutating func rfc850(_ bytes: Span<UInt8>, now: Timestamp) -> HTTPDate.Components? {
     guard skip(" ", bytes), let day = number(digits: 2, bytes), skip("-", bytes), let month = month(bytes),
       skip("-", bytes),
@@ -211,7 +211,8 @@ private struct DateScanner {
     var date = HTTPDate.Components(
       year: thisYear - thisYear % 100 + twoDigits, month: month, day: day, hour: time.hour,
       minute: time.minute, second: time.second)
-    // "More than 50 years in the future" is in the past; and what the century's turn put far behind is ahead.
+    // "More than 50 years in the future" counts as past; a date far in the past because of the century's turn counts as
+    // future.
     if (date.year, date.month, date.day) > (thisYear + 50, today.month, today.day) {
       date.year -= 100
     } else if date.year <= thisYear - 50 {
@@ -220,7 +221,7 @@ private struct DateScanner {
     return date
   }
 
-  /// `Sun Nov  6 08:49:37 1994`, from behind the weekday.
+  /// Reads `Sun Nov  6 08:49:37 1994`, after the weekday.
   mutating func asctime(_ bytes: Span<UInt8>) -> HTTPDate.Components? {
     guard skip(" ", bytes), let month = month(bytes), skip(" ", bytes) else { return nil }
     let day: Int64?
@@ -303,9 +304,9 @@ extension HTTPDate {
     secondsSince1970 >= 0 ? secondsSince1970 / 86_400 : (secondsSince1970 + 1) / 86_400 - 1
   }
 
-  /// The date as a sender writes it: `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate).
+  /// The date in the format of senders: `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate).
   ///
-  /// Dates before the year 0 or after 9999, which the format cannot hold, are clamped.
+  /// Dates before the year 0 or after 9999, which the format cannot represent, are clamped.
   public var fieldValue: String {
     let clamped = HTTPDate(
       secondsSince1970: Swift.min(Swift.max(secondsSince1970, -62_167_219_200), 253_402_300_799))

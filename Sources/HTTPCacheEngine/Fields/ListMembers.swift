@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Walks the members of a comma-separated list (`#rule`, RFC 9110 §5.6.1), tolerantly.
+/// Iterates over the members of a comma-separated list (`#rule`, RFC 9110 §5.6.1), tolerantly.
 ///
-/// Empty members are skipped; a comma inside a quoted string separates nothing; an unclosed quote runs
-/// to the end of the value.
+/// Empty members are skipped, and a comma inside a quoted string does not separate. An unclosed quote extends to the
+/// end of the value.
 struct ListMembers {
   private var position: Int
   private let end: Int
   private let escape: UInt8?
-  /// Where the quote is that nothing closes, if the member read last has one.
+  /// The position of the unclosed quote, if the last member has one.
   private(set) var openQuote: Int?
-  /// Where the first equals sign of the member read last is; `nil` without one outside quotes.
+  /// The position of the first equals sign outside quotes in the last member; `nil` without one.
   private(set) var equals: Int?
 
   /// - Parameter quotedPairs: whether a backslash in quotes takes the next character literally, as in a quoted
@@ -22,10 +22,10 @@ struct ListMembers {
     escape = quotedPairs ? UInt8(ascii: "\\") : nil
   }
 
-  /// The next member without whitespace around it, or `nil` after the last.
+  /// Returns the next member without whitespace around it, or `nil` after the last.
   mutating func next(in bytes: Span<UInt8>) -> ByteRange? {
     while position < end {
-      // Most members begin behind one space.
+      // Most members begin after one space.
       if bytes[position].isOptionalWhitespace {
         position += 1
         continue
@@ -60,15 +60,15 @@ struct ListMembers {
       equals = firstEquals
       var member = ByteRange(start: start, end: Swift.min(position, end))
       while member.end > start, bytes[member.end - 1].isOptionalWhitespace { member.end -= 1 }
-      position += 1  // Past the comma.
+      position += 1  // After the comma.
       if member.end > start { return member }
     }
     return nil
   }
 
-  /// The next position of a character that stands for something, or not far before the end.
+  /// Returns the position of the next special character, or one near the end.
   ///
-  /// Eight bytes at a time: names and numbers are long, and what stands between them is not.
+  /// Reads eight bytes at a time: names and numbers are long, and the text between them is short.
   @inline(__always)
   private func skippingPlain(in bytes: Span<UInt8>) -> Int {
     var position = position
@@ -77,7 +77,7 @@ struct ListMembers {
       let found =
         word.bytes(equalTo: UInt8(ascii: ",")) | word.bytes(equalTo: UInt8(ascii: "="))
         | word.bytes(equalTo: UInt8(ascii: "\""))
-      // The lowest of them is no mistake.
+      // The lowest match is always correct.
       if found != 0 { return position + found.trailingZeroBitCount / 8 }
       position += 8
     }

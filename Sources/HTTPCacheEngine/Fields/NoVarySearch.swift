@@ -3,14 +3,14 @@
 
 import RawStructuredFieldValues
 
-/// Which differences between query strings a response is not affected by (`No-Vary-Search`, an Internet-Draft).
+/// The differences between query strings that do not affect a response (`No-Vary-Search`, an Internet-Draft).
 ///
-/// - Important: The field widens what a stored response answers, so that a cache heeds it only when it is set to.
+/// - Important: With this field, a stored response answers more requests, so a cache honours it only if configured to.
 package struct NoVarySearch: Hashable, Sendable {
   private enum Parameters: Hashable {
-    /// All count but these.
+    /// All parameters are significant except these.
     case allBut(Set<[UInt8]>)
-    /// None counts but these.
+    /// Only these parameters are significant.
     case only(Set<[UInt8]>)
   }
 
@@ -19,9 +19,9 @@ package struct NoVarySearch: Hashable, Sendable {
 
   /// Parses the lines of the field.
   ///
-  /// `nil` where the field changes nothing: it is absent, says what is so anyway, or anything in it is not understood
-  /// (*Parse a URL variation config*). The order alone may be given up: the algorithm's text has that change nothing,
-  /// but all the draft's examples have it count.
+  /// Returns `nil` if the field changes nothing: it is absent, repeats the default, or contains anything unknown
+  /// (*Parse a URL variation config*). A field that only ignores the order is honoured: the algorithm's text ignores
+  /// such a field, but all of the draft's examples honour it.
   package init?(parsing lines: [String]) {
     guard !lines.isEmpty,
       var parser = try? StructuredField.parser(lines, separators: [UInt8(ascii: ","), UInt8(ascii: ";")]),
@@ -58,12 +58,11 @@ package struct NoVarySearch: Hashable, Sendable {
     return names
   }
 
-  /// What of a path and query tells one response from another: two URIs of one origin are equivalent exactly where this
-  /// is the same.
+  /// Returns the significant part of a path and query: two URIs of one origin are equivalent exactly if it is equal.
   ///
-  /// - Complexity: O(*n*) in the length of the query, or O(*n* log *n*) where the order does not count.
+  /// - Complexity: O(*n*) in the length of the query, or O(*n* log *n*) if the order is ignored.
   func significant(_ pathAndQuery: String) -> (path: Substring, parameters: [FormParameters.Pair]) {
-    // By bytes: a combining mark behind it would make another character of the question mark.
+    // By bytes: a combining mark after the question mark would form another character with it.
     let path = pathAndQuery[..<(pathAndQuery.utf8.firstIndex(of: UInt8(ascii: "?")) ?? pathAndQuery.endIndex)]
     var pairs = FormParameters.pairs(Substring(pathAndQuery.utf8[path.endIndex...].dropFirst()))
     switch parameters {
@@ -71,7 +70,7 @@ package struct NoVarySearch: Hashable, Sendable {
     case .only(let names): pairs.removeAll { !names.contains($0.name) }
     }
     if !heedsOrder {
-      // Values of one name keep their order. Any order of the names will do, as long as it is always the same.
+      // Values of one name keep their order. The names may have any order that is always the same.
       let sorted = pairs.enumerated().sorted {
         $0.element.name.lexicographicallyPrecedes($1.element.name)
           || ($0.element.name == $1.element.name && $0.offset < $1.offset)
@@ -84,7 +83,7 @@ package struct NoVarySearch: Hashable, Sendable {
 
 /// The names and values of a query in the format of forms (`application/x-www-form-urlencoded`).
 enum FormParameters {
-  /// In UTF-8: two strings are equal to Swift that are not to the draft, which compares code units.
+  /// In UTF-8: Swift considers some strings equal that differ in the draft, which compares code units.
   struct Pair: Hashable {
     var name: [UInt8]
     var value: [UInt8]
@@ -97,7 +96,7 @@ enum FormParameters {
     }
   }
 
-  /// `+` is a space, `%xx` a byte, and bytes that are no UTF-8 are U+FFFD.
+  /// Decodes a text: `+` is a space, `%xx` a byte, and bytes that are not UTF-8 become U+FFFD.
   static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)

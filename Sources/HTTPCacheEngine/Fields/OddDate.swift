@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Dates that are in none of the three formats of HTTP, and plain all the same: `6 Nov 1994 8:49:37 UTC`,
-/// `1994-11-06T08:49:37Z`.
+/// Recognisable dates in none of the three formats of HTTP: `6 Nov 1994 8:49:37 UTC`, `1994-11-06T08:49:37Z`.
 ///
-/// They are good for one thing. A `Last-Modified` written like this is sent back as it came (RFC 9111 §4.3.1), since the
-/// origin that wrote it can compare it. It makes nothing fresh, and answers no precondition of a client.
+/// They have one use. A `Last-Modified` in such a format is sent back unchanged (RFC 9111 §4.3.1), because the origin
+/// that wrote it can compare it. It makes no response fresh, and answers no precondition of a client.
 extension HTTPDate {
-  /// The date of a text in one of HTTP's formats or in one that is recognisable; `nil` where the text is neither.
+  /// Returns the date of a text in one of HTTP's formats or in another recognisable one; `nil` for any other text.
   ///
   /// - Parameter now: needed for two-digit years only, which only HTTP's own format may have.
   static func recognised(_ text: String, now: Timestamp) -> HTTPDate? {
@@ -27,14 +26,14 @@ extension HTTPDate {
   }
 }
 
-/// What the words of a date have told so far. No word may be left over, and none may say again what another has said.
+/// The parts of a date found so far in its words. Every word must be used, and no part may occur twice.
 private struct OddDateParts {
   private var hasWeekday = false
   private var year: Int64?
   private var month: Int64?
   private var day: Int64?
   private var time: (hour: Int64, minute: Int64, second: Int64)?
-  /// East of Greenwich, in seconds. The zone is that of HTTP where none is given.
+  /// Seconds east of Greenwich. Without a zone, that of HTTP is used.
   private var offset: Int64?
 
   var secondsSince1970: Int64? {
@@ -72,7 +71,7 @@ private struct OddDateParts {
     }
   }
 
-  /// `8:49`, `08:49:37`, `08:49:37.123`, `08:49:37Z`, `08:49:37+01:00`.
+  /// Reads `8:49`, `08:49:37`, `08:49:37.123`, `08:49:37Z`, `08:49:37+01:00`.
   private mutating func takeTime(_ word: Substring) -> Bool {
     var word = word
     if let zone = word.firstIndex(where: { $0 == "Z" || $0 == "z" || $0 == "+" || $0 == "-" }) {
@@ -94,7 +93,7 @@ private struct OddDateParts {
     return true
   }
 
-  /// `+0100` or `+01:00`.
+  /// Reads `+0100` or `+01:00`.
   private mutating func takeOffset(_ word: Substring) -> Bool {
     let digits = word.dropFirst().filter { $0 != ":" }
     guard digits.utf8.count == 4, let hours = number(digits.prefix(2), 2...2), hours < 24,
@@ -103,7 +102,7 @@ private struct OddDateParts {
     return Self.set(&offset, (hours * 3600 + minutes * 60) * (word.first == "-" ? -1 : 1))
   }
 
-  /// `1994-11-06`, `06-Nov-1994`.
+  /// Reads `1994-11-06`, `06-Nov-1994`.
   private mutating func takeDate(_ parts: [Substring], of word: Substring) -> Bool {
     if parts[0].utf8.count == 4 {
       return Self.set(&year, number(parts[0], 4...4)) && Self.set(&month, number(parts[1], 2...2))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Fields by which a client says what it prefers: `Accept` and its kin (RFC 9110 §12.5).
+/// Fields with a client's preferences: `Accept` and the like (RFC 9110 §12.5).
 ///
-/// Their members are ranges with a weight, in no order, and what they mean has many spellings. A response stored for one
-/// answers all (RFC 9111 §4.1).
+/// Their members are ranges with a weight, in any order, and equivalent values have many spellings. A response stored
+/// for one spelling answers all (RFC 9111 §4.1).
 enum PreferenceField {
-  /// Whether a field is one of them. Some servers take the order of languages for one of preference; §12.5.4 says that nobody can rely
-  /// on that.
+  /// Whether a field is one of them. Some servers read the order of languages as a preference; §12.5.4 says that
+  /// clients cannot rely on that.
   ///
-  /// - Parameter name: in lowercase.
+  /// - Parameter name: the name in lowercase.
   static func has(name: String) -> Bool {
     name.withFieldBytes { name in
       switch name.count {
@@ -22,11 +22,11 @@ enum PreferenceField {
     }
   }
 
-  /// One spelling for all values that are known to mean the same: members in order of their text, ranges and the names
-  /// of parameters in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets: §8.3.2; media types:
-  /// §8.3.1), weights as short as can be, and no whitespace.
+  /// Returns one spelling for all values that are known to be equivalent. Members are sorted by their text. Ranges and
+  /// the names of parameters are in lowercase (language ranges: RFC 4647 §2; codings: RFC 9110 §8.4.1; charsets:
+  /// §8.3.2; media types: §8.3.1). Weights are as short as possible, and there is no whitespace.
   ///
-  /// What is normalised is so no further, or two values that differ might meet in it.
+  /// Normalising a normalised value does not change it: otherwise two different values might become equal.
   ///
   /// - Parameter value: the lines combined.
   static func normalized(_ value: String) -> String {
@@ -36,26 +36,26 @@ enum PreferenceField {
       var list = ListMembers(bytes.whole)
       while let member = list.next(in: bytes) {
         let member = normalized(bytes, member)
-        // A lone semicolon is a member, and says no more than an empty one.
+        // A single semicolon is a member that means the same as an empty one.
         if !member.isEmpty { members.append(member) }
       }
       isUnclosed = list.openQuote != nil
     }
     if members.count == 1 { return members[0] }
-    // A quote that nothing closes would take in what comes to stand behind it.
+    // After sorting, an unclosed quote would include the members after it.
     if !isUnclosed { members.sort() }
     return members.joined(separator: ",")
   }
 
-  /// The same for a value of tokens and commas only, as nearly every Accept-Encoding is; `nil` for any other.
+  /// Returns the same for a value of tokens and commas only, as nearly every Accept-Encoding is; `nil` for any other.
   ///
-  /// With it, a response that varies on Accept-Encoding takes 1,900 instructions for its selecting fields, 500 where the
+  /// With it, the selecting fields of a response that varies on Accept-Encoding take 1,900 instructions, 500 if the
   /// line is a known one, and 7,900 without.
   static func simple(_ value: String) -> String? {
     value.withFieldBytes { bytes in
       if let known = known(bytes) { return known }
-      // Positions fit in sixteen bits each, so that the members need no memory of their own; and few of them need no
-      // better way of sorting.
+      // Positions fit in sixteen bits each, so that the members need no separate memory. They are few, so a simple sort
+      // is enough.
       guard bytes.count <= UInt16.max else { return nil }
       var members = SIMD16<UInt32>()
       var (count, position, length) = (0, 0, 0)
@@ -88,7 +88,7 @@ enum PreferenceField {
     }
   }
 
-  /// The Accept-Encoding of what most requests come from: browsers and curl, and URLSession.
+  /// Returns the Accept-Encoding of the most frequent clients: browsers and curl, and URLSession.
   private static func known(_ bytes: Span<UInt8>) -> String? {
     switch bytes.count {
     case 4: bytes.matches("gzip", in: bytes.whole) ? "gzip" : nil
@@ -105,7 +105,8 @@ enum PreferenceField {
     ByteRange(start: Int(member >> 16), end: Int(member & 0xFFFF))
   }
 
-  /// The ranges of a line, in lowercase, with their weights in thousandths; those without parameters other than that.
+  /// Returns the ranges of a line, in lowercase, with their weights in thousandths; ranges with other parameters are
+  /// omitted.
   static func ranges(_ line: String) -> [(range: String, weight: Int)] {
     line.withFieldBytes { bytes in
       var ranges: [(String, Int)] = []
@@ -140,7 +141,7 @@ enum PreferenceField {
       if name == "q", let weight = Weight(bytes, argument) {
         if weight.thousandths != 1000 { text += ";q=" + weight.text }
       } else {
-        // The value's case may count (§8.3.1).
+        // The value may be case-sensitive (§8.3.1).
         text += ";" + name + "=" + bytes.string(argument)
       }
     }
@@ -150,7 +151,7 @@ enum PreferenceField {
 
 /// A quality value (RFC 9110 §12.4.2).
 struct Weight: Hashable {
-  /// 0 to 1000.
+  /// From 0 to 1000.
   let thousandths: Int
 
   /// The shortest spelling.
@@ -162,7 +163,7 @@ struct Weight: Hashable {
     return "0." + String(repeating: "0", count: count - written.utf8.count) + written
   }
 
-  /// `nil` for what is none.
+  /// Reads a quality value; `nil` if it is invalid.
   init?(_ bytes: Span<UInt8>, _ range: ByteRange) {
     guard range.count >= 1, range.count <= 5,
       bytes[range.start] == UInt8(ascii: "0") || bytes[range.start] == UInt8(ascii: "1"),
@@ -180,7 +181,7 @@ struct Weight: Hashable {
   }
 }
 
-/// Walks the parts of a member that semicolons separate, outside quotes; empty parts are skipped.
+/// Iterates over the parts of a member between semicolons outside quotes; empty parts are skipped.
 private struct SemicolonParts {
   private var position: Int
   private let end: Int
@@ -211,7 +212,7 @@ private struct SemicolonParts {
 }
 
 extension Span<UInt8> {
-  /// Whether the text of one range comes before that of another, their letters in lowercase.
+  /// Whether the text of one range precedes that of another, with letters in lowercase.
   fileprivate func precedes(_ first: ByteRange, _ second: ByteRange) -> Bool {
     for offset in 0..<Swift.min(first.count, second.count) {
       let (own, other) = (

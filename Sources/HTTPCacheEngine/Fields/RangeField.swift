@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The byte ranges that a request asks for (RFC 9110 §14.1.2, §14.2).
+/// The byte ranges that a request specifies (RFC 9110 §14.1.2, §14.2).
 package struct RangeField: Hashable, Sendable {
   /// One range of the list, positions counted from 0.
   package enum Specifier: Hashable, Sendable {
     /// From a position to another, or to the end.
     case from(Int64, through: Int64?)
-    /// The last bytes, so many of them.
+    /// The last bytes, of this number.
     case suffix(Int64)
   }
 
   package let specifiers: [Specifier]
 
-  /// The most ranges that are answered; a request with more is answered whole (§14.2 warns of such).
+  /// Maximum number of ranges that are answered; a request with more gets the complete content (§14.2 warns of such).
   static let limit = 16
 
-  /// `nil` for what is to be ignored (§14.2): another unit than bytes, bad syntax, or too many ranges.
+  /// Parses a field value; `nil` if it must be ignored (§14.2): another unit than bytes, invalid syntax, or too many
+  /// ranges.
   package init?(parsing text: String) {
     guard let specifiers = text.withFieldBytes(Self.specifiers) else { return nil }
     self.specifiers = specifiers
@@ -47,7 +48,7 @@ package struct RangeField: Hashable, Sendable {
     return .from(start, through: end)
   }
 
-  /// A position of any number of digits; what is beyond every content saturates.
+  /// Reads a position of any number of digits; one beyond every content saturates.
   private static func position(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int64? {
     guard !range.isEmpty else { return nil }
     var value: Int64 = 0
@@ -58,12 +59,12 @@ package struct RangeField: Hashable, Sendable {
     return value
   }
 
-  /// Whether the last bytes are asked for, one at least.
+  /// Whether there is a suffix range of at least one byte.
   var hasSuffix: Bool {
     specifiers.contains { if case .suffix(let count) = $0 { count > 0 } else { false } }
   }
 
-  /// The ranges that lie within a content of this length, in the order asked for; empty if none does.
+  /// Returns the ranges that lie within a content of this length, in the requested order; empty if there are none.
   package func resolved(length: Int64) -> [Range<Int64>] {
     specifiers.compactMap { specifier in
       switch specifier {
@@ -77,7 +78,7 @@ package struct RangeField: Hashable, Sendable {
     }
   }
 
-  /// The ranges where all have both ends, so that no length need be known to resolve them; `nil` otherwise.
+  /// The ranges, if all have both ends, so that the length is not needed to resolve them; otherwise `nil`.
   var bounded: [Range<Int64>]? {
     var ranges: [Range<Int64>] = []
     for specifier in specifiers {

@@ -3,12 +3,12 @@
 
 import HTTPTypes
 
-/// What the rules of caching need of a response's fields, taken out in one pass.
+/// The fields of a response that the rules of caching need, read in one pass.
 ///
-/// `HTTPFields` looks names up one by one; a single walk over a response of a dozen fields is several times cheaper
-/// than keyed lookups, and every rule reads the same parsed result.
+/// `HTTPFields` looks up names one by one. A single pass over a response of a dozen fields is several times cheaper
+/// than lookups by name, and every rule reads the same parsed result.
 package struct ResponseFields: Hashable, Sendable {
-  /// A date field: absent, or present and perhaps invalid.
+  /// A date field: absent, valid, or invalid.
   package enum DateField: Hashable, Sendable {
     case absent
     case invalid
@@ -23,37 +23,37 @@ package struct ResponseFields: Hashable, Sendable {
     }
   }
 
-  /// The directives of `Cache-Control`, or of the targeted field that takes its place.
+  /// The directives of `Cache-Control`, or of the targeted field that replaces it.
   package var cacheControl = CacheControl()
-  /// The name, in lowercase, of the targeted field that governs caching in place of `Cache-Control` and `Expires`
-  /// (RFC 9213 §2.2); `nil` if none does.
+  /// The name, in lowercase, of the targeted field that replaces `Cache-Control` and `Expires` (RFC 9213 §2.2); `nil`
+  /// if there is none.
   package var target: String?
-  /// `Expires` (RFC 9111 §5.3). More than one line is invalid, unless all say the same.
+  /// `Expires` (RFC 9111 §5.3). More than one line is invalid, unless all are equal.
   package var expires: DateField = .absent
   /// `Date` (RFC 9110 §6.6.1).
   package var date: DateField = .absent
   /// `Last-Modified` (RFC 9110 §8.8.2).
   ///
-  /// - Complexity: it is parsed where it is asked for. No rule asks where there are an entity tag and a lifetime.
+  /// - Complexity: it is parsed at each access. No rule reads it if there are an entity tag and a lifetime.
   package var lastModified: DateField {
     get { modified.field }
     set { modified = .parsed(newValue) }
   }
-  /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` where that is no number.
+  /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` if that is not a number.
   package var age: DeltaSeconds?
   /// `ETag` (RFC 9110 §8.8.3).
   package var entityTag: EntityTag?
   package var vary: VaryField = .names([])
-  /// `Cache-Groups` (RFC 9875 §2): the groups that the response is in.
+  /// `Cache-Groups` (RFC 9875 §2): the groups of the response.
   package var groups: [String] = []
-  /// `Content-Length`, where it is a number.
+  /// `Content-Length`, if it is a number.
   package var contentLength: Int64?
-  /// Whether the message says where its content ends (RFC 9112 §6.3).
+  /// Whether the message contains the end of its content (RFC 9112 §6.3).
   var isDelimited = false
 
-  // What of the fields is asked once more when they are stored.
+  // The properties of the fields that are read once more when they are stored.
 
-  /// How many lines of `Content-Length` there are.
+  /// The number of lines of `Content-Length`.
   var contentLengthLines = 0
   /// Whether there is a content coding.
   var hasContentCoding = false
@@ -61,15 +61,15 @@ package struct ResponseFields: Hashable, Sendable {
   var clearsSiteData = false
   /// Whether there is a `Set-Cookie`.
   var setsCookie = false
-  /// The fields that are not stored whatever the message says: those that concern one connection only (RFC 9111 §3.1),
-  /// and those that are withheld.
+  /// The fields that are never stored: those that concern one connection only (RFC 9111 §3.1), and those that are
+  /// withheld.
   var omitted = FieldPositions()
-  /// Whether any are withheld.
+  /// Whether any fields are withheld.
   var hasWithheld = false
-  /// Whether other fields may have to go with those of the connection: `Connection` names some.
+  /// Whether `Connection` names further fields, which may have to be removed.
   var namesOthers = false
   private var modified = Modified.parsed(.absent)
-  /// Whether the validators are not to be read off these fields: there is a line that says otherwise than another.
+  /// Whether the validators cannot be read from these fields, because their lines contradict each other.
   private var hasOddValidator = false
 
   /// - Parameters:
@@ -79,14 +79,14 @@ package struct ResponseFields: Hashable, Sendable {
     read(fields, now: now, targets: FieldNameSet(targets), withheld: .none)
   }
 
-  /// Of no field.
+  /// Makes the result for a response without fields.
   init() {}
 
   /// - Parameter withheld: the names of fields that are not stored.
   static func of(
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
   ) -> ResponseFields {
-    // No initializer, which would make a copy at its end.
+    // Not an initializer, because that would make a copy at its end.
     var response = ResponseFields()
     response.read(fields, now: now, targets: targets, withheld: withheld)
     return response
@@ -96,16 +96,16 @@ package struct ResponseFields: Hashable, Sendable {
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
   ) {
     var varyNames = VaryField.Names()
-    // There are none of these, as a rule.
+    // Normally there are none.
     var groupLines: [String]?
     var targeted: [String: [String]]?
     var ageSeen = false
     let otherLengths = targets.otherLengths | withheld.otherLengths
     let letters = targets.letters | withheld.letters
     let ruledLengths = targets.ruledLengths | withheld.ruledLengths
-    // By position: a loop over fields takes a copy of each, names and all, of which most are not looked at.
+    // By position: a loop over fields copies each, including its name, and most are not needed.
     for position in fields.indices {
-      // The name is not held on to: to count references to it and back took 350 instructions of ten fields.
+      // The name is not kept in a variable: counting references to it took 350 instructions for ten fields.
       let kind = FieldKind(fields[position].name.canonicalName)
       if kind.isOfConnection { omitted.insert(position) }
       let lengths = kind == .other ? otherLengths : ruledLengths
@@ -119,7 +119,7 @@ package struct ResponseFields: Hashable, Sendable {
             targeted?[name, default: []].append(fields[position].value)
           }
         } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
-          // What decides on reuse is stored all the same.
+          // Fields that decide on reuse are always stored.
           omitted.insert(position)
           hasWithheld = true
         }
@@ -137,7 +137,7 @@ package struct ResponseFields: Hashable, Sendable {
           Self.add(fields[position].value, to: &lastModified, now: now)
         }
       case .age where !ageSeen:
-        // §5.1: the first member of a list counts, and one that is invalid is ignored.
+        // §5.1: the first member of a list counts, and an invalid one is ignored.
         ageSeen = true
         age = fields[position].value.withFieldBytes { bytes in
           var members = ListMembers(bytes.whole)
@@ -176,23 +176,23 @@ package struct ResponseFields: Hashable, Sendable {
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
   package var hasValidator: Bool { entityTag != nil || modified.isRecognisable }
 
-  /// The length that the message gives its content, if it does so once.
+  /// The length of the content, if the message contains it exactly once.
   var onlyLength: Int64? { contentLengthLines == 1 ? contentLength : nil }
 
-  /// Whether what is stored of the fields has the validators, the length and the coding that these have.
+  /// Whether the stored fields have the same validators, length and coding as these.
   var isStoredAsIs: Bool {
     !namesOthers && !hasWithheld && !hasOddValidator && cacheControl.noCacheFields.isEmpty
       && cacheControl.privateFields.isEmpty
   }
 
-  /// As ``StoredResponse/strongValidator`` has it of what ``isStoredAsIs``.
+  /// Returns the same as ``StoredResponse/strongValidator`` for fields that are stored unchanged (``isStoredAsIs``).
   func hasStrongValidator(date: Timestamp) -> Bool {
     if let entityTag { return !entityTag.isWeak }
     return lastModified.date.map { date.seconds > $0.secondsSince1970 } ?? false
   }
 
-  /// The first of the target list with a valid value governs, and Cache-Control and Expires are as if they were not
-  /// there (RFC 9213 §2.2).
+  /// The first of the target list with a valid value governs, and Cache-Control and Expires are ignored (RFC 9213
+  /// §2.2).
   private mutating func choose(from targeted: [String: [String]], _ targets: [String]) {
     for name in targets {
       guard let directives = targeted[name].flatMap({ CacheControl(targeted: $0) }) else { continue }
@@ -201,7 +201,7 @@ package struct ResponseFields: Hashable, Sendable {
     }
   }
 
-  /// What `Int64` makes of a text, which takes three times as long for digits alone.
+  /// Returns the same as `Int64(text)`, which takes three times as long for digits alone.
   private static func number(_ text: String) -> Int64? {
     let digits: Int64? = text.withFieldBytes { bytes in
       guard bytes.count > 0, bytes.count <= 18 else { return nil }
@@ -221,7 +221,7 @@ package struct ResponseFields: Hashable, Sendable {
     field = field == .absent || field == parsed ? parsed : .invalid
   }
 
-  /// A date field that is parsed when it is asked for.
+  /// A date field that is parsed on demand.
   private enum Modified: Hashable {
     case parsed(DateField)
     case text(String, now: Timestamp)
@@ -233,7 +233,7 @@ package struct ResponseFields: Hashable, Sendable {
       }
     }
 
-    /// Whether it is a date, in one of HTTP's formats or not.
+    /// Whether it is a date, in one of HTTP's formats or in another recognisable one.
     var isRecognisable: Bool {
       switch self {
       case .parsed(let field): field.date != nil

@@ -4,11 +4,12 @@
 import RawStructuredFieldValues
 
 extension CacheControl {
-  /// The directives of a targeted field (RFC 9213 §2.1): a Dictionary, which is read more strictly than Cache-Control.
+  /// Parses the directives of a targeted field (RFC 9213 §2.1): a Dictionary, which is read more strictly than
+  /// Cache-Control.
   ///
-  /// `nil` if the field is empty or does not parse: it counts as absent then. A value of a type that the directive
-  /// does not have is not used (§2.1), and what is left of the directive is what forbids more: no time at all, or a
-  /// prohibition without field names. Parameters and unknown directives are ignored.
+  /// Returns `nil` if the field is empty or invalid: it then counts as absent. A value of a wrong type is ignored
+  /// (§2.1). The directive then has its more restrictive meaning: no time at all, or a prohibition without field names.
+  /// Parameters and unknown directives are ignored.
   init?(targeted lines: [String]) {
     self.init()
     do throws(StructuredField.Failure) {
@@ -18,7 +19,7 @@ extension CacheControl {
     } catch {
       switch error {
       case .invalid: return nil
-      // It governs, and nobody knows what it says.
+      // It governs, but its content is unknown.
       case .tooLong: flags.insert(.noStore)
       }
     }
@@ -32,14 +33,14 @@ extension CacheControl {
     case "stale-if-error": staleIfError = Self.time(value) ?? 0
     case "no-cache": addFields(value, unqualified: .noCache, to: \.noCache)
     case "private": addFields(value, unqualified: .isPrivate, to: \.isPrivate)
-    // What forbids counts whatever its value is; what permits, only as it is meant.
+    // A restriction counts with any value; a permission only with a valid one.
     case "no-store": flags.insert(.noStore)
     case "no-transform": flags.insert(.noTransform)
     case "must-revalidate": flags.insert(.mustRevalidate)
     case "proxy-revalidate": flags.insert(.proxyRevalidate)
     case "must-understand" where value == true: flags.insert(.mustUnderstand)
     case "public" where value == true: flags.insert(.isPublic)
-    // RFC 8246 §2: arguments have no meaning and are ignored. That it is false has one.
+    // RFC 8246 §2: arguments have no meaning and are ignored. A false value has a meaning.
     case "immutable" where value != false: flags.insert(.immutable)
     default: break
     }

@@ -5,32 +5,32 @@ import HTTPTypes
 
 /// The field names that a response's `Vary` nominates (RFC 9110 §12.5.5).
 package enum VaryField: Hashable, Sendable {
-  /// `Vary: *`, alone or among names: no request can be matched with the stored response (RFC 9111 §4.1).
+  /// `Vary: *`, alone or among names: the stored response matches no request (RFC 9111 §4.1).
   case any
-  /// The names in lowercase, sorted, each once; empty if the response does not vary.
+  /// The names in lowercase, sorted, without duplicates; empty if the response does not vary.
   case names([String])
 
-  /// Parses the field's lines; a member that is no token makes the whole value unmatchable, like `*`.
+  /// Parses the field's lines; a member that is not a token makes the whole value unmatchable, like `*`.
   package init(parsing lines: some Sequence<String>) {
     var names = Names()
     for line in lines { names.add(line) }
     self = names.field
   }
 
-  /// The names of some lines, as they are read.
+  /// The names of the lines read so far.
   struct Names {
     private var names: [String] = []
     private var isAny = false
-    /// Of all values the most frequent, which so needs no memory of its own.
+    /// The most frequent value, as a constant that needs no memory of its own.
     private static let acceptEncoding = ["accept-encoding"]
 
     mutating func add(_ line: String) {
       if !isAny { isAny = !line.withFieldBytes { add($0) } }
     }
 
-    /// `false` for what no request matches.
+    /// Adds the names of a line; returns `false` for a value that no request matches.
     private mutating func add(_ bytes: Span<UInt8>) -> Bool {
-      // One name, as a rule, and that as a rule this one.
+      // Normally one name, and normally this one.
       if bytes.matches("accept-encoding", in: bytes.whole) {
         if names.isEmpty { names = Self.acceptEncoding } else { names.append("accept-encoding") }
         return true
@@ -50,7 +50,7 @@ package enum VaryField: Hashable, Sendable {
     }
 
     private mutating func append(_ name: String) {
-      // Room for one, and not for as many as an array grows by.
+      // Reserves space for one, and not for as many as an array grows by.
       if names.isEmpty { names = [name] } else { names.append(name) }
     }
 
@@ -66,17 +66,17 @@ package enum VaryField: Hashable, Sendable {
   }
 }
 
-/// What a stored response's `Vary` nominated, and what the request said that caused it to be stored
-/// (RFC 9111 §4.1).
+/// The fields that a stored response's `Vary` nominated, with the values in the request that it was stored for (RFC
+/// 9111 §4.1).
 package struct SelectingFields: Hashable, Sendable {
-  /// One nominated field and its normalised value, `nil` where the request did not have it.
+  /// One nominated field and its normalised value; `nil` if the request did not have it.
   package struct Field: Hashable, Sendable {
     package let name: String
     package let value: String?
-    /// The value as it came, where it came in one line: what equals it to the letter is normalised to the same, and
-    /// need not be. It makes no difference to what is selected.
+    /// The original value, if the field had one line. A request with exactly this line has the same normalised value,
+    /// so it need not be normalised. It does not affect which response is selected.
     let line: String?
-    /// Whether ``value`` is a digest in the place of the normalised value, which is not to be stored.
+    /// Whether ``value`` is a digest that replaces the normalised value, which must not be stored.
     let isDigest: Bool
 
     init(name: String, value: String?, line: String? = nil, isDigest: Bool = false) {
@@ -86,9 +86,9 @@ package struct SelectingFields: Hashable, Sendable {
       self.isDigest = isDigest
     }
 
-    /// Takes the field out of a request.
+    /// Reads the field from a request.
     ///
-    /// - Parameter isWithheld: whether its value is not to be stored.
+    /// - Parameter isWithheld: whether its value must not be stored.
     static func named(_ name: String, in request: HTTPFields, isWithheld: Bool) -> Field {
       if isWithheld, let digest = SelectingFields.digest(of: name, in: request) {
         return Field(name: name, value: digest, isDigest: true)
@@ -115,11 +115,11 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// There is one, as a rule: to make an array for it, and to free that, took 400 of 7,300 instructions of judging a response.
+  /// Normally one field: to make and release an array for it took 400 of the 7,300 instructions of judging a response.
   private enum Fields: Hashable {
     case none
     case one(Field)
-    /// Two at least.
+    /// At least two.
     case several([Field])
   }
 
@@ -139,7 +139,7 @@ package struct SelectingFields: Hashable, Sendable {
     isUnmatchable = false
   }
 
-  /// Sorted by name.
+  /// The fields, sorted by name.
   package var fields: [Field] {
     switch kept {
     case .none: []
@@ -156,7 +156,7 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// Calls `body` with each of ``fields``, of which it makes no array.
+  /// Calls `body` with each of ``fields``, without making an array.
   @inline(__always)
   func forEach(_ body: (Field) -> Void) {
     switch kept {
@@ -166,9 +166,9 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// Takes the nominated fields out of the request.
+  /// Reads the nominated fields from the request.
   ///
-  /// - Parameter withheld: the names, in lowercase, of fields of whose values a digest is kept only.
+  /// - Parameter withheld: the names, in lowercase, of fields whose values are kept only as digests.
   package init(_ vary: VaryField, of request: HTTPFields, withholding withheld: [String] = []) {
     self = .nominated(by: vary, in: request, withholding: FieldNameSet(withheld))
   }
@@ -176,7 +176,7 @@ package struct SelectingFields: Hashable, Sendable {
   static func nominated(
     by vary: VaryField, in request: HTTPFields, withholding withheld: FieldNameSet
   ) -> SelectingFields {
-    // No initializer, which would take copies of what it is given.
+    // Not an initializer, because that would copy its arguments.
     switch vary {
     case .any: return SelectingFields(fields: [], isUnmatchable: true)
     case .names(let names):
@@ -190,10 +190,10 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// What was nominated.
+  /// The nominated names.
   var vary: VaryField { isUnmatchable ? .any : .names(fields.map(\.name)) }
 
-  /// Whether a request may be answered with the response that these fields select.
+  /// Whether the response that these fields select may answer a request.
   package func match(_ request: HTTPFields) -> Bool {
     if isUnmatchable { return false }
     return switch kept {
@@ -203,7 +203,7 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// Bytes that are equal exactly for equal selecting fields: what tells variants of one resource apart.
+  /// Bytes that are equal exactly for equal selecting fields: they identify the variants of one resource.
   package var variantKey: [UInt8] {
     ByteWriter.bytes { key in
       if isUnmatchable { key.write(UInt8(ascii: "*")) }
@@ -218,17 +218,17 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
-  /// The SHA-256 digest of a field's normalised value; `nil` where a request does not have it.
+  /// Returns the SHA-256 digest of a field's normalised value; `nil` if a request does not have it.
   fileprivate static func digest(of name: String, in fields: HTTPFields) -> String? {
     normalizedValue(of: name, in: fields, onlyLine: onlyLine(of: name, in: fields)).map {
       SHA256.hexDigest(of: $0.utf8)
     }
   }
 
-  /// The field's lines combined and whitespace around commas removed, and for fields whose meaning is known, one spelling
-  /// for all that mean the same: such values are allowed to differ (§4.1).
+  /// Returns the field's lines combined, without whitespace around commas. Fields with a known meaning get one spelling
+  /// for all equivalent values: such values are allowed to differ (§4.1).
   ///
-  /// - Parameter line: the only line that it has, if so.
+  /// - Parameter line: the only line of the field, if it has just one.
   private static func normalizedValue(
     of name: String, in fields: HTTPFields, onlyLine line: String?
   ) -> String? {
@@ -238,11 +238,11 @@ package struct SelectingFields: Hashable, Sendable {
     return isPreference ? value.map(PreferenceField.normalized) : value
   }
 
-  /// The value of the one line that a field has in a request; `nil` where there are none, or several.
+  /// Returns the value of a field's only line in a request; `nil` if there are none, or several.
   fileprivate static func onlyLine(of name: String, in fields: HTTPFields) -> String? {
     var only: Int?
     let count = name.utf8.count
-    // The length first: to find two texts different takes a call.
+    // Compares the length first: comparing two texts takes a call.
     for position in fields.indices
     where fields[position].name.canonicalName.utf8.count == count
       && fields[position].name.canonicalName == name

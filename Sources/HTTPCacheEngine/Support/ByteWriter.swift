@@ -3,19 +3,21 @@
 
 import HTTPTypes
 
-/// Writes integers and texts one behind the other, into memory of a fixed size.
+/// Writes integers and texts in sequence, into memory of a fixed size.
 ///
-/// One of the three files of the engine that meet unsafe pointers. Appending to an array takes ninety instructions a piece,
-/// and byte by byte, a head of ten fields took 10,000. What does not fit is not written, but counted.
+/// One of the three files of the engine with unsafe pointers. Appending to an array takes ninety instructions each
+/// time. Appended byte by byte, a head of ten fields took 10,000. Bytes beyond the capacity are not written, but
+/// counted.
 struct ByteWriter {
   private let memory: UnsafeMutableRawBufferPointer
   private var count = 0
 
-  /// What is written as bytes of their own.
+  /// Returns the written bytes as an array.
   ///
-  /// - Parameter write: called a second time where the bytes turn out to be more than those of nearly all heads.
+  /// - Parameter write: writes the bytes; called a second time if they exceed the first capacity, which is enough for
+  ///   nearly all heads.
   static func bytes(_ write: (inout ByteWriter) -> Void) -> [UInt8] {
-    // As much as is taken from the stack.
+    // The size that is allocated on the stack.
     var capacity = 1024
     while true {
       let bytes: [UInt8]? = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
@@ -33,7 +35,7 @@ struct ByteWriter {
 
   private init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-  /// Little-endian.
+  /// Writes an integer in little-endian order.
   @inline(__always)
   mutating func write(_ integer: some FixedWidthInteger & BitwiseCopyable) {
     let end = count &+ integer.bitWidth / 8
@@ -43,7 +45,7 @@ struct ByteWriter {
     count = end
   }
 
-  /// The length in bytes (4), and the UTF-8.
+  /// Writes the length in bytes (4), and the UTF-8.
   @inline(__always)
   mutating func write(_ text: String) {
     text.withFieldBytes {
@@ -52,13 +54,13 @@ struct ByteWriter {
     }
   }
 
-  /// The length in bytes (4), and the bytes.
+  /// Writes the length in bytes (4), and the bytes.
   mutating func write(_ bytes: [UInt8]) {
     write(UInt32(truncatingIfNeeded: bytes.count))
     append(bytes.span)
   }
 
-  /// The length in bytes (4), and the text, if it is ASCII; `false` if not.
+  /// Writes the length in bytes (4), and the text, if it is ASCII; returns `false` if not.
   @inline(__always)
   mutating func write(ascii text: String) -> Bool {
     text.withFieldBytes {
@@ -69,7 +71,7 @@ struct ByteWriter {
     }
   }
 
-  /// The length in bytes (4), and the bytes as they came: a value need not be UTF-8 (RFC 9110 §5.5).
+  /// Writes the length in bytes (4), and the original bytes: a value may be other than UTF-8 (RFC 9110 §5.5).
   mutating func writeValue(of field: HTTPField) {
     field.withUnsafeBytesOfValue { bytes in
       write(UInt32(truncatingIfNeeded: bytes.count))
@@ -77,7 +79,7 @@ struct ByteWriter {
     }
   }
 
-  /// The UTF-8 alone.
+  /// Writes the UTF-8 only.
   @inline(__always)
   mutating func append(_ text: String) {
     text.withFieldBytes { append($0) }

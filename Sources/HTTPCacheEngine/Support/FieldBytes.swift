@@ -5,8 +5,8 @@ import HTTPTypes
 
 /// Access to the bytes of a field value without copying them.
 ///
-/// This file, `ByteWriter` and `SelectingBytes` are the only ones of the engine that meet an unsafe pointer; everybody else
-/// gets a bounds-checked `Span`.
+/// This file, `ByteWriter` and `SelectingBytes` are the only ones of the engine with unsafe pointers; all others use a
+/// bounds-checked `Span`.
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
   @inline(__always)
@@ -14,7 +14,7 @@ extension String {
     if let result = utf8.withContiguousStorageIfAvailable({ body($0.span) }) {
       return result
     }
-    var copy = self  // A bridged string of Apple's systems: made native first.
+    var copy = self  // A bridged string of Apple's systems is made native first.
     return copy.withUTF8 { body($0.span) }
   }
 }
@@ -31,7 +31,7 @@ struct ByteRange {
 extension Span where Element == UInt8 {
   var whole: ByteRange { ByteRange(start: 0, end: count) }
 
-  /// The range without optional whitespace (OWS, RFC 9110 §5.6.3) at its ends.
+  /// Returns the range without optional whitespace (OWS, RFC 9110 §5.6.3) at its ends.
   func trimmed(_ range: ByteRange) -> ByteRange {
     var range = range
     while range.start < range.end, self[range.start].isOptionalWhitespace { range.start += 1 }
@@ -39,13 +39,14 @@ extension Span where Element == UInt8 {
     return range
   }
 
-  /// Whether the range holds this ASCII text, in whatever case.
+  /// Whether the range contains exactly this ASCII text, in any case.
   ///
-  /// Compared by eight bytes at a time, or four, and where the text is a literal, with constants: one by one, the names of
-  /// directives took a third of the instructions of parsing Cache-Control; with a call for each, those of fields took 160
-  /// to tell one.
+  /// Compares eight or four bytes at a time, and with constants if the text is a literal. Byte by byte, the names of
+  /// directives took a third of the instructions of parsing Cache-Control. With a call for each, those of fields took
+  /// 160 to identify one.
   ///
-  /// - Parameter lowercase: has letters, digits, and what of ASCII is below the letters in capitals, only.
+  /// - Parameter lowercase: the text in lowercase; it contains only letters, digits, and ASCII characters below the
+  ///   capital letters.
   @inline(__always)
   func matches(_ lowercase: StaticString, in range: ByteRange) -> Bool {
     let count = lowercase.utf8CodeUnitCount
@@ -56,7 +57,7 @@ extension Span where Element == UInt8 {
     return bytes.matches(expected, from: range.start, count, by: UInt8.self)
   }
 
-  /// Whether a byte is among them; eight are looked at together.
+  /// Whether the bytes contain a byte; checks eight at a time.
   func contains(_ byte: UInt8) -> Bool {
     var position = 0
     while count - position >= 8 {
@@ -88,9 +89,9 @@ extension Span where Element == UInt8 {
     return all & UInt64.upperBits == 0
   }
 
-  /// Whether these are the bytes of a text, or of its lowercase.
+  /// Whether these are the bytes of a text, or of its lowercase form.
   ///
-  /// - Parameter text: has, of the characters from `@` on, letters only.
+  /// - Parameter text: the text; of the characters from `@` on, it contains letters only.
   @inline(__always)
   func equals(_ text: StaticString, inLowercase isLowercase: Bool) -> Bool {
     guard text.utf8CodeUnitCount == count else { return false }
@@ -106,7 +107,7 @@ extension Span where Element == UInt8 {
     _ expected: UnsafeRawPointer, by _: Word.Type, inLowercase isLowercase: Bool
   ) -> Bool {
     let width = MemoryLayout<Word>.size
-    // The letters alone have bit 6 set; bit 5 is their case.
+    // Only letters have bit 6 set; bit 5 is their case.
     let bit6 = isLowercase ? Word.max / 0xFF * 0x40 : 0
     var offset = 0
     while offset < count {
@@ -120,13 +121,13 @@ extension Span where Element == UInt8 {
     return true
   }
 
-  /// Eight bytes, the first of them the lowest. There must be as many.
+  /// Returns eight bytes, the first as the lowest. The bytes must exist.
   @inline(__always)
   func word(at position: Int) -> UInt64 {
     UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
   }
 
-  /// Whether there are characters of tokens only (RFC 9110 §5.6.2).
+  /// Whether the range contains only characters of tokens (RFC 9110 §5.6.2).
   func isToken(_ range: ByteRange) -> Bool {
     for position in range.start..<range.end where !self[position].isTokenCharacter { return false }
     return true
@@ -134,14 +135,14 @@ extension Span where Element == UInt8 {
 
   func string(_ range: ByteRange) -> String {
     guard !range.isEmpty else { return "" }
-    // Without a copy in between: what is short needs no memory of its own at all.
+    // Without a copy in between: a short text needs no memory of its own.
     return String(unsafeUninitializedCapacity: range.count) { text in
       for offset in 0..<range.count { text[offset] = self[range.start + offset] }
       return range.count
     }
   }
 
-  /// The text of a range in lowercase, which must be of ASCII alone.
+  /// Returns the text of a range in lowercase; the range must be ASCII.
   func lowercasedString(_ range: ByteRange) -> String {
     guard !range.isEmpty else { return "" }
     return String(unsafeUninitializedCapacity: range.count) { text in
@@ -152,11 +153,11 @@ extension Span where Element == UInt8 {
 }
 
 extension Span<UInt8> {
-  /// The texts of some ranges in lowercase, which must be of ASCII alone, with a character between any two.
+  /// Returns the texts of several ranges in lowercase, with a character between each two; the ranges must be ASCII.
   ///
   /// - Parameters:
-  ///   - length: of the whole.
-  ///   - range: gives each of `count` ranges.
+  ///   - length: the length of the result.
+  ///   - range: returns each of the `count` ranges.
   @inline(__always)
   func lowercasedString(
     length: Int, of count: Int, separator: UInt8, _ range: (Int) -> ByteRange
@@ -180,10 +181,10 @@ extension Span<UInt8> {
 }
 
 extension RawSpan {
-  /// Whether the bytes from `start` on are those of a lowercase text, in whatever case.
+  /// Whether the bytes from `start` on are those of a lowercase text, in any case.
   ///
-  /// Words at the end may overlap. Of the characters that such a text has, the letters alone have bit 6 set: bit 5 is
-  /// their case, and all other bits must be equal.
+  /// Words at the end may overlap. Of the characters in such a text, only letters have bit 6 set: bit 5 is their case,
+  /// and all other bits must be equal.
   @inline(__always)
   fileprivate func matches<Word: FixedWidthInteger & BitwiseCopyable>(
     _ lowercase: UnsafeRawPointer, from start: Int, _ count: Int, by _: Word.Type
@@ -202,15 +203,15 @@ extension RawSpan {
   }
 }
 
-/// Eight bytes at once. Of what is looked for, the upper bit of each byte says whether it is that; of those in a row, but for
-/// the first, it may say so by mistake.
+/// Operations on eight bytes at once. The upper bit of each byte of the result marks a match. In a row of marked bytes,
+/// all but the first may be marked by mistake.
 extension UInt64 {
   private static var ones: UInt64 { .max / 0xFF }
 
-  /// The bytes that are a given one.
+  /// Returns a mask of the bytes that equal a given one.
   @inline(__always)
   func bytes(equalTo byte: UInt8) -> UInt64 {
-    // A byte of zero, where the word has the byte looked for, and no other, borrows from its upper bit.
+    // A zero byte, and no other, borrows from its upper bit; the bytes that match are zero here.
     let difference = self ^ (Self.ones &* UInt64(byte))
     return (difference &- Self.ones) & ~difference & Self.upperBits
   }
@@ -218,13 +219,13 @@ extension UInt64 {
   /// The upper bit of each byte.
   static var upperBits: UInt64 { ones << 7 }
 
-  /// The bytes that are greater than a given one, of ASCII all of them: none is said to be by mistake.
+  /// Returns a mask of the bytes that are greater than a given one; all must be ASCII. No byte is marked by mistake.
   @inline(__always)
   func bytes(above byte: UInt8) -> UInt64 {
     (self &+ Self.ones &* UInt64(0x7F - byte)) & Self.upperBits
   }
 
-  /// The bytes that are less than a given one, which is 128 at most.
+  /// Returns a mask of the bytes that are less than a given one, which is at most 128.
   @inline(__always)
   func bytes(below byte: UInt8) -> UInt64 {
     (self &- Self.ones &* UInt64(byte)) & ~self & Self.upperBits
@@ -232,10 +233,10 @@ extension UInt64 {
 }
 
 extension [UInt8] {
-  /// Some runs of bytes, one behind the other, with one allocation.
+  /// Makes an array of several runs of bytes in sequence, with one allocation.
   ///
-  /// Put together on the stack: appending takes 90 instructions a run, and an array made with memory that is not
-  /// initialized 500, to find the type of its storage.
+  /// Composed on the stack: appending takes 90 instructions a run. An array made with uninitialized memory takes 500,
+  /// to find the type of its storage.
   init(joining first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>, _ fourth: Span<UInt8>) {
     let count = first.count + second.count + third.count + fourth.count
     self = withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { buffer in
@@ -248,14 +249,14 @@ extension [UInt8] {
     }
   }
 
-  /// Adds bytes.
+  /// Appends bytes.
   mutating func append(_ bytes: Span<UInt8>) {
     bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
   }
 }
 
 extension Span<UInt8> {
-  /// Copies these bytes to the front of memory, and leaves what is behind them.
+  /// Copies these bytes to the start of the memory, and leaves the rest unchanged.
   @inline(__always)
   fileprivate func copy(to memory: inout UnsafeMutableRawBufferPointer) {
     withUnsafeBytes { memory.copyMemory(from: $0) }
@@ -270,24 +271,24 @@ extension ArraySlice<UInt8> {
   }
 }
 
-/// The bytes of a stored response. A range outside of them is a mistake of ours, and ends the process.
+/// The bytes of a stored response. A range outside of them is a programming error, and ends the process.
 extension RawSpan {
-  /// A little-endian integer.
+  /// Reads a little-endian integer.
   @inline(__always)
   func integer<Integer: FixedWidthInteger & BitwiseCopyable>(at position: Int) -> Integer {
     Integer(littleEndian: unsafeLoadUnaligned(fromByteOffset: position, as: Integer.self))
   }
 
-  /// The text of these bytes; what is no UTF-8 in them is replaced.
+  /// Returns the text of these bytes; invalid UTF-8 is replaced.
   func string(_ range: ByteRange) -> String {
     withBytes(range) { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { String(decoding: $0, as: UTF8.self) }
     }
   }
 
-  /// A field with these bytes as its value.
+  /// Makes a field with these bytes as its value.
   func field(_ name: HTTPField.Name, _ value: ByteRange) -> HTTPField {
-    // Of bytes, HTTPTypes makes a field more slowly than of a text; but a value need not be UTF-8.
+    // HTTPTypes makes a field more slowly from bytes than from a text; but a value may be other than UTF-8.
     isASCII(value)
       ? HTTPField(name: name, value: string(value)) : withBytes(value) { HTTPField(name: name, value: $0) }
   }
@@ -320,9 +321,9 @@ extension UInt8 {
   var isLetter: Bool { (self | 0x20) >= 0x61 && (self | 0x20) <= 0x7A }
   var lowercasedASCII: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 
-  /// `tchar` of RFC 9110 §5.6.2.
+  /// Whether the byte is a `tchar` of RFC 9110 §5.6.2.
   var isTokenCharacter: Bool {
-    // The characters that are, each a bit: !#$%&'*+-.^_`|~, digits and letters.
+    // A bitmask of these characters: !#$%&'*+-.^_`|~, digits and letters.
     let (lower, upper): (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
     return self < 0x80 && ((self < 0x40 ? lower : upper) >> UInt64(self & 0x3F)) & 1 == 1
   }

@@ -4,10 +4,10 @@
 import HTTPTypes
 
 extension HTTPRequest.Method {
-  /// QUERY, which asks with content and changes nothing (draft-ietf-httpbis-safe-method-w-body).
+  /// Whether the method is QUERY, a request with content that changes nothing (draft-ietf-httpbis-safe-method-w-body).
   package var isQuery: Bool { rawValue == "QUERY" }
 
-  /// The methods whose responses are stored: GET, and QUERY, which is like a GET of the resource that its content
+  /// Whether responses to the method are stored: GET, and QUERY, which is like a GET of the resource that its content
   /// describes.
   var isRetrieval: Bool { self == .get || isQuery }
 }

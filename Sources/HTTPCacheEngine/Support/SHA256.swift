@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// SHA-256 (FIPS 180-4): of the credentials that a response varies on, the digest is stored in their place.
+/// SHA-256 (FIPS 180-4): if a response varies on credentials, the digest is stored in their place.
 ///
-/// It is the engine's own because it is forty lines, and a library of cryptography would be more than all else that the
-/// engine needs. Nothing secret decides on its way through them: it is no place for keys.
+/// The engine has its own implementation of forty lines, because a cryptography library would be larger than all its
+/// other dependencies. It is not written to protect secrets: do not use it for keys.
 enum SHA256 {
-  /// The digest as 64 hexadecimal digits.
+  /// Returns the digest as 64 hexadecimal digits.
   ///
   /// - Complexity: O(*n*) in the length of the message.
   static func hexDigest(of message: some Collection<UInt8>) -> String {
@@ -20,7 +20,7 @@ enum SHA256 {
     return text
   }
 
-  /// §6.2.2.
+  /// Computes the hash (§6.2.2).
   private static func digest(of message: some Collection<UInt8>) -> [UInt32] {
     var hash: [UInt32] = [
       0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
@@ -64,7 +64,7 @@ enum SHA256 {
     word >> count | word << (32 - count)
   }
 
-  /// §4.2.2.
+  /// The constants of §4.2.2.
   private static let constants: [UInt32] = [
     0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
     0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,

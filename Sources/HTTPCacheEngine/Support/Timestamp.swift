@@ -3,8 +3,8 @@
 
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The engine has no clock: every question carries the time at which it is asked.
-/// All arithmetic saturates, so that no date from the network can overflow (RFC 9111 §1.2.2).
+/// The engine has no clock: each call gets the present time as a parameter. All arithmetic saturates, so that no date
+/// from the network can overflow (RFC 9111 §1.2.2).
 public struct Timestamp: Hashable, Sendable, InstantProtocol {
   package var milliseconds: Int64
 
@@ -34,22 +34,22 @@ public struct Timestamp: Hashable, Sendable, InstantProtocol {
     milliseconds >= 0 ? milliseconds / 1000 : (milliseconds + 1) / 1000 - 1
   }
 
-  /// Milliseconds from `earlier` to this; negative if this comes first.
+  /// Returns the milliseconds from `earlier` to this time; negative if this comes first.
   package func millisecondsSince(_ earlier: Timestamp) -> Int64 {
     milliseconds.saturatingSubtracted(earlier.milliseconds)
   }
 
-  /// This time moved by a number of seconds.
+  /// Returns this time moved by a number of seconds.
   package func advanced(bySeconds seconds: Int64) -> Timestamp {
     Timestamp(milliseconds: milliseconds.saturatingAdded(seconds.saturatingMultiplied(by: 1000)))
   }
 
-  /// This time moved by a duration, which is rounded down to milliseconds.
+  /// Returns this time moved by a duration, which is rounded down to milliseconds.
   public func advanced(by duration: Duration) -> Timestamp {
     Timestamp(milliseconds: milliseconds.saturatingAdded(duration.wholeMilliseconds))
   }
 
-  /// The duration from this time to another; negative if the other comes first.
+  /// Returns the duration from this time to another; negative if the other comes first.
   public func duration(to other: Timestamp) -> Duration {
     .milliseconds(other.millisecondsSince(self))
   }
@@ -60,21 +60,21 @@ public struct Timestamp: Hashable, Sendable, InstantProtocol {
 }
 
 extension Duration {
-  /// Rounded down; saturates.
+  /// The whole seconds, rounded down; saturates.
   package var wholeSeconds: Int64 {
     let (seconds, attoseconds) = boundedComponents
     return attoseconds < 0 ? seconds.saturatingSubtracted(1) : seconds
   }
 
-  /// Rounded down; saturates.
+  /// The whole milliseconds, rounded down; saturates.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = boundedComponents
     let rest = attoseconds / 1_000_000_000_000_000 - (attoseconds % 1_000_000_000_000_000 < 0 ? 1 : 0)
     return seconds.saturatingMultiplied(by: 1000).saturatingAdded(rest)
   }
 
-  /// The components of the nearest duration that has any. A duration can be longer than `Int64` has seconds, and `components`
-  /// ends the process then.
+  /// The components of the nearest duration that has any. A duration can exceed the seconds of `Int64`, and
+  /// `components` then ends the process.
   private var boundedComponents: (seconds: Int64, attoseconds: Int64) {
     Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
   }
