@@ -54,7 +54,7 @@ extension CacheEngine {
       .reloadRevalidatingCacheData:
       return nil
     }
-    // Responses that share their content all have the same selecting fields by name: only one can match.
+    // Responses that share their content differ in the values of the same selecting fields: only one can match.
     guard let front = StoredFront(stored), front.special.isSubset(of: .sharesContent),
       front.selectingCount <= SelectingBytes.most
     else { return nil }

@@ -82,8 +82,8 @@ private struct Planner {
       revalidates: permission.revalidatesBehind && !fields.cacheControl.contains(.onlyIfCached))
   }
 
-  /// Serves a response that the origin will not change while it is fresh, although it is older than the request's
-  /// max-age, or the request is a reload (RFC 8246 §2).
+  /// Serves a fresh response with `immutable`: the origin will not change it while it is fresh (RFC 8246 §2). The
+  /// request may be a reload, or have a max-age below the response's age.
   ///
   /// A plain reload of a user agent sends both, and `immutable` answers it. A forced reload is different, in both its
   /// forms: `no-cache` in the request, and the policies that ignore stored responses. The remaining lifetime counts as

@@ -169,8 +169,8 @@ public final class CacheMetrics: Sendable {
 
   /// Reports the content of a store and its evictions.
   ///
-  /// It runs for each event and not once every few events, so that the gauges are right after the last of a burst: no
-  /// timer reads them later. It takes none of the locks that a hit takes.
+  /// It runs for each event and not once every few events, because no timer reads the gauges later. So they are right
+  /// after the last event of a burst. It takes none of the locks that a hit takes.
   private func report(_ stored: StoreReport) {
     // Locked to the end, so that older values are never reported after newer ones.
     stored.evictions.withLock { counted in

@@ -12,7 +12,7 @@ import Foundation
 /// On Linux the client reads the session's table of tasks without a lock, and the queue writes to it. If the call comes
 /// from another thread, one of some thousand calls meets a write and ends the process (measured with a hundred tasks at
 /// once). If the last call runs on the queue, it runs the continuation of `data(for:)` there. If that task is being
-/// cancelled at that moment, the process deadlocks: the cancellation has the task's lock and waits for the queue, and
+/// cancelled at that moment, the process deadlocks. The cancellation has the task's lock and waits for the queue, and
 /// the continuation waits for the lock.
 ///
 /// So the calls run on another thread, and the queue waits for them. For the last call, it waits only until that call

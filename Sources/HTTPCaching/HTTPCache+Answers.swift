@@ -33,7 +33,7 @@ extension HTTPCache {
       isCollapsed: forwarded?.isCollapsed, key: shownKey(key), reason: detail)
   }
 
-  /// Returns the key if it is to be shown and short enough for a header section: the key of a QUERY contains its
+  /// Returns the key if it may be shown and is short enough for a header section: the key of a QUERY contains its
   /// content.
   private func shownKey(_ key: CacheKey?) -> CacheKey? {
     guard configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }

@@ -25,7 +25,7 @@ private struct Arrival {
   /// Whether the answer has stored content before or after the network's.
   var isCompleted: Bool { if case .completed = outcome.answer { true } else { false } }
 
-  /// The number of bytes that must come from the network, if known: the length of the expected part, or the
+  /// The number of bytes that must come from the network, if known. It is the length of the expected part, or the
   /// Content-Length of a response with content (RFC 9112 §8).
   var expected: Int? {
     if let assembly = outcome.assembly { return assembly.received.count }

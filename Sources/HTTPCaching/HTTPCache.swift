@@ -70,11 +70,12 @@ public final class HTTPCache: Sendable {
     /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
     /// Responses to content of unknown length are not stored.
     public var maximumQueryContent: Int
-    /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default: 64 MiB).
+    /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default:
+    /// 64 MiB).
     ///
-    /// At the limit, the cache reads an origin no faster than its clients take the content, and a response that would have
-    /// to wait in memory until it is whole is delivered without being stored. Each response may hold one block, up to
-    /// 64 KiB, in any case.
+    /// At the limit, the cache reads an origin no faster than its clients read the content. A response that would have
+    /// to stay in memory until it is complete is then delivered without being stored. Each response may always use one
+    /// block, up to 64 KiB.
     public var transitCapacity: Int
     /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
     /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.

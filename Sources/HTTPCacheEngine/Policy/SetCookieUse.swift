@@ -5,8 +5,8 @@ extension CacheEngine {
   /// What a shared cache does with a response that sets cookies (RFC 9111 §7.3).
   ///
   /// `Set-Cookie` "does not inhibit caching", so the origin decides, and the default is ``store``. In every case, a
-  /// shared cache stores such a response only if the origin declares that users may share it: by `public`, or by an
-  /// explicit lifetime greater than 0 without `no-cache`. No heuristic ever makes it fresh.
+  /// shared cache stores such a response only if the origin declares that users may share it. The declaration is
+  /// `public`, or an explicit lifetime greater than 0 without `no-cache`. No heuristic ever makes it fresh.
   ///
   /// A private cache ignores this setting, because the cookies are for its one user.
   public enum SetCookieUse: String, Hashable, Sendable, CaseIterable, Codable {

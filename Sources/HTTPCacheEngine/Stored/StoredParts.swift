@@ -11,8 +11,8 @@ package struct StoredParts: Hashable, Sendable {
   package let completeLength: Int64?
   /// Whether the parts came with a strong validator, so that others may be combined with them (§3.4).
   ///
-  /// It is decided once: a modification date that was too recent to be strong would look strong together with the
-  /// `Date` of a later update (RFC 9110 §8.8.2.2).
+  /// It is decided once. With the `Date` of a later update, a modification date that was too recent to be strong would
+  /// look strong (RFC 9110 §8.8.2.2).
   package let isCombinable: Bool
 
   /// Maximum number of separate ranges: every answer reads them all.

@@ -37,7 +37,7 @@ public final class TestClock: CacheClock {
   /// The time that the clock shows.
   public var now: Timestamp { state.withLock { $0.time } }
 
-  /// Advances the time, and wakes the sleepers whose time has come.
+  /// Advances the time, and wakes the tasks whose sleep is over.
   public func advance(by duration: Duration) {
     let woken = state.withLock { state in
       state.time = Swift.max(state.time, state.time.advanced(by: duration))
