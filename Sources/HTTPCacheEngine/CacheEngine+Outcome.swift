@@ -163,8 +163,8 @@ extension CacheEngine {
     return outcome
   }
 
-  /// Stores a response under the selecting fields of another request that the origin chose it for (§4.1): the next such
-  /// request is a hit.
+  /// Returns a copy of a stored response for the selecting fields of this request, which the origin chose it for (§4.1).
+  /// The next such request needs no request to the origin.
   ///
   /// The original stays unchanged: for its requests, the origin may by now choose another.
   private func addition(
