@@ -4,19 +4,19 @@
 extension CacheStore {
   /// Finds the newest entry of every variant of a key, in memory and on disk.
   ///
-  /// The entries found count as used. An entry read from disk is copied to memory if its body is small enough. Blocks on the
-  /// disk unless memory is known to hold all variants of the key. A damaged entry is treated as missing.
+  /// The entries found count as used. An entry read from disk is copied to memory if its body is small enough. The call
+  /// blocks on the disk unless memory is known to hold all variants of the key. A damaged entry is treated as missing.
   ///
   /// - Parameter key: the resource.
   /// - Returns: the entries, newest first; none if the store is closed.
-  /// - Complexity: O(variants) on average for entries in memory; one read for each entry on disk, of its head and of a body
-  ///   that has no file of its own.
+  /// - Complexity: O(variants) on average for entries in memory. Each entry on disk costs one read of its head, and of
+  ///   its body unless that has a file of its own.
   public func lookup(_ key: StoreKey) -> StoredEntries {
     guard disk != nil else {
       return key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)).entries }
     }
     let hash = hasher.hash(key)
-    // Before the index is asked: see `changes`.
+    // Take the moment before the lookup in the index: see `changes`.
     let moment = changes.moment(for: hash)
     let resident = key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hash) }
     guard !resident.isComplete, let disk, isOpen else {
@@ -55,7 +55,7 @@ extension CacheStore {
     return StoredEntries(found.sorted { $0.id > $1.id })
   }
 
-  /// Reads the one entry there is of a key, on disk.
+  /// Reads the only entry of a key, which is on disk.
   private func read(
     _ candidate: consuming Catalog.Candidate, key: StoreKey, hash: UInt64,
     since moment: StripedCounters.Moment,
@@ -74,11 +74,12 @@ extension CacheStore {
     return StoredEntries(entry)
   }
 
-  /// Keeps what was read in memory, too, unless its body stays in a file. `false` when it is not kept there.
+  /// Copies an entry that was read from disk to memory, unless its body stays in a file. Returns `false` if memory does
+  /// not keep it.
   private func copy(
     _ entry: StoredEntry, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment
   ) -> Bool {
-    // One entry must not push everything else out by being read.
+    // Reading one entry must not evict everything else.
     guard entry.isResident, entry.approximateCost <= memory.limit / 8 else { return false }
     let refusal = memory.place(
       EntryReference(entry.block), key: key, hash: hash,

@@ -2,28 +2,28 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheStore {
-  /// Whether a body of this size is to be streamed to a file of its own.
+  /// Whether a body of this size must be streamed to a file of its own.
   ///
-  /// - Parameter expected: the size it will have, as far as that is known.
+  /// - Parameter expected: the size that the body will have, as far as that is known.
   func mustStream(_ entry: NewEntry, bodyCount: Int, expected: Int) -> Bool {
     guard let disk = diskTier(for: entry) else { return false }
     let head = entry.key.bytes.count + entry.metadata.count
     return bodyCount > disk.largeBodyThreshold && expected <= disk.maximumEntrySize - head
   }
 
-  /// The disk, if it is to have the entry.
+  /// The disk tier, if the entry must be written to it.
   private func diskTier(for entry: NewEntry) -> DiskTier? {
     entry.tiers.contains(.disk) && usesDisk ? disk : nil
   }
 
-  /// The most that an entry may take of the disk's capacity.
+  /// Maximum bytes of the disk's capacity that one entry may take.
   private var sharedSize: Int {
     guard let share = configuration.maximumEntryShare, usesDisk, let disk else { return .max }
-    // As a floating-point number, the greatest there is counts as one more.
+    // As a floating-point number, `Int.max` rounds up to one more, which `Int(exactly:)` rejects.
     return Int(exactly: (Double(disk.capacity) * share).rounded(.down)) ?? .max
   }
 
-  /// Why an entry of this size cannot be stored on any of its tiers; `nil` when it can.
+  /// Why none of an entry's tiers can store an entry of this size; `nil` if one of them can.
   func sizeObjection(to entry: NewEntry, bodyCount: Int) -> InsertRefusal? {
     let hasMemory = entry.tiers.contains(.memory) && memory.limit > 0
     let disk = diskTier(for: entry)
@@ -37,14 +37,14 @@ extension CacheStore {
     if head > Configuration.maximumHeadSize {
       return InsertRefusal(.tooLarge, byteCount: head, limit: Configuration.maximumHeadSize)
     }
-    // The length may be one that a stranger announced.
+    // The length may have been announced by an untrusted sender.
     let (sum, isBeyond) = head.addingReportingOverflow(bodyCount)
     let reason: RefusalReason =
       maximum < capacity ? .tooLarge : onDisk >= inMemory ? .tooLargeForDisk : .tooLargeForMemory
     return InsertRefusal(reason, byteCount: isBeyond ? .max : sum, limit: min(capacity, maximum))
   }
 
-  /// Makes an entry visible in memory, where there is no disk.
+  /// Makes an entry visible in memory, in a store without a disk.
   func publishInMemory(_ entry: NewEntry, token: RemovalToken?) -> InsertOutcome {
     let hash = hasher.hash(entry.key)
     memory.prepare(hash)
@@ -58,16 +58,18 @@ extension CacheStore {
     return .refused(InsertRefusal(reason))
   }
 
-  /// Removes from memory what is older than an entry that it did not take, and may no longer have all variants of.
+  /// Removes older entries from memory after memory refused an entry. Also records that memory may not have all
+  /// variants.
   ///
-  /// Not if the key was removed since the entry was fetched: there is nothing older then, and what was fetched later may be there.
+  /// Do not call it if the key was removed since the entry was fetched: then nothing older is left, and memory may hold
+  /// an entry that was fetched later.
   private func withdraw(_ entry: NewEntry, id: UInt64, hash: UInt64) {
     memory.remove(entry.key, hash: hash, variant: entry.variant, olderThan: id)
     memory.markIncomplete(entry.key, hash: hash)
   }
 
-  /// Why an entry is not to be published any more; asked under the lock of where it is to be, after its id was taken (see
-  /// `Marks` in the essay).
+  /// Why an entry must not be published any more. It is called under the lock of the tier that will hold the entry,
+  /// after its id was taken (see `Marks` in the essay).
   private func objection(
     to key: StoreKey, since token: RemovalToken?, hash: UInt64, scopes: [UInt64]
   ) -> RefusalReason? {
@@ -81,7 +83,7 @@ extension CacheStore {
 
   /// Makes an entry visible, unless the one in its place is more recent.
   ///
-  /// - Parameter file: as for ``publish(_:file:token:)``, but that of an entry that is overtaken stays.
+  /// - Parameter file: as for ``publish(_:file:token:)``, but the file of an overtaken entry stays.
   func publish(
     _ entry: NewEntry, file: inout BodyFileWriter?, token: RemovalToken?,
     unless isOvertaken: (StoredEntry) -> Bool
@@ -95,10 +97,10 @@ extension CacheStore {
     }
   }
 
-  /// The entry of a key and variant, in memory or on disk. It does not count as used, nor the question as a lookup.
+  /// Returns the entry of a key and variant, in memory or on disk. The call counts neither as a use nor as a lookup.
   private func current(_ key: StoreKey, _ variant: VariantID, hash: UInt64) -> StoredEntry? {
     let resident = memory.peek(key, hash: hash).first { $0.variant == variant }
-    // The disk has another only if memory had no room for it, or gave it up.
+    // The disk has a newer entry only if memory had no room for it, or evicted it.
     guard let disk, let candidate = disk.candidate(for: hash, variant: variant.rawValue),
       candidate.id > resident?.id.rawValue ?? 0, case .entry(let entry) = disk.read(candidate, key: key),
       entry.variant == variant
@@ -108,7 +110,7 @@ extension CacheStore {
 
   /// Makes an entry visible: on disk, then in memory, in the order that the essay on ``CacheStore`` explains.
   ///
-  /// - Parameter file: the body, when it was streamed; it belongs to the disk tier, or is gone, afterwards.
+  /// - Parameter file: the body, if it was streamed. Afterwards it belongs to the disk tier, or is gone.
   func publish(_ entry: NewEntry, file: inout BodyFileWriter?, token: RemovalToken?) -> InsertOutcome {
     guard isOpen else {
       file?.discard()
@@ -158,8 +160,8 @@ extension CacheStore {
     return .refused(InsertRefusal(refusal ?? reason ?? .noTier))
   }
 
-  /// Whether an entry is to be written to disk. What is turned away is what memory can take instead, and of whose key the
-  /// disk has nothing.
+  /// Whether an entry must be written to disk. The disk turns away only an entry that memory can take, and whose key
+  /// has no entry on disk.
   private func isAdmitted(_ entry: NewEntry, hash: UInt64, _ disk: DiskTier) -> Bool {
     guard let doorkeeper, entry.tiers.contains(.memory) else { return true }
     let size = entry.key.bytes.count + entry.metadata.count + entry.body.count
@@ -177,7 +179,7 @@ extension CacheStore {
       isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
       objection: {
         if let reason = objection() { return reason }
-        // Another change of the key since it was published on disk: memory may have had, and evicted, a newer one.
+        // The key changed again since the entry was published on disk: memory may have had, and evicted, a newer one.
         guard let moment, !changes.isCurrent(moment, for: hash) else { return nil }
         return .superseded
       })

@@ -2,49 +2,51 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheStore {
-  /// What a sweep is about.
+  /// The entries that a sweep concerns.
   ///
-  /// It is asked of what is stored, and of what is under way: an insert or update whose token is older than the sweep is
-  /// refused.
+  /// The extent applies to stored entries and to entries in flight: an insert or update whose token is older than the
+  /// sweep is refused.
   package enum SweepExtent: Sendable {
-    /// Entries whose keys are meant. It is called on any thread, at any time, while inserts under way may be older than the
-    /// sweep.
+    /// Entries with matching keys. The closure is called on any thread, at any time, while inserts in flight may be
+    /// older than the sweep.
     case keys(@Sendable (StoreKey) -> Bool)
-    /// Entries in a scope. What is in it, the sweep is told entry by entry.
+    /// Entries in a scope. The caller decides entry by entry which of them are in the scope.
     case scope(StoreScope)
   }
 
-  /// An entry that a sweep has come to, without its body.
+  /// An entry that a sweep visits, without its body.
   package struct SweptEntry: Sendable {
     package let id: EntryID
     package let key: StoreKey
     package let variant: VariantID
-    /// As the caller gave it: milliseconds since 1970.
+    /// The time that the caller gave, in milliseconds since 1970.
     package let storedAt: Int64
-    /// The caller's opaque bytes, the latest.
+    /// The caller's latest opaque bytes.
     package let metadata: [UInt8]
   }
 
-  /// What becomes of an entry that a sweep has come to.
+  /// What a sweep does with an entry.
   package enum SweepAction: Sendable, Hashable {
     case keep
     case remove
     case update(metadata: [UInt8])
   }
 
-  /// Goes through what is stored, and removes or updates what is decided on. Returns when that would survive a crash (see
-  /// ``Configuration/sync``).
+  /// Visits the stored entries, and removes or updates them as `decide` says. Returns when the changes would survive a
+  /// crash (see ``Configuration/sync``).
   ///
-  /// What was stored before the call is swept, in memory and on disk. What is stored later stays, unless it was asked for
-  /// before the call: an insert whose token is older, and which is within the extent, is refused. No lookup waits for it, and
-  /// an insert for no more than some dozens of entries. An entry on disk that cannot be read is removed.
+  /// The sweep visits entries that were stored before the call, in memory and on disk. Entries stored later stay, with
+  /// one exception: an insert within the extent is refused if its token is older than the call. No lookup waits for the
+  /// sweep, and an insert waits for some dozens of entries at most. The sweep removes an entry on disk that cannot be
+  /// read.
   ///
   /// - Parameters:
-  ///   - extent: which entries the sweep is about.
+  ///   - extent: which entries the sweep concerns.
   ///   - keys: where to look, if that is known; `nil` looks everywhere.
-  ///   - decide: called on the calling thread for each entry within the extent, with no lock held; it must not call the store.
+  ///   - decide: called on the calling thread for each entry within the extent, without a lock; it must not call the
+  ///     store.
   /// - Returns: the number of entries that were removed or updated.
-  /// - Complexity: O(entries), with one read for each entry on disk; O(entries of the keys) where they are given.
+  /// - Complexity: O(entries), with one read for each entry on disk; O(entries of the keys) if keys are given.
   @discardableResult
   package func sweep(
     _ extent: SweepExtent, in keys: [StoreKey]? = nil, _ decide: (SweptEntry) -> SweepAction
@@ -79,10 +81,10 @@ extension CacheStore {
     return sweep.count
   }
 
-  /// A sweep under way.
+  /// A sweep in progress.
   private struct Sweeping: Sendable {
     let extent: SweepExtent
-    /// Entries with an id from here on are newer than the sweep.
+    /// Entries with this id or a greater one are newer than the sweep.
     let number: UInt64
     var disk: Sweeper.Sweep?
     var count = 0
@@ -115,14 +117,14 @@ extension CacheStore {
     }
   }
 
-  /// As for heads, and no more of these at a time than a few: an entry in memory may have a copy of its head.
+  /// As for heads, but only a few entries at a time: an entry in memory may need a copy of its head.
   private func change(
     _ entries: [StoredEntry], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
   ) {
     var heads: [Sweeper.Head] = []
     for entry in entries where entry.id.rawValue < sweep.number {
       let key = StoreKey(entry.key)
-      // What is on disk, too, has been swept.
+      // An entry that is also on disk has been swept already.
       guard sweep.isMeant(key), disk?.currentSlot(hash: hasher.hash(key), id: entry.id.rawValue) == nil
       else { continue }
       heads.append(entry.head(key))
@@ -134,9 +136,10 @@ extension CacheStore {
     change(heads, &sweep, decide)
   }
 
-  /// Decides on some entries, and changes them: on disk, and then in memory.
+  /// Decides on some entries, and changes them: on disk first, then in memory.
   ///
-  /// An update that reads what it changes comes before, or after; what it has changed by then goes with the sweep.
+  /// A concurrent read-change-write update comes before or after this change; if it comes before, the sweep includes
+  /// it.
   private func change(
     _ heads: [Sweeper.Head], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
   ) {
@@ -177,7 +180,7 @@ extension CacheStore {
 }
 
 extension StoredEntry {
-  /// Without the body.
+  /// Returns the head of the entry, without the body.
   fileprivate func head(_ key: StoreKey) -> Sweeper.Head {
     Sweeper.Head(
       id: id.rawValue, variant: variant.rawValue, storedAt: storedAt, key: key, metadata: metadata)

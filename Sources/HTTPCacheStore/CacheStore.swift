@@ -12,59 +12,62 @@ import SystemPackage
 /// for entry in store.lookup(key) { … }
 /// ```
 ///
-/// The store knows sizes, recency and checksums, and nothing of what the bytes mean. It has no clock. Its only thread of its
-/// own writes entries to the disk in the background: all else happens in the call that asks for it. You may call everything
-/// from any thread. Calls that read from the disk, or remove from it, block the calling thread.
+/// The store knows sizes, recency and checksums; it does not interpret the bytes. It has no clock. It has one thread of
+/// its own, which writes entries to the disk in the background. All other work happens in the call that needs it. You
+/// may call everything from any thread. Calls that read from the disk, or remove from it, block the calling thread.
 ///
-/// Entries on disk are found again when the directory is opened again. The inserts of the last moment are lost if the process
-/// is killed, and those that the system had not written yet if the power fails. A removal is never lost, unless
-/// ``Configuration/sync`` says so.
+/// Entries on disk are available again when the directory is opened again. If the process is killed, the inserts of the
+/// last moment are lost. If the power fails, so are those that the system had not written yet. A removal is never lost,
+/// unless ``Configuration/sync`` allows it.
 ///
 /// # For its next maintainer
 ///
-/// **Memory** is a power-of-two number of shards. A key's hash chooses the shard and the place in the shard's table;
-/// the hash only finds candidates, the whole key decides. A hit takes one lock, one probe, one comparison, a note of the
-/// time in the place where the entry was found, and a reference to the entry's one allocation: never a copy. So it
-/// waits for memory twice, for the place and for the entry. What falls out is freed after the lock. From the lock inwards: `MemoryShards`, `MemoryShardState`, and of that
-/// `EntryTable` and `EvictionOrder`; an entry is an `EntryBlock`.
+/// **Memory** is a power-of-two number of shards. The hash of a key chooses the shard, and the place in the shard's
+/// table. The hash only finds candidates; the whole key decides. A hit takes one lock, one probe, one comparison, a
+/// note of the time in the place where the entry was found, and a reference to the entry's one allocation: never a
+/// copy. So it waits for memory twice: for the place and for the entry. Evicted entries are freed after the lock is
+/// released. From the lock inwards: `MemoryShards`, `MemoryShardState`, and inside it `EntryTable` and `EvictionOrder`.
+/// An entry is an `EntryBlock`.
 ///
-/// **Disk** is a log (`Disk/Format.md`). Readers take a lock only to ask the index; the log's own lock orders writers.
-/// What is appended is first in a buffer, and found there; a queue writes it soon after (`Flusher`).
-/// No lock of a shard is ever held while the disk is touched or one of its locks is taken.
+/// **Disk** is a log (`Disk/Format.md`). Readers take a lock only for a lookup in the index; the log's own lock orders
+/// writers. Appended records are first in a buffer, where readers find them; a queue writes them soon after
+/// (`Flusher`). A thread that has the lock of a shard never touches the disk and never takes one of its locks.
 ///
-/// **Capacity** is a reservation made before bytes are added (`ByteBudget`, `DiskSpace`), so that neither tier is above
-/// its capacity at any moment, from whichever thread one looks.
+/// **Capacity** is reserved before bytes are added (`ByteBudget`, `DiskSpace`). So neither tier exceeds its capacity at
+/// any moment, as seen from any thread.
 ///
-/// **Two tiers and no lock over both.** Two sets of counters, striped by key hash, take the place of such a lock.
+/// **Two tiers without a lock over both.** Two sets of counters, striped by key hash, take the place of such a lock.
 ///
-/// - `removals` says whether a key was removed since a moment. A removal *first* advances its counter and *then*, under
-///   each tier's lock, removes. An insert that was begun before a removal compares its token under the same locks,
-///   immediately before it publishes. If it came to the lock first, the removal is still to come and will find what it
-///   published; if it came second, the lock made the advanced counter visible, and the insert is refused. There is no
-///   third order.
-/// - `changes` says whether what the disk holds of a key changed since a moment. It is advanced *after* the disk has
-///   changed and *before* memory does. Copying an entry from disk to memory takes the moment before it asks the index,
-///   and compares it under the shard's lock. If the index still gave the old entry, the moment is older than the change:
-///   either the copy reaches memory before the change does, and the change then replaces or removes it, or the moment
-///   is no longer current and the copy is dropped. The same counters guard the mark that memory holds all variants of
-///   a key. For this order disk goes before memory in every insert, update and removal.
+/// - `removals` tells whether a key was removed since a moment. A removal *first* advances its counter and *then*,
+///   under each tier's lock, removes. An insert that began before a removal compares its token under the same locks,
+///   immediately before it publishes. If the insert came to the lock first, the removal is still to come and finds the
+///   published entry. If the insert came second, the lock made the advanced counter visible, and the insert is refused.
+///   There is no third order.
+/// - `changes` tells whether the disk's entries of a key changed since a moment. It is advanced *after* the disk has
+///   changed and *before* memory does. A copy from disk to memory takes the moment before its lookup in the index, and
+///   compares it under the shard's lock. If the index still gave the old entry, the moment is older than the change.
+///   Then there are two cases. The copy reaches memory before the change does, and the change then replaces or removes
+///   it. Or the moment is no longer current, and the copy is dropped. The same counters guard the mark that memory
+///   holds all variants of a key. For this order, disk goes before memory in every insert, update and removal.
 ///
 /// Two inserts of the same key and variant may reach the two tiers in different order; ids decide in both.
 ///
-/// **Conditions** of an insert on what is in its place are asked before, and outside of, the locks of the tiers: the answer
-/// may need a read from disk. A lock of the key's own, `decisions`, is held from the question until the entry is visible
-/// in both tiers. Inserts without a condition do not take it. It comes before every other lock of the store.
+/// **Conditions** of an insert on the entry in its place are evaluated before, and outside of, the locks of the tiers:
+/// the answer may need a read from disk. The insert takes a lock of the key's own, `decisions`, before the question. It
+/// releases the lock once the entry is visible in both tiers. Inserts without a condition do not take it. It comes
+/// before every other lock of the store.
 ///
-/// **Marks** make many entries outdated at once without looking for them (`ScopeMarks`). They are numbers of the sequence
-/// that ids come from, and are compared with ids. An insert takes its id first and asks for marks then, under each tier's
-/// lock: a mark with a lower number is there to be found, and one with a higher number makes the entry outdated
-/// whenever it is published. On disk, every segment begins with all marks there were (`Disk/Format.md`), so that they
-/// outlive the segments they were made in.
+/// **Marks** make many entries outdated at once without a search for them (`ScopeMarks`). They are numbers of the
+/// sequence that ids come from, and are compared with ids. An insert takes its id first and then looks for marks, under
+/// each tier's lock. A mark with a lower number is already there to be found. A mark with a higher number makes the
+/// entry outdated whenever it is published. On disk, every segment begins with all marks made before it
+/// (`Disk/Format.md`), so that marks outlive the segments they were made in.
 ///
-/// **Sweeps** look for entries (`CacheStore+Sweeping`): what they remove can be counted, and an update can be made of each.
-/// A standing rule that every later lookup asks, as Varnish has it, would take effect at once, but every hit would have to
-/// compare it, it would have to be kept on disk, and nobody could tell how much it is about. What is under way while a sweep
-/// goes through is kept out by `PurgeFences`, which are asked where marks are. They need not be on disk: nothing that is
+/// **Sweeps** search for entries (`CacheStore+Sweeping`): removed entries can be counted, and each entry can be
+/// updated. Varnish instead keeps a standing rule that every later lookup evaluates. Such a rule would take effect at
+/// once. But every hit would have to compare it, it would have to be kept on disk, and its number of entries would stay
+/// unknown. `PurgeFences` keep out the inserts in flight during a sweep; they are checked in the same places as marks.
+/// They need not be on disk: nothing in flight outlives the process.
 /// under way outlives the process.
 public final class CacheStore: Sendable {
   let configuration: Configuration
@@ -75,15 +78,15 @@ public final class CacheStore: Sendable {
   let changes: StripedCounters
   let marks: ScopeMarks
   let fences = PurgeFences()
-  /// `nil` where everything is written to disk.
+  /// `nil` if everything is written to disk.
   let doorkeeper: Doorkeeper?
-  /// Why the store discarded what the directory held, where it could not read that; see ``Configuration/whenUnreadable``.
+  /// Why the store discarded the unreadable contents of the directory, if it did; see ``Configuration/whenUnreadable``.
   package let discarded: StoreError?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
   let counters = StoreCounters()
-  /// Taken by those who look at what is stored before they decide whether to replace it, or what to make of its metadata.
+  /// Serialises callers that read an entry before they decide whether to replace it, or how to change its metadata.
   let decisions = KeyLocks()
 
   /// Opens a store, and creates its directory if it is missing. Blocks on the disk.
@@ -102,9 +105,9 @@ public final class CacheStore: Sendable {
     try self.init(configuration, files: POSIXFileSystem())
   }
 
-  /// Opens a store in memory. It cannot fail.
+  /// Opens a store in memory. This cannot fail.
   ///
-  /// - Parameter capacity: bytes; less than 0 counts as 0.
+  /// - Parameter capacity: maximum bytes; a negative value counts as 0.
   package static func inMemory(capacity: Int) -> CacheStore {
     do {
       return try CacheStore(Configuration(memoryCapacity: max(0, capacity)))
@@ -113,7 +116,7 @@ public final class CacheStore: Sendable {
     }
   }
 
-  /// - Parameter hashMask: what is kept of a key's hash; tests force collisions with it.
+  /// - Parameter hashMask: the bits that the store keeps of a key's hash; tests force collisions with it.
   init(_ configuration: Configuration, files: any FileSystem, hashMask: UInt64 = .max) throws(StoreError) {
     try configuration.validate()
     self.configuration = configuration
@@ -150,7 +153,7 @@ public final class CacheStore: Sendable {
     close()
   }
 
-  /// Makes the number of a variant from bytes that tell it apart, as the request fields that select it.
+  /// Makes the number of a variant from bytes that identify it, such as the request fields that select it.
   ///
   /// The same bytes give the same number in this store, and in every store that opens its directory.
   ///
@@ -161,10 +164,10 @@ public final class CacheStore: Sendable {
 
   // MARK: Finding
 
-  /// What memory alone knows of a key: never any I/O. The entries found count as used. That nothing is stored under it
-  /// is known too, from the index of what is on disk.
+  /// Returns what memory knows of a key, without any I/O. The entries found count as used. Thanks to the index of the
+  /// disk, the result also tells if nothing is stored under the key.
   ///
-  /// - Complexity: O(1) on average, and the number of variants.
+  /// - Complexity: O(1) on average, plus the number of variants.
   package func residentEntries(for key: StoreKey) -> ResidentLookup {
     key.bytes.withUnsafeBytes { bytes in
       let hash = hasher.hash(bytes)
@@ -177,18 +180,19 @@ public final class CacheStore: Sendable {
     }
   }
 
-  /// What memory holds of a key, newest first. It is not counted as used, nor the question as a lookup.
+  /// Returns the entries of a key in memory, newest first. The call counts neither as a use nor as a lookup.
   ///
-  /// - Complexity: O(1) on average, and the number of variants.
+  /// - Complexity: O(1) on average, plus the number of variants.
   package func peek(_ key: StoreKey) -> [StoredEntry] {
     memory.peek(key, hash: hasher.hash(key))
   }
 
   // MARK: Adding
 
-  /// The present moment in the history of a key's removals.
+  /// Returns the present moment in the history of a key's removals.
   ///
-  /// Take it before you fetch what you will insert. Then a removal during the fetch is not undone by the insert.
+  /// Take it before you fetch what you will insert. Then the insert does not undo a removal that happened during the
+  /// fetch.
   ///
   /// - Complexity: O(bytes of the key).
   public func removalToken(for key: StoreKey) -> RemovalToken {
@@ -196,8 +200,8 @@ public final class CacheStore: Sendable {
       moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
   }
 
-  /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken; when in
-  /// doubt, it was.
+  /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken. In
+  /// doubt the result is `true`.
   package func mayBeRemoved(
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
@@ -214,14 +218,14 @@ public final class CacheStore: Sendable {
 
   /// Stores an entry, in place of the one with the same key and variant.
   ///
-  /// The entry is visible when the call returns. Of one key, at most 64 variants are kept; beyond that the oldest goes. May
-  /// block on the disk.
+  /// The entry is visible when the call returns. The store keeps at most 64 variants of one key; beyond that it removes
+  /// the oldest. The call may block on the disk.
   ///
   /// - Parameters:
   ///   - entry: the entry, with its whole body.
   ///   - token: refuses the entry if its key was removed since the token was taken (default: none).
   /// - Returns: the id, or why nothing was stored. An entry for both tiers is stored if one of them took it.
-  /// - Complexity: O(bytes of the entry) on average, and what is evicted for it.
+  /// - Complexity: O(bytes of the entry) on average, plus the evictions for it.
   @discardableResult
   public func insert(_ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil) -> InsertOutcome {
     insert(entry, unlessRemovedSince: token, unless: nil)
@@ -231,8 +235,9 @@ public final class CacheStore: Sendable {
   ///
   /// - Parameters:
   ///   - token: also refuses the entry if one of its scopes was marked since the token was taken.
-  ///   - isOvertaken: whether to refuse because of the entry in its place, wherever that is; not asked if there is none.
-  ///     No other insert with such a question comes between the answer and the publication. It must not store anything.
+  ///   - isOvertaken: whether to refuse because of the entry in its place, in whichever tier that is; not called if
+  ///     there is none. No other insert with a condition comes between the answer and the publication. The closure must
+  ///     not store anything.
   @discardableResult
   package func insert(
     _ entry: NewEntry, unlessRemovedSince token: RemovalToken? = nil,
@@ -255,19 +260,19 @@ public final class CacheStore: Sendable {
 
   /// Begins an entry whose body arrives in pieces. Nothing of it is visible before ``EntryWriter/commit()``.
   ///
-  /// A body larger than ``Configuration/largeBodyThreshold`` goes to disk as it arrives, if disk is among the tiers, and then
-  /// is not kept in memory.
+  /// If disk is among the tiers, a body larger than ``Configuration/largeBodyThreshold`` goes to disk as it arrives. It
+  /// is then not kept in memory.
   ///
   /// - Parameters:
   ///   - key: the resource.
   ///   - variant: the variant of the resource.
   ///   - metadata: opaque bytes of your own, served only together with this body.
   ///   - storedAt: the time of storing, in milliseconds since 1970.
-  ///   - expectedLength: the length of the body in bytes, if it is known; the commit of any other length is refused
-  ///     (default: not known).
+  ///   - expectedLength: the length of the body in bytes, if it is known; a commit of any other length is refused
+  ///     (default: unknown).
   ///   - tiers: where to keep the entry (default: in memory and on disk).
-  ///   - token: refuses the entry if its key was removed since the token was taken (default: a new one, so that a removal
-  ///     between this call and the commit counts).
+  ///   - token: refuses the entry if its key was removed since the token was taken (default: a new token, so that a
+  ///     removal between this call and the commit counts).
   /// - Complexity: O(1).
   public func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
@@ -278,10 +283,10 @@ public final class CacheStore: Sendable {
       tiers: tiers, scopes: [], unlessRemovedSince: token)
   }
 
-  /// Begins an entry that belongs to scopes, or whose body can be taken back.
+  /// Begins an entry that belongs to scopes, or whose body the caller can take back.
   ///
   /// - Parameters:
-  ///   - scopes: what the entry belongs to; see ``NewEntry/scopes``.
+  ///   - scopes: the scopes of the entry; see ``NewEntry/scopes``.
   ///   - isEditable: whether the body stays in memory, however large, so that ``EntryWriter/takeEntry()`` can give it.
   ///   - token: also refuses the entry if one of the scopes was marked since the token was taken.
   package func makeWriter(
@@ -300,8 +305,8 @@ public final class CacheStore: Sendable {
   /// Replaces the metadata of an entry; its body, its id and its variant stay.
   ///
   /// - Parameters:
-  ///   - token: refuse when the entry was swept since the token was taken.
-  ///   - scopes: what the entry belongs to.
+  ///   - token: refuses the update if the entry was swept since the token was taken.
+  ///   - scopes: the scopes of the entry.
   /// - Returns: whether the entry was there. On disk, the body is not written again.
   @discardableResult
   package func updateMetadata(
@@ -326,15 +331,15 @@ public final class CacheStore: Sendable {
     return onDisk || inMemory
   }
 
-  /// Replaces the metadata of an entry by what is made of it; its body, its id and its variant stay.
+  /// Replaces the metadata of an entry by the result of a closure; its body, its id and its variant stay.
   ///
-  /// Concurrent calls for one key come one after the other, so that none of them loses another's change.
+  /// Concurrent calls for one key run one after the other, so that no call loses the change of another.
   ///
   /// - Parameters:
-  ///   - known: the entry as it was looked up, whose metadata counts where memory does not hold the entry.
-  ///   - scopes: what the entry belongs to.
-  ///   - token: refuse when the entry was swept since the token was taken.
-  ///   - change: makes the new metadata of the present one. It must not use this store.
+  ///   - known: the entry as a lookup returned it. Its metadata is used if memory does not hold the entry.
+  ///   - scopes: the scopes of the entry.
+  ///   - token: refuses the update if the entry was swept since the token was taken.
+  ///   - change: makes the new metadata from the present metadata. It must not use this store.
   /// - Returns: whether the entry was there.
   @discardableResult
   package func updateMetadata(
@@ -344,8 +349,8 @@ public final class CacheStore: Sendable {
     let hash = hasher.hash(key)
     return decisions.withLock(hash) {
       let resident = memory.peek(key, hash: hash).first { $0.id == known.id }
-      // What was looked up on disk may have been updated since: that would be lost.
-      // Carrying a record forward makes its revision older, not newer.
+      // The entry on disk may have been updated since the lookup: that update would be lost. Carrying a record forward
+      // makes its revision older, not newer.
       if resident == nil, let present = disk?.revision(of: known.id.rawValue, hash: hash),
         present > known.revision
       {
@@ -391,7 +396,7 @@ public final class CacheStore: Sendable {
 
   /// Removes everything. Blocks until the removal would survive a crash (see ``Configuration/sync``).
   ///
-  /// - Returns: the number of entries that were removed; about that number if other threads insert at the same time.
+  /// - Returns: the number of entries that were removed; approximate if other threads insert at the same time.
   /// - Complexity: O(entries in memory).
   @discardableResult
   public func removeAll() -> Int {
@@ -404,7 +409,7 @@ public final class CacheStore: Sendable {
     return count
   }
 
-  /// The entries on disk, and those that are in memory alone.
+  /// The number of entries on disk, plus those that are in memory only.
   private var entryCount: Int {
     guard let disk else { return memory.count }
     return (0..<memory.shardCount).reduce(disk.count) { sum, shard in
@@ -415,10 +420,10 @@ public final class CacheStore: Sendable {
     }
   }
 
-  /// Removes what was stored at or after a time, in milliseconds since 1970. Returns when the removal would survive a
+  /// Removes entries stored at or after a time, in milliseconds since 1970. Returns when the removal would survive a
   /// crash (see ``Configuration/sync``).
   ///
-  /// On disk, times count to the second: what was stored earlier in the same second goes too.
+  /// On disk, times count to the second: entries stored earlier in the same second are removed too.
   package func removeAll(since time: Int64) {
     removals.advanceAll()
     disk?.removeAll(since: time)
@@ -429,7 +434,7 @@ public final class CacheStore: Sendable {
 
   // MARK: Size and life
 
-  /// The bytes and entries that the store holds now.
+  /// The bytes and entries in the store now.
   ///
   /// - Complexity: O(shards).
   public var usage: StoreUsage {
@@ -440,18 +445,18 @@ public final class CacheStore: Sendable {
     return usage
   }
 
-  /// The capacities that the store has now.
+  /// The store's capacities now.
   public var capacity: StoreCapacity {
     StoreCapacity(memory: memory.limit, disk: usesDisk ? disk?.capacity ?? 0 : 0)
   }
 
-  /// Changes the capacities, and evicts at once what exceeds them. May block on the disk.
+  /// Changes the capacities, and evicts the excess at once. May block on the disk.
   ///
   /// - Parameters:
-  ///   - memory: maximum bytes in memory; less than 0 counts as 0 (default: unchanged).
-  ///   - disk: maximum bytes on disk; 1 byte to 1 MiB counts as 1 MiB (default: unchanged). Without a directory it has no
-  ///     effect. 0 or less removes everything from the disk, and nothing is written to it until you raise the capacity; the
-  ///     directory stays in use by this store.
+  ///   - memory: maximum bytes in memory; a negative value counts as 0 (default: unchanged).
+  ///   - disk: maximum bytes on disk; 1 byte to 1 MiB counts as 1 MiB (default: unchanged). Without a directory it has
+  ///     no effect. 0 or less removes everything from the disk. The store then writes nothing to it until you raise the
+  ///     capacity; the directory stays in use by this store.
   public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
     if let memory { self.memory.setCapacity(max(0, memory)) }
     guard let disk else { return }
@@ -466,7 +471,7 @@ public final class CacheStore: Sendable {
   /// Whether entries may be written to disk.
   var usesDisk: Bool { disk != nil && !isDiskOff.load(ordering: .sequentiallyConsistent) }
 
-  /// Entries dropped to make room since the store was opened, as in ``statistics``. It takes no lock.
+  /// Entries evicted since the store was opened, as in ``statistics``. This takes no lock.
   ///
   /// - Complexity: O(shards).
   package var evictions: (memory: Int, disk: Int) {
@@ -492,23 +497,24 @@ public final class CacheStore: Sendable {
     return result
   }
 
-  /// Brings everything stored so far to the disk itself (`fdatasync`). Blocks until it is there.
+  /// Syncs everything stored so far to the disk (`fdatasync`). Blocks until it is done.
   ///
   /// A failure is counted in ``StoreStatistics/ioErrors``.
   public func flush() {
     disk?.sync()
   }
 
-  /// Closes the store, and frees its directory for another: lookups miss from now on, and inserts are refused. Blocks until
-  /// the disk has everything.
+  /// Closes the store, and releases its directory for another: from now on, lookups miss and inserts are refused.
+  /// Blocks until the disk has everything.
   ///
-  /// Entries that you have stay valid. A second call has no effect. A store that is released closes itself.
+  /// Entries that you already have stay valid. A second call has no effect. A store closes itself when it is
+  /// deallocated.
   public func close() {
     guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
     removals.advanceAll()
     disk?.close()
     changes.advanceAll()
-    // First, so that they do not count as evicted.
+    // First, so that these removals do not count as evictions.
     memory.removeAll()
     memory.setCapacity(0)
     memory.removeAll()

@@ -11,11 +11,11 @@ import Synchronization
 /// if let refusal = writer.commit().refusal { print("not stored: \(refusal)") }
 /// ```
 ///
-/// A writer that is released without a commit is cancelled. You may use it from any thread; pieces that two threads append
-/// at the same time arrive in either order.
+/// A writer that is deallocated without a commit is cancelled. You may use it from any thread. Pieces that two threads
+/// append at the same time arrive in either order.
 public final class EntryWriter: Sendable {
   private struct State {
-    /// Without its body until it is published or taken.
+    /// The entry; without its body until it is published or taken.
     var entry: NewEntry
     /// The body, while it is in memory.
     var blocks = ContentBlocks()
@@ -24,9 +24,9 @@ public final class EntryWriter: Sendable {
     var isInMemory = true
     /// The bytes that were accepted.
     var count = 0
-    /// Set once nothing more can be added.
+    /// Set as soon as the writer accepts no more bytes.
     var outcome: InsertOutcome?
-    /// What was added is an entry, taken, or gone: it cannot be read here any more.
+    /// The body was published, taken or discarded, so the writer can no longer read it.
     var isOver = false
   }
 
@@ -51,10 +51,10 @@ public final class EntryWriter: Sendable {
 
   /// Adds bytes to the body. May block on the disk.
   ///
-  /// A slice of 4 KiB or more is kept without a copy, and with it the whole array that it is a part of.
+  /// A slice of 4 KiB or more is kept without a copy, together with the whole array that it is a part of.
   ///
   /// - Returns: `false` if the entry can no longer be stored; ``commit()`` says why. You need not send the rest then.
-  /// - Complexity: O(bytes) for a small slice, and for a body on its way to disk.
+  /// - Complexity: O(bytes) for a small slice, and for a body that is streamed to disk.
   @discardableResult
   public func append(_ bytes: ArraySlice<UInt8>) -> Bool {
     state.withLock { state in
@@ -84,7 +84,7 @@ public final class EntryWriter: Sendable {
   @discardableResult
   public func append(_ bytes: [UInt8]) -> Bool { append(bytes[...]) }
 
-  /// Adds all blocks to the body. They are shared, and not copied, where they are large.
+  /// Adds all blocks to the body. Large blocks are shared, without a copy.
   @discardableResult
   package func append(_ blocks: ContentBlocks) -> Bool {
     var position = blocks.start
@@ -104,8 +104,8 @@ public final class EntryWriter: Sendable {
 
   /// Makes the entry visible with the body as it is, even if more was announced.
   ///
-  /// - Parameter metadata: in place of the bytes that the writer was made with; `nil` for those, and then the body must
-  ///   have the length that was announced.
+  /// - Parameter metadata: replaces the metadata that the writer was made with. `nil` keeps that metadata, and then the
+  ///   body must have the announced length.
   @discardableResult
   package func commit(metadata: [UInt8]?) -> InsertOutcome { commit(metadata: metadata, unless: nil) }
 
@@ -114,8 +114,8 @@ public final class EntryWriter: Sendable {
   /// - Parameters:
   ///   - metadata: as for ``commit(metadata:)``.
   ///   - isOvertaken: as for ``CacheStore/insert(_:unlessRemovedSince:unless:)``. It must not use this writer.
-  ///   - keepsContent: whether the content of an entry that is overtaken stays readable, to be used in another entry. It is
-  ///     gone with the writer, or when that is cancelled.
+  ///   - keepsContent: whether the content of an overtaken entry stays readable, so that another entry can use it. It
+  ///     is discarded when the writer is deallocated or cancelled.
   @discardableResult
   package func commit(
     metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?, keepsContent: Bool = false
@@ -152,10 +152,10 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Ends the writing and gives the entry as it is, with the means to insert it after a change: nothing is stored by this
-  /// writer any more.
+  /// Ends the writing and returns the entry as it is, with the token to insert it after a change. This writer then
+  /// stores nothing.
   ///
-  /// - Returns: `nil` where it cannot be stored, or is not in memory; ``commit()`` says why.
+  /// - Returns: `nil` if the entry cannot be stored, or is not in memory; ``commit()`` says why.
   package func takeEntry() -> (entry: NewEntry, token: RemovalToken?)? {
     state.withLock { state in
       guard state.outcome == nil, state.file == nil, objection(to: state.entry, count: state.count) == nil
@@ -175,18 +175,18 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Reads what has been added so far, without waiting until it is an entry. It may block on the disk.
+  /// Reads the bytes added so far, before they are an entry. May block on the disk.
   ///
   /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``commit()``,
   /// ``cancel()``, or the end of the writer.
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
-  ///   - maximumCount: the most bytes wanted; at most 64 KiB come at once.
-  /// - Returns: the bytes; empty where none have come yet, and `nil` once there is nothing to read here: the entry is
-  ///   committed, or given up, or what was written of it cannot be read.
+  ///   - maximumCount: maximum bytes to read; at most 64 KiB come at once.
+  /// - Returns: the bytes; empty if there are none yet. `nil` if nothing can be read here any more: the entry is
+  ///   committed or cancelled, or its written bytes are unreadable.
   package func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
-    // The disk is read outside of the lock, so that a slow reader holds up neither the writer nor another reader.
+    // The disk is read outside of the lock, so that a slow reader delays neither the writer nor another reader.
     let found = state.withLock { state -> (location: BodyFileWriter.Location, count: Int)? in
       guard !state.isOver, offset >= 0 else { return nil }
       let start = min(offset, state.count)
@@ -202,12 +202,12 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Where a body is kept while it is written.
+  /// Where the writer keeps a body while it is written.
   package enum Destination: Sendable {
     case memory, file
   }
 
-  /// Where the body is to be once it has so many bytes, so that a caller can hold it itself while it belongs in memory.
+  /// Where a body of this many bytes belongs, so that a caller can keep it itself while it belongs in memory.
   ///
   /// - Returns: `nil` if it cannot be stored; ``refusal`` says why.
   package func destination(ofBody count: Int) -> Destination? {
@@ -225,14 +225,15 @@ public final class EntryWriter: Sendable {
     !isEditable && store.mustStream(entry, bodyCount: count, expected: max(count, expectedLength ?? 0))
   }
 
-  /// Whether the body is in memory, and not on its way to a file.
+  /// Whether the body is in memory, not in a file.
   package var isInMemory: Bool { state.withLock { $0.isInMemory } }
 
-  /// Why nothing more can be added, if that was refused. ``commit()`` says the same, and ends the reading.
+  /// Why the writer accepts no more bytes, if it refused them. ``commit()`` returns the same refusal, and ends the
+  /// reading.
   package var refusal: InsertRefusal? { state.withLock { $0.outcome?.refusal } }
 
-  /// Why an entry cannot be stored with a body of so many bytes, or of as many as were announced: what cannot be stored
-  /// is refused before room is made for it.
+  /// Why an entry cannot be stored with this many bytes, or with as many as were announced. The writer refuses such an
+  /// entry before it makes room for it.
   private func objection(to entry: NewEntry, count: Int) -> InsertRefusal? {
     if !store.isOpen { return InsertRefusal(.closed) }
     if let expectedLength, count > expectedLength { return InsertRefusal(.lengthMismatch) }
@@ -266,7 +267,7 @@ public final class EntryWriter: Sendable {
     return outcome
   }
 
-  /// Gives up what is held of the body. A file that is an entry's is not this writer's any more.
+  /// Discards the body. A file that belongs to an entry is no longer this writer's, and stays.
   private func end(_ state: inout State) {
     state.file?.discard()
     state.file = nil

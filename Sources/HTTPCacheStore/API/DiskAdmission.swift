@@ -11,7 +11,7 @@ public struct DiskAdmission: Hashable, Sendable, LosslessStringConvertible {
 
   private let kind: Kind
 
-  /// The rule with this name; `nil` if there is none.
+  /// Creates the rule with this name; `nil` if the name is unknown.
   public init?(_ description: String) {
     guard let kind = Kind(rawValue: description) else { return nil }
     self.kind = kind
@@ -19,13 +19,14 @@ public struct DiskAdmission: Hashable, Sendable, LosslessStringConvertible {
 
   private init(_ kind: Kind) { self.kind = kind }
 
-  /// Every entry that disk is among the tiers of.
+  /// Every entry whose tiers include the disk.
   public static var everything: DiskAdmission { DiskAdmission(.everything) }
 
-  /// Entries whose key was stored before, recently: most of what is requested on the web is requested once.
+  /// Entries whose key was stored before, recently: most resources on the web are requested only once.
   ///
-  /// An entry that comes for the first time is kept in memory only. It is lost when it leaves memory, or when the process
-  /// ends. Entries that memory is not asked for, or that are too large for it, are written all the same.
+  /// A new entry stays in memory only when its key is stored for the first time. It is lost when memory evicts it, or
+  /// when the process ends. An entry is always written to disk if its tiers exclude memory, or if it is too large for
+  /// memory.
   public static var secondTime: DiskAdmission { DiskAdmission(.secondTime) }
 
   package static var allCases: [DiskAdmission] { Kind.allCases.map { DiskAdmission($0) } }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A change in what the disk does for a store.
+/// A change in the state of a store's disk: it starts to fail, or works again.
 public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of change. More may be added.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
@@ -13,13 +13,13 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
 
     private init(_ value: Value) { self.value = value }
 
-    /// The disk refused to write or to sync; ``DiskEvent/error`` says why.
+    /// The disk refused a write or a sync; ``DiskEvent/error`` says why.
     ///
-    /// Entries on disk are read as before. New ones are kept in memory only, until an attempt to write succeeds. Attempts are
-    /// made as more is stored: at once for the first times, then less and less often.
+    /// Entries on disk are read as before. The store keeps new entries in memory only until an attempt to write
+    /// succeeds. It makes attempts as more is stored: at once at first, then less and less often.
     ///
-    /// A directory that was removed or moved away counts as one that refuses, from when that is noticed. What it held is
-    /// lost, and an attempt creates it again.
+    /// If the directory is removed or moved away, the disk counts as failing as soon as the store notices. The
+    /// directory's entries are lost, and an attempt to write creates it again.
     public static var failing: Kind { Kind(.failing) }
 
     /// The disk takes new entries again.

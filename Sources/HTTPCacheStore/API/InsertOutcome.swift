@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What became of an insert.
+/// The result of an insert.
 public enum InsertOutcome: Sendable, Hashable {
-  /// The entry is visible in at least one of the tiers asked for.
+  /// The entry is visible in at least one of the requested tiers.
   case stored(EntryID)
   /// Nothing was stored.
   ///
-  /// An older entry of the same key and variant stays if the refusal has sizes (``InsertRefusal/limit``), or if the reason
-  /// says so. Otherwise it may be gone too.
+  /// An older entry of the same key and variant stays if the refusal has sizes (``InsertRefusal/limit``), or if the
+  /// reason says that it stays. Otherwise the older entry may be removed too.
   case refused(InsertRefusal)
 
   /// The id of the entry; `nil` if it was not stored.
@@ -28,7 +28,7 @@ public enum InsertOutcome: Sendable, Hashable {
 public struct InsertRefusal: Hashable, Sendable, CustomStringConvertible {
   /// Why the entry was not kept.
   public let reason: RefusalReason
-  // Two words, and not two optionals: then an outcome is returned in registers.
+  // Two words instead of two optionals, so that an outcome is returned in registers.
   private let size: Int
   private let maximum: Int
 
@@ -39,16 +39,16 @@ public struct InsertRefusal: Hashable, Sendable, CustomStringConvertible {
 
   /// - Parameters:
   ///   - byteCount: the size of the entry, in bytes.
-  ///   - limit: what it exceeds.
+  ///   - limit: the limit that the size exceeds.
   package init(_ reason: RefusalReason, byteCount: Int, limit: Int) {
     self.reason = reason
     (size, maximum) = (byteCount, max(0, limit))
   }
 
-  /// The bytes of the entry's key, metadata and body; `nil` unless these alone were too many.
+  /// The bytes of the entry's key, metadata and body; `nil` unless the size was the reason.
   public var byteCount: Int? { size < 0 ? nil : size }
 
-  /// The bytes that it may have had; `nil` unless these alone were too many.
+  /// The maximum that the size exceeds, in bytes; `nil` unless the size was the reason.
   public var limit: Int? { maximum < 0 ? nil : maximum }
 
   public var description: String {
@@ -70,28 +70,28 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
 
   private init(_ value: Value) { self.value = value }
 
-  /// The entry is larger than ``CacheStore/Configuration/maximumEntrySize``, or the share of the disk
-  /// that one entry may take, allows, or its key and metadata have more than 16 MiB.
+  /// The entry is larger than ``CacheStore/Configuration/maximumEntrySize``, or larger than the share of the disk for
+  /// one entry, or its key and metadata have more than 16 MiB.
   public static var tooLarge: RefusalReason { RefusalReason(.tooLarge) }
-  /// The entry is larger than memory, the larger of the tiers asked for.
+  /// The entry is larger than memory, the larger of the requested tiers.
   public static var tooLargeForMemory: RefusalReason { RefusalReason(.tooLargeForMemory) }
-  /// The entry is larger than half of the disk's capacity, and memory cannot take it either.
+  /// The entry is larger than half of the disk's capacity, and too large for memory.
   public static var tooLargeForDisk: RefusalReason { RefusalReason(.tooLargeForDisk) }
-  /// The key was removed after the removal token was taken. The store is as the removal left it.
+  /// The key was removed after the removal token was taken. The insert changed nothing after that removal.
   public static var removedSince: RefusalReason { RefusalReason(.removedSince) }
-  /// A newer entry of the same key and variant came first. That one stays.
+  /// A newer entry of the same key and variant was published first. That entry stays.
   public static var superseded: RefusalReason { RefusalReason(.superseded) }
-  /// The caller's condition refused the entry because of the one in its place. That one stays.
+  /// The caller's condition refused the entry because of the entry in its place. The present entry stays.
   package static var overtaken: RefusalReason { RefusalReason(.overtaken) }
-  /// No room could be made: the entries that fill the tier are being written at this moment.
+  /// The store cannot make room: the entries that fill the tier are being written at this moment.
   public static var noRoom: RefusalReason { RefusalReason(.noRoom) }
-  /// None of the tiers asked for exists or has a capacity.
+  /// The requested tiers do not exist, or have no capacity.
   public static var noTier: RefusalReason { RefusalReason(.noTier) }
   /// The disk failed; ``StoreStatistics/ioErrors`` counts it.
   public static var inputOutput: RefusalReason { RefusalReason(.inputOutput) }
-  /// The body's length is not the one announced. The store is as it was.
+  /// The length of the body differs from the announced length. The store is unchanged.
   public static var lengthMismatch: RefusalReason { RefusalReason(.lengthMismatch) }
-  /// The writer was cancelled. The store is as it was.
+  /// The writer was cancelled. The store is unchanged.
   public static var cancelled: RefusalReason { RefusalReason(.cancelled) }
   /// The store is closed.
   public static var closed: RefusalReason { RefusalReason(.closed) }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// An entry to be stored: a key, a variant, metadata, a body, and where to keep them.
+/// An entry to store: a key, a variant, metadata, a body, and the tiers to keep them in.
 public struct NewEntry: Sendable {
   /// The resource.
   package var key: StoreKey
   /// Which variant of the resource this is.
   package var variant: VariantID
-  /// Opaque bytes of your own, served only together with this body. With the key, 16 MiB at most.
+  /// Opaque bytes of your own, served only together with this body. Metadata and key together have at most 16 MiB.
   package var metadata: [UInt8]
   /// The whole body.
   package var body: [UInt8]
   /// The time of storing, in milliseconds since 1970. The store has no clock of its own.
   package var storedAt: Int64
-  /// Where to keep the entry; an empty set refuses it.
+  /// Where to keep the entry; the store refuses an empty set.
   package var tiers: StoreTiers
-  /// What the entry belongs to. Scopes are not kept: they only tell, with a ``RemovalToken``, whether the entry was marked
-  /// as outdated while it was on its way.
+  /// The scopes that the entry belongs to. The store does not keep them: together with a ``RemovalToken``, they only
+  /// tell whether the entry was marked as outdated while it was in flight.
   package var scopes: [StoreScope] = []
 
   /// Creates an entry with a whole body.
@@ -50,12 +50,12 @@ public struct NewEntry: Sendable {
   }
 }
 
-/// A moment in the history of a key's removals, to be taken before an entry is fetched.
+/// A moment in the history of a key's removals. Take it before you fetch an entry.
 ///
-/// An insert with the token is refused if the key was removed in between. Now and then an unrelated removal causes a refusal
-/// too; a removal is never missed. See ``CacheStore/removalToken(for:)``.
+/// The store refuses an insert with the token if the key was removed in between. Sometimes an unrelated removal causes
+/// a refusal too, but the store never misses a removal. See ``CacheStore/removalToken(for:)``.
 public struct RemovalToken: Sendable, Hashable {
   let moment: StripedCounters.Moment
-  /// The number that a mark has at least that is made from now on.
+  /// The lowest number that a mark made from now on can have.
   let sequence: UInt64
 }

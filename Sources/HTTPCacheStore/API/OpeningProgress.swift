@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// How far the opening of a directory has come.
+/// The progress of opening a directory.
 package struct OpeningProgress: Sendable, Hashable {
-  /// Files of the log that have been read.
+  /// Number of log files read so far.
   package let segmentsRead: Int
-  /// Files of the log there are.
+  /// Number of log files in the directory.
   package let segments: Int
 }

@@ -14,50 +14,54 @@ extension CacheStore {
     public var diskCapacity: Int
     /// The directory for entries on disk; `nil` keeps them in memory only (default: `nil`).
     ///
-    /// It is created if it is missing, with its parents, and is private to its user. A directory that holds other files, and
-    /// no cache, is refused.
+    /// The store creates a missing directory, with its parents, private to its user. It refuses a directory that holds
+    /// other files and no cache.
     public var directory: FilePath?
     /// The number of parts that memory is split into, so that threads do not wait for each other: a power of two up to
-    /// 1,024; `nil` chooses by capacity.
+    /// 1,024. With `nil` the store chooses by capacity.
     package var shardCount: Int?
-    /// Which entry leaves memory first when room is needed (default: `lru`).
+    /// Which entry memory evicts first when it needs room (default: `lru`).
     public var eviction = EvictionPolicy.lru
     /// Which entries are written to disk (default: `everything`). Without a ``directory`` it has no effect.
     public var diskAdmission = DiskAdmission.everything
-    /// Maximum variants kept of one key; beyond it the oldest goes.
+    /// Maximum variants kept of one key; beyond it the store removes the oldest.
     package var maximumVariants = 64
-    /// Maximum bytes of key, metadata and body of one entry together; `nil` leaves it to the capacities (default: `nil`).
+    /// Maximum bytes of key, metadata and body of one entry together (default: `nil`).
     ///
-    /// The capacities take an entry as large as memory, or as half of the disk.
+    /// With `nil` only the capacities limit an entry: it may be as large as memory, or as half of the disk.
     public var maximumEntrySize: Int?
-    /// The largest share of the disk's capacity, as it is at the time, that one entry may take, from 0 to 1; `nil` leaves it
-    /// to the capacities. Counts only while there is a disk, and then for what is kept in memory only, too.
+    /// Maximum share of the disk's current capacity that one entry may take, from 0 to 1. With `nil` only the
+    /// capacities limit an entry.
+    ///
+    /// The limit applies only while there is a disk. It then also applies to entries that are kept in memory only.
     package var maximumEntryShare: Double?
-    /// The size in bytes of one file of the disk's log; `nil` chooses by capacity. At least 64 KiB, at most 1 GiB.
+    /// The size in bytes of one file of the disk's log, from 64 KiB to 1 GiB. With `nil` the store chooses by capacity.
     package var segmentSize: Int?
-    /// Bodies of more bytes than this get a file of their own on disk, and are streamed to and from it (default: 256 KiB).
+    /// Bodies of more bytes than this have a file of their own on disk, and are streamed to and from it (default:
+    /// 256 KiB).
     ///
     /// A value above a quarter of a file of the disk's log counts as that quarter.
     public var largeBodyThreshold = 256 * 1024
-    /// When written bytes are brought to the disk itself (default: `removals`).
+    /// When the store syncs written bytes to the disk (default: `removals`).
     public var sync = DiskSync.removals
-    /// Maximum bytes that wait in memory to be written to disk, beside ``memoryCapacity`` (default: 1 MiB).
+    /// Maximum bytes that wait in memory to be written to disk, in addition to ``memoryCapacity`` (default: 1 MiB).
     ///
-    /// At least 64 KiB and at most 1 GiB, or 0: then an insert returns after its entry is written. From half full on, callers
-    /// that insert write as well.
+    /// At least 64 KiB and at most 1 GiB, or 0. With 0 an insert returns after its entry is written. Once the buffer is
+    /// half full, callers that insert also write.
     public var writeBuffer = 1 << 20
     /// Called when the disk fails, and when it works again, in this order (default: `nil`).
     ///
-    /// Called on a queue of its own, soon after it happened, one event after the other. It may use the store.
+    /// The store calls it on a queue of its own, soon after the change, one event after the other. It may use the
+    /// store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
-    /// Whether to discard what a cache has stored in the directory.
+    /// Whether to discard the cache that the directory holds.
     package var startEmpty = false
-    /// What to do with a directory whose cache cannot be read: damaged, or of a later version (default: `fail`).
+    /// What to do with a directory whose cache is unreadable: damaged, or of a later version (default: `fail`).
     public var whenUnreadable = UnreadableDirectory.fail
-    /// Is told how the opening of the directory comes on, which may take seconds after a crash.
+    /// Called with the progress of opening the directory, which may take seconds after a crash.
     package var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 
-    /// Creates the configuration of a store in memory, and on disk too if a directory is given.
+    /// Creates the configuration of a store in memory, and also on disk if a directory is given.
     ///
     /// - Parameters:
     ///   - memoryCapacity: maximum bytes in memory.
@@ -73,7 +77,7 @@ extension CacheStore {
 
 extension CacheStore.Configuration {
   static let minimumDiskCapacity = 1 << 20
-  /// The most bytes of key and metadata together.
+  /// Maximum bytes of key and metadata together.
   static let maximumHeadSize = 16 << 20
 
   func validate() throws(StoreError) {

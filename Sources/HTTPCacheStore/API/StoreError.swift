@@ -18,9 +18,9 @@ public struct StoreError: Error, Sendable, Hashable {
 
     private init(_ value: Value) { self.value = value }
 
-    /// Another store, in this process or another, has the directory open.
+    /// Another store, in this process or another process, has the directory open.
     public static var directoryInUse: Code { Code(.directoryInUse) }
-    /// The directory holds a cache in a version of the format that this version does not read.
+    /// The directory holds a cache in a format version that this version cannot read.
     public static var unknownFormat: Code { Code(.unknownFormat) }
     /// The directory holds a cache whose file `format` is damaged or missing.
     public static var unreadableDirectory: Code { Code(.unreadableDirectory) }
@@ -28,7 +28,7 @@ public struct StoreError: Error, Sendable, Hashable {
     public static var notACache: Code { Code(.notACache) }
     /// A system call failed; ``StoreError/errno`` is its error number.
     public static var inputOutput: Code { Code(.inputOutput) }
-    /// Stored bytes are not those that were written.
+    /// Stored bytes differ from the bytes that were written.
     public static var corrupt: Code { Code(.corrupt) }
     /// A value of the configuration is out of range, or contradicts another.
     public static var invalidConfiguration: Code { Code(.invalidConfiguration) }
@@ -43,7 +43,7 @@ public struct StoreError: Error, Sendable, Hashable {
     case directoryInUse(path: FilePath, byProcess: Int32?)
     case unknownFormat(found: UInt32, supported: UInt32, path: FilePath)
     case unreadableDirectory(path: FilePath, what: String)
-    /// `file` is the name of one that is there; `nil` where there is none at all.
+    /// `file` is the name of a file in the directory; `nil` if the directory is empty.
     case notACache(path: FilePath, file: String?)
     case io(operation: String, path: FilePath, errno: Int32)
     case corrupt(what: String, path: FilePath)
@@ -71,7 +71,7 @@ public struct StoreError: Error, Sendable, Hashable {
     }
   }
 
-  /// The directory or file that the failure is about; `nil` if it is about none.
+  /// The directory or file that the failure concerns; `nil` if it concerns none.
   public var path: FilePath? {
     switch kind {
     case .directoryInUse(let path, _), .unknownFormat(_, _, let path), .unreadableDirectory(let path, _),
@@ -81,12 +81,12 @@ public struct StoreError: Error, Sendable, Hashable {
     }
   }
 
-  /// The error number of the system call that failed; `nil` for other codes than ``Code/inputOutput``.
+  /// The error number of the failed system call; `nil` for codes other than ``Code/inputOutput``.
   public var errno: Int32? {
     if case .io(_, _, let errno) = kind { errno } else { nil }
   }
 
-  /// The process that has the directory open, if that is known; `nil` for other codes than ``Code/directoryInUse``.
+  /// The process that has the directory open, if known; `nil` for codes other than ``Code/directoryInUse``.
   public var processID: Int32? {
     if case .directoryInUse(_, let process) = kind { process } else { nil }
   }
@@ -95,8 +95,8 @@ public struct StoreError: Error, Sendable, Hashable {
 extension StoreError: CustomStringConvertible {
   public var description: String { remedy.map { "\(problem); \($0)" } ?? problem }
 
-  /// Whether an earlier version of the format wrote the directory. An update must not keep a program from starting, so its
-  /// cache is discarded, whatever ``UnreadableDirectory`` says.
+  /// Whether an earlier version of the format wrote the directory. The store then discards its cache, whatever
+  /// ``UnreadableDirectory`` says, because an update must not keep a program from starting.
   var isOlderFormat: Bool {
     if case .unknownFormat(let found, let supported, _) = kind { found < supported } else { false }
   }
@@ -124,7 +124,7 @@ extension StoreError: CustomStringConvertible {
     }
   }
 
-  /// What to do about it, for callers of the library; `nil` where that follows from what happened.
+  /// What the caller of the library can do about it; `nil` if the problem already tells.
   private var remedy: String? {
     switch kind {
     case .directoryInUse: "close that store first, or choose another directory"

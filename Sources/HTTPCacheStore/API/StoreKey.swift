@@ -3,18 +3,18 @@
 
 /// The name of a stored resource: bytes that the store compares whole and never interprets.
 ///
-/// Two keys are equal if their bytes are. The store hashes them with a random seed, so that an outsider cannot choose keys
-/// that collide.
+/// Two keys are equal if their bytes are equal. The store hashes keys with a random seed, so that an outsider cannot
+/// choose keys that collide.
 public struct StoreKey: Hashable, Sendable {
   /// The bytes of the key.
   public let bytes: [UInt8]
 
-  /// Creates a key of these bytes.
+  /// Creates a key from these bytes.
   public init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
 
-  /// Creates a key of the string's UTF-8. Keys are compared byte by byte: no normalisation takes place.
+  /// Creates a key from the UTF-8 of the string. Keys are compared byte by byte, without Unicode normalisation.
   public init(_ string: String) {
     self.bytes = Array(string.utf8)
   }
@@ -27,8 +27,8 @@ extension StoreKey: CustomStringConvertible {
 
 /// A number that tells the variants of one resource apart.
 ///
-/// An insert under the same key and variant replaces the entry that was there. Choose any numbers, or have
-/// ``CacheStore/fingerprint(of:)`` make them from bytes.
+/// An insert under the same key and variant replaces the present entry. Choose any numbers, or make them from bytes
+/// with ``CacheStore/fingerprint(of:)``.
 public struct VariantID: Hashable, Sendable, RawRepresentable {
   /// The number.
   public let rawValue: UInt64
@@ -39,10 +39,10 @@ public struct VariantID: Hashable, Sendable, RawRepresentable {
   }
 }
 
-/// The identity of one stored entry, which grows with every insert.
+/// The identity of one stored entry. Ids grow with every insert.
 ///
-/// Of two entries of one key and variant, the greater is the newer. A store never uses an id twice, and the id of an entry
-/// that reached the disk is never used again in that directory.
+/// Of two entries of one key and variant, the entry with the greater id is the newer. A store never uses an id twice. A
+/// directory never uses the id of an entry again once that entry has reached the disk.
 public struct EntryID: Hashable, Sendable, Comparable {
   package let rawValue: UInt64
 
@@ -55,7 +55,7 @@ public struct EntryID: Hashable, Sendable, Comparable {
   }
 }
 
-/// The places that an entry is kept in.
+/// The tiers that keep an entry.
 public struct StoreTiers: OptionSet, Hashable, Sendable {
   /// The tiers as bits.
   public let rawValue: UInt8
@@ -65,9 +65,9 @@ public struct StoreTiers: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Memory: gone with the process.
+  /// Memory: lost when the process ends.
   public static let memory = StoreTiers(rawValue: 1 << 0)
-  /// Disk: found again when the directory is opened again.
+  /// Disk: available again when the directory is opened again.
   public static let disk = StoreTiers(rawValue: 1 << 1)
   /// Memory and disk.
   public static let all: StoreTiers = [.memory, .disk]

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The bytes and entries that a store holds at one moment.
+/// The bytes and entries in a store at one moment.
 public struct StoreUsage: Sendable, Hashable {
-  /// Bytes that entries occupy in memory, with their share of the index.
+  /// Bytes that entries occupy in memory, including their share of the index.
   public var memoryBytes = 0
   /// Bytes of all files in the directory.
   public var diskBytes = 0
   /// Entries in memory.
   public var memoryEntries = 0
-  /// Entries on disk, whether or not they are in memory too.
+  /// Entries on disk, including those that are also in memory.
   public var diskEntries = 0
-  /// Of ``diskBytes``, those of entries that can still be found: the rest is reclaimed with its segment.
+  /// The part of ``diskBytes`` that belongs to entries in the index. The rest is reclaimed with its segment.
   package var diskLiveBytes = 0
   /// Bytes of the index of the entries on disk, in memory. Not part of ``memoryBytes``.
   package var diskIndexBytes = 0
@@ -27,7 +27,7 @@ public struct StoreCapacity: Sendable, Hashable {
 
 /// Counts of what a store has done since it was opened.
 ///
-/// Counters only grow. Each is exact; together they are not a snapshot of one moment.
+/// Counters only grow. Each counter is exact; together they are not a snapshot of one moment.
 public struct StoreStatistics: Sendable, Hashable {
   /// Lookups answered from memory.
   public var memoryHits = 0
@@ -39,23 +39,24 @@ public struct StoreStatistics: Sendable, Hashable {
   public var inserts = 0
   /// Metadata updates applied.
   package var updates = 0
-  /// Entries dropped from memory to make room.
+  /// Entries evicted from memory to make room.
   public var memoryEvictions = 0
-  /// Entries dropped from disk to make room.
+  /// Entries evicted from disk to make room.
   public var diskEvictions = 0
-  /// Entries kept in memory only, because they came for the first time; see ``DiskAdmission/secondTime``.
+  /// Entries kept in memory only because their key was stored for the first time; see ``DiskAdmission/secondTime``.
   package var diskRejections = 0
-  /// Entries on disk copied forward, when their segment was reclaimed, because they had been hit.
+  /// Entries on disk that were copied forward when their segment was reclaimed, because they had been hit.
   package var diskCarries = 0
   /// Bytes of keys, metadata and bodies that were stored on disk.
   package var diskBytesStored = 0
-  /// Bytes written to the disk for them, all that the store adds to them and carries forward included.
+  /// Bytes written to the disk for them, including all that the store adds and carries forward.
   package var diskBytesWritten = 0
   /// Inserts refused, for any reason; see ``InsertRefusal``.
   public var refusals = 0
-  /// Calls that removed entries, whether or not there were any.
+  /// Calls that removed entries, including calls that found none.
   public var removals = 0
-  /// Records or bodies whose bytes were not those written, found at opening or when read. Each is treated as missing.
+  /// Records or bodies whose bytes differ from those written, found at opening or on a read. Each is treated as
+  /// missing.
   public var corruptRecords = 0
   /// Operations of the file system that failed.
   public var ioErrors = 0

@@ -3,12 +3,12 @@
 
 /// The body of a stored entry: whole in memory, or read from disk in pieces.
 ///
-/// A body stays readable while its entry is replaced, evicted or removed. Bytes from disk are verified before you get them:
-/// a mismatch throws, removes the entry and is counted.
+/// A body stays readable while its entry is replaced, evicted or removed. The store verifies bytes from disk before you
+/// get them. A mismatch throws, removes the entry, and is counted.
 public struct StoredBody: Sendable {
   enum Storage: Sendable {
     case resident(ArraySlice<UInt8>)
-    /// A small one, in one object with its head.
+    /// A small body, in one object with its head.
     case packed(EntryBlock)
     case file(any BodyReading)
   }
@@ -36,15 +36,15 @@ public struct StoredBody: Sendable {
     }
   }
 
-  /// Whether the body is in memory. Reading it then never blocks, and never throws.
+  /// Whether the body is in memory. Reading a body in memory never blocks and never throws.
   public var isResident: Bool {
     if case .file = storage { false } else { true }
   }
 
-  /// The whole body when it is in memory; `nil` when it must be read from disk.
+  /// The whole body if it is in memory; `nil` if it must be read from disk.
   ///
-  /// - Complexity: O(1), and O(`count`) for a body of 4 KiB or less, which is copied: ``withResidentBytes(_:)`` shows it
-  ///   without.
+  /// - Complexity: O(1), and O(`count`) for a body of 4 KiB or less, which is copied: ``withResidentBytes(_:)`` does
+  ///   not copy it.
   package var residentBytes: ArraySlice<UInt8>? {
     switch storage {
     case .resident(let bytes): bytes
@@ -53,9 +53,9 @@ public struct StoredBody: Sendable {
     }
   }
 
-  /// Calls `work` with the whole body where it lies, if it is in memory.
+  /// Calls `work` with the whole body in place, without a copy, if it is in memory.
   ///
-  /// - Returns: whether `work` was called; not where the body has to be read from disk.
+  /// - Returns: whether `work` was called; `false` if the body must be read from disk.
   /// - Complexity: O(1).
   @discardableResult
   package func withResidentBytes(_ work: (RawSpan) -> Void) -> Bool {
@@ -67,7 +67,7 @@ public struct StoredBody: Sendable {
     return true
   }
 
-  /// Some of a body in memory, as an array of its own.
+  /// Copies a range of a body in memory into an array of its own.
   private func copy(_ range: Range<Int>) -> ArraySlice<UInt8> {
     var bytes: [UInt8] = []
     withResidentBytes { all in all.extracting(range).withUnsafeBytes { bytes = Array($0) } }
@@ -78,9 +78,9 @@ public struct StoredBody: Sendable {
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
-  ///   - maximumCount: maximum bytes to read. Fewer may come back: of a body on disk at most 1 MiB at a time.
-  /// - Returns: the bytes. They are empty at or after the end of the body, for a negative `offset`, and for a
-  ///   `maximumCount` of 0 or less, and nowhere else.
+  ///   - maximumCount: maximum bytes to read. The result may be shorter: at most 1 MiB at a time for a body on disk.
+  /// - Returns: the bytes. They are empty only at or after the end of the body, for a negative `offset`, and for a
+  ///   `maximumCount` of 0 or less.
   /// - Throws: ``StoreError`` with the code `corrupt` if the checksum is wrong, or `inputOutput` if the disk cannot be read.
   ///   Either way the entry is removed from the store.
   /// - Complexity: O(bytes read), and 64 KiB of checksums for a body on disk. O(1) for a body in memory of more than 4 KiB.
@@ -97,12 +97,13 @@ public struct StoredBody: Sendable {
     }
   }
 
-  /// Reads and verifies the block of a body on disk that a place is in, so that the next read from there cannot fail.
+  /// Reads and verifies the block that contains a position of a body on disk, so that the next read from there cannot
+  /// fail.
   ///
-  /// The block, up to 64 KiB, is kept until that read takes it: the disk is not read twice. Call this before you promise
-  /// anybody the body. Of a body in memory there is nothing to do.
+  /// The block, up to 64 KiB, stays in memory until that read takes it: the disk is not read twice. Call this before
+  /// you promise the body to a client. For a body in memory it does nothing.
   ///
-  /// - Parameter offset: the place, in bytes from the start of the body.
+  /// - Parameter offset: the position, in bytes from the start of the body.
   /// - Throws: as ``read(from:upTo:)``.
   package func prepare(from offset: Int) throws(StoreError) {
     guard case .file(let reader) = storage, offset >= 0, offset < count else { return }
@@ -124,7 +125,7 @@ public struct StoredBody: Sendable {
   }
 }
 
-/// What a body on disk is read through. An implementation returns at least one byte before the end, or throws.
+/// Reads a body on disk. An implementation returns at least one byte before the end, or throws.
 protocol BodyReading: AnyObject, Sendable {
   var count: Int { get }
   func prepare(from offset: Int) throws(StoreError)

@@ -14,9 +14,9 @@ public struct StoredEntry: Sendable {
   }
 
   private enum Storage: Sendable {
-    /// What memory holds, as it holds it: a single reference, and no more to copy.
+    /// An entry of memory as memory keeps it: a single reference, and nothing else to copy.
     case block(EntryBlock)
-    /// What was read from disk, where it was read to.
+    /// An entry that was read from disk, in the buffer it was read into.
     case record(EntryRecord)
   }
 
@@ -35,7 +35,7 @@ public struct StoredEntry: Sendable {
     tier = .disk
   }
 
-  /// The head where it lies: good as long as the entry lives; see ``EntryBlock/unsafeHead``.
+  /// The head in place: valid as long as the entry lives; see ``EntryBlock/unsafeHead``.
   @inline(__always)
   private var unsafeHead: EntryHead {
     switch storage {
@@ -49,7 +49,7 @@ public struct StoredEntry: Sendable {
     withExtendedLifetime(storage) { read(unsafeHead) }
   }
 
-  /// The identity of the entry; the newest of a key and variant has the greatest.
+  /// The identity of the entry; the newest entry of a key and variant has the greatest.
   public var id: EntryID { EntryID(rawValue: withHead { $0.id }) }
 
   /// Which variant of the resource this is.
@@ -60,20 +60,20 @@ public struct StoredEntry: Sendable {
 
   var key: [UInt8] { withHead { Array($0.key) } }
 
-  /// The number of the insert or update that the metadata came with.
+  /// The number of the insert or update that wrote the metadata.
   var revision: UInt64 { withHead { $0.revision } }
 
   /// The opaque bytes that were stored with the body.
   ///
-  /// - Complexity: O(bytes): they are copied. ``withMetadata(_:)`` does not copy.
+  /// - Complexity: O(bytes): the bytes are copied. ``withMetadata(_:)`` does not copy.
   public var metadata: [UInt8] { withHead { Array($0.metadata) } }
 
   /// Calls `work` with the metadata in place, without a copy.
   ///
-  /// It returns nothing, so that it need not be generic: a decision by these bytes on every hit costs no more than the look
-  /// at them.
+  /// The method returns nothing, so that it need not be generic: a decision on every hit costs only the look at these
+  /// bytes.
   ///
-  /// - Complexity: O(1), and no reference is counted.
+  /// - Complexity: O(1), without reference counting.
   public func withMetadata(_ work: (RawSpan) -> Void) {
     withExtendedLifetime(storage) { work(unsafeHead.metadata.bytes) }
   }
@@ -90,8 +90,8 @@ public struct StoredEntry: Sendable {
   ///
   /// Use it to look at a body; use ``body`` to keep it.
   ///
-  /// - Returns: whether `work` was called; `false` if the body has to be read from disk.
-  /// - Complexity: O(1), and no reference is counted.
+  /// - Returns: whether `work` was called; `false` if the body must be read from disk.
+  /// - Complexity: O(1), without reference counting.
   @discardableResult
   public func withResidentBody(_ work: (RawSpan) -> Void) -> Bool {
     withExtendedLifetime(storage) {
@@ -109,7 +109,7 @@ public struct StoredEntry: Sendable {
   /// Whether the body is in memory.
   var isResident: Bool { withHead { $0.apart?.pointee.body.isResident ?? true } }
 
-  /// About what memory would charge for the entry, in bytes.
+  /// The approximate cost of the entry in memory, in bytes.
   var approximateCost: Int {
     switch storage {
     case .block(let block): block.cost
@@ -128,7 +128,7 @@ public struct StoredEntry: Sendable {
 
 /// The variants of a key that a lookup found, newest first.
 ///
-/// A collection of its own, so that the common answer, a single variant, needs no allocation.
+/// A collection of its own type, so that the common result, a single variant, needs no allocation.
 public struct StoredEntries: RandomAccessCollection, Sendable {
   private var head: StoredEntry?
   private var tail: [StoredEntry]?
@@ -183,11 +183,11 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
   }
 }
 
-/// What memory alone knows of a key.
+/// What memory knows of a key, without the disk.
 package struct ResidentLookup: Sendable {
   /// The variants in memory, newest first.
   package let entries: StoredEntries
-  /// Whether memory is known to hold every variant that the store has of the key.
+  /// Whether memory is known to hold every variant of the key in the store.
   ///
   /// If `false`, other variants, or the entry itself, may be on disk: use ``CacheStore/lookup(_:)``.
   package let isComplete: Bool

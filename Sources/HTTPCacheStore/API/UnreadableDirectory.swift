@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What to do with a cache directory that cannot be read: its file `format` is damaged or missing, or a later version of the
-/// format wrote it.
+/// What to do with an unreadable cache directory: its file `format` is damaged or missing, or a later format version
+/// wrote it.
 ///
-/// What an earlier version of the format wrote is discarded in any case, so that an update never keeps a program from
+/// The store always discards a cache in an earlier format version, so that an update never keeps a program from
 /// starting.
 ///
-/// A directory that holds other files, and no cache, is refused in any case, and nothing in it is removed.
+/// The store always refuses a directory that holds other files and no cache, and removes nothing in it.
 ///
 /// More choices may be added. The text form is the name of the member: `fail`, `startEmpty`.
 public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible {
@@ -17,7 +17,7 @@ public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible
 
   private let kind: Kind
 
-  /// The choice with this name; `nil` if there is none.
+  /// Creates the choice with this name; `nil` if the name is unknown.
   public init?(_ description: String) {
     guard let kind = Kind(rawValue: description) else { return nil }
     self.kind = kind
@@ -25,10 +25,10 @@ public struct UnreadableDirectory: Hashable, Sendable, LosslessStringConvertible
 
   private init(_ kind: Kind) { self.kind = kind }
 
-  /// Leave it as it is, and throw ``StoreError``, which says what is wrong.
+  /// Leaves the directory as it is, and throws ``StoreError``, which says what is wrong.
   public static var fail: UnreadableDirectory { UnreadableDirectory(.fail) }
 
-  /// Discard what the cache stored there, and begin empty. Files that are not the cache's stay.
+  /// Discards what the cache stored there, and begins empty. Files of other programs stay.
   public static var startEmpty: UnreadableDirectory { UnreadableDirectory(.startEmpty) }
 
   package static var allCases: [UnreadableDirectory] { Kind.allCases.map { UnreadableDirectory($0) } }
