@@ -3,27 +3,27 @@
 
 import SystemPackage
 
-/// What all parts of the disk tier share: constants, and objects that any thread may use.
+/// The constants, and the thread-safe objects, that all parts of the disk tier share.
 struct DiskContext: Sendable {
   let directory: FilePath
   let files: any FileSystem
   let hasher: KeyHasher
   let options: DiskOptions
   let sequence: SequenceNumbers
-  /// Advanced when the disk has changed; see ``CacheStore``.
+  /// Advanced after the disk has changed; see ``CacheStore``.
   let changes: StripedCounters
   let marks: ScopeMarks
   let counters: DiskCounters
 
   func path(_ name: String) -> FilePath { directory.appending(name) }
 
-  /// What a record takes beside its own bytes, at the most: its row in a summary, and a segment that is begun for it.
+  /// Maximum bytes that a record takes in addition to its own: its row in a summary, and a segment that begins with it.
   private static let recordOverhead = RecordHeader.size + SegmentSummary.footerSize + 2 * 48
 
-  /// The room that a record of so many bytes needs.
+  /// The bytes that a record of this size needs.
   func room(for count: Int) -> Int { count + segmentStartSize + Self.recordOverhead }
 
-  /// What a segment begins with.
+  /// The number of bytes that a segment begins with.
   private var segmentStartSize: Int {
     let count = marks.count
     return DiskFormat.segmentHeaderSize + (count == 0 ? 0 : RecordHeader.size + count * 16)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What the disk tier is configured with.
+/// The configuration of the disk tier.
 struct DiskOptions: Sendable {
   var segmentSize: Int?
   var largeBodyThreshold: Int
   var maximumVariants: Int
   var sync: DiskSync
-  /// The bytes that may await their writing; 0 writes each record at once.
+  /// Maximum bytes that wait to be written; 0 writes each record at once.
   var writeBuffer: Int
   var observer: (@Sendable (DiskEvent) -> Void)?
 
-  /// 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open files matter.
+  /// The segment size: 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open
+  /// files matter.
   ///
-  /// It follows the capacity when that changes: a log of few segments, or less than one, loses all it has whenever it
-  /// makes room.
+  /// The size follows a change of the capacity: a log with few segments, or with less than one, loses everything when
+  /// it makes room.
   func segmentSize(for capacity: Int) -> Int {
     if let segmentSize { return min(segmentSize, capacity / 4) }
     let most = min(16 << 20, capacity / 16)
@@ -22,7 +23,7 @@ struct DiskOptions: Sendable {
     return min(size, DiskFormat.maximumSegmentSize) & ~4095
   }
 
-  /// As many marks as take a sixteenth of a segment, for every segment begins with them.
+  /// The number of marks that fit into a sixteenth of a segment, because every segment begins with all marks.
   func markLimit(for capacity: Int) -> Int {
     min(ScopeMarks.defaultLimit, segmentSize(for: capacity) / 256)
   }

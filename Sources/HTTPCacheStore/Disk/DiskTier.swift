@@ -3,21 +3,24 @@
 
 import SystemPackage
 
-/// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, an index in memory.
+/// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, and an index in
+/// memory.
 ///
-/// It wires its parts, and is all that the store sees of them. The comment at the top of each part says what state it has, which
-/// lock guards that, and what it promises at a crash. The order of the locks is at `SharedLog`.
+/// It connects its parts; the store sees nothing else of them. The comment at the top of each part names its state, the
+/// lock that guards it, and what it guarantees after a crash. The order of the locks is at `SharedLog`.
 ///
+/// ```
 /// | part | what it does |
 /// |---|---|
-/// | `Catalog`, `EntryReader` | finds entries, and reads them |
+/// | `Catalog`, `EntryReader` | finds and reads entries |
 /// | `Log` in `SharedLog` | appends, seals and reclaims, under one lock |
-/// | `Flusher` | writes what was appended, soon after |
-/// | `Syncer` | brings to the disk itself what was written |
-/// | `Removals`, `Sweeper` | removes, and makes it durable |
+/// | `Flusher` | writes appended records, soon after |
+/// | `Syncer` | syncs written bytes to the disk |
+/// | `Removals`, `Sweeper` | removes entries, and makes that durable |
 /// | `BodyFiles` | keeps large bodies in files of their own |
-/// | `DiskHealth`, `DiskEvents` | says when to try again, and tells the observer |
+/// | `DiskHealth`, `DiskEvents` | decides when to try again, and calls the observer |
 /// | `DiskOpening`, `LogRecovery` | opens a directory, and rebuilds the catalog |
+/// ```
 final class DiskTier: Sendable {
   let context: DiskContext
   let catalog: Catalog
@@ -74,16 +77,16 @@ final class DiskTier: Sendable {
 
   // MARK: Adding
 
-  /// The most bytes that key, metadata and body of an entry may have together: half of the capacity. A body of unknown
-  /// length that turns out to be larger has then not pushed out everything before it is refused.
+  /// Maximum bytes of key, metadata and body of an entry together: half of the capacity. So a body of unknown length
+  /// that proves too large has not evicted everything before the store refuses it.
   var maximumEntrySize: Int { capacity / 2 }
 
-  /// Bodies of more bytes than this get a file of their own.
+  /// Bodies of more bytes than this have a file of their own.
   var largeBodyThreshold: Int { context.options.largeBodyThreshold(for: capacity) }
 
   /// Inserts an entry whose body is in memory, or was streamed.
   ///
-  /// - Parameter file: the streamed body; it is the tier's, or gone, afterwards.
+  /// - Parameter file: the streamed body; afterwards it belongs to the tier, or is removed.
   func insert(
     _ entry: NewEntry, id: UInt64, hash: UInt64, file: inout BodyFileWriter?, objection: () -> RefusalReason?
   ) -> Log.Outcome {
@@ -92,7 +95,7 @@ final class DiskTier: Sendable {
       storedAt: entry.storedAt)
     do throws(AppendFailure) {
       if file == nil, entry.body.count > largeBodyThreshold {
-        // Before anything is reclaimed for it.
+        // Check the size before anything is reclaimed for the body.
         guard entry.body.count + entry.key.bytes.count + entry.metadata.count <= maximumEntrySize else {
           _ = self.yield(hash: hash, variant: entry.variant.rawValue)
           return .refused(.tooLargeForDisk)
@@ -122,7 +125,8 @@ final class DiskTier: Sendable {
     }
     if case .stored = outcome { file?.keep() } else { file?.discard() }
     file = nil
-    // Its body is known as the entry's by now, so that it is synced too, and goes once if it cannot be.
+    // By now the index knows the body file as the entry's. So the sync includes it, and the file is removed once if the
+    // sync fails.
     if case .stored = outcome, context.options.sync == .everyStore, !sync() {
       _ = self.yield(hash: hash, fingerprint: header.fingerprint)
       return .refused(.inputOutput)
@@ -172,7 +176,8 @@ final class DiskTier: Sendable {
 
   func mark(_ hashes: [UInt64], number: UInt64) { removals.mark(hashes, number: number) }
 
-  /// Forgets a variant that only memory holds from now on. Tells the moment after, and whether the disk has no other.
+  /// Forgets a variant that only memory holds from now on. Returns the moment after that, and whether the disk has no
+  /// other variant.
   func yield(hash: UInt64, variant: UInt64) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
     self.yield(hash: hash, fingerprint: DiskIndexEntry.fingerprint(of: variant, hash: hash))
   }
@@ -202,7 +207,7 @@ final class DiskTier: Sendable {
 
   func setCapacity(_ bytes: Int) { log.setCapacity(bytes) }
 
-  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
+  /// Syncs everything that is not yet on the disk. Returns `false` if that failed.
   @discardableResult
   func sync() -> Bool { syncer.sync(withBodies: true) }
 

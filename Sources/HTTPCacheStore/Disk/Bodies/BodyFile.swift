@@ -34,7 +34,7 @@ struct BodyFileWriter: Sendable {
     }
   }
 
-  /// A chunk that cannot be written stays in memory, where it can be read.
+  /// Writes the current chunk. A chunk that cannot be written stays in memory, where it can be read.
   private mutating func writeChunk() throws(AppendFailure) {
     try write(chunk)
     table += DiskFormat.littleEndianBytes(hasher.checksum(chunk))
@@ -55,26 +55,26 @@ struct BodyFileWriter: Sendable {
     bodies.log.context.counters.bytesWritten.increment(by: bytes.count)
   }
 
-  /// Where the bytes in a range are, at most to the end of their chunk. It does no I/O.
+  /// Returns where the bytes in a range are, at most to the end of their chunk. It does no I/O.
   func locate(_ range: Range<Int>) -> Location {
     let offset = range.lowerBound
     guard offset < count else {
       return .memory(Array(chunk.dropFirst(offset - count).prefix(range.count))[...])
     }
     let start = offset / DiskFormat.bodyChunkSize * DiskFormat.bodyChunkSize
-    // Of the table the one word that is needed, and not all of them for each chunk.
+    // Copy the one word that is needed, not the whole table for each chunk.
     let word = Array(table[(start / DiskFormat.bodyChunkSize * 8)...].prefix(8))
     return .file(WrittenChunk(file: file, start: start, checksum: word, hasher: hasher))
   }
 
   /// Where bytes of the body are.
   enum Location: Sendable {
-    /// A copy of bytes that are not written yet.
+    /// A copy of bytes that are not yet written.
     case memory(ArraySlice<UInt8>)
     case file(WrittenChunk)
   }
 
-  /// A full chunk of the body in its file. It never changes, and stays readable when the file is unlinked.
+  /// A full chunk of the body in its file. It never changes, and stays readable after the file is unlinked.
   struct WrittenChunk: Sendable {
     fileprivate let file: any File
     fileprivate let start: Int
@@ -93,14 +93,14 @@ struct BodyFileWriter: Sendable {
     }
   }
 
-  /// Writes what is left and the table of checksums; gives the table's checksum.
+  /// Writes the rest of the body and the table of checksums; returns the table's checksum.
   mutating func finish() throws(AppendFailure) -> UInt64 {
     if !chunk.isEmpty { try writeChunk() }
     try write(table)
     return hasher.checksum(table)
   }
 
-  /// The file is an entry's now.
+  /// Marks the file as belonging to an entry.
   func keep() {
     bodies.keep(number, reserved: reserved)
   }
@@ -111,14 +111,14 @@ struct BodyFileWriter: Sendable {
   }
 }
 
-/// Reads a large body, verifying every chunk before any byte of it is handed out.
+/// Reads a large body, and verifies every chunk before it returns any byte of it.
 ///
-/// It holds the file open: the body stays readable when the entry is removed and the file unlinked.
+/// It keeps the file open: the body stays readable when the entry is removed and the file unlinked.
 final class BodyFileReader: BodyReading {
-  /// What one read gives at most.
+  /// Maximum bytes that one read returns.
   private static let maximumRead = 1 << 20
 
-  /// A chunk that was read and verified, and not handed out yet.
+  /// A chunk that was read and verified, but not yet returned.
   private struct Chunk: Sendable {
     let number: Int
     let bytes: [UInt8]
@@ -129,7 +129,7 @@ final class BodyFileReader: BodyReading {
   private let checksum: UInt64
   private let log: SharedLog
   private let candidate: Catalog.Candidate
-  /// The checksums of the chunks, read when the first is needed.
+  /// The checksums of the chunks, read when the first one is needed.
   private let table = Mutex<[UInt64]?>(nil)
   private let prepared = Mutex<Chunk?>(nil)
 
@@ -156,13 +156,14 @@ final class BodyFileReader: BodyReading {
     if let chunk = takePrepared(first) {
       return chunk[offset - start..<min(end - start, chunk.count)]
     }
-    // Of a chunk that is not wanted whole, all is read all the same: it is left to the next read, unless it is the only one.
+    // A chunk is always read whole, even if only a part is wanted. So the read leaves such a last chunk to the next
+    // read, unless it is the only one.
     if end < count, end / size > first { end = end / size * size }
     let bytes = try readChunks(first..<(end + size - 1) / size)
     return bytes[offset - start..<end - start]
   }
 
-  /// What was prepared is handed out once: who reads again reads the file.
+  /// Returns a prepared chunk once; the next read of it reads the file.
   private func takePrepared(_ number: Int) -> [UInt8]? {
     prepared.withLock { prepared in
       guard let chunk = prepared, chunk.number == number else { return nil }
@@ -209,13 +210,13 @@ final class BodyFileReader: BodyReading {
     throw corrupt("it is shorter than its record says")
   }
 
-  /// Wherever its record is by now: the file is the same.
+  /// Drops the entry, wherever its record is by now: the file is the same.
   private func dropEntry() {
     _ = log.withLock { log in log.dropUnreadable(hash: candidate.hash, id: candidate.id, location: nil) }
   }
 
   private func corrupt(_ what: String) -> StoreError {
-    // Counted even if the entry is gone by now: a reader met it.
+    // Counted even if the entry is gone by now, because a reader met the damage.
     log.context.counters.corruptRecords.increment()
     dropEntry()
     return StoreError(.corrupt(what: what, path: file.path))

@@ -3,19 +3,20 @@
 
 import SystemPackage
 
-/// Large bodies in files of their own: created while the body arrives, kept when the entry is logged, removed with it.
+/// Large bodies in files of their own: created while the body arrives, kept when the entry is logged, removed with the
+/// entry.
 ///
-/// **State**: none of its own. The log has the reserved bytes (`DiskSpace`), the files to sync (`Unsynced`), and the lowest number
-/// of this directory (`oldestBody`).
+/// **State**: none of its own. The log has the reserved bytes (`DiskSpace`), the files to sync (`Unsynced`), and the
+/// lowest number of this directory (`oldestBody`).
 ///
 /// **Lock**: that of the log, to create and to remove a file; none to write and to read it.
 ///
-/// **Crash**: the next opening removes each file that no record names. So a file is whole before its record is appended, and stays
-/// until the record that replaces it is written.
+/// **Crash**: the next opening removes each file that no record names. So a file is whole before its record is
+/// appended. It stays until the record that replaces it is written.
 struct BodyFiles: Sendable {
   let log: SharedLog
 
-  /// Reserves bytes for a body file in the making. `false` when there is no room, or no store any more.
+  /// Reserves bytes for an unfinished body file. Returns `false` if there is no room, or the store is closed.
   func reserve(_ bytes: Int) -> Bool {
     log.withLock { log in
       guard !log.isClosed, log.makeRoom(bytes) else { return false }
@@ -25,17 +26,17 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Ends a reservation: the file is an entry's now.
+  /// Ends a reservation: the file now belongs to an entry.
   func keep(_ number: UInt64, reserved: Int) {
     log.withLock { log in
       if log.endReservation(reserved, of: number) { log.unsynced.bodies.insert(number) }
     }
   }
 
-  /// Makes a new, empty body file.
+  /// Creates a new, empty body file.
   ///
-  /// Under the log's lock, as is the removal: after the store was closed the directory may be another's, with files of
-  /// the same names.
+  /// It does so under the log's lock, as does the removal: after the store is closed, another store may use the
+  /// directory, with files of the same names.
   func create() throws(AppendFailure) -> (number: UInt64, file: any File) {
     let created = log.withLock { log -> (UInt64, any File)? in
       guard !log.isClosed, log.lockFile != nil || log.health.mayTry(), log.hasDirectory(), log.isInPlace()
@@ -52,7 +53,7 @@ struct BodyFiles: Sendable {
     return created
   }
 
-  /// Removes a body file in the making. When the store is closed, the next opening does.
+  /// Removes an unfinished body file. If the store is closed, the next opening removes it.
   func discard(_ number: UInt64, reserved: Int) {
     log.withLock { log in
       guard log.endReservation(reserved, of: number), !log.isClosed else { return }
@@ -64,7 +65,7 @@ struct BodyFiles: Sendable {
 extension Log {
   func bodyPath(_ number: UInt64) -> FilePath { context.path(DiskFormat.bodyName(number)) }
 
-  /// `false` when the file went with its directory, where it was counted on as one in the making.
+  /// Returns `false` if the unfinished file was lost with its directory.
   fileprivate mutating func endReservation(_ bytes: Int, of number: UInt64) -> Bool {
     space.reserved -= bytes
     guard number < oldestBody else { return true }
@@ -75,13 +76,13 @@ extension Log {
   /// Unlinks a body file that no entry names any more.
   mutating func removeBodyFile(_ file: DiskIndex.BodyFile) {
     unsynced.bodies.remove(file.number)
-    // It went with its directory, and is not counted since, or its directory is lost.
+    // The file was lost with its directory and is no longer counted, or the directory is lost.
     guard file.number >= oldestBody, lockFile?.isInPlace ?? false else { return }
     do throws(FileFailure) {
       try context.files.unlink(bodyPath(file.number))
       space.used -= file.size
     } catch {
-      // It stays, and stays counted, until the next opening finds that nothing names it.
+      // The file stays, and stays counted, until the next opening finds that no record names it.
       context.counters.ioErrors.increment()
     }
   }

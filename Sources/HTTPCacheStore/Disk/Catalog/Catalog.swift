@@ -3,14 +3,16 @@
 
 import Synchronization
 
-/// The log as readers see it: finds entries, and says where to read them.
+/// The log as readers see it: finds entries, and tells where to read them.
 ///
-/// **State**: the index (`DiskIndex`), the open files of segments, and the bytes of records that are not yet in their files.
+/// **State**: the index (`DiskIndex`), the open files of segments, and the bytes of records that are not yet in their
+/// files.
 ///
-/// **Lock**: its own, which is the last of the tier. It is held for no I/O, so that a lookup waits for no write. What was
-/// found is read without a lock: a file stays open as long as a reader has it, even when its segment is reclaimed.
+/// **Lock**: its own, which is the last of the tier. No I/O happens under it, so that a lookup never waits for a write.
+/// Entries that were found are read without a lock: a file stays open as long as a reader uses it, even when its
+/// segment is reclaimed.
 ///
-/// **Crash**: nothing of it is on disk. An opening rebuilds it from the log (`LogRecovery`).
+/// **Crash**: none of it is on disk. An opening rebuilds it from the log (`LogRecovery`).
 final class Catalog: Sendable {
   struct Contents: Sendable {
     var index = DiskIndex()
@@ -18,7 +20,7 @@ final class Catalog: Sendable {
     /// Records that are not yet in their files, by position.
     private var buffered: [UInt64: RecordBytes] = [:]
 
-    /// The bytes of a record, as long as it is not yet in its file.
+    /// Returns the bytes of a record that is not yet in its file.
     func buffered(at location: RecordLocation) -> RecordBytes? {
       buffered.isEmpty ? nil : buffered[location.position]
     }
@@ -39,15 +41,15 @@ final class Catalog: Sendable {
     contents.withLock { body(&$0) }
   }
 
-  /// An entry that the index knows, and the open files to read it from.
+  /// An entry in the index, and the open files to read it from.
   struct Candidate: Sendable {
-    /// Where a record is: in a file, or still on its way there.
+    /// The place of a record: in a file, or still in the buffer.
     struct Source: Sendable {
       let location: RecordLocation
       let file: any File
       let buffered: RecordBytes?
 
-      /// The bytes of the record; `nil` when the file ends before.
+      /// Reads the bytes of the record; `nil` if the file ends before.
       func read() throws(FileFailure) -> [UInt8]? {
         if let buffered { return buffered.joined }
         return try file.read(Int(location.count), at: Int(location.offset))
@@ -58,12 +60,12 @@ final class Catalog: Sendable {
     let fingerprint: UInt32
     let id: UInt64
     let source: Source
-    /// Its body is in a file of its own.
+    /// Whether its body is in a file of its own.
     let hasBodyFile: Bool
-    /// Where its metadata is, if that was updated.
+    /// Where its updated metadata is; `nil` if it was not updated.
     let update: Update?
 
-    /// Rare, and apart: it would make every candidate half as large again.
+    /// Updates are rare. Inline, they would make every candidate half as large again.
     final class Update: Sendable {
       let source: Source
 
@@ -75,7 +77,7 @@ final class Catalog: Sendable {
 
   var count: Int { contents.withLock { $0.index.count } }
 
-  /// Whether anything on disk has this hash, and this fingerprint if it is given.
+  /// Whether the disk has an entry with this hash, and with this fingerprint if it is given.
   func contains(_ hash: UInt64, fingerprint: UInt32? = nil) -> Bool {
     contents.withLock { contents in
       fingerprint.map { contents.index.slot(for: hash, fingerprint: $0) != nil }
@@ -87,19 +89,19 @@ final class Catalog: Sendable {
     contents.withLock { $0.index.slot(for: hash, id: id) }
   }
 
-  /// The number of the insert or update that the metadata of an entry came with; `nil` if the entry is not here.
+  /// The number of the insert or update that wrote the metadata of an entry; `nil` if the entry is not on disk.
   func revision(of id: UInt64, hash: UInt64) -> UInt64? {
     contents.withLock { contents in
       contents.index.slot(for: hash, id: id).map { _ in contents.index.updates[id]?.revision ?? id }
     }
   }
 
-  /// The entries on disk under a hash; each counts as hit. There is one, as a rule, and it costs no array.
+  /// Returns the entries on disk under a hash; each counts as hit. Usually there is one, which needs no array.
   @inline(__always)
   func candidates(for hash: UInt64) -> (first: Candidate?, others: [Candidate]) {
     var first: Candidate?
     var others: [Candidate] = []
-    // Not as what the closure gives, which would be copied on its way.
+    // The closure does not return the result, because that would be copied on its way.
     contents.withLock { catalog in
       var slot: UInt32?
       var otherSlots: [UInt32] = []
@@ -116,7 +118,7 @@ final class Catalog: Sendable {
     return (first, others)
   }
 
-  /// The entry on disk of one variant under a hash. It does not count as hit.
+  /// Returns the entry on disk of one variant under a hash. It does not count as hit.
   func candidate(for hash: UInt64, variant: UInt64) -> Candidate? {
     let fingerprint = DiskIndexEntry.fingerprint(of: variant, hash: hash)
     return contents.withLock { catalog in
@@ -133,7 +135,7 @@ extension Catalog.Contents {
     return Candidate.Source(location: location, file: file, buffered: buffered(at: location))
   }
 
-  /// What is known of an entry, which counts as hit; `nil` if its file is gone.
+  /// Returns an entry, which counts as hit; `nil` if its file is gone.
   @inline(__always)
   fileprivate mutating func hit(_ slot: UInt32, hash: UInt64) -> Candidate? {
     guard let candidate = candidate(slot, hash: hash) else { return nil }
@@ -141,7 +143,7 @@ extension Catalog.Contents {
     return candidate
   }
 
-  /// What is known of an entry; `nil` if its file is gone.
+  /// Returns an entry; `nil` if its file is gone.
   @inline(__always)
   func candidate(_ slot: UInt32, hash: UInt64) -> Candidate? {
     let entry = index[slot]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What the log holds, in memory: from a key's hash to the records of its variants.
+/// The index of the log, in memory: from a key's hash to the records of its variants.
 ///
-/// A slab of entries and an open-addressing table of places. Entries of one hash stand one after the other in the probe
-/// sequence. A place is 8 bits of the hash beside 24 of the slot, so there are at most 16 million entries.
+/// It consists of a slab of entries and an open-addressing table of places. Entries of one hash follow each other in
+/// the probe sequence. A place is 8 bits of the hash and 24 bits of the slot, so there are at most 16 million entries.
 ///
-/// An entry takes 32 bytes, and 4.6 to 5.8 for its place: the table grows by a quarter, and not to the double, and the
-/// slab by chunks. No list says which entries are in a segment; ``slots(in:where:)`` looks at all of them, 3 ms for a
-/// million, when a segment is reclaimed. Beside that, an entry whose metadata was updated and not carried forward since,
-/// or whose body has a file, takes 50 to 90 bytes in a dictionary.
+/// An entry takes 32 bytes, and its place 4.6 to 5.8: the table grows by a quarter instead of doubling, and the slab by
+/// chunks. There is no list of the entries in a segment. ``slots(in:where:)`` looks at all entries when a segment is
+/// reclaimed: 3 ms for a million. An entry takes 50 to 90 bytes more, in a dictionary, if its body has a file, or if
+/// its metadata was updated and not carried forward since.
 struct DiskIndex {
   static let maximumCount = (1 << 24) - 2
   private static let none = UInt32.max
@@ -20,18 +20,18 @@ struct DiskIndex {
   typealias BodyFile = (number: UInt64, size: Int)
 
   private var chunks: ContiguousArray<ContiguousArray<DiskIndexEntry>> = []
-  /// Slots that were ever used: those from here on are not.
+  /// Number of slots that were ever used; the slots from here on are unused.
   private(set) var slotCount = 0
   private var places = ContiguousArray<UInt32>(repeating: 0, count: 16)
   private var freeSlot = none
   private(set) var count = 0
-  /// The bytes of the records of all entries.
+  /// Bytes of the records of all entries.
   private(set) var recordBytes = 0
-  /// The latest metadata of entries that were updated, and its sequence number.
+  /// The latest metadata of updated entries, and its sequence number.
   private(set) var updates: [UInt64: (location: RecordLocation, revision: UInt64)] = [:]
   /// The numbers and sizes of body files by entry.
   private(set) var bodyFiles: [UInt64: BodyFile] = [:]
-  /// The bytes of all of them.
+  /// Bytes of all body files.
   private(set) var bodyFileBytes = 0
 
   subscript(slot: UInt32) -> DiskIndexEntry {
@@ -39,7 +39,7 @@ struct DiskIndex {
     _modify { yield &chunks[Int(slot) >> Self.chunkBits][Int(slot) & (Self.chunkSize - 1)] }
   }
 
-  /// What the index occupies, in bytes.
+  /// Bytes that the index occupies.
   var bytes: Int {
     chunks.count * (Self.chunkSize * MemoryLayout<DiskIndexEntry>.stride + 32) + chunks.capacity * 8
       + places.capacity * 4
@@ -49,21 +49,22 @@ struct DiskIndex {
 
   // MARK: Finding
 
-  /// By the upper bits of a product, so that any number of places will do, and they grow as they need to.
+  /// The home place of a hash: the upper bits of a product, so that the table may have any number of places, and grow
+  /// as needed.
   private func home(_ hash: UInt32) -> Int { Int((UInt64(hash) * UInt64(places.count)) >> 32) }
 
   private static func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 56) << 24 }
 
   private static func slot(_ place: UInt32) -> UInt32 { place & 0xFF_FFFF - 1 }
 
-  /// Shows the slots of all variants under a hash, until one is the right one.
+  /// Returns the first slot under a hash that satisfies `isRight`.
   ///
   /// - Complexity: O(1) on average, for a bounded number of variants.
   @inline(__always)
   private func first(for hash: UInt64, where isRight: (UInt32, DiskIndexEntry) -> Bool) -> UInt32? {
     let (tag, low) = (Self.tag(hash), UInt32(truncatingIfNeeded: hash))
     var position = home(low)
-    // Through a pointer, here and below: also where nothing is optimised it costs no counted references.
+    // Through a pointer, here and below: without optimisation, too, it then counts no references.
     return places.withUnsafeBufferPointer { places in
       while places[position] != 0 {
         let place = places[position]
@@ -87,7 +88,7 @@ struct DiskIndex {
 
   func contains(_ hash: UInt64) -> Bool { first(for: hash) { _, _ in true } != nil }
 
-  /// Shows the slots of all variants under a hash.
+  /// Calls `body` with the slots of all variants under a hash.
   func forEach(under hash: UInt64, _ body: (UInt32) -> Void) {
     _ = first(for: hash) { slot, _ in
       body(slot)
@@ -95,7 +96,7 @@ struct DiskIndex {
     }
   }
 
-  /// The slots of all variants under a hash, or of one of them.
+  /// Returns the slots of all variants under a hash, or of one of them.
   func slots(for hash: UInt64, fingerprint: UInt32? = nil) -> [UInt32] {
     var found: [UInt32] = []
     _ = first(for: hash) { slot, entry in
@@ -105,8 +106,8 @@ struct DiskIndex {
     return found
   }
 
-  /// What an insert meets: the id of the entry that it replaces, how many variants there are, and the fingerprint of the
-  /// oldest.
+  /// What an insert finds under its hash: the id of the entry that it replaces, the number of variants, and the
+  /// fingerprint of the oldest.
   func standing(of header: RecordHeader) -> (replacedID: UInt64?, variants: Int, oldest: UInt32?) {
     let fingerprint = header.fingerprint
     var (replaced, count, oldest) = (UInt64?.none, 0, (id: UInt64.max, fingerprint: UInt32?.none))
@@ -119,7 +120,7 @@ struct DiskIndex {
     return (replaced, count, oldest.fingerprint)
   }
 
-  /// What is known of the hash of an entry's key: its lower 32 and its upper 8 bits, by which the log refers to it.
+  /// The known bits of the hash of an entry's key: its lower 32 and its upper 8 bits, by which the log refers to it.
   func knownHash(of slot: UInt32) -> UInt64 {
     let low = self[slot].hash
     var position = home(low)
@@ -129,7 +130,7 @@ struct DiskIndex {
     return UInt64(places[position] >> 24) << 56 | UInt64(low)
   }
 
-  /// Shows all entries there are.
+  /// Calls `body` with all entries.
   func forEach(_ body: (UInt32, DiskIndexEntry) -> Void) {
     for chunk in chunks.indices {
       let first = chunk << Self.chunkBits
@@ -139,7 +140,7 @@ struct DiskIndex {
     }
   }
 
-  /// The slots of the entries in a segment, in the order of their records.
+  /// Returns the slots of the entries in a segment, in the order of their records.
   ///
   /// - Complexity: O(entries).
   func slots(in segment: UInt32, where isWanted: (DiskIndexEntry) -> Bool = { _ in true }) -> [UInt32] {
@@ -164,13 +165,13 @@ struct DiskIndex {
 
   // MARK: Changing
 
-  /// Makes room for so many entries at once.
+  /// Reserves places for this many entries at once.
   mutating func reserve(_ total: Int) {
     let total = min(total, Self.maximumCount)
     if (total + 1) * 8 > places.count * 7 { rehash(total * 8 / 7 + 16) }
   }
 
-  /// Gives back what was reserved and not needed.
+  /// Releases reserved places that were not needed.
   mutating func trim() {
     if places.count > max(16, count * 2) { rehash(count * 8 / 7 + 16) }
   }
@@ -213,7 +214,8 @@ struct DiskIndex {
     for place in old where place != 0 { put(self[Self.slot(place)].hash, place) }
   }
 
-  /// Forgets an entry, its update and its body file; gives the body file back for removal.
+  /// Removes an entry, its update and its body file from the index; returns the body file, so that the caller can
+  /// remove it.
   @discardableResult
   mutating func remove(_ slot: UInt32) -> BodyFile? {
     let entry = self[slot]
@@ -256,7 +258,7 @@ struct DiskIndex {
     bodyFileBytes += file.size - (old?.size ?? 0)
   }
 
-  /// Gives an entry newer metadata.
+  /// Records newer metadata of an entry.
   mutating func update(_ slot: UInt32, at location: RecordLocation, revision: UInt64, storedSeconds: UInt32) {
     let old = updates.updateValue((location, revision), forKey: self[slot].id)
     recordBytes += Int(location.count) - Int(old?.location.count ?? 0)
@@ -264,7 +266,7 @@ struct DiskIndex {
     self[slot].storedSeconds = storedSeconds
   }
 
-  /// An entry's record is elsewhere from now on, with its metadata in it.
+  /// Records that an entry's record moved, with its metadata in it.
   mutating func move(_ slot: UInt32, to location: RecordLocation) {
     recordBytes += Int(location.count) - Int(self[slot].location.count)
     if let update = updates.removeValue(forKey: self[slot].id) { recordBytes -= Int(update.location.count) }
@@ -273,7 +275,8 @@ struct DiskIndex {
     self[slot].isHit = false
   }
 
-  /// Forgets what was stored at or after a time, in seconds; gives body files back for removal.
+  /// Removes entries stored at or after a time, in seconds, from the index; returns their body files, so that the
+  /// caller can remove them.
   mutating func clear(since seconds: UInt32) -> [BodyFile] {
     var outdated: [UInt32] = []
     forEach { if $1.storedSeconds >= seconds { outdated.append($0) } }

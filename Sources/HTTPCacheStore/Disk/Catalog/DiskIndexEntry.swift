@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Where a record is in the log.
+/// The place of a record in the log.
 struct RecordLocation: Equatable {
   var segment: UInt32
   var offset: UInt32
-  /// The record's length, padding included.
+  /// The record's length, including padding.
   var count: UInt32
 
-  /// The file, and the place in it: what is written later is greater.
+  /// The segment and the offset in it as one number: later records have greater positions.
   var position: UInt64 { UInt64(segment) << 32 | UInt64(offset) }
 }
 
-/// What is known of an entry on disk without reading it: 32 bytes. The key stays on disk.
+/// What the index knows of an entry on disk without a read: 32 bytes. The key stays on disk.
 ///
-/// Of the key's hash, 32 bits are here and 8 in the place that leads here; the variant is a fingerprint. Whoever reads
-/// the record compares the whole of both.
+/// Of the key's hash, 32 bits are here and 8 in the place that refers to this entry. The variant is a fingerprint. The
+/// reader of the record compares the whole key and variant.
 struct DiskIndexEntry {
   /// The lower 32 bits of the hash.
   let hash: UInt32
@@ -23,11 +23,11 @@ struct DiskIndexEntry {
   private let lowID: UInt32
   private let highID: UInt16
   private var flags: UInt16 = 0
-  /// Segment 0 marks a free slot; `offset` is then the next free one.
+  /// Segment 0 marks a free slot; `offset` is then the next free slot.
   private var segment: UInt32
   private var offset: UInt32
   private var count: UInt32
-  /// Seconds since 1970, clamped: enough to clear by time, erring towards removal.
+  /// Seconds since 1970, clamped: precise enough to clear by time, with errors towards removal.
   var storedSeconds: UInt32
 
   private static let hitFlag: UInt16 = 1
@@ -47,7 +47,7 @@ struct DiskIndexEntry {
 
   static func seconds(_ milliseconds: Int64) -> UInt32 { UInt32(clamping: milliseconds / 1000) }
 
-  /// Tells the variants of a key apart, and keys too whose hashes have the same 40 bits here.
+  /// Distinguishes the variants of a key, and also keys whose hashes have the same 40 bits here.
   static func fingerprint(of variant: UInt64, hash: UInt64) -> UInt32 {
     let mixed = (variant ^ (hash << 32 | hash >> 32)) &* 0x9E37_79B9_7F4A_7C15
     return UInt32(truncatingIfNeeded: mixed >> 32)
@@ -64,17 +64,17 @@ struct DiskIndexEntry {
     }
   }
 
-  /// Read since it was written or carried forward.
+  /// Whether it was read since it was written or carried forward.
   var isHit: Bool {
     get { flags & Self.hitFlag != 0 }
     set { set(Self.hitFlag, newValue) }
   }
-  /// Its metadata is in a record of its own.
+  /// Whether its metadata is in a record of its own.
   var hasUpdate: Bool {
     get { flags & Self.updateFlag != 0 }
     set { set(Self.updateFlag, newValue) }
   }
-  /// Its body is in a file of its own.
+  /// Whether its body is in a file of its own.
   var hasBodyFile: Bool {
     get { flags & Self.bodyFileFlag != 0 }
     set { set(Self.bodyFileFlag, newValue) }

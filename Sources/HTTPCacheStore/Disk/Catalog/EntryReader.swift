@@ -3,7 +3,8 @@
 
 /// Reads entries that the catalog found, and verifies each byte.
 ///
-/// **State**: none. **Lock**: none, unless an entry is damaged. That is a miss: it is counted, and dropped under the log's lock.
+/// **State**: none. **Lock**: none, unless an entry is damaged. Damage is a miss: the reader counts it, and drops the
+/// entry under the log's lock.
 struct EntryReader: Sendable {
   private let log: SharedLog
   private let context: DiskContext
@@ -13,16 +14,16 @@ struct EntryReader: Sendable {
     context = log.context
   }
 
-  /// What reading a candidate came to.
+  /// The result of reading a candidate.
   enum Found: Sendable {
     case entry(StoredEntry)
-    /// Another key has the same hash.
+    /// The record belongs to another key with the same hash.
     case otherKey
-    /// It was lost: removed meanwhile, or it could not be read and has been dropped.
+    /// The entry was removed meanwhile, or it could not be read and has been dropped.
     case lost
   }
 
-  /// Reads a candidate and verifies all of it: one read, or two when its metadata was updated.
+  /// Reads a candidate and verifies all of it: one read, or two if its metadata was updated.
   func read(_ candidate: Catalog.Candidate, key: StoreKey) -> Found {
     do throws(FileFailure) {
       if candidate.update == nil, candidate.source.buffered == nil, !candidate.hasBodyFile {
@@ -54,9 +55,9 @@ struct EntryReader: Sendable {
     }
   }
 
-  /// Reads a record that has all of its entry to where it is handed out from.
+  /// Reads a record that contains its whole entry, straight to its final place.
   ///
-  /// What is made of it is one allocation, and not a byte is copied: see ``EntryRecord``.
+  /// The result is one allocation, without a copy of any byte: see ``EntryRecord``.
   private func readInPlace(_ candidate: Catalog.Candidate, key: StoreKey) throws(FileFailure) -> Found {
     let location = candidate.source.location
     var isOtherKey = false
@@ -79,7 +80,7 @@ struct EntryReader: Sendable {
     return isOtherKey ? .otherKey : corrupt(candidate)
   }
 
-  /// Makes an entry of what was read.
+  /// Makes an entry from the records that were read.
   private func assemble(
     _ candidate: Catalog.Candidate, header: RecordHeader, record: [UInt8],
     newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
@@ -113,7 +114,7 @@ struct EntryReader: Sendable {
         file: file, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
       return entry(.apart(ApartBody(body: StoredBody(body), ownerCount: 0)))
     } catch {
-      // Gone because the entry was removed after the index was asked: no failure.
+      // The entry was removed after the lookup in the index: this is not a failure.
       if log.catalog.slot(for: candidate.hash, id: candidate.id) == nil { return .lost }
       throw error
     }
@@ -124,7 +125,7 @@ struct EntryReader: Sendable {
     return .lost
   }
 
-  /// Drops what a candidate points to, unless that has changed.
+  /// Drops the entry of a candidate, unless the entry has changed.
   private func dropUnreadable(_ candidate: Catalog.Candidate) -> Bool {
     log.withLock { log in
       log.dropUnreadable(hash: candidate.hash, id: candidate.id, location: candidate.source.location)

@@ -3,7 +3,8 @@
 
 /// The open files of the log's segments, by number.
 ///
-/// The numbers follow each other: finding one takes no hashing, which is a tenth of a read from the page cache.
+/// The numbers are consecutive, so that a lookup needs no hashing, which would be a tenth of a read from the page
+/// cache.
 struct SegmentFiles: Sendable {
   private var first: UInt32 = 0
   private var files: ContiguousArray<(any File)?> = []
@@ -17,7 +18,7 @@ struct SegmentFiles: Sendable {
     set {
       if files.isEmpty { first = number }
       if number < first {
-        // What is gone already.
+        // The file is gone already.
         guard newValue != nil else { return }
         files.insert(contentsOf: repeatElement(nil, count: Int(first - number)), at: 0)
         first = number
@@ -32,7 +33,7 @@ struct SegmentFiles: Sendable {
     }
   }
 
-  /// All there are, oldest first.
+  /// All open files, oldest first.
   var all: [(number: UInt32, file: any File)] {
     files.indices.compactMap { index in files[index].map { (first + UInt32(index), $0) } }
   }

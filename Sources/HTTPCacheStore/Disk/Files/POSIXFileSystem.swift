@@ -67,7 +67,7 @@ struct POSIXFileSystem: FileSystem {
 
   func unlink(_ path: FilePath) throws(FileFailure) {
     guard path.withPlatformString({ systemUnlink($0) }) != 0 else { return }
-    // What is gone already is as good as unlinked.
+    // A file that is gone already counts as unlinked.
     guard errno != ENOENT else { return }
     throw FileFailure(operation: "remove", path: path, errno: errno)
   }
@@ -86,7 +86,7 @@ struct POSIXFileSystem: FileSystem {
 }
 
 extension UnsafePointer<dirent> {
-  /// The name, where it is: an entry ends with its name, and may be shorter than the type that is declared for it.
+  /// The name in place: a directory entry ends with its name, and may be shorter than its declared type.
   fileprivate var name: UnsafePointer<CChar> {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
       preconditionFailure("a directory entry is laid out otherwise")
@@ -107,7 +107,8 @@ private final class POSIXFile: File {
   }
 
   deinit {
-    // Closing alone is not enough: a process that is just being started has the descriptor too, until it runs its program.
+    // Closing alone is not enough: a child process that is being started also has the descriptor, until it runs its
+    // program.
     if isLocked.load(ordering: .relaxed) { flock(descriptor.rawValue, LOCK_UN) }
     try? descriptor.close()
   }
@@ -123,7 +124,7 @@ private final class POSIXFile: File {
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
     var done = 0
     while done < buffer.count {
-      // Not by way of `FileDescriptor`, whose errors and retries take 150 instructions.
+      // Not through `FileDescriptor`, whose errors and retries take 150 instructions.
       let count = pread(
         descriptor.rawValue, buffer.baseAddress?.advanced(by: done), buffer.count - done, off_t(offset + done)
       )
@@ -145,13 +146,14 @@ private final class POSIXFile: File {
     }
   }
 
-  /// What is written with one call of the system: as much as ends at a multiple of this.
+  /// A system call writes up to a multiple of this size.
   ///
-  /// It is the most that Linux takes from what each processor has at hand for the page cache. Larger pieces of memory are
-  /// filled a third faster, 3.6 µs and not 5.2 for 17 KB, where there are some at hand; where there are not, they take 20 to 40.
+  /// It is the most that Linux takes from each processor's reserve of pages for the page cache. If the reserve has
+  /// larger pieces of memory, they are filled a third faster: 17 KB in 3.6 µs instead of 5.2. If it has none, they take
+  /// 20 to 40 µs.
   private static let mostAtOnce = 32 << 10
 
-  /// Without a copy.
+  /// Writes the pieces without a copy.
   func write(_ pieces: [[UInt8]], at offset: Int) throws(FileFailure) {
     var vectors: [iovec] = []
     var (start, count) = (offset, 0)
@@ -165,7 +167,7 @@ private final class POSIXFile: File {
       }
       (start, count) = (start + count, 0)
     }
-    // The pointers outlive the closures: the arrays are held by `pieces`, and nobody changes them.
+    // The pointers outlive the closures: `pieces` keeps the arrays alive, and no code changes them.
     withExtendedLifetime(pieces) {
       for piece in pieces {
         piece.withUnsafeBytes { bytes in
@@ -176,7 +178,7 @@ private final class POSIXFile: File {
             let base = bytes.baseAddress.map { UnsafeMutableRawPointer(mutating: $0 + done) }
             vectors.append(iovec(iov_base: base, iov_len: part))
             (done, count) = (done + part, count + part)
-            // No call takes more than 1,024.
+            // No call takes more than 1,024 vectors.
             if part == room || vectors.count == 1000 { flush() }
           }
         }
@@ -186,7 +188,7 @@ private final class POSIXFile: File {
     if let failure { throw failure }
   }
 
-  /// Writes what the vectors lead to, all of it, and leaves none.
+  /// Writes all bytes of the vectors, and empties the array.
   private func write(_ vectors: inout [iovec], at offset: Int) throws(FileFailure) {
     var (first, offset) = (0, offset)
     defer { vectors.removeAll(keepingCapacity: true) }
@@ -218,7 +220,7 @@ private final class POSIXFile: File {
 
   func allocate(_ range: Range<Int>) {
     #if os(Linux)
-      // Not every file system can.
+      // Some file systems cannot allocate.
       _ = store_allocate(descriptor.rawValue, off_t(range.lowerBound), off_t(range.count))
     #endif
   }
@@ -242,7 +244,7 @@ private final class POSIXFile: File {
     var (mine, found) = (stat(), stat())
     guard fstat(descriptor.rawValue, &mine) == 0 else { return true }
     guard path.withPlatformString({ lstat($0, &found) }) == 0 else {
-      // Not being allowed to look, for one, does not mean that it is gone.
+      // Other errors, such as missing permission, do not mean that the file is gone.
       return errno != ENOENT && errno != ENOTDIR
     }
     return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino
@@ -260,12 +262,12 @@ private final class POSIXFile: File {
 }
 
 extension FilePath {
-  /// The path from the root. The directory that the process works in may be another one later.
+  /// The path from the root, because the working directory of the process may change later.
   var absolute: FilePath {
     guard !isAbsolute, let current = getcwd(nil, 0) else { return self }
     defer { free(current) }
     let path = FilePath(platformString: current).pushing(self)
-    // Without `..`, which means something else behind a symbolic link.
+    // Paths with `..` stay as they are: after a symbolic link, `..` has another meaning.
     return path.components.contains { $0.kind == .parentDirectory } ? path : path.lexicallyNormalized()
   }
 }

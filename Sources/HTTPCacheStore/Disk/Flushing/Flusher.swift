@@ -4,83 +4,84 @@
 import Dispatch
 import Synchronization
 
-/// What a flusher takes its bytes from. `SharedLog` is one; a test can be another.
+/// The source of a flusher's bytes. `SharedLog` is one; a test can use another.
 protocol FlushSource: AnyObject, Sendable {
-  /// What awaits being written, what is just being written included. Does not wait.
+  /// The number of bytes that wait to be written, including those being written. Returns at once.
   var bufferedBytes: Int { get }
-  /// Takes the first pieces that are buffered, one at least if there are any, until they have so many bytes.
+  /// Takes the first buffered pieces until they have this many bytes; at least one if there are any.
   func take(upTo bytes: Int) -> FlushBatch
-  /// Neighbours in one file were written.
+  /// Called after consecutive pieces of one file were written.
   func didWrite(_ run: [WriteBuffer.Piece])
-  /// The first of these could not be written; so the others, and what follows them in the buffer, must not be.
+  /// Called if the first of these pieces could not be written. Then the others, and the rest of the buffer, must not be
+  /// written.
   func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure)
-  /// Nothing of a batch is being written any more.
+  /// Called when no piece of a batch is being written any more.
   func finish(_ batch: FlushBatch)
-  /// The open file of a segment, unless it is gone.
+  /// Returns the open file of a segment; `nil` if it is gone.
   func file(of segment: UInt32) -> (any File)?
   /// Calls ``Flusher/schedule(_:)`` if something is buffered.
   func resume()
 }
 
-/// What is written at a time.
+/// The pieces of one write.
 struct FlushBatch: Sendable {
   let pieces: [WriteBuffer.Piece]
-  /// Body files that can go once the pieces are written.
+  /// Body files to remove after the pieces are written.
   var orphans: [DiskIndex.BodyFile] = []
-  /// Files that are to be emptied, oldest first.
+  /// Files to empty, oldest first.
   var abandoned: [any File] = []
-  /// The step in which blocks are asked for.
+  /// The step in which the flusher allocates blocks.
   let allocation: Int
 }
 
 /// Writes buffered bytes to their files, in order, so that an insert does not wait for a write.
 ///
-/// A queue writes soon after ``schedule(_:)``. If the buffer fills up, or a removal must be on disk before it returns, the calling
-/// thread writes. One thread writes at a time.
+/// A queue writes soon after ``schedule(_:)``. If the buffer fills up, or a removal must be on disk before it returns,
+/// the calling thread writes. One thread writes at a time.
 ///
 /// **State**: the segment that is being written, whether a thread writes, and whether a flush is scheduled.
 ///
-/// **Lock**: its own, `writing`, which is taken before that of the source. During a write it holds no lock that
-/// inserts and lookups need.
+/// **Lock**: its own, `writing`, which is taken before that of the source. During a write it has no lock that inserts
+/// and lookups need.
 ///
-/// **Crash**: what was taken is in its file up to some byte, and no file holds anything that follows. If a write fails, the rest is
-/// not written, and the source is told which pieces are lost.
+/// **Crash**: the bytes taken are in their file up to some byte, and no file holds anything that follows. If a write
+/// fails, the flusher does not write the rest, and tells the source which pieces are lost.
 final class Flusher: Sendable {
-  /// The segment that is being written, and up to where its file has blocks.
+  /// The segment that is being written, and the offset up to which its file has blocks.
   ///
-  /// They are asked for in steps, ahead of what is written: a write takes a quarter less of the processor then,
-  /// and never waits for the file system to find some. A step is less than the room that is kept free for what is carried
-  /// forward, so that they do not exceed the capacity.
+  /// The flusher allocates blocks in steps, ahead of the writes. A write then takes a quarter less processor time, and
+  /// never waits for the file system to find blocks. A step is smaller than the room that is kept free for carrying
+  /// forward, so that the blocks do not exceed the capacity.
   private struct Writing: Sendable {
     var segment: UInt32 = 0
     var allocated = 0
   }
 
-  /// The bytes that may be buffered.
+  /// Maximum bytes that may be buffered.
   private let limit: Int
   private let writing = Mutex(Writing())
   private let queue = DispatchQueue(label: "HTTPCacheStore.flush", qos: .utility)
-  /// Whether a thread writes what is in the buffer. Asking the lock takes a call of the system when it is held.
+  /// Whether a thread writes from the buffer. Asking the lock instead takes a system call while it is taken.
   private let isWriting = Atomic<Bool>(false)
   private let isScheduled = Atomic<Bool>(false)
   /// Number of further calls of `awaitBuffer` that do not expect the queue to write.
   private let ownWrites = Atomic<Int>(0)
 
-  /// From here on, an insert that waited for a write counts as one that had to wait for a processor.
+  /// After a longer wait for a write, an insert counts as having waited for a processor.
   private static let patience = Duration.milliseconds(1)
-  /// After so many, it is tried again whether the queue's thread is in time.
+  /// After this many own writes, inserts test again whether the queue's thread keeps up.
   private static let mostOwnWrites = 256
-  /// When the queue's thread writes what is left, where those who store write by themselves.
+  /// The delay after which the queue's thread writes the rest, while inserting threads write themselves.
   private static let lateFlush = DispatchTimeInterval.milliseconds(20)
-  /// The bytes that are written, where there are as many, before the lock goes to another.
+  /// Minimum bytes that a thread writes before it releases the lock, if as many are buffered.
   private static let leastWritten = 256 << 10
 
   init(limit: Int) {
     self.limit = limit
   }
 
-  /// Has the queue write what is buffered, unless it is about to, or another thread is. To be called under the lock of the
-  /// source, so that nothing is buffered between the last look of a thread that writes and this.
+  /// Schedules a write on the queue, unless one is scheduled or a thread is writing. Call it under the lock of the
+  /// source, so that nothing is buffered between a writing thread's last look and this call.
   func schedule(_ source: some FlushSource) {
     guard !isWriting.load(ordering: .relaxed), !isScheduled.load(ordering: .relaxed) else { return }
     isScheduled.store(true, ordering: .relaxed)
@@ -91,7 +92,8 @@ final class Flusher: Sendable {
     }
   }
 
-  /// Never waits for another thread that writes: the lock would be kept for this one until the processor has time for it.
+  /// Writes on the queue, in the background. Never waits for another writing thread: the lock would then be reserved
+  /// for this thread until a processor is free for it.
   private func flushBehind(_ source: some FlushSource) {
     while let isWritten = writing.withLockIfAvailable({ writeNext(of: source, &$0) }) {
       if isWritten == nil { break }
@@ -100,7 +102,7 @@ final class Flusher: Sendable {
     source.resume()
   }
 
-  /// Writes what is buffered. `false` when some of it was lost.
+  /// Writes the buffered bytes. Returns `false` if some of them were lost.
   func flush(_ source: some FlushSource) -> Bool {
     writing.withLock { writing in
       var isWhole = true
@@ -109,11 +111,12 @@ final class Flusher: Sendable {
     }
   }
 
-  /// Keeps the buffer from growing above its size. To be called without any lock.
+  /// Keeps the buffer from growing above its limit. Call it without any lock.
   ///
-  /// When it is half full, and nobody is writing, the thread at hand does. When it is full, it waits for who is writing; and
-  /// where that takes long, because the processors have other things to do, it rather writes by itself for a while. Each
-  /// wait for a thread that waits for a processor is one of milliseconds, in which the other could write megabytes.
+  /// If the buffer is half full and no thread is writing, the calling thread writes. If it is full, the calling thread
+  /// waits for the writing thread. If that takes long, because the processors are busy, inserting threads write
+  /// themselves for a while. A wait for a thread that waits for a processor takes milliseconds, in which the caller
+  /// could write megabytes.
   func awaitBuffer(of source: some FlushSource) {
     guard limit > 0, source.bufferedBytes >= limit / 2 else { return }
     guard !isWriting.load(ordering: .relaxed) || source.bufferedBytes >= limit else { return }
@@ -122,12 +125,12 @@ final class Flusher: Sendable {
       let isLate = start.duration(to: .now) > Self.patience
       ownWrites.store(
         isLate ? Self.mostOwnWrites : max(0, ownWrites.load(ordering: .relaxed) - 1), ordering: .relaxed)
-      // Who had the lock may have made room.
+      // The thread that had the lock may have made room.
       if source.bufferedBytes >= limit / 2 { _ = writeNext(of: source, &writing) }
     }
   }
 
-  /// Runs while nothing is being written, and gives back what the last segment has of blocks beyond its end.
+  /// Calls `body` while nothing is being written, and releases the blocks of the last segment beyond its end.
   func whileIdle<Failure>(for source: some FlushSource, _ body: () throws(Failure) -> Void) throws(Failure) {
     try writing.withLock { writing throws(Failure) in
       release(&writing, of: source)
@@ -135,13 +138,13 @@ final class Flusher: Sendable {
     }
   }
 
-  /// Returns when what was scheduled has been done.
+  /// Returns after the scheduled work is done.
   func drain() { queue.sync {} }
 
-  /// Writes the first of what is in the buffer. `nil` when nothing is, `false` when some was lost.
+  /// Writes the first buffered bytes. Returns `nil` if there are none, `false` if some were lost.
   private func writeNext(of source: some FlushSource, _ writing: inout Writing) -> Bool? {
     isWriting.store(true, ordering: .relaxed)
-    // Not too much, for others may wait to write.
+    // A bounded amount, because other threads may wait to write.
     let batch = source.take(upTo: max(Self.leastWritten, limit / 4))
     // Oldest first, as in `Log.wipe`.
     for file in batch.abandoned { try? file.truncate(to: 0) }
@@ -155,7 +158,7 @@ final class Flusher: Sendable {
     let pieces = batch.pieces
     var start = 0
     while start < pieces.count {
-      // As one write, what follows each other in a file.
+      // Consecutive pieces of one file become one write.
       var end = start + 1
       while end < pieces.count, pieces[end].segment == pieces[start].segment { end += 1 }
       let run = Array(pieces[start..<end])
@@ -189,7 +192,7 @@ final class Flusher: Sendable {
     writing.allocated = next
   }
 
-  /// Nothing follows in the segment that was written last.
+  /// Releases unused blocks of the last segment: nothing follows in it.
   private func release(_ writing: inout Writing, of source: some FlushSource) {
     source.file(of: writing.segment)?.releaseUnused()
     writing = Writing()

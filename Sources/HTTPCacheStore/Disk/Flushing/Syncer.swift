@@ -4,15 +4,15 @@
 import Synchronization
 import SystemPackage
 
-/// Brings to the disk itself what the log has.
+/// Syncs the log to the disk.
 ///
-/// **State**: none. `Unsynced` and the segments of the log say what awaits its sync.
+/// **State**: none. `Unsynced` and the segments of the log tell what waits for a sync.
 ///
-/// **Lock**: its own, `syncing`, which is the first of the tier. A second caller waits, because it may rely on what the
-/// first is syncing.
+/// **Lock**: its own, `syncing`, which is the first of the tier. A second caller waits, because it may rely on bytes
+/// that the first is syncing.
 ///
-/// **Crash**: when a sync returns `true`, all that was logged before the call survives a loss of power. If it fails, the next sync
-/// repeats it.
+/// **Crash**: when a sync returns `true`, everything logged before the call survives a loss of power. If it fails, the
+/// next sync repeats it.
 final class Syncer: Sendable {
   private let log: SharedLog
   private let syncing = Mutex(())
@@ -21,16 +21,16 @@ final class Syncer: Sendable {
     self.log = log
   }
 
-  /// Brings everything that is not yet on the disk itself there. `false` when that failed.
+  /// Syncs everything that is not yet on the disk. Returns `false` if that failed.
   ///
   /// - Parameters:
-  ///   - onlyRemovals: do nothing unless an earlier removal or replacement awaits its sync.
-  ///   - withBodies: bodies in files of their own, too; no removal is in them.
+  ///   - onlyRemovals: does nothing unless an earlier removal or replacement waits for its sync.
+  ///   - withBodies: also syncs body files; they contain no removals.
   @discardableResult
   func sync(onlyRemovals: Bool = false, withBodies: Bool = false) -> Bool {
     syncing.withLock { _ in
       let taken = log.withLock { log in log.isInPlace() ? log.unsynced.take(withBodies: withBodies) : nil }
-      // With its directory, everything is gone.
+      // If the directory is gone, everything in it is gone.
       guard let taken else { return onlyRemovals }
       guard !onlyRemovals || taken.hasRemovals else { return true }
       guard log.flush() else {
@@ -65,7 +65,7 @@ final class Syncer: Sendable {
     } catch {
       // Its entry may have been removed meanwhile.
       guard error.errno != Errno.noSuchFileOrDirectory.rawValue else { return }
-      // Whatever failed: it is a sync that shows that it works again.
+      // Reported as a failed sync, whichever call failed, because only a sync shows that the disk works again.
       throw FileFailure(operation: "sync", path: error.path, errno: error.errno)
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Records that are on their way to the log, in its order.
+/// Records that are not yet in the log's files, in their order.
 struct WriteBuffer: Sendable {
   /// Bytes of one segment.
   struct Piece: Sendable {
@@ -14,12 +14,12 @@ struct WriteBuffer: Sendable {
   }
 
   private(set) var pieces: [Piece] = []
-  /// The bytes of all pieces, those that are just being written among them.
+  /// Bytes of all pieces, including those being written.
   private(set) var count = 0
-  /// Body files of entries that were replaced by what is here: until that is written, a process that is killed leaves
-  /// what was replaced, and whole.
+  /// Body files of entries that buffered records replaced. They stay until those records are written: if the process is
+  /// killed before, the old entry is still there, and whole.
   private(set) var orphans: [DiskIndex.BodyFile] = []
-  /// How many removals and updates were never written, though their records had been here.
+  /// Number of buffered removals and updates that were lost before they were written.
   var lostRemovals = 0
 
   mutating func append(_ piece: Piece) {
@@ -34,13 +34,14 @@ struct WriteBuffer: Sendable {
     return orphans
   }
 
-  /// Takes all pieces to write them. They count until they are ``finished(_:)``.
+  /// Takes all pieces to write them. They count until ``finished(_:)``.
   mutating func take() -> [Piece] {
     defer { pieces = [] }
     return pieces
   }
 
-  /// Takes the first pieces, one at least, until they have so many bytes; all body files, if that is all pieces.
+  /// Takes the first pieces until they have this many bytes, at least one. Also takes the body files if that empties
+  /// the buffer.
   mutating func take(upTo bytes: Int) -> (pieces: [Piece], orphans: [DiskIndex.BodyFile]) {
     var (end, size) = (0, 0)
     while end < pieces.count, size < bytes {
@@ -56,6 +57,6 @@ struct WriteBuffer: Sendable {
     count -= written.reduce(0) { $0 + $1.bytes.count }
   }
 
-  /// What is not being written is not needed any more.
+  /// Discards the pieces that are not being written.
   mutating func drop() { finished(take()) }
 }

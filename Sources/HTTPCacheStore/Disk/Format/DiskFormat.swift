@@ -3,14 +3,14 @@
 
 import SystemPackage
 
-/// The names, sizes and versions of the format, which `Format.md` describes.
+/// The names, sizes and versions of the format that `Format.md` describes.
 enum DiskFormat {
   static let version: UInt32 = 2
   static let magic: UInt64 = 0x4548_4341_4350_5448  // "HTPCACHE"
   static let segmentMagic: UInt64 = 0x474F_4C48_4341_4348  // "HCACHLOG"
   static let formatFileSize = 32
   static let segmentHeaderSize = 40
-  /// Ids and sequence numbers are less: memory keeps them in 48 bits.
+  /// Ids and sequence numbers are lower than this: memory keeps them in 48 bits.
   static let numberLimit: UInt64 = 1 << 48
   static let minimumSegmentSize = 64 * 1024
   static let maximumSegmentSize = 1 << 30
@@ -23,7 +23,7 @@ enum DiskFormat {
   static func segmentName(_ number: UInt32) -> String { "segment-" + hexadecimal(UInt64(number)) }
   static func bodyName(_ number: UInt64) -> String { "body-" + hexadecimal(number) }
 
-  /// The number in a segment's name; `nil` of any other name, and of numbers that no log reaches.
+  /// Returns the number in a segment's name; `nil` for any other name, and for numbers that no log reaches.
   static func segmentNumber(_ name: String) -> UInt32? {
     guard let number = number(name, prefix: "segment-"), (1...1 << 31).contains(number) else { return nil }
     return UInt32(number)
@@ -39,11 +39,11 @@ enum DiskFormat {
     guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count), radix: 16) else {
       return nil
     }
-    // The name that the store would give, to the letter: it is what the file is opened by.
+    // Only the exact name that the store would give counts, because the store opens the file by that name.
     return name == prefix + hexadecimal(number) ? number : nil
   }
 
-  /// The bytes that a body of this length occupies in a file of its own, its chunks' checksums included.
+  /// The bytes of a body file for a body of this length, including the checksums of its chunks.
   static func bodyFileSize(_ bodyCount: Int) -> Int {
     bodyCount + (bodyCount + bodyChunkSize - 1) / bodyChunkSize * 8
   }
@@ -52,15 +52,15 @@ enum DiskFormat {
     sealed([magic, UInt64(version), seed], hasher: KeyHasher(seed: 0))
   }
 
-  /// Whether bytes are those of a format file, of whatever version, and perhaps damaged.
+  /// Whether the bytes are those of a format file, of any version, and possibly damaged.
   static func isFormatFile(_ bytes: [UInt8]) -> Bool {
     bytes.count == formatFileSize && words(bytes)[0] == magic
   }
 
-  /// The seed in a format file.
+  /// Returns the seed in a format file.
   static func seed(in bytes: [UInt8], directory: FilePath) throws(StoreError) -> UInt64 {
     let words = words(bytes)
-    // The checksum before the version, which damage may have changed: the file is the same in every version.
+    // Compare the checksum before the version, which damage may have changed: the file is the same in every version.
     guard isFormatFile(bytes), bytes == sealed(Array(words[..<3]), hasher: KeyHasher(seed: 0)) else {
       throw StoreError(
         .unreadableDirectory(path: directory, what: "the checksum of its file 'format' is wrong"))
@@ -72,12 +72,12 @@ enum DiskFormat {
     return words[2]
   }
 
-  /// - Parameter floor: no number that is less is given to anything that follows.
+  /// - Parameter floor: all numbers given after this are at least the floor.
   static func segmentHeader(_ number: UInt32, floor: UInt64, hasher: KeyHasher) -> [UInt8] {
     sealed([segmentMagic, UInt64(version), UInt64(number), floor], hasher: hasher)
   }
 
-  /// The floor in a segment's header; `nil` when that is not as it was written.
+  /// Returns the floor in a segment's header; `nil` if the header is damaged.
   static func floor(inHeader bytes: [UInt8], of number: UInt32, hasher: KeyHasher) -> UInt64? {
     let words = words(bytes)
     guard words.count == 5, words[3] <= numberLimit,
@@ -86,7 +86,7 @@ enum DiskFormat {
     return words[3]
   }
 
-  /// Words, little-endian, and their checksum behind them.
+  /// Returns the words, little-endian, followed by their checksum.
   private static func sealed(_ words: [UInt64], hasher: KeyHasher) -> [UInt8] {
     let bytes = words.flatMap { littleEndianBytes($0) }
     return bytes + littleEndianBytes(hasher.checksum(bytes))

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension Record {
-  /// A record of marks: their table takes the place of the metadata.
+  /// Encodes a record of marks: their table takes the place of the metadata.
   static func encode(_ marks: ScopeMarks.Snapshot, hasher: KeyHasher) -> (RecordHeader, [UInt8]) {
     var header = RecordHeader(
       kind: .marks, variant: marks.floor, id: marks.latest, revision: marks.latest)
@@ -16,7 +16,7 @@ extension Record {
     return (header, record)
   }
 
-  /// The marks of a whole record; `nil` if it is not as it was written.
+  /// Returns the marks of a whole record; `nil` if it is damaged.
   static func marks(_ record: [UInt8], hasher: KeyHasher) -> ScopeMarks.Snapshot? {
     guard let header = verifiedHeader(record, hasher: hasher), header.kind == .marks else { return nil }
     let words = DiskFormat.words(Array(record[header.metadataRange]))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The bytes of a record on its way to the log.
+/// The bytes of a record before they are in the log's file.
 ///
-/// A large body stays in the array it came in until the file has it: with 16 KB, a store takes 1.2 µs and not 2.7, and
-/// `malloc` has no large pieces to give and take back between two threads.
+/// A large body stays in its array until it is in the file. With 16 KB, a store then takes 1.2 µs instead of 2.7, and
+/// `malloc` does not move large pieces between two threads.
 struct RecordBytes: Sendable {
-  /// Of a body with less, a copy is as good.
+  /// Minimum size of a body that stays in its array; below it, a copy costs no more.
   static let leastBody = 4096
 
-  /// Header, key and metadata; and the rest of the record unless that is apart.
+  /// Header, key and metadata; and the rest of the record unless the body is apart.
   let head: [UInt8]
-  /// The body, where it is apart. Zeros up to the record's length follow it.
+  /// The body, if it is apart. Zeros up to the record's length follow it.
   private let body: [UInt8]
-  /// The length of the record, padding included.
+  /// The length of the record, including padding.
   let count: Int
 
   init(_ record: [UInt8]) {
@@ -30,7 +30,7 @@ struct RecordBytes: Sendable {
 
   private static let paddings = (0..<8).map { [UInt8](repeating: 0, count: $0) }
 
-  /// What is written, one array after the other.
+  /// Appends the bytes to write, one array after the other.
   func append(to arrays: inout [[UInt8]]) {
     arrays.append(head)
     if body.isEmpty { return }
@@ -39,7 +39,7 @@ struct RecordBytes: Sendable {
     if padding > 0 { arrays.append(Self.paddings[padding]) }
   }
 
-  /// The record in one array; a copy where its body is apart.
+  /// The record in one array; a copy if its body is apart.
   var joined: [UInt8] {
     if body.isEmpty { return head }
     var arrays: [[UInt8]] = []

@@ -14,11 +14,11 @@ struct RecordHeader: Equatable {
     case removeVariant = 4
     /// Removes every variant of a key.
     case removeKey = 5
-    /// Removes what was stored at or after a time.
+    /// Removes entries stored at or after a time.
     case clear = 6
-    /// Marks scopes: what belongs to them and has a lower id is outdated.
+    /// Marks scopes: entries in them with a lower id are outdated.
     case marks = 7
-    /// What the records before it in the segment are, for opening.
+    /// Lists the records before it in the segment, for opening.
     case summary = 8
   }
 
@@ -27,7 +27,7 @@ struct RecordHeader: Equatable {
 
   var kind: Kind
   var hash: UInt64 = 0
-  /// Of an entry its variant; of what refers to an entry the fingerprint by which the index knows it.
+  /// In an entry, its variant; in a record that refers to an entry, the fingerprint by which the index knows it.
   var variant: UInt64 = 0
   var id: UInt64
   var revision: UInt64
@@ -42,7 +42,7 @@ struct RecordHeader: Equatable {
   /// The bytes of the body that are in the record.
   var inlineBodyCount: Int { kind == .entry ? bodyCount : 0 }
 
-  /// The record's length in the log, padding included.
+  /// The record's length in the log, including padding.
   var recordCount: Int {
     (Self.size + keyCount + metadataCount + inlineBodyCount + 7) & ~7
   }
@@ -62,7 +62,7 @@ struct RecordHeader: Equatable {
     }
   }
 
-  /// The fingerprint under which the index knows the entry.
+  /// The fingerprint by which the index knows the entry.
   var fingerprint: UInt32 {
     switch kind {
     case .entry, .entryWithBodyFile: DiskIndexEntry.fingerprint(of: variant, hash: hash)
@@ -92,7 +92,7 @@ struct RecordHeader: Equatable {
     put(hasher.checksum(UnsafeRawBufferPointer(rebasing: bytes[..<88])), 88)
   }
 
-  /// The header in the first bytes of a buffer; `nil` when its checksum is wrong or a field is out of range.
+  /// Reads the header from the first bytes of a buffer; `nil` if its checksum is wrong or a field is out of range.
   init?(_ bytes: UnsafeRawBufferPointer, hasher: KeyHasher) {
     func get<Value: FixedWidthInteger>(_ offset: Int, _ type: Value.Type = Value.self) -> Value {
       Value(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Value.self))
@@ -115,7 +115,8 @@ struct RecordHeader: Equatable {
     bodyFile = get(72)
     headChecksum = get(80)
     guard id < DiskFormat.numberLimit, revision < DiskFormat.numberLimit else { return nil }
-    // No record is larger than a segment, no file than an exbibyte; sums of what is left cannot overflow.
+    // No record is larger than a segment, and no file is larger than an exbibyte; so sums of the other lengths cannot
+    // overflow.
     guard inlineBodyCount <= DiskFormat.maximumSegmentSize, bodyCount <= 1 << 60 else { return nil }
   }
 
@@ -133,7 +134,7 @@ struct RecordHeader: Equatable {
 
 /// A record of the log with its bytes.
 enum Record {
-  /// The bytes of a record; completes the header's lengths and checksums.
+  /// Encodes a record; completes the header's lengths and checksums.
   static func encode(
     _ header: inout RecordHeader, key: ArraySlice<UInt8> = [], metadata: ArraySlice<UInt8> = [],
     inlineBody: ArraySlice<UInt8>? = nil, hasher: KeyHasher
@@ -148,7 +149,7 @@ enum Record {
       header, count: header.recordCount, key: key, metadata: metadata, body: inlineBody ?? [], hasher)
   }
 
-  /// The same with the body where it is.
+  /// Encodes a record as above, but leaves the body in its array.
   static func encodeApart(
     _ header: inout RecordHeader, key: [UInt8], metadata: [UInt8], body: [UInt8], hasher: KeyHasher
   ) -> RecordBytes {
@@ -179,7 +180,7 @@ enum Record {
     }
   }
 
-  /// The header of a whole record whose header and head are as they were written; `nil` otherwise.
+  /// Returns the header of a whole record; `nil` if its header or its head is damaged.
   static func verifiedHeader(_ record: [UInt8], hasher: KeyHasher) -> RecordHeader? {
     record.withUnsafeBytes { verifiedHeader($0, hasher: hasher) }
   }
@@ -192,10 +193,10 @@ enum Record {
     return header
   }
 
-  /// Most heads are shorter; of a body little is read in vain.
+  /// Most heads are shorter, and little of a body is read in vain.
   private static let headSize = 2048
 
-  /// The header of a record and its first bytes, key and metadata among them; `nil` when they are not as they were written.
+  /// Reads the header of a record and its first bytes, which include key and metadata; `nil` if they are damaged.
   static func readHead(
     at location: RecordLocation, of file: any File, buffered: RecordBytes? = nil, hasher: KeyHasher
   ) -> (header: RecordHeader, bytes: [UInt8])? {

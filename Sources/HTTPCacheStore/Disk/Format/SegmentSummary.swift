@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What a segment's records are, in a table at its end: `Format.md`.
+/// The list of a segment's records, in a table at its end: see `Format.md`.
 struct SegmentSummary {
-  /// What opening needs to know of one record.
+  /// What an opening needs to know of one record.
   struct Row: Equatable {
     var kind: RecordHeader.Kind
     var hash: UInt64
@@ -12,7 +12,7 @@ struct SegmentSummary {
     var storedSeconds: UInt32
     var offset: UInt32
     var count: UInt32
-    /// Of metadata its revision; of an entry with a body file the file's number.
+    /// For metadata, its revision; for an entry with a body file, the number of the file.
     var number: UInt64 = 0
     /// The length of a body that has a file of its own.
     var bodyCount = 0
@@ -46,9 +46,9 @@ struct SegmentSummary {
   /// The rows, as they are in the file.
   private(set) var table: [UInt8] = []
   private(set) var count = 0
-  /// Nothing up to here in the segment has a higher number.
+  /// The highest number in the segment up to here.
   private(set) var highest: UInt64
-  /// Where the summary before this one ends in the segment; 0 if there is none. That one is of the records before it.
+  /// Where the previous summary ends in the segment, which covers the records before it; 0 if there is none.
   private(set) var previousEnd = 0
 
   init(floor: UInt64 = 0) {
@@ -57,10 +57,10 @@ struct SegmentSummary {
 
   // MARK: Making
 
-  /// What it will take in the file.
+  /// Bytes that the summary will take in the file.
   var recordCount: Int { count == 0 ? 0 : RecordHeader.size + table.count + Self.footerSize }
 
-  /// What one more row will take.
+  /// Bytes that one more row will take.
   func growth(_ kind: RecordHeader.Kind) -> Int {
     Row.size(kind) + (count == 0 ? RecordHeader.size + Self.footerSize : 0)
   }
@@ -81,14 +81,14 @@ struct SegmentSummary {
 
   mutating func raise(_ number: UInt64) { highest = max(highest, number) }
 
-  /// Goes on behind a summary that ends here.
+  /// Begins a new summary after one that ends here.
   mutating func begin(after end: Int) {
     table = []
     count = 0
     previousEnd = end
   }
 
-  /// The record that holds it, to be written at an offset.
+  /// Returns the record of the summary, to be written at an offset.
   func record(at offset: Int, segment: UInt32, hasher: KeyHasher) -> [UInt8] {
     var footer = DiskFormat.littleEndianBytes(Self.magic)
     for word in [
@@ -104,10 +104,10 @@ struct SegmentSummary {
 
   // MARK: Reading
 
-  /// The bytes of a segment that are read first: most summaries are shorter.
+  /// Number of bytes that are read first from the end of a segment: most summaries are shorter.
   private static let firstRead = 64 * 1024
 
-  /// The summary that ends at an offset of a segment; `nil` when there is none that is as it was written.
+  /// Reads the summary that ends at an offset of a segment; `nil` if there is none, or it is damaged.
   static func read(
     from file: any File, endingAt end: Int, segment: UInt32, hasher: KeyHasher
   ) throws(FileFailure) -> SegmentSummary? {
@@ -133,13 +133,13 @@ struct SegmentSummary {
     summary.count = Int(footer[1] >> 32)
     summary.highest = footer[2]
     summary.previousEnd = Int(footer[4] & 0xFFFF_FFFF)
-    // Each is before the other, so that following them comes to an end.
+    // Each summary must be before the next, so that following them ends.
     guard summary.previousEnd <= tableStart - RecordHeader.size, summary.count <= summary.table.count / 32
     else { return nil }
     return summary
   }
 
-  /// Shows all rows. `false` when they are not rows of a segment that is so long.
+  /// Calls `body` with all rows. Returns `false` if they cannot be rows of a segment of this length.
   func forEach(below end: Int, _ body: (Row) -> Void) -> Bool {
     table.withUnsafeBytes { bytes in
       func word(_ offset: Int) -> UInt64 {

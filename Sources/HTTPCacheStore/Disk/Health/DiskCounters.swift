@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// What happened to the disk tier, counted.
+/// Counts events of the disk tier.
 final class DiskCounters: Sendable {
   let evictions = Atomic<Int>(0)
   let carries = Atomic<Int>(0)

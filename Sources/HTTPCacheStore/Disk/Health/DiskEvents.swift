@@ -3,10 +3,10 @@
 
 import Dispatch
 
-/// Tells the observer what happened to the disk, in order.
+/// Calls the observer with the disk's events, in order.
 ///
-/// A serial queue calls the observer. No lock of the store is held then, so the observer may use the store: what happens to the
-/// disk is found out under several locks, some of which a removal takes as well.
+/// A serial queue calls the observer, without any lock of the store, so the observer may use the store. Events occur
+/// under several locks, and a removal takes some of those as well.
 ///
 /// **State**: none but the queue. **Lock**: none.
 final class DiskEvents: Sendable {
@@ -19,8 +19,8 @@ final class DiskEvents: Sendable {
     self.counters = counters
   }
 
-  /// Counts events, and has the observer told. To be called under the log's lock, so that they are told in the order in which
-  /// they happened.
+  /// Counts events, and schedules the calls of the observer. Call it under the log's lock, so that the observer sees
+  /// the events in their order.
   func add(_ events: [DiskEvent]) {
     for event in events {
       if event.kind == .failing { counters.failures.increment() }
@@ -28,6 +28,6 @@ final class DiskEvents: Sendable {
     }
   }
 
-  /// Returns when the observer has been told what was added before.
+  /// Returns when the observer has been called for all events added before.
   func drain() { queue.sync {} }
 }

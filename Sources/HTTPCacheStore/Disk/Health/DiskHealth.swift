@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Whether the disk takes what is written, and when to try again if it does not.
+/// Whether the disk accepts writes, and when to try again if it does not.
 ///
-/// It counts what would have been written instead of time, which depends on nothing but what is asked of the store. The log's lock
-/// guards it.
+/// It counts skipped writes instead of time, so that its behaviour depends only on the calls of the store. The log's
+/// lock guards it.
 struct DiskHealth: Sendable {
-  /// What failed, and did not succeed since: "create", "write", "sync", "remove".
+  /// Operations that failed, and have not succeeded since: "create", "write", "sync", "remove".
   private var failing: Set<String> = []
-  /// Failures since all was well.
+  /// Number of failures since the disk last worked.
   private var failures = 0
-  /// What is still not tried to be written.
+  /// Number of writes still to skip.
   private var pause = 0
-  /// What is to be told when no lock is held; see `DiskEvents`.
+  /// Events to report after the lock is released; see `DiskEvents`.
   private(set) var events: [DiskEvent] = []
 
-  /// How often it is tried again at once.
+  /// Number of failures after which the store still tries again at once.
   static let patience = 3
   private static let longestPause = 4096
 
@@ -26,7 +26,8 @@ struct DiskHealth: Sendable {
     pause = failures <= Self.patience ? 0 : min(Self.longestPause, 8 << min(failures - Self.patience, 16))
   }
 
-  /// That a file which is open can be written to says nothing of whether another can be made.
+  /// Records a success of one operation: a successful write to an open file does not show that a new file can be
+  /// created.
   mutating func succeed(_ operation: String) {
     guard !failing.isEmpty, failing.remove(operation) != nil, failing.isEmpty else { return }
     failures = 0
@@ -34,7 +35,7 @@ struct DiskHealth: Sendable {
     events.append(.recovered)
   }
 
-  /// Whether something is to be written now.
+  /// Whether to try a write now.
   mutating func mayTry() -> Bool {
     guard pause > 0 else { return true }
     pause -= 1
