@@ -9,7 +9,6 @@ import SystemPackage
 /// It connects its parts; the store sees nothing else of them. The comment at the top of each part names its state, the
 /// lock that guards it, and what it guarantees after a crash. The order of the locks is at `SharedLog`.
 ///
-/// ```
 /// | part | what it does |
 /// |---|---|
 /// | `Catalog`, `EntryReader` | finds and reads entries |
@@ -20,7 +19,6 @@ import SystemPackage
 /// | `BodyFiles` | keeps large bodies in files of their own |
 /// | `DiskHealth`, `DiskEvents` | decides when to try again, and calls the observer |
 /// | `DiskOpening`, `LogRecovery` | opens a directory, and rebuilds the catalog |
-/// ```
 final class DiskTier: Sendable {
   let context: DiskContext
   let catalog: Catalog

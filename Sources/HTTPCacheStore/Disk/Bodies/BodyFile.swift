@@ -67,7 +67,7 @@ struct BodyFileWriter: Sendable {
     return .file(WrittenChunk(file: file, start: start, checksum: word, hasher: hasher))
   }
 
-  /// Where bytes of the body are.
+  /// The place of bytes of the body.
   enum Location: Sendable {
     /// A copy of bytes that are not yet written.
     case memory(ArraySlice<UInt8>)

@@ -34,7 +34,7 @@ struct WriteBuffer: Sendable {
     return orphans
   }
 
-  /// Takes all pieces to write them. They count until ``finished(_:)``.
+  /// Takes all pieces to write them. They count until ``finished(_:)`` is called.
   mutating func take() -> [Piece] {
     defer { pieces = [] }
     return pieces

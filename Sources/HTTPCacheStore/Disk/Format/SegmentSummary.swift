@@ -46,7 +46,7 @@ struct SegmentSummary {
   /// The rows, as they are in the file.
   private(set) var table: [UInt8] = []
   private(set) var count = 0
-  /// The highest number in the segment up to here.
+  /// No record of the segment up to here has a higher number.
   private(set) var highest: UInt64
   /// Where the previous summary ends in the segment, which covers the records before it; 0 if there is none.
   private(set) var previousEnd = 0

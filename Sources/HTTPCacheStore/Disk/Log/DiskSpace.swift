@@ -3,13 +3,13 @@
 
 /// The bytes of the directory. The log's lock guards them.
 ///
-/// Bytes are counted before they are written, and until they are gone. So the files never exceed the capacity.
+/// Bytes count from before they are written until they are removed. So the files never exceed the capacity.
 struct DiskSpace: Sendable {
   var capacity: Int
-  /// The bytes of all files in the directory, of the summary that is still to be written, and what body files in the
-  /// making have reserved.
+  /// Bytes of all files in the directory and of the summary that is still to be written, plus the reservations of
+  /// unfinished body files.
   var used = 0
-  /// What of that body files in the making have reserved; no reclaiming frees it.
+  /// The part of `used` that unfinished body files have reserved; reclaiming cannot free it.
   var reserved = 0
 
   func fits(_ bytes: Int) -> Bool { used + bytes <= capacity }

@@ -2,9 +2,10 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension Log {
-  /// Appends a record, making room for it.
+  /// Appends a record, and makes room for it.
   ///
-  /// Not while a wipe is owed: what it was for would come back with the segments that are still there.
+  /// It appends nothing while a wipe is unfinished: the wiped entries would come back with the segments that are still
+  /// there.
   mutating func append(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation
   {
     guard !owesWipe || settleWipe() else { throw .inputOutput }
@@ -12,7 +13,7 @@ extension Log {
     return try write(record, header)
   }
 
-  /// Writes a record for which there is room at the end of the log.
+  /// Writes a record to the end of the log, where there is room for it.
   mutating func write(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation {
     guard context.room(for: record.count) <= segmentSize else { throw .noRoom }
     try openSegment(for: record.count, header.kind)
@@ -42,7 +43,7 @@ extension Log {
       if (try? segments[last].file.truncate(to: offset)) != nil {
         space.used -= record.count
       } else {
-        // What is there of the record looks like a torn tail, and nothing may follow it.
+        // The written part of the record looks like a torn tail, so nothing may follow it.
         segments[last].count += record.count
         sealWithoutSummary()
       }
@@ -54,7 +55,7 @@ extension Log {
     return location
   }
 
-  /// Adds bytes to the last segment that will be written to its file later.
+  /// Adds bytes to the last segment; they are written to its file later.
   private mutating func addToBuffer(_ bytes: RecordBytes) {
     let last = segments.count - 1
     let piece = WriteBuffer.Piece(
@@ -67,7 +68,7 @@ extension Log {
 
   // MARK: Segments
 
-  /// Sees to it that the last segment takes a record of so many bytes, beginning another if need be.
+  /// Ensures that the last segment can take a record of this size; begins another segment if necessary.
   private mutating func openSegment(for count: Int, _ kind: RecordHeader.Kind) throws(AppendFailure) {
     if let last = segments.last, !last.isSealed {
       let end = last.count + count + summary.recordCount + summary.growth(kind)
@@ -78,7 +79,7 @@ extension Log {
     try beginSegment()
   }
 
-  /// Begins a segment with a header, and all marks there are. Those made later follow as records of their own.
+  /// Begins a segment with a header and all marks made so far. Later marks follow as records of their own.
   mutating func beginSegment() throws(AppendFailure) {
     guard isInPlace() else { throw .inputOutput }
     let number = nextNumber
@@ -126,28 +127,28 @@ extension Log {
     if segments.last?.isSealed == false { sealWithoutSummary() }
   }
 
-  /// Nothing follows in the last segment; opening will look at all its records.
+  /// Ends the last segment; an opening will then read all its records.
   mutating func sealWithoutSummary() {
     dropSummary()
     segments[segments.count - 1].isSealed = true
   }
 
-  /// No summary will be written of the last records.
+  /// Gives up the summary of the last records.
   mutating func dropSummary() {
     space.used -= summary.recordCount
     summary = SegmentSummary()
   }
 
-  /// Writes what opening needs to know of the records since the last summary.
+  /// Writes a summary of the records since the last summary, for the next opening.
   mutating func writeSummary() {
     guard let last = segments.last, !last.isSealed, summary.count > 0 else { return }
     let record = summary.record(at: last.count, segment: last.number, hasher: context.hasher)
-    // Its room is reserved.
+    // Its room is already reserved.
     space.used -= record.count
     let highest = summary.highest
     summary = SegmentSummary()
     guard (try? writeToLast(RecordBytes(record))) != nil else {
-      // Opening looks at the records instead, and those that follow would not be told from these.
+      // The opening reads the records instead, and could not tell later records from these.
       if segments.last?.isSealed == false { sealWithoutSummary() }
       return
     }

@@ -3,14 +3,14 @@
 
 import SystemPackage
 
-/// A directory that is removed, moved away or replaced under an open store.
+/// Handles a directory that is removed, moved away or replaced while a store has it open.
 ///
-/// It is noticed by the lock's file, which is not any more what its path names. From then on the disk has nothing, as if
-/// everything had been removed: entries are kept in memory only. With what is stored next, ever less often while that
-/// fails, the directory is made anew, with a lock and a log of its own. Nothing comes back: what may be there of the old
-/// log is discarded. A directory that is another store's by now is left alone.
+/// The log notices it by the lock file, which its path then no longer names. From then on the disk is empty, as if
+/// everything had been removed, and entries are kept in memory only. The next inserts create the directory again, with
+/// a lock and a log of its own. They try less often as that fails. Nothing comes back: the log discards what may be
+/// there of the old log. It leaves a directory alone that another store uses by now.
 extension Log {
-  /// Whether the directory is the one that was opened. If it is not, the disk has nothing any more.
+  /// Whether the directory is the one that was opened. If it is not, the disk loses all its entries.
   mutating func isInPlace() -> Bool {
     guard let lock = lockFile else { return false }
     if lock.isInPlace { return true }
@@ -26,7 +26,7 @@ extension Log {
       return catalog.index.count
     }
     context.counters.evictions.increment(by: evicted)
-    // It may only have been moved, and be opened where it is now.
+    // The directory may only have been moved, and may be opened in its new place.
     abandoned += segments.map(\.file)
     buffer.drop()
     _ = buffer.takeOrphans()
@@ -35,7 +35,7 @@ extension Log {
     summary = SegmentSummary()
     carried = (0, 0)
     space.used = space.reserved
-    // Those that are still being written are in the other directory.
+    // Body files that are still being written are in the other directory.
     oldestBody = context.sequence.take()
     suspects = Suspects()
     unsynced = Unsynced()
@@ -43,7 +43,7 @@ extension Log {
     context.changes.advanceAll()
   }
 
-  /// Whether there is a directory to write to: the one that was opened, or one made in its place.
+  /// Whether there is a directory to write to: the one that was opened, or a new one in its place.
   mutating func hasDirectory() -> Bool {
     if lockFile != nil { return true }
     let (directory, hasher) = (context.directory, context.hasher)

@@ -3,16 +3,17 @@
 
 extension Log {
   enum Outcome: Sendable {
-    /// Visible on disk; the moment is the one just after. Whether the key has no other variant on disk.
+    /// The entry is visible on disk. Carries the moment just after that, and whether the key has no other variant on
+    /// disk.
     case stored(StripedCounters.Moment, isOnlyVariant: Bool)
     case refused(RefusalReason)
   }
 
-  /// Appends an entry and makes it visible; nothing is synced.
+  /// Appends an entry and makes it visible, without a sync.
   ///
   /// - Parameters:
   ///   - header: of kind `entry` or `entryWithBodyFile`, complete.
-  ///   - objection: asked under the log's lock, where a removal that came first has left its mark.
+  ///   - objection: called under the log's lock, where an earlier removal is visible.
   mutating func insert(
     _ header: RecordHeader, record: RecordBytes, objection: () -> RefusalReason?
   ) -> Outcome {
@@ -29,7 +30,7 @@ extension Log {
       context.counters.evictions.increment()
     }
     while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
-      // The oldest may hold none of them any more.
+      // The oldest segment may hold none of the entries any more.
       guard reclaimOldest(carrying: false) else { break }
     }
     do throws(AppendFailure) {
@@ -42,7 +43,7 @@ extension Log {
     }
   }
 
-  /// What an entry would have replaced goes all the same: something newer may be in memory.
+  /// Refuses an entry, and still removes the entry that it would have replaced: memory may have something newer.
   private mutating func giveUp(_ header: RecordHeader, _ reason: RefusalReason) -> Outcome {
     forget(hash: header.hash, fingerprint: header.fingerprint)
     context.changes.advance(for: header.hash)
@@ -70,9 +71,10 @@ extension Log {
     return isOnly
   }
 
-  /// Appends new metadata for an entry. `false` when the disk does not have it, or could not take it and forgot it.
+  /// Appends new metadata for an entry. Returns `false` if the disk does not have the entry, or could not take the
+  /// metadata and forgot the entry.
   ///
-  /// - Parameter isKeptOut: asked under the log's lock.
+  /// - Parameter isKeptOut: called under the log's lock.
   mutating func updateMetadata(
     of id: UInt64, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
     unless isKeptOut: () -> Bool
@@ -87,12 +89,13 @@ extension Log {
       of: id, hash: hash, fingerprint: fingerprint, metadata: metadata, storedAt: storedAt, revision: revision
     )
     guard catalog.slot(for: hash, id: id) != nil else { return false }
-    // With its old metadata it must not be found again, once memory has lost the new.
+    // The entry must not be found again with its old metadata, after memory has lost the new metadata.
     if !isLogged { forget(hash: hash, fingerprint: fingerprint) }
     return isLogged
   }
 
-  /// Appends new metadata for an entry. `false` when the log did not take it: the entry has its old metadata then.
+  /// Appends new metadata for an entry. Returns `false` if the log did not take it: the entry then keeps its old
+  /// metadata.
   mutating func appendMetadata(
     of id: UInt64, hash: UInt64, fingerprint: UInt32, metadata: [UInt8], storedAt: Int64, revision: UInt64
   ) -> Bool {

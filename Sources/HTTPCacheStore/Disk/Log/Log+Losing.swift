@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension Log {
-  /// Bytes of the buffer have reached their file.
+  /// Records that bytes of the buffer are in their file.
   mutating func didWrite(_ run: [WriteBuffer.Piece]) {
     buffer.finished(run)
     health.succeed("write")
@@ -15,14 +15,14 @@ extension Log {
     }
   }
 
-  /// The disk refused what was to be written, and so all that follows it. It is as if it had never been stored; what it
-  /// replaced stays forgotten.
+  /// Handles a failed write: the pieces, and everything after them in the buffer, are lost. The result is as if they
+  /// had never been stored; what they replaced stays forgotten.
   mutating func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure) {
     fail(failure)
     let lost = pieces + buffer.take()
     buffer.finished(lost)
     for piece in lost { lose(piece) }
-    // The first may be of a directory that was lost meanwhile.
+    // The first may belong to a directory that was lost meanwhile.
     let numbers = Set(segments.map(\.number))
     if let first = lost.first(where: { numbers.contains($0.segment) }) { cut(to: first) }
   }
@@ -30,12 +30,12 @@ extension Log {
   private mutating func lose(_ piece: WriteBuffer.Piece) {
     catalog.withLock { $0.unbuffer(piece) }
     guard let header = piece.bytes.head.withUnsafeBytes({ RecordHeader($0, hasher: context.hasher) }) else {
-      // The start of a segment. Marks are in memory, and at the start of the next.
+      // The piece is the start of a segment. Its marks are in memory, and at the start of the next segment.
       return
     }
     switch header.kind {
     case .entry, .entryWithBodyFile, .metadata:
-      // With its older metadata an entry must not be found again, either.
+      // An entry must also not be found again with its older metadata.
       let orphan = catalog.withLock { catalog -> DiskIndex.BodyFile? in
         guard let slot = catalog.index.slot(for: header.hash, id: header.id),
           header.kind == .metadata || catalog.index[slot].location.segment == piece.segment
@@ -45,7 +45,7 @@ extension Log {
       if let orphan { removeBodyFile(orphan) }
       suspects.insert(header.hash)
       context.changes.advance(for: header.hash)
-      // A sweep may have made it.
+      // The update may be part of a sweep.
       if header.kind == .metadata { buffer.lostRemovals += 1 }
     case .removeVariant, .removeKey:
       suspects.insert(header.hash)
@@ -58,13 +58,13 @@ extension Log {
     }
   }
 
-  /// Ends the log where the first piece that was lost would have been.
+  /// Ends the log where the first lost piece would have been.
   private mutating func cut(to piece: WriteBuffer.Piece) {
     guard let index = segments.firstIndex(where: { $0.number == piece.segment }) else { return }
-    // Segments that were begun behind it: there is nothing in them.
+    // Remove segments that began after it: they are empty.
     while segments.count > index + 1, let last = segments.last {
       guard (try? context.files.unlink(last.file.path)) != nil else {
-        // Empty or torn, it does no harm; its number must not be used again.
+        // Empty or torn, the file does no harm; but its number must not be used again.
         break
       }
       catalog.withLock { $0.files[last.number] = nil }

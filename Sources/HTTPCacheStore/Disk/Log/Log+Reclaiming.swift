@@ -2,13 +2,13 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension Log {
-  /// What of a segment, at most, is copied forward when it is reclaimed: whatever is hit, a byte that is stored costs no
-  /// more than 1.25 that are written.
+  /// Maximum bytes of a segment that are carried forward (copied to the log's end) when it is reclaimed. So a stored
+  /// byte never costs more than 1.25 written bytes, whichever entries are hit.
   private var carryBudget: Int { segmentSize / 5 }
 
-  /// Makes room until the buffer is full: `false` then, and it is to be called again when that is written.
+  /// Makes room until the buffer is full. It then returns `false`; call it again after the buffer is written.
   ///
-  /// - Parameter turns: how many segments may still be reclaimed; `nil` the first time.
+  /// - Parameter turns: the number of segments that may still be reclaimed; `nil` the first time.
   mutating func makeRoomWhileBufferLasts(for count: Int, turns: inout Int?) -> Bool {
     let needed = context.room(for: count)
     guard !isClosed, !health.isPausing, needed + space.reserved <= space.capacity else { return true }
@@ -24,20 +24,21 @@ extension Log {
 
   /// Reclaims segments, oldest first, until this many more bytes fit.
   mutating func makeRoom(_ needed: Int) -> Bool {
-    // A capacity that was lowered is to be kept as far as possible, whatever bodies in the making have reserved.
+    // The store keeps to a lowered capacity as far as possible, whatever unfinished bodies have reserved.
     guard needed == 0 || needed + space.reserved <= space.capacity else { return false }
     let carryBudget = carryBudget
-    // Room for what is carried forward is kept free, for it is copied before its segment goes.
+    // Keep room free for carrying forward, because entries are copied before their segment is removed.
     var turns = segments.count
     while !space.fits(needed + carryBudget), !segments.isEmpty {
-      // Once around; entries that are hit all the time must not keep this going for ever.
+      // Once around only: entries that are hit all the time must not keep this going for ever.
       guard reclaimOldest(carrying: turns > 0) else { break }
       turns -= 1
     }
     return space.fits(needed)
   }
 
-  /// Removes the oldest segment and its entries, but for those hit since they were written, which go to the log's end.
+  /// Removes the oldest segment and its entries. Entries hit since they were written are carried forward to the log's
+  /// end first.
   mutating func reclaimOldest(carrying: Bool) -> Bool {
     guard let oldest = segments.first else { return false }
     if carrying, segments.count > 1 { _ = carryForward(oldest) }
@@ -54,16 +55,16 @@ extension Log {
   private mutating func removeOldestFile() -> Bool {
     guard isInPlace(), let oldest = segments.first else { return false }
     catalog.withLock { $0.files[oldest.number] = nil }
-    // It is the one that the summary would have been of.
+    // The summary would have covered this segment.
     if segments.count == 1 { dropSummary() }
     anchorNames()
     do throws(FileFailure) {
       try context.files.unlink(oldest.file.path)
     } catch {
       context.counters.ioErrors.increment()
-      // As good as gone: an opening finds nothing in it.
+      // This is as good as removed: an opening finds nothing in an empty file.
       if (try? oldest.file.truncate(to: 0)) == nil {
-        // Its records would be found again at the next opening: whatever is removed until then must be logged.
+        // The next opening would find its records again: every removal until then must be logged.
         segments[0].isSealed = true
         suspects.isEverything = true
         health.fail(FileFailure(operation: "remove", path: error.path, errno: error.errno))
@@ -77,10 +78,10 @@ extension Log {
     return true
   }
 
-  /// Sees to it that a newer segment is there after a loss of power, before the oldest is unlinked.
+  /// Ensures that a newer segment survives a loss of power, before the oldest is unlinked.
   ///
-  /// The names of files may reach the disk in any order. If the oldest is gone then, which may have had removals, and still
-  /// older ones are back, it is the gap before the newer one that tells.
+  /// The names of files may reach the disk in any order. After a loss of power, the oldest segment, which may have had
+  /// removals, can be gone while still older segments are back. The gap before the newer segment then reveals it.
   private mutating func anchorNames() {
     guard context.options.sync != .never, !segments.dropFirst().contains(where: { !$0.isNew }) else { return }
     do throws(FileFailure) {
@@ -91,7 +92,7 @@ extension Log {
     }
   }
 
-  /// Copies what was hit to the log's end, as far as the budget goes. `false` when the buffer is full before.
+  /// Copies hit entries to the log's end, within the budget. Returns `false` if the buffer is full before the end.
   private mutating func carryForward(_ oldest: Segment) -> Bool {
     if carried.segment != oldest.number { carried = (oldest.number, 0) }
     var budget = carryBudget - carried.bytes
@@ -117,7 +118,8 @@ extension Log {
     return true
   }
 
-  /// An entry's record with its latest metadata; `nil` when it cannot be read whole, and is then left to die.
+  /// Returns an entry's record with its latest metadata; `nil` if it cannot be read whole, and then it is not carried
+  /// forward.
   private func mergedRecord(of entry: DiskIndexEntry, in file: any File) -> (RecordHeader, [UInt8])? {
     let hasher = context.hasher
     guard let record = bytes(at: entry.location, in: file),
@@ -150,10 +152,10 @@ extension Log {
       ?? (try? file.read(Int(location.count), at: Int(location.offset)))
   }
 
-  /// Unlinks everything, oldest first, so that what is left after a crash halfway is the end of the log.
+  /// Unlinks everything, oldest first, so that a crash halfway leaves the end of the log.
   ///
-  /// An empty segment stays: its header tells which numbers were given. What cannot be unlinked now is owed, and nothing is
-  /// appended before it is gone.
+  /// An empty segment stays: its header tells which numbers were used. Files that cannot be unlinked now stay owed, and
+  /// nothing is appended before they are gone.
   mutating func wipe() {
     let orphans = catalog.withLock { catalog in
       let orphans = Array(catalog.index.bodyFiles.values)
@@ -161,7 +163,7 @@ extension Log {
       catalog.unbufferAll()
       return orphans
     }
-    // Of files that go.
+    // The buffered pieces belong to removed files.
     buffer.drop()
     if !segments.isEmpty { sealWithoutSummary() }
     let next = nextNumber
@@ -171,10 +173,10 @@ extension Log {
     for orphan in orphans + buffer.takeOrphans() { removeBodyFile(orphan) }
   }
 
-  /// Whether segments are still there that were to be unlinked with everything in them.
+  /// Whether a wipe is unfinished: segments are still there that it must unlink.
   var owesWipe: Bool { segments.first.map { wipedNumbers.contains($0.number) } ?? false }
 
-  /// Unlinks what a wipe has left. `false` when that is still not possible.
+  /// Unlinks the rest of an unfinished wipe. Returns `false` if that is still impossible.
   @discardableResult
   mutating func settleWipe() -> Bool {
     while owesWipe {

@@ -7,15 +7,15 @@ import Synchronization
 final class SequenceNumbers: Sendable {
   private let next: Atomic<UInt64>
 
-  /// How far above the last number that was found the next is. What was numbered and lost, because it never reached the
-  /// disk, then does not share its number with anything new.
+  /// The distance from the last number found to the next number. A lost entry or removal, which never reached the disk,
+  /// then shares its number with nothing new.
   private static let gap: UInt64 = 1 << 24
 
   init(after last: UInt64) {
     next = Atomic(last == 0 ? 1 : (last / Self.gap + 1) * Self.gap)
   }
 
-  /// Whoever takes a number sees what those did before who took a lower one.
+  /// Takes the next number. The caller sees everything that callers with a lower number did before they took it.
   func take() -> UInt64 {
     next.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue
   }

@@ -5,11 +5,11 @@ import Synchronization
 
 /// The log and its lock, which orders all appends.
 ///
-/// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the figures are
-/// current, events are on their way to the observer, and a flush is scheduled if the buffer is not empty.
+/// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the
+/// figures are current. Events are then scheduled for the observer, and so is a flush if the buffer is not empty.
 ///
-/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`, `PurgeFences`. The observer
-/// of events runs without any of them.
+/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`,
+/// `PurgeFences`. The observer of events runs without any of them.
 ///
 /// **Crash**: see `Log`.
 final class SharedLog: Sendable {
@@ -30,16 +30,16 @@ final class SharedLog: Sendable {
     shownBytes = Atomic(log.space.used)
     shownCapacity = Atomic(log.space.capacity)
     self.log = Mutex(log)
-    // What opening left to tell, or to write.
+    // Report and write what the opening left.
     withLock { _ in }
   }
 
-  /// Runs under the log's lock, and then shows how much is used, of what.
+  /// Runs `body` under the log's lock, and then publishes the used bytes and the capacity.
   func withLock<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
     log.withLock { log in
       let result = body(&log)
       shownBytes.store(log.space.used, ordering: .releasing)
-      // A lower capacity is shown only once it is kept.
+      // A lower capacity is published only once the used bytes fit.
       if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
       shownBuffer.store(log.buffer.count, ordering: .relaxed)
       if !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty { flusher.schedule(self) }
@@ -60,8 +60,8 @@ final class SharedLog: Sendable {
     }
   }
 
-  /// Makes room for a record before it is appended, and writes the buffer where it fills up with what is carried
-  /// forward. To be called without any lock.
+  /// Makes room for a record before it is appended, and writes the buffer if carrying forward fills it. Call it without
+  /// any lock.
   func prepareRoom(for count: Int) {
     flusher.awaitBuffer(of: self)
     guard context.options.writeBuffer > 0 else { return }
@@ -71,11 +71,11 @@ final class SharedLog: Sendable {
     }
   }
 
-  /// Writes what is buffered. `false` when some of it was lost.
+  /// Writes the buffered bytes. Returns `false` if some of them were lost.
   @discardableResult
   func flush() -> Bool { flusher.flush(self) }
 
-  /// Brings the last of the log to its files, and gives the directory back.
+  /// Writes the end of the log to its files, and releases the directory.
   func close(_ syncer: Syncer) {
     withLock { log in
       if log.owesWipe { log.settleWipe() }
@@ -86,10 +86,10 @@ final class SharedLog: Sendable {
     while !isClosed {
       syncer.sync(withBodies: true)
       attempts -= 1
-      // Nothing is being written when the lock goes: the directory may be another's then.
+      // Nothing is being written when the lock is released: another store may then use the directory.
       flusher.whileIdle(for: self) {
         isClosed = withLock { [attempts] log in
-          // A removal that came meanwhile is not lost. Where the disk fails, there is no use in waiting.
+          // A concurrent removal is not lost. If the disk fails, waiting has no use.
           if log.buffer.count > 0 || log.unsynced.hasRemoval, attempts > 0 { return false }
           log.close()
           return true

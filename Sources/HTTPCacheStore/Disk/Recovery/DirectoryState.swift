@@ -3,20 +3,20 @@
 
 import SystemPackage
 
-/// What a directory is to a store, by the names in it and by its file `format`.
+/// What a directory contains, as told by the names in it and by its file `format`.
 ///
-/// It is known before anything in the directory is changed: a directory that is something else is not to become a cache, and
-/// nothing of it is ever removed.
+/// It is determined before anything in the directory is changed. A directory with other contents must not become a
+/// cache, and nothing in it is ever removed.
 enum DirectoryState {
-  /// It holds nothing, or no more than a crash leaves of a cache that is being made.
+  /// It is empty, or holds only what a crash leaves of an unfinished new cache.
   case empty
   case cache(seed: UInt64)
-  /// It holds a cache, which this version cannot read.
+  /// It holds a cache that this version cannot read.
   case unreadable(StoreError)
-  /// It holds something else, among it a file with this name.
+  /// It holds other files, including one with this name.
   case other(name: String)
 
-  /// What file systems put into a directory of their own.
+  /// Names that file systems add to a directory themselves.
   private static let systemNames: Set = ["lost+found"]
 
   static func isCacheFile(_ name: String) -> Bool {
@@ -61,14 +61,15 @@ enum DirectoryState {
     } else if length > size {
       self = .other(name: DiskFormat.formatName)
     } else if length < size || bytes.allSatisfy({ $0 == 0 }) {
-      // A crash while the directory was made can leave such a file.
+      // A crash during the creation of the directory can leave such a file.
       self = .empty
     } else {
       self = unreadable("its file 'format' does not begin as that of a cache")
     }
   }
 
-  /// Where there is no format, a cache was never finished: of its files there can only be the lock, with a number in it.
+  /// Without a `format` file, a cache was never finished: of its files, only the lock can be there, with a number in
+  /// it.
   private static func unexplained(
     _ names: [String], _ directory: FilePath, _ files: any FileSystem
   ) throws(FileFailure) -> String? {

@@ -11,7 +11,7 @@ struct DiskOpening {
     let log: LogRecovery.Result
     let marks: ScopeMarks
     let counters: DiskCounters
-    /// Why what the directory held was discarded, where it could not be read.
+    /// Why the contents of the directory were discarded, if they were unreadable.
     var discarded: StoreError?
   }
 
@@ -22,12 +22,12 @@ struct DiskOpening {
   var progress: (@Sendable (OpeningProgress) -> Void)?
   let counters = DiskCounters()
 
-  /// What the files are counted as that are no part of the log.
+  /// Bytes counted for the files that are not part of the log.
   static let fixedBytes = DiskFormat.formatFileSize + AcknowledgedRemovals.fileSize + 32
 
   func open(startEmpty: Bool, whenUnreadable: UnreadableDirectory = .fail) throws(StoreError) -> Result {
     let lockFile = try takeDirectory(withParents: true)
-    // Once more, for until now it was not ours alone.
+    // List the names again, because until now other processes could use the directory.
     var names = try reporting { () throws(FileFailure) in try files.list(directory) }
     var (known, unreadable) = (UInt64?.none, StoreError?.none)
     switch try state(names) {
@@ -52,7 +52,7 @@ struct DiskOpening {
       counters: counters, discarded: unreadable)
   }
 
-  /// Makes the directory anew, with nothing in it, and gives its lock.
+  /// Creates the directory again, empty, and returns its lock.
   func remake(seed: UInt64) throws(StoreError) -> any File {
     let lockFile = try takeDirectory(withParents: false)
     let names = try reporting { () throws(FileFailure) in try files.list(directory) }
@@ -78,10 +78,10 @@ struct DiskOpening {
     }
   }
 
-  /// Makes the directory if it does not exist, and takes its lock. One that holds something else is left as it is.
+  /// Creates the directory if it is missing, and takes its lock. A directory with other contents stays as it is.
   ///
-  /// - Parameter withParents: whether to make the directories that lead to it, too. A directory that was lost is not made where
-  ///   it was mounted.
+  /// - Parameter withParents: whether to create missing parent directories too. A lost directory is not created again
+  ///   at its unmounted mount point.
   private func takeDirectory(withParents: Bool) throws(StoreError) -> any File {
     let names = try reporting { () throws(FileFailure) in
       try files.createDirectory(directory, withParents: withParents)
@@ -89,7 +89,7 @@ struct DiskOpening {
     }
     let state = try state(names)
     if case .other(let name) = state { throw StoreError(.notACache(path: directory, file: name)) }
-    // One that was there may be open to others.
+    // An existing directory may be open to other users.
     try reporting { () throws(FileFailure) in try files.makePrivate(directory) }
     return try lock()
   }
@@ -118,7 +118,8 @@ struct DiskOpening {
     return file
   }
 
-  /// Oldest segments first, and the format last: a crash halfway leaves a directory that can be opened.
+  /// Discards the cache, oldest segments first and the format last: a crash halfway leaves a directory that can be
+  /// opened.
   private func discard(_ names: [String]) throws(FileFailure) {
     let segments = names.filter { DiskFormat.segmentNumber($0) != nil }.sorted()
     let bodies = names.filter { DiskFormat.bodyNumber($0) != nil }

@@ -5,22 +5,22 @@ import SystemPackage
 
 /// Rebuilds the index from the log when a directory is opened.
 ///
-/// Of a segment that has a summary only that is read; of any other the headers of its records, and bodies are skipped.
-/// `Format.md` says what is made of damage.
+/// If a segment has a summary, only the summary is read. Otherwise the headers of its records are read, and bodies are
+/// skipped. `Format.md` says how damage is handled.
 struct LogRecovery {
-  /// What the log came to.
+  /// The result of a recovery.
   struct Result: Sendable {
     var segments: [Log.Segment] = []
-    /// Of the records of the last segment that no summary tells of.
+    /// The summary of the last segment's records that no summary in the file covers.
     var summary = SegmentSummary()
     var nextNumber: UInt32 = 1
-    /// The bytes of segments and body files, and of the summary that is still to be written.
+    /// Bytes of segments and body files, and of the summary that is still to be written.
     var used = 0
-    /// Something was misread that may read well the next time; see `Suspects`.
+    /// Whether something was misread that may be readable the next time; see `Suspects`.
     var hasSuspects = false
     var catalog = Catalog.Contents()
     var marks = ScopeMarks.Snapshot()
-    /// Nothing that was found has a higher number.
+    /// The highest number that was found.
     var lastSequence: UInt64 = 0
   }
 
@@ -33,15 +33,15 @@ struct LogRecovery {
   /// How the reading of a segment ended.
   private enum End {
     case whole
-    /// The last record was never finished; nothing acknowledged is behind this offset.
+    /// The last record was never finished; nothing after this offset was acknowledged.
     case torn(Int)
-    /// Nobody knows what is behind.
+    /// What follows is unknown.
     case damaged
   }
 
   func run(names: [String]) throws(FileFailure) -> Result {
     var result = Result()
-    // Before the log is: who only looks at a directory in use must not find the note of what came after that.
+    // Before the log is read: an inspection of a directory in use must not find the note of a later removal.
     let acknowledged = try acknowledgedRemoval(names)
     let numbers = try survivors(names)
     for (index, number) in numbers.enumerated() {
@@ -51,18 +51,18 @@ struct LogRecovery {
     for index in result.segments.indices.dropLast() { result.segments[index].isSealed = true }
     if let acknowledged, acknowledged > result.lastSequence { dropAll(before: acknowledged, &result) }
     if result.segments.last?.isSealed ?? true { result.summary = SegmentSummary() }
-    // Room for the summary that is still to be written.
+    // Reserve room for the summary that is still to be written.
     result.used += result.summary.recordCount
     try settleBodyFiles(names, &result)
     result.catalog.index.trim()
-    // What was misread may read well the next time, and need marks that seem to be of no use now.
+    // Misread records may be readable the next time, and then need marks that seem useless now.
     if !result.hasSuspects, !result.marks.isEmpty {
       result.marks.drop(upTo: result.catalog.index.lowestID ?? .max)
     }
     return result
   }
 
-  /// The number of the latest removal that the log must have; `nil` where nobody noted one.
+  /// Returns the number of the latest removal that the log must have; `nil` if none was noted.
   private func acknowledgedRemoval(_ names: [String]) throws(FileFailure) -> UInt64? {
     guard names.contains(DiskFormat.removalsName) else { return nil }
     let file = try files.open(directory.appending(DiskFormat.removalsName), creating: false)
@@ -70,10 +70,10 @@ struct LogRecovery {
       .flatMap { AcknowledgedRemovals.number(in: $0, hasher: hasher) }
   }
 
-  /// A removal is missing, and nobody knows of what. What follows is behind a gap in the numbers, so that the next opening
-  /// drops the same again.
+  /// Drops everything, because an unknown removal is missing. New segments follow after a gap in the numbers, so that
+  /// the next opening drops the same again.
   private func dropAll(before removal: UInt64, _ result: inout Result) {
-    // Without it, numbers would begin again below the note, and the next opening take that for the same.
+    // Otherwise numbers would begin again below the note, and the next opening would take the note for one of them.
     result.lastSequence = removal
     guard let last = result.segments.indices.last else { return }
     counters.corruptRecords.increment()
@@ -89,11 +89,11 @@ struct LogRecovery {
     result.catalog.files[number] = file
     var end: End?
     if segment.count > DiskFormat.maximumSegmentSize {
-      // None was ever made like that.
+      // The store never makes such a segment.
       end = .damaged
     } else if let chain = try summaries(of: segment) {
       let rows = chain.reduce(0) { $0 + $1.count }
-      // Segments are alike: the first tells how many entries there will be.
+      // Segments are alike: the first one predicts the number of entries.
       if result.catalog.index.count == 0 { result.catalog.index.reserve(rows * remaining) }
       end = try apply(chain, of: &segment, &result)
     }
@@ -108,19 +108,19 @@ struct LogRecovery {
       segment.isSealed = false
     case .damaged:
       counters.corruptRecords.increment()
-      // The removals that damage has swallowed may have been of anything before it.
+      // The removals lost in the damage may concern anything before it.
       result.catalog.index = DiskIndex()
-      // What was misread once may read well the next time: a removal until then must be logged to count.
+      // Misread records may be readable the next time: a removal until then counts only if it is logged.
       result.hasSuspects = true
     }
-    // Without even its first record, nobody knows whether it was to begin with marks. The next one does.
+    // Without even a first record, it is unknown whether the segment should begin with marks. The next segment does.
     if segment.count <= DiskFormat.segmentHeaderSize { segment.isSealed = true }
     result.used += segment.count
     result.segments.append(segment)
     result.nextNumber = number + 1
   }
 
-  /// The segments after the last gap in the numbers. The others are removed.
+  /// Returns the segments after the last gap in the numbers, and removes the others.
   private func survivors(_ names: [String]) throws(FileFailure) -> [UInt32] {
     let numbers = names.compactMap(DiskFormat.segmentNumber).sorted()
     var first = numbers.endIndex
@@ -133,7 +133,7 @@ struct LogRecovery {
 
   // MARK: By summaries
 
-  /// The summaries of a segment that ends with one, the first of them first; `nil` if any is missing.
+  /// Returns the summaries of a segment that ends with one, in order; `nil` if any is missing.
   private func summaries(of segment: Log.Segment) throws(FileFailure) -> [SegmentSummary]? {
     var chain: [SegmentSummary] = []
     var end = segment.count
@@ -148,7 +148,8 @@ struct LogRecovery {
     return chain.reversed()
   }
 
-  /// `nil` when a table does not say what this version knows; scanning finds out.
+  /// Applies the rows of the summaries. Returns `nil` if a table contains rows that this version does not know; the
+  /// caller then scans.
   private func apply(
     _ chain: [SegmentSummary], of segment: inout Log.Segment, _ result: inout Result
   ) throws(FileFailure) -> End? {
@@ -194,7 +195,7 @@ struct LogRecovery {
       let row = SegmentSummary.Row(header, offset: offset)
       switch header.kind {
       case .marks:
-        // A mark that cannot be read may have been of anything before it.
+        // An unreadable mark may concern anything before it.
         guard try addMarks(at: offset, count: header.recordCount, of: segment, &result) else {
           return .damaged
         }
@@ -202,7 +203,7 @@ struct LogRecovery {
         let isWhole =
           try SegmentSummary.read(
             from: segment.file, endingAt: end, segment: segment.number, hasher: hasher) != nil
-        // One that is not is left out: the next will be of the records before it too.
+        // A damaged summary is left out: the next one also covers the records before it.
         if isWhole { result.summary.begin(after: end) }
       default:
         apply(row, segment: &segment, &result)
@@ -260,7 +261,7 @@ struct LogRecovery {
     }
   }
 
-  /// Removes body files that nothing names, and entries whose body file is not there.
+  /// Removes body files that no record names, and entries whose body file is missing.
   private func settleBodyFiles(_ names: [String], _ result: inout Result) throws(FileFailure) {
     var unnamed = Set(names.compactMap(DiskFormat.bodyNumber))
     var missing: [UInt32] = []

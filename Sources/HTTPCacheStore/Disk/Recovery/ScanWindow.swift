@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A window on a file that is read from front to back with gaps: many small records cost one read.
+/// A window on a file that is read from front to back with gaps: one read fetches many small records.
 struct ScanWindow {
   private static let size = 128 * 1024
 
@@ -15,19 +15,19 @@ struct ScanWindow {
     self.size = size
   }
 
-  /// Some bytes of the file; `nil` when it ends before.
+  /// Returns bytes of the file; `nil` if the file ends before.
   mutating func bytes(at offset: Int, count: Int) throws(FileFailure) -> ArraySlice<UInt8>? {
     guard count <= size - offset else { return nil }
     if offset < start || offset + count > start + bytes.count {
       bytes = try file.read(min(Self.size, size - offset), at: offset) ?? []
       start = offset
-      // The file became shorter under us.
+      // The file became shorter meanwhile.
       guard bytes.count >= count else { return nil }
     }
     return bytes[offset - start..<offset - start + count]
   }
 
-  /// Whether there is nothing but zeros from an offset to the end of the file.
+  /// Whether the file contains only zeros from an offset to its end.
   mutating func isZero(from offset: Int) throws(FileFailure) -> Bool {
     var offset = offset
     while offset < size {

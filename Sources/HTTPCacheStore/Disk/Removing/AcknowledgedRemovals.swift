@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The number of the latest removal that was acknowledged, in a file beside the log.
+/// The number of the latest acknowledged removal, in a file beside the log.
 ///
-/// A log that ends where a record does is whole, as far as it can tell by itself. Where its end was cut off, by a repair of
-/// the file system or by a copy that was not finished, there may have been a removal: then this number is higher than all
-/// that is found. It is written when the removal is on the disk, and is not synced: without power it may be older than the
-/// log, and never newer. The log's lock guards it: after the store was closed the directory may be another's.
+/// A log that ends with a whole record looks complete. But its end may have been cut off, by a repair of the file
+/// system or by an unfinished copy, and there may have been a removal in it. Then this number is higher than all
+/// numbers in the log.
+///
+/// The number is written after the removal is on the disk, and is not synced: after a loss of power it may be older
+/// than the log, but never newer. The log's lock guards it: after the store is closed, another store may use the
+/// directory.
 struct AcknowledgedRemovals: Sendable {
   static let fileSize = 16
 
   private var file: (any File)?
   private var number: UInt64 = 0
 
-  /// - Parameter open: opens the file, making it if it is not there.
+  /// - Parameter open: opens the file, and creates it if it is missing.
   mutating func raise(
     to number: UInt64, hasher: KeyHasher, open: () throws(FileFailure) -> any File
   ) throws(FileFailure) {
@@ -30,7 +33,7 @@ struct AcknowledgedRemovals: Sendable {
     return bytes + DiskFormat.littleEndianBytes(hasher.checksum(bytes))
   }
 
-  /// The number in a file's bytes; `nil` if they are not as they were written.
+  /// Returns the number in a file's bytes; `nil` if they are damaged.
   static func number(in bytes: [UInt8], hasher: KeyHasher) -> UInt64? {
     guard bytes.count == fileSize, let number = DiskFormat.words(bytes).first,
       number < DiskFormat.numberLimit, bytes == self.bytes(number, hasher: hasher)

@@ -4,11 +4,11 @@
 extension Log {
   typealias RemovalRecord = (header: RecordHeader, bytes: RecordBytes)
 
-  /// Forgets a variant that was replaced elsewhere or exceeds the number of variants. Not synced: should power fail, it
-  /// is as if the replacement had been lost too.
+  /// Removes a variant that was replaced elsewhere, or that exceeds the number of variants. This is not synced: if
+  /// power fails, the result is as if the replacement had been lost too.
   mutating func forget(hash: UInt64, fingerprint: UInt32) {
     guard !isClosed, mayHave(hash: hash, fingerprint: fingerprint) else { return }
-    // Not at any price: where nothing can be written, nothing replaces it either.
+    // The record is optional: if nothing can be written, nothing replaces the variant on disk either.
     let record = removalRecord(hash: hash, fingerprint: fingerprint)
     let isLogged = !health.isPausing && (try? append(record.bytes, record.header)) != nil
     if !isLogged { suspects.insert(hash) }
@@ -16,14 +16,15 @@ extension Log {
     unsynced.hasReplacement = true
   }
 
-  /// Whether an opening could find a key, or one variant of it. What is neither known nor suspect has no record left.
+  /// Whether an opening could find a key, or one variant of it. A key that is neither in the catalog nor a suspect has
+  /// no record left.
   func mayHave(hash: UInt64, fingerprint: UInt32?) -> Bool {
     catalog.contains(hash, fingerprint: fingerprint) || suspects.contains(hash)
   }
 
-  /// Drops an entry that could not be read, if it still is where it was read from.
+  /// Drops an entry that could not be read, if its record is still in the same place.
   ///
-  /// - Parameter location: where that was; `nil` if its place does not matter.
+  /// - Parameter location: the place it was read from; `nil` if the place does not matter.
   mutating func dropUnreadable(hash: UInt64, id: UInt64, location: RecordLocation?) -> Bool {
     guard !isClosed, let slot = catalog.slot(for: hash, id: id) else { return false }
     if let location, catalog.withLock({ $0.index[slot].location != location }) { return false }
@@ -53,7 +54,7 @@ extension Log {
     return (header, RecordBytes(record))
   }
 
-  /// Appends a removal; when the file system is full, at the price of the oldest segment.
+  /// Appends a removal; if the file system is full, it reclaims the oldest segment for it.
   mutating func appendSurely(_ record: RemovalRecord) -> Bool {
     for _ in 0..<2 {
       if (try? append(record.bytes, record.header)) != nil {
@@ -65,10 +66,10 @@ extension Log {
     return false
   }
 
-  /// Notes in the directory that the log has this removal, on the disk. Without the note it is as sure, as long as nobody
-  /// cuts the log.
+  /// Notes in the directory that this removal is on the disk, in the log. Without the note the removal is just as
+  /// durable, unless the end of the log is cut off.
   mutating func acknowledge(_ number: UInt64) {
-    // After the store was closed the directory may be another's, with a note of its own.
+    // After the store is closed, another store may use the directory, with a note of its own.
     guard !isClosed, isInPlace() else { return }
     let context = context
     do throws(FileFailure) {

@@ -3,31 +3,33 @@
 
 /// Removes entries from the disk, and returns when the removal would survive a crash.
 ///
-/// A removal is a record of the log, or a mark. It takes three steps: log the record and drop the entries from the catalog, under
-/// the log's lock; sync or write the log, as `DiskSync` says; note the number in the file `removals`.
+/// A removal is a record of the log, or a mark. It takes three steps. First it logs the record and drops the entries
+/// from the catalog, under the log's lock. Then it syncs or writes the log, as `DiskSync` says. Last it notes the
+/// number in the file `removals`.
 ///
 /// **State**: none of its own. `Suspects` and `AcknowledgedRemovals` are in the log.
 ///
 /// **Lock**: that of the log, which is released before the sync.
 ///
-/// **Crash**: when a removal returns, no crash brings back what it removed. If it cannot be logged or synced, it removes everything:
-/// a cache may forget.
+/// **Crash**: after a removal returns, no crash brings back what it removed. If it cannot be logged or synced, it
+/// removes everything: a cache may forget.
 struct Removals: Sendable {
   let log: SharedLog
   let syncer: Syncer
 
   private var isSynced: Bool { log.context.options.sync != .never }
 
-  /// How far a removal has come.
+  /// The progress of a removal.
   enum Removal {
-    /// There was nothing on disk to remove.
+    /// The disk had nothing to remove.
     case unneeded
-    /// It, or the update that takes its place in a sweep, is in the buffer or in the file, if no more were lost than before.
+    /// The removal, or the update that takes its place in a sweep, is in the buffer or in the file. This holds as long
+    /// as no more removals were lost than before.
     case logged(UInt64, lostBefore: Int)
     case failed
   }
 
-  /// Removes one variant of a key, or all.
+  /// Removes one variant of a key, or all variants.
   ///
   /// - Returns: the ids of the entries.
   @discardableResult
@@ -45,7 +47,7 @@ struct Removals: Sendable {
     return removed
   }
 
-  /// Removes what was stored at or after a time, to the second.
+  /// Removes entries stored at or after a time, to the second.
   func removeAll(since time: Int64) {
     let removal = log.withLock { log -> Removal in
       guard !log.isClosed else { return .unneeded }
@@ -60,10 +62,10 @@ struct Removals: Sendable {
     finish(removal)
   }
 
-  /// Logs a mark that memory has already.
+  /// Logs a mark that is already in memory.
   func mark(_ hashes: [UInt64], number: UInt64) {
     let removal = log.withLock { log -> Removal in
-      // Without a segment there is no entry; the first to be begun begins with this mark.
+      // Without a segment there is no entry; the first segment begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
       let (header, record) = Record.encode(mark, hasher: log.context.hasher)
@@ -75,7 +77,7 @@ struct Removals: Sendable {
 
   /// Removes everything.
   ///
-  /// It needs no record: files are unlinked oldest first, so a crash halfway leaves the end of the log.
+  /// This needs no record: files are unlinked oldest first, so a crash halfway leaves the end of the log.
   func removeAll() {
     log.withLock { log in
       if !log.isClosed { log.wipe() }
@@ -83,7 +85,7 @@ struct Removals: Sendable {
     if isSynced { syncer.sync() }
   }
 
-  /// Makes a removal durable. One that cannot be logged or synced takes everything with it: a cache may forget.
+  /// Makes a removal durable. If it cannot be logged or synced, everything is removed: a cache may forget.
   func finish(_ removal: Removal) {
     if isDurable(removal) { return }
     log.withLock { log in log.wipe() }
@@ -98,14 +100,14 @@ struct Removals: Sendable {
       return isSynced ? syncer.sync(onlyRemovals: true) : flushRemovals()
     case .logged(let number, let lostBefore):
       guard isSynced ? syncer.sync() : log.flush() else { return false }
-      // Who flushed, and failed, may have been another.
+      // Another thread may have flushed, and failed.
       guard log.withLock({ $0.buffer.lostRemovals }) == lostBefore else { return false }
       if isSynced { log.withLock { log in log.acknowledge(number) } }
       return true
     }
   }
 
-  /// Writes removals that others rely on: a killed process must not bring back what they removed.
+  /// Writes removals that other calls rely on: a killed process must not bring back what they removed.
   private func flushRemovals() -> Bool {
     guard log.withLock({ $0.unsynced.hasRemovals && $0.buffer.count > 0 }) else { return true }
     return log.flush()

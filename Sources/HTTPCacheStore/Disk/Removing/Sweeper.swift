@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Goes through all entries, to remove or to update some.
+/// Visits all entries, and removes or updates some.
 ///
-/// A sweep reads the heads of a chunk of the catalog, and logs what the caller decides on each. An entry keeps its slot as long as it
-/// lives, and `PurgeFences` keep out what is inserted meanwhile.
+/// A sweep reads the heads of a chunk of the catalog, and logs the caller's decision on each. An entry keeps its slot
+/// as long as it lives, and `PurgeFences` keep out concurrent inserts.
 ///
-/// **State**: none of its own. The caller keeps the `Sweep`, which says how far it is.
+/// **State**: none of its own. The caller keeps the `Sweep`, which records its progress.
 ///
 /// **Lock**: that of the catalog for a chunk, that of the log for some dozens of records.
 ///
@@ -27,7 +27,7 @@ struct Sweeper: Sendable {
     let metadata: [UInt8]
   }
 
-  /// What is to become of an entry.
+  /// The change that a sweep makes to an entry.
   struct Change: Sendable {
     let hash: UInt64
     let id: UInt64
@@ -35,24 +35,24 @@ struct Sweeper: Sendable {
     let update: (metadata: [UInt8], storedAt: Int64, revision: UInt64)?
   }
 
-  /// A sweep under way.
+  /// A sweep in progress.
   struct Sweep: Sendable {
-    /// What has a lower id is swept.
+    /// The sweep visits entries with a lower id.
     let number: UInt64
     fileprivate var nextSlot = 0
-    /// The greatest number that it has logged.
+    /// The greatest number that the sweep has logged.
     fileprivate var last: UInt64?
     fileprivate let lostBefore: Int
     fileprivate var hasFailed = false
   }
 
-  /// How many records are appended under one hold of the log's lock.
+  /// Number of records that are appended each time the log's lock is taken.
   private static let batch = 64
 
-  /// Begins a sweep, when its fence is visible.
+  /// Begins a sweep after its fence is visible.
   ///
-  /// Entries that could not be read, and have left no trace in the log, may come back at the next opening, and nobody knows
-  /// their keys: they are removed for good.
+  /// Unreadable entries without a record of their removal may come back at the next opening, and their keys are
+  /// unknown. So the sweep removes them durably.
   func begin(_ number: UInt64) -> Sweep {
     log.withLock { log in
       var sweep = Sweep(number: number, lostBefore: log.buffer.lostRemovals)
@@ -68,7 +68,7 @@ struct Sweeper: Sendable {
     }
   }
 
-  /// The next entries that are older than the sweep; `nil` at the end. Those that cannot be read are removed.
+  /// Returns the next entries that are older than the sweep; `nil` at the end. Removes unreadable entries.
   func nextHeads(_ sweep: inout Sweep) -> [Head]? {
     let (start, number) = (sweep.nextSlot, sweep.number)
     let candidates = catalog.withLock { catalog -> [(slot: UInt32, Catalog.Candidate)]? in
@@ -80,12 +80,12 @@ struct Sweeper: Sendable {
     }
     guard var candidates else { return nil }
     sweep.nextSlot = start + DiskIndex.chunkSize
-    // In the order in which they lie on disk.
+    // In the order of their places on disk.
     candidates.sort { $0.1.source.location.position < $1.1.source.location.position }
     return heads(of: candidates, &sweep)
   }
 
-  /// The entries under a key's hash that are older than the sweep. Those that cannot be read are removed.
+  /// Returns the entries under a key's hash that are older than the sweep. Removes unreadable entries.
   func heads(for hash: UInt64, _ sweep: inout Sweep) -> [Head] {
     let number = sweep.number
     let candidates = catalog.withLock { catalog in
@@ -123,7 +123,7 @@ struct Sweeper: Sendable {
     }
   }
 
-  /// Removes entries whose key is not known because they cannot be read: they may be meant.
+  /// Removes unreadable entries: their key is unknown, so the sweep may concern them.
   private func drop(_ unreadable: [(slot: UInt32, id: UInt64)], _ sweep: inout Sweep) {
     guard !unreadable.isEmpty else { return }
     sweep = log.withLock { [sweep] log -> Sweep in
@@ -139,23 +139,23 @@ struct Sweeper: Sendable {
         log.context.counters.corruptRecords.increment()
         log.remove(hash: known.hash, fingerprint: known.fingerprint, &sweep)
       }
-      // Of the hash not all is known.
+      // The hash is known only in part.
       log.context.changes.advanceAll()
       return sweep
     }
   }
 
-  /// Returns when what was done would survive a crash.
+  /// Returns when the sweep's changes would survive a crash.
   func finish(_ sweep: Sweep) {
     if sweep.hasFailed {
       removals.finish(.failed)
     } else {
-      // Only what the log has may be acknowledged.
+      // Only records in the log may be acknowledged.
       removals.finish(sweep.last.map { .logged($0, lostBefore: sweep.lostBefore) } ?? .unneeded)
     }
   }
 
-  /// Reads the head of an entry; `nil` when it is not as it was written.
+  /// Reads the head of an entry; `nil` if it is damaged.
   private func head(of candidate: Catalog.Candidate) -> Head? {
     guard let (header, bytes) = readHead(candidate.source), header.id == candidate.id,
       header.kind == .entry || header.kind == .entryWithBodyFile
@@ -190,7 +190,7 @@ extension Log {
       unsynced.hasRemoval = true
       sweep.last = max(sweep.last ?? 0, update.revision)
     } else {
-      // What cannot be updated goes: with its old metadata it must not be found again.
+      // If the update fails, remove the entry: it must not be found again with its old metadata.
       remove(hash: change.hash, fingerprint: fingerprint, &sweep)
     }
   }
@@ -207,7 +207,7 @@ extension Log {
 }
 
 extension Catalog.Contents {
-  /// What is known of an entry with a lower id than a number. It does not count as hit.
+  /// Returns an entry if its id is lower than a number. It does not count as hit.
   fileprivate func candidate(_ slot: UInt32, before number: UInt64) -> Catalog.Candidate? {
     let entry = index[slot]
     guard !entry.isFree, entry.id < number else { return nil }
