@@ -3,9 +3,9 @@
 
 import SystemPackage
 
-/// Files that can be looked at, and not changed: what would change them does nothing.
+/// A file system that can only be read: operations that would change a file do nothing.
 ///
-/// The code that opens a directory cuts what was never finished and removes what nothing names; here it only leaves it out.
+/// The code that opens a directory cuts unfinished records and removes unnamed files; here it only leaves them out.
 struct ReadOnlyFileSystem: FileSystem {
   let base: any FileSystem
 

@@ -4,15 +4,15 @@
 import SystemPackage
 
 extension StoreInspection {
-  /// Something that is not as it was written.
+  /// Bytes that differ from the bytes that were written.
   package struct Damage: Sendable, Hashable, CustomStringConvertible {
     /// The file.
     package let path: FilePath
-    /// Where in the file, in bytes; `nil` where all of it is meant.
+    /// The offset in the file, in bytes; `nil` if it concerns the whole file.
     package let offset: Int?
     /// What is wrong.
     package let what: String
-    /// The key of the entry, where that is known.
+    /// The key of the entry, if known.
     package let key: StoreKey?
 
     package var description: String {
@@ -20,15 +20,15 @@ extension StoreInspection {
     }
   }
 
-  /// What came of looking at every byte that has a checksum.
+  /// The result of verifying every byte that has a checksum.
   package struct Verification: Sendable {
     /// What is damaged; a store that opens the directory leaves it out.
     package var damages: [Damage] = []
-    /// What is not damage, and is cut or removed when a store opens the directory.
+    /// Findings that are not damage; a store that opens the directory cuts or removes them.
     package var leftovers: [Damage] = []
-    /// Records of the log that were looked at, dead ones among them.
+    /// Number of records of the log that were verified, including dead ones.
     package var records = 0
-    /// Large bodies that were looked at.
+    /// Number of large bodies that were verified.
     package var bodyFiles = 0
     /// Bytes that were read.
     package var bytes = 0
@@ -38,8 +38,8 @@ extension StoreInspection {
 
   /// Reads everything, and compares it with its checksums.
   ///
-  /// - Throws: ``StoreError`` of kind `io` when a file cannot be read. What a store that has the directory open removes
-  ///   meanwhile is left out.
+  /// - Throws: ``StoreError`` of kind `io` if a file cannot be read. Files are left out if a store that has the
+  ///   directory open removes them meanwhile.
   /// - Complexity: O(bytes in the directory).
   package func verify() throws(StoreError) -> Verification {
     var result = Verification()
@@ -56,11 +56,11 @@ extension StoreInspection {
     return result
   }
 
-  /// - Parameter bodies: what the records say of body files, by the ids of the entries.
+  /// - Parameter bodies: the records' data on body files, by the ids of the entries.
   private func verify(
     _ number: UInt32, isLast: Bool, _ bodies: inout [UInt64: RecordHeader], _ result: inout Verification
   ) throws(FileFailure) {
-    // Known since it was opened, even if it is gone by now.
+    // Known since the directory was opened, even if it is gone by now.
     guard let file = catalog.files[number] else {
       let path = directory.appending(DiskFormat.segmentName(number))
       result.leftovers.append(
@@ -116,7 +116,7 @@ extension StoreInspection {
   private func verifyBodies(
     _ bodies: [UInt64: RecordHeader], _ result: inout Verification
   ) throws(FileFailure) {
-    // An entry whose file is missing is left out when a directory is opened; here it is to be found.
+    // An opening leaves out an entry whose file is missing; the verification must find it.
     let claimed = bodies.values.map { DiskFormat.bodyName($0.bodyFile) }
     let all = try Self.recover(
       directory, files, hasher, names: Array(Set(names).union(claimed)))

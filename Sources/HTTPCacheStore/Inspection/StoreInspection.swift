@@ -3,34 +3,34 @@
 
 import SystemPackage
 
-/// What a store's directory holds, read by the code that opens it, without changing anything in it.
+/// The contents of a store's directory, read by the code that opens it, without changing anything in it.
 ///
 /// ```swift
 /// let inspection = try StoreInspection(directory: "/var/cache/app")
 /// inspection.forEachEntry { print($0.key, $0.bodyCount) }
 /// ```
 ///
-/// A directory that a store has open can be inspected, too: what is seen is what had reached the files, and entries that
-/// go meanwhile are left out.
+/// You can also inspect a directory that a store has open. The inspection then sees what had reached the files, and
+/// leaves out entries that are removed meanwhile.
 package struct StoreInspection: Sendable {
   /// One entry, without its body.
   package struct Entry: Sendable {
-    /// The identity of the entry; the newest of a key and variant has the greatest.
+    /// The identity of the entry; the newest entry of a key and variant has the greatest.
     package let id: EntryID
-    /// What it is stored under.
+    /// The key of the entry.
     package let key: StoreKey
     /// Which variant of the resource it is.
     package let variant: VariantID
     /// When it was stored or last updated, in milliseconds since 1970.
     package let storedAt: Int64
-    /// The caller's opaque bytes, the latest.
+    /// The caller's latest opaque bytes.
     package let metadata: [UInt8]
     /// The length of the body in bytes.
     package let bodyCount: Int
-    /// What it occupies in the directory, in bytes.
+    /// Bytes that it occupies in the directory.
     package let diskBytes: Int
-    /// Whether it was hit in its first segment, and so carried forward when that was reclaimed. Other hits are counted in
-    /// memory only.
+    /// Whether it was hit in its first segment, and therefore carried forward when that was reclaimed. Other hits are
+    /// counted in memory only.
     package let wasCarried: Bool
   }
 
@@ -40,22 +40,22 @@ package struct StoreInspection: Sendable {
     package var formatVersion: UInt32
     /// Bytes of all files.
     package var bytes = 0
-    /// Bytes that entries occupy that can still be found.
+    /// Bytes that the entries in the index occupy.
     package var liveBytes = 0
     package var entries = 0
     /// Files of the log.
     package var segments = 0
     /// Files with one large body each.
     package var bodyFiles = 0
-    /// Scopes that are marked: what belongs to them and is older is outdated.
+    /// Number of marked scopes: older entries in them are outdated.
     package var marks = 0
   }
 
-  /// What was inspected.
+  /// The inspected directory.
   package let directory: FilePath
-  /// Whether a store had it open at the beginning.
+  /// Whether a store had the directory open at the beginning.
   package let isInUse: Bool
-  /// The process whose store that was, where it says so.
+  /// The process of that store, if the lock file names it.
   package let usedByProcess: Int32?
 
   let files: ReadOnlyFileSystem
@@ -64,10 +64,10 @@ package struct StoreInspection: Sendable {
   let catalog: Catalog.Contents
   private let marks: ScopeMarks
 
-  /// Reads what is needed to know the entries; not the entries themselves.
+  /// Reads what is needed to know the entries, not the entries themselves.
   ///
-  /// - Throws: ``StoreError``: `io` when the directory cannot be listed; `notACache` when it holds something else, or
-  ///   nothing; `unreadableDirectory` when what says how to read it is damaged; `unknownFormat` when another version wrote it.
+  /// - Throws: ``StoreError``: `io` if the directory cannot be listed; `notACache` if it holds other files, or nothing;
+  ///   `unreadableDirectory` if its format file is damaged; `unknownFormat` if another version wrote it.
   /// - Complexity: as opening it in a store.
   package init(directory: FilePath) throws(StoreError) {
     try self.init(directory: directory, files: POSIXFileSystem())
@@ -88,7 +88,7 @@ package struct StoreInspection: Sendable {
         return
       } catch {
         attempts -= 1
-        // A store that has it open may reclaim what was just listed.
+        // A store that has the directory open may reclaim a file that was just listed.
         guard error.errno == Errno.noSuchFileOrDirectory.rawValue, attempts > 0 else {
           throw error.storeError
         }
@@ -104,7 +104,7 @@ package struct StoreInspection: Sendable {
     return try recovery.run(names: names)
   }
 
-  /// Takes the lock, if it can be had, for no longer than it takes to know.
+  /// Takes the lock, if it is free, only for as long as the test takes.
   private static func user(of directory: FilePath, _ files: ReadOnlyFileSystem) -> (Bool, Int32?) {
     guard let file = try? files.open(directory.appending(DiskFormat.lockName), creating: false),
       let isFree = try? file.tryLock(), !isFree
@@ -150,9 +150,9 @@ package struct StoreInspection: Sendable {
     marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hasher.checksum(scope.bytes))
   }
 
-  /// Shows every entry whose key and metadata are as they were written, in the order in which they lie on disk.
+  /// Calls `body` with every entry whose key and metadata are undamaged, in the order of their places on disk.
   ///
-  /// - Returns: the number of those that are not, or are gone meanwhile.
+  /// - Returns: the number of entries that are damaged, or gone meanwhile.
   /// - Complexity: O(entries): a read for each, or two.
   @discardableResult
   package func forEachEntry(_ body: (Entry) throws -> Void) rethrows -> Int {
@@ -181,7 +181,8 @@ package struct StoreInspection: Sendable {
       diskBytes += Int(update.location.count)
     }
     diskBytes += catalog.index.bodyFiles[known.id]?.size ?? 0
-    // What begins a segment may have taken its id just before: the segment before tells.
+    // The first entry of a segment may have taken its id just before the segment began, so compare with the segment
+    // before.
     let segment = known.location.segment
     let wasCarried = segment > 0 && floors[segment - 1].map { known.id < $0 } ?? false
     return Entry(
@@ -190,7 +191,7 @@ package struct StoreInspection: Sendable {
       wasCarried: wasCarried)
   }
 
-  /// The head of a record, verified; `nil` when it is not as it was written.
+  /// Returns the head of a record, verified; `nil` if it is damaged.
   private func head(
     at location: RecordLocation
   ) -> (header: RecordHeader, key: [UInt8], metadata: [UInt8])? {
@@ -201,7 +202,7 @@ package struct StoreInspection: Sendable {
     return (header, Array(bytes[RecordHeader.size..<keyEnd]), Array(bytes[header.metadataRange]))
   }
 
-  /// What every segment says of the numbers given after it was begun.
+  /// For each segment, the lowest number that could be given after it began.
   private var floors: [UInt32: UInt64] {
     var floors: [UInt32: UInt64] = [:]
     for (number, file) in catalog.files.all {

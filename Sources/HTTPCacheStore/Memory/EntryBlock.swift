@@ -9,21 +9,23 @@
   import Darwin
 #endif
 
-/// An entry as memory holds it, in one object: its ``EntryHead``, key and metadata, and the body, or what leads to it.
+/// An entry in memory, in one object: its ``EntryHead``, its key, its metadata, and its body or a reference to the
+/// body.
 ///
-/// It never changes, so a hit takes a single reference. An array in its place would take 16 bytes more for each entry, and
-/// 300 instructions more for an insert; what it is paid with is that its bytes cannot be handed out as `ArraySlice`
-/// without a copy (a slice of anything but an array ends the process when who alone has it changes it). So large bodies
-/// stay arrays of their own (``ApartBody``), and small ones are shown where they lie or copied.
-// Unchecked because the object is a buffer that anybody could write to: it is filled before it is seen, and never after.
+/// It never changes, so a hit takes a single reference. An array in its place would take 16 bytes more for each entry,
+/// and 300 instructions more for an insert. The price is that its bytes cannot be returned as `ArraySlice` without a
+/// copy. (A slice of anything but an array ends the process when its only owner changes it.) So large bodies stay
+/// arrays of their own (``ApartBody``), and small bodies are shown in place or copied.
+// Unchecked because the object is a buffer that any code could write to. It is filled before it is shared, and never
+// written after.
 struct EntryBlock: @unchecked Sendable {
   final class Object: ManagedBuffer<Object.Words, UInt8> {
-    /// As much of the head as is always there.
+    /// The part of the head that every entry has.
     struct Words {
       var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
     }
 
-    /// Where the head begins: behind the two words that every object has.
+    /// The offset of the head: it follows the two words that every object has.
     @inline(__always)
     static var headOffset: Int { 2 * MemoryLayout<UnsafeRawPointer>.size }
 
@@ -33,7 +35,7 @@ struct EntryBlock: @unchecked Sendable {
       return unsafeDowncast(object, to: Object.self)
     }
 
-    /// The head where it lies.
+    /// The head in place.
     @inline(__always)
     fileprivate var head: EntryHead {
       EntryHead(start: UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) + Self.headOffset)
@@ -44,17 +46,17 @@ struct EntryBlock: @unchecked Sendable {
     }
   }
 
-  /// Where the body of an entry is.
+  /// The place of an entry's body.
   enum Body {
-    /// With the head. Its bytes are copied.
+    /// In the same object as the head. Its bytes are copied.
     case within(UnsafeRawBufferPointer)
     case apart(ApartBody)
   }
 
-  /// Bodies up to this size are copied in beside the head. With 1 KiB it saves 128 bytes of overhead, a hit touches one
-  /// allocation instead of two, and storing again what is held takes as long as with the body apart (0.49 µs). An insert
-  /// that evicts pays for the copy with a quarter of its time, unless the memory that it goes to was asked for
-  /// (``Room/dropGarbage()``): 0.8 µs instead of 1.0. Larger bodies keep the allocation they came in.
+  /// Bodies up to this size are copied into the object of the head. A body of 1 KiB then saves 128 bytes of overhead,
+  /// and a hit touches one allocation instead of two. Storing an existing entry again takes as long as with the body
+  /// apart (0.49 µs). For an insert that evicts, the copy costs a quarter of its time, unless its memory was prefetched
+  /// (``Room/dropGarbage()``): 0.8 µs instead of 1.0. Larger bodies keep their own allocation.
   static let packedBodyLimit = 4096
 
   let object: Object
@@ -95,8 +97,9 @@ struct EntryBlock: @unchecked Sendable {
     }
   }
 
-  /// What memory keeps of a new entry.
-  // Not an initializer, which owns its arguments: 230 instructions more, to copy the entry and to destroy the copy.
+  /// Makes the block that memory keeps of a new entry.
+  // Not an initializer, which owns its arguments: it takes 230 instructions more, to copy the entry and to destroy the
+  // copy.
   static func of(_ entry: NewEntry, id: UInt64) -> EntryBlock {
     entry.key.bytes.withUnsafeBytes { key in
       entry.metadata.withUnsafeBytes { metadata in
@@ -110,7 +113,7 @@ struct EntryBlock: @unchecked Sendable {
     }
   }
 
-  /// What memory keeps of an entry that was read from disk.
+  /// Makes the block that memory keeps of an entry that was read from disk.
   init(_ record: EntryRecord) {
     self = record.withHead { head in
       EntryBlock(
@@ -129,7 +132,7 @@ struct EntryBlock: @unchecked Sendable {
       metadata: metadata, body: body)
   }
 
-  /// The same key and body under other metadata.
+  /// Returns an entry with the same key and body, and other metadata.
   func replacingMetadata(_ metadata: UnsafeRawBufferPointer, storedAt: Int64, revision: UInt64) -> EntryBlock
   {
     withHead { head in
@@ -141,10 +144,10 @@ struct EntryBlock: @unchecked Sendable {
 
   // MARK: Reading
 
-  /// The head where it lies: good as long as the block lives, whose one allocation stays where it is.
+  /// The head in place: valid as long as the block lives, because its one allocation never moves.
   ///
-  /// By a closure that is given it, the unknown work in it would make the compiler take a reference of its own, which costs
-  /// more on every hit than finding the bytes.
+  /// This is not a method with a closure. The unknown work in a closure would make the compiler take a reference of its
+  /// own, which costs more on every hit than finding the bytes.
   @inline(__always)
   var unsafeHead: EntryHead { object.head }
 
@@ -159,17 +162,17 @@ struct EntryBlock: @unchecked Sendable {
 
   // MARK: Size
 
-  /// What an entry occupies beside its allocations: its share of the table at its emptiest.
+  /// Bytes that an entry occupies in addition to its allocations: its share of the table when that is at its emptiest.
   static let indexOverhead =
     Int((EntryTable.placesPerEntry * Double(MemoryLayout<EntryTable.Place>.stride)).rounded(.up))
 
-  /// What the entry occupies, in bytes: its allocations and ``indexOverhead``.
+  /// Bytes that the entry occupies: its allocations and ``indexOverhead``.
   var cost: Int { withHead(Self.cost) }
 
-  /// The same of the entry that begins with a head.
+  /// Returns the same cost for the entry that begins with a head.
   ///
-  /// Of lengths and not of capacities, so that the same entry always costs the same: `malloc` sometimes gives 16 bytes
-  /// more than it was asked for.
+  /// It is computed from lengths, not from capacities, so that the same entry always costs the same: `malloc` sometimes
+  /// returns 16 bytes more than requested.
   @inline(__always)
   static func cost(of head: EntryHead) -> Int {
     // The object's two words; an array has four.
@@ -177,12 +180,12 @@ struct EntryBlock: @unchecked Sendable {
       + (head.apart.map { allocationSize($0.pointee.ownerCount + 32) } ?? 0)
   }
 
-  /// What `malloc` takes for so many bytes: 8 of its own, in steps of 16.
+  /// The size of a `malloc` allocation for this many bytes: 8 more, in steps of 16.
   @inline(__always)
   private static func allocationSize(_ count: Int) -> Int { (count + 8 + 15) & ~15 }
 }
 
-/// A body that is not with its entry: in an array, or in a file.
+/// A body outside of its entry's object: in an array, or in a file.
 struct ApartBody: Sendable {
   let body: StoredBody
   /// The length of the array that the body is part of; 0 if it is in a file.
@@ -193,11 +196,11 @@ struct ApartBody: Sendable {
     self.ownerCount = ownerCount
   }
 
-  /// The whole of an array.
+  /// Makes a body of a whole array.
   init(ownerOf bytes: [UInt8]) {
     var bytes = bytes
     if bytes.capacity - bytes.count > 64 {
-      // An array that grew by appending may own up to twice what it shows.
+      // An array that grew by appending may own up to twice the memory of its elements.
       bytes = [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
         count = buffer[...].initialize(fromContentsOf: bytes)
       }

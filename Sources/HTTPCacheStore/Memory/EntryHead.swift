@@ -9,9 +9,9 @@
   import Darwin
 #endif
 
-/// What an entry begins with, read where it lies. Key, metadata and, unless it is apart, the body follow.
+/// The beginning of an entry, read in place. Key and metadata follow, and also the body unless it is apart.
 ///
-/// Three words are enough for nearly all; what does not fit is in seven.
+/// Three words are enough for nearly all entries; the others use seven.
 ///
 /// | word | low bits | | | high bits |
 /// |---|---|---|---|---|
@@ -26,14 +26,14 @@
 /// | 3, 4, 5 | id; revision; storedAt |
 /// | 6 | length of the key below the length of the metadata, 32 bits each |
 ///
-/// An entry whose metadata was updated has a revision of its own; any other's is its id.
+/// An entry whose metadata was updated has a revision of its own; for any other entry, the revision is the id.
 struct EntryHead {
-  /// The bytes of the words where seven are needed.
+  /// Bytes of the words of a head with seven.
   static let wideSize = 56
-  /// The bytes of the words where three are enough.
+  /// Bytes of the words of a head with three.
   static let narrowSize = 24
 
-  /// What the words say.
+  /// The contents of the words.
   struct Fields {
     var id: UInt64
     var revision: UInt64
@@ -42,7 +42,7 @@ struct EntryHead {
     var keyCount: Int
     var metadataCount: Int
     var bodyCount: Int
-    /// Whether an ``ApartBody`` leads to the body.
+    /// Whether the body is in an ``ApartBody``.
     var isApart = false
 
     var isNarrow: Bool {
@@ -52,13 +52,13 @@ struct EntryHead {
 
     private var apartCount: Int { isApart ? MemoryLayout<ApartBody>.stride : 0 }
 
-    /// The bytes of the words, and of what leads to a body that is apart.
+    /// Bytes of the words, including the ``ApartBody`` if there is one.
     var headCount: Int { isNarrow ? narrowSize : wideSize + apartCount }
 
     /// Writes the words.
     ///
     /// - Parameters:
-    ///   - target: has room for ``headCount``, or ``EntryHead/wideSize`` where there is something to skip.
+    ///   - target: memory for ``headCount`` bytes, or for ``EntryHead/wideSize`` if bytes are skipped.
     ///   - skipped: the bytes between the end of seven words and the key; `nil` if the key follows at once.
     func write(to target: UnsafeMutableRawPointer, skipping skipped: Int? = nil) {
       if isNarrow, skipped == nil {
@@ -78,7 +78,7 @@ struct EntryHead {
 
   let start: UnsafeRawPointer
 
-  /// - Parameter start: the first byte of the words, to be read while they are there.
+  /// - Parameter start: the first byte of the words, which must stay valid while they are read.
   @inline(__always)
   init(start: UnsafeRawPointer) {
     self.start = start
@@ -113,7 +113,7 @@ struct EntryHead {
 
   private var metadataStart: Int { keyStart &+ keyCount }
 
-  // Every hit asks for the length of its body.
+  // Inlined, because every hit needs the length of its body.
   @inline(__always)
   private var bodyStart: Int {
     let first = word(0)
@@ -130,14 +130,14 @@ struct EntryHead {
     return Int(truncatingIfNeeded: first & 1 == 0 ? first >> 11 & 0x1FFF : word(2))
   }
 
-  /// From the first of the words to the end of the body, or of the metadata where the body is apart.
+  /// Bytes from the first word to the end of the body, or of the metadata if the body is apart.
   @inline(__always)
   var count: Int { bodyStart &+ (isApart ? 0 : bodyCount) }
 
   @inline(__always)
   private var isApart: Bool { word(0) & 3 == 3 }
 
-  /// What leads to the body, unless that is with the head. Good while the entry is there.
+  /// The body outside of the entry's object, if it is there. Valid while the entry exists.
   @inline(__always)
   var apart: UnsafePointer<ApartBody>? {
     isApart ? (start + Self.wideSize).assumingMemoryBound(to: ApartBody.self) : nil
@@ -150,7 +150,7 @@ struct EntryHead {
     return memcmp(start + keyStart, bytes, key.count) == 0
   }
 
-  /// The key, good while the entry is there, as are the others.
+  /// The key. It is valid while the entry exists, and so are metadata and body.
   var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + keyStart, count: keyCount) }
 
   @inline(__always)
@@ -158,7 +158,7 @@ struct EntryHead {
     UnsafeRawBufferPointer(start: start + metadataStart, count: bodyStart - metadataStart)
   }
 
-  /// Only of a body that is with the head.
+  /// The body; call it only if the body is in the entry's object.
   @inline(__always)
   var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + bodyStart, count: bodyCount) }
 }

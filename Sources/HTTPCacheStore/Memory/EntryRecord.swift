@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// An entry as it was read from disk: an array with the whole record in it, in whose beginning an ``EntryHead`` was written.
+/// An entry as it was read from disk: an array with the whole record, whose beginning is overwritten with an
+/// ``EntryHead``.
 ///
-/// Nothing of it is copied: half of a read's instructions, but for those of the checksum, went into a block, an object for
-/// the body beside it, and their references. The head takes the place of the record's own, which is no longer needed.
+/// Nothing is copied. A block, a separate object for the body, and their references took half of a read's instructions,
+/// not counting those of the checksum. The head takes the place of the record's own, which is no longer needed.
 ///
-/// Only what a lookup gives is one: memory makes an ``EntryBlock`` of what it keeps.
+/// Only lookups return this type: memory makes an ``EntryBlock`` of the entries that it keeps.
 struct EntryRecord: Sendable {
   let bytes: [UInt8]
 
@@ -15,9 +16,10 @@ struct EntryRecord: Sendable {
   }
 
   /// - Parameters:
-  ///   - capacity: the bytes that are read.
-  ///   - keyStart: the bytes before the key, of which the head needs ``EntryHead/wideSize``. Metadata and body follow it.
-  ///   - read: reads them, and says what they are; `nil` when they are not to be an entry.
+  ///   - capacity: the number of bytes to read.
+  ///   - keyStart: the number of bytes before the key, of which the head needs ``EntryHead/wideSize``. Metadata and
+  ///     body follow the key.
+  ///   - read: reads the bytes, and returns what they are; `nil` if they must not become an entry.
   init?<Failure: Error>(
     capacity: Int, keyStart: Int,
     reading read: (UnsafeMutableRawBufferPointer) throws(Failure) -> EntryHead.Fields?
@@ -33,7 +35,7 @@ struct EntryRecord: Sendable {
     if bytes.isEmpty { return nil }
   }
 
-  /// The head where it lies: good as long as the record lives; see ``EntryBlock/unsafeHead``.
+  /// The head in place: valid as long as the record lives; see ``EntryBlock/unsafeHead``.
   @inline(__always)
   var unsafeHead: EntryHead {
     // No record is empty.

@@ -3,11 +3,12 @@
 
 import CStorePrimitives
 
-/// A reference to an entry that a table holds and counts by hand, so that a search can compare keys without taking one.
+/// A reference to an entry that a table owns and counts by hand, so that a search can compare keys without taking a
+/// reference.
 ///
-/// Counting is an atomic operation, and what comes after one waits for it: a hit that took its reference before it
-/// compared would wait for two lines of memory, one after the other, instead of for both at once.
-// Unchecked because of the pointer: what it points to is counted atomically and never changes.
+/// Counting is an atomic operation, and the next instructions wait for it. A hit that took its reference before it
+/// compared would wait for two lines of memory one after the other, instead of for both at once.
+// Unchecked because of the pointer: its target is counted atomically and never changes.
 struct EntryReference: @unchecked Sendable {
   private let object: Unmanaged<EntryBlock.Object>
 
@@ -19,10 +20,10 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   private var start: UnsafeRawPointer { UnsafeRawPointer(object.toOpaque()) }
 
-  /// The entry, with a reference of its own.
+  /// The entry, with a new reference.
   var entry: EntryBlock { EntryBlock(object.takeUnretainedValue()) }
 
-  /// The entry, with the reference that was held through this one.
+  /// Returns the entry, and passes on the reference that this value had.
   @inline(__always)
   func take() -> EntryBlock { EntryBlock(object.takeRetainedValue()) }
 
@@ -33,12 +34,13 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func release() { object.release() }
 
-  /// What the entry occupies, in bytes: see ``EntryBlock/cost``.
+  /// Bytes that the entry occupies: see ``EntryBlock/cost``.
   @inline(__always)
   var cost: Int { EntryBlock.cost(of: head) }
 
-  /// Asks for the lines that a hit needs, so that they come at once: those from the count of references to the end of a key
-  /// of so many bytes. With one of 64 these are two or three, as entries begin anywhere in a line; the third is 8 % of a hit.
+  /// Prefetches the cache lines that a hit needs, so that they arrive together: from the reference count to the end of
+  /// a key of this length. For a key of 64 bytes, these are two or three, because entries begin anywhere in a line. The
+  /// third is 8 % of a hit.
   @inline(__always)
   func prefetch(keyCount: Int) {
     store_prefetch(start)
@@ -46,25 +48,25 @@ struct EntryReference: @unchecked Sendable {
     store_prefetch(start + (EntryBlock.Object.headOffset &+ EntryHead.narrowSize &+ keyCount &- 1))
   }
 
-  /// Asks for the first bytes of the entry's memory, up to so many, to be written to.
+  /// Prefetches the first bytes of the entry's memory, up to this many, for writing.
   ///
-  /// A copy into memory that nobody has used for long is soon made, but the next atomic operation waits until it is there:
-  /// for a quarter of the time of an insert.
+  /// A copy into memory that was unused for long is soon made. But the next atomic operation waits until that memory
+  /// arrives: for a quarter of the time of an insert.
   @inline(__always)
   func prefetch(count: Int) {
     guard head.apart == nil else { return }
     for offset in stride(from: 0, to: min(count, 2048), by: 64) { store_prefetch(start + offset) }
   }
 
-  /// Asks for what is needed to drop the entry.
+  /// Prefetches the memory that is needed to release the entry.
   @inline(__always)
   func prefetchHeader() {
     store_prefetch(start)
-    // The last of the words that say what it occupies, which may lie in another line.
+    // The last of the words that tell its cost, which may be in another line.
     store_prefetch(start + EntryBlock.Object.headOffset + 8)
   }
 
-  /// The head of the entry, good while the table holds it.
+  /// The head of the entry, valid while the table owns the entry.
   @inline(__always)
   var head: EntryHead { EntryHead(start: start + EntryBlock.Object.headOffset) }
 }

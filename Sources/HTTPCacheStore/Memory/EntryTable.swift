@@ -3,22 +3,24 @@
 
 /// The entries of a shard: an open-addressing table in the order of their tags.
 ///
-/// A place is 16 bytes: a counted reference to the entry, the tag, and what the policy of eviction keeps, so that a hit
-/// touches one line of the table and then the entry itself, and eviction looks at a row of places without touching any
-/// entry. The tag alone tells where a place belongs, and grows with it, so the places that are taken are sorted. A search
-/// therefore ends at the first greater tag, for a miss as early as for a hit, which lets seven places of eight be taken;
-/// the variants of a key lie side by side and need no chain; and growing and removing move places without asking any
-/// entry for its hash. There are no tombstones.
+/// A place is 16 bytes: a counted reference to the entry, the tag, and the data of the eviction policy. So a hit
+/// touches one line of the table and then the entry itself. Eviction looks at a row of places without touching any
+/// entry.
 ///
-/// A position is good until the next insert or removal.
-// Unchecked because of the pointer: this value alone owns what it points to, cannot be copied, and hands it to nobody.
+/// The home of a place depends only on its tag, and grows with it, so the used places are sorted. A search therefore
+/// ends at the first greater tag, for a miss as early as for a hit. That allows seven of eight places to be used. The
+/// variants of a key are neighbours and need no chain. Growing and removing move places without reading the hash of any
+/// entry. There are no tombstones.
+///
+/// A position is valid until the next insert or removal.
+// Unchecked because of the pointer: this value alone owns its target, cannot be copied, and never passes it on.
 struct EntryTable: ~Copyable, @unchecked Sendable {
-  /// The most places that the table has for each entry, but for the first few: seven of eight are taken when it grows, and
-  /// it grows by an eighth.
+  /// Maximum places of the table for each entry, not counting the first few: the table grows when seven of eight places
+  /// are used, and it grows by an eighth.
   static let placesPerEntry = 9.0 / 7
 
   struct Place {
-    /// `nil` in a free place, whose tag is the greatest there is.
+    /// `nil` in a free place, whose tag is the maximum.
     fileprivate(set) var entry: EntryReference?
     fileprivate(set) var tag: UInt32
     var standing: Standing
@@ -30,13 +32,13 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
   /// A range of places with the same tag.
   typealias Run = Range<Int>
 
-  // A pointer, because an array checks on each access what is known here, and on each change whether it is shared. It is
-  // owned by this value alone.
+  // A pointer, because an array would check on each access what is known here, and on each change whether it is shared.
+  // This value alone owns it.
   private var places: UnsafeMutablePointer<Place>
-  /// What tags are mapped to.
+  /// The number of homes that tags are mapped to.
   private var size: UInt64
-  /// How many there are: more than `size`, so that what does not fit at the end needs not go on at the beginning, where the
-  /// order would break. The last one is always free and ends every search.
+  /// The number of places. It is more than `size`, so that places that do not fit at the end need not continue at the
+  /// beginning, where they would break the order. The last place is always free and ends every search.
   private(set) var length: Int
   private(set) var count = 0
 
@@ -60,10 +62,10 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     Int(truncatingIfNeeded: (UInt64(tag) &* size) &>> 32)
   }
 
-  /// Where the places are, and what ``home(of:size:in:)`` needs beside a tag.
+  /// The address of the places, and the size that ``home(of:size:in:)`` needs in addition to a tag.
   var layout: (places: UnsafeRawPointer, size: UInt64) { (UnsafeRawPointer(places), size) }
 
-  /// Where the first place of a tag would be in a table laid out so.
+  /// Returns the address of a tag's first place in a table with this layout.
   @inline(__always)
   static func home(of tag: UInt32, size: UInt64, in places: UnsafeRawPointer) -> UnsafeRawPointer {
     places + home(of: tag, size: size) &* MemoryLayout<Place>.stride
@@ -71,7 +73,7 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
 
   // MARK: Finding
 
-  /// The first place of a tag, or where it would be.
+  /// Returns the first place of a tag, or where it would be.
   @inline(__always)
   private func start(of tag: UInt32) -> Int {
     var position = home(of: tag)
@@ -79,18 +81,18 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     return position
   }
 
-  /// The place with this tag, if there is one and no other; -1 if there is none, and -2 if there are several.
+  /// Returns the place with this tag if there is exactly one; -1 if there is none, and -2 if there are several.
   ///
   /// - Complexity: O(1) on average.
   @inline(__always)
   func only(_ tag: UInt32) -> Int {
     let position = start(of: tag)
     guard places[position].tag == tag, places[position].entry != nil else { return -1 }
-    // There is a place behind: the last one is free.
+    // There is always a next place: the last one is free.
     return places[position &+ 1].tag == tag && places[position &+ 1].entry != nil ? -2 : position
   }
 
-  /// The places with this tag.
+  /// Returns the places with this tag.
   ///
   /// - Complexity: O(1) on average, and the length of the run.
   @inline(__always)
@@ -114,24 +116,25 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
   @inline(__always)
   mutating func setStanding(_ position: Int, _ standing: Standing) { places[position].standing = standing }
 
-  /// The first place with an entry last used by some time, or else the one used least recently of those looked at.
+  /// Returns the first place with an entry last used at or before a time. If there is none among the places inspected,
+  /// returns the one used least recently.
   ///
   /// - Parameters:
-  ///   - first: where to begin; from the end of the table it goes on at its beginning.
-  ///   - count: so many places are looked at, and more only if there is no entry in them.
+  ///   - first: where to begin; the search continues at the beginning after the end of the table.
+  ///   - count: the number of places to inspect; more are inspected only if these hold no entry.
   ///   - limit: the time.
-  ///   - kept: not to be given. The table must have another.
+  ///   - kept: a place that must not be returned. The table must have another.
   func old(
     from first: Int, count: Int, usedBy limit: UInt32, except kept: Int?
   ) -> (position: Int, places: Int) {
     let (places, kept) = (places, kept ?? -1)
     var oldest = -1
-    // As of a free place.
+    // The time of a free place.
     var least = Standing.timeMask
     var position = first < length ? first : 0
     var seen = 0
     while seen < count || oldest < 0 {
-      // A stretch without a turn: nine instructions a place, of which an eviction looks at 32 and more.
+      // A stretch without a wrap-around: nine instructions a place, and an eviction inspects 32 places and more.
       let start = position
       let end = min(length, start &+ max(1, count &- seen))
       while position < end {
@@ -170,16 +173,16 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// Puts an entry in the place of another of the same tag, and gives that one.
+  /// Replaces an entry by another of the same tag, and returns the old one.
   mutating func replace(_ position: Int, with entry: EntryReference) -> EntryReference? {
     let old = places[position].entry
     places[position].entry = entry
     return old
   }
 
-  /// Takes an entry out and moves up what had been pushed past it.
+  /// Removes an entry, and moves the entries up that had been pushed past it.
   ///
-  /// - Returns: the entry, and the places that now hold what was one further on.
+  /// - Returns: the entry, and the places that now hold what was one place further on.
   mutating func remove(_ position: Int) -> (entry: EntryReference?, moved: Range<Int>) {
     let entry = places[position].entry
     var end = position + 1
@@ -190,20 +193,20 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     return (entry, position..<end - 1)
   }
 
-  /// Whether it is so large that half of it could be given back, and that would be worth it.
+  /// Whether the table is large enough, and empty enough, that releasing half of it is worth it.
   var isSparse: Bool { size >= 256 && count * 16 < Int(size) * 7 }
 
-  /// Gives back the places that are no longer needed.
+  /// Releases the places that are no longer needed.
   mutating func compact() {
     rebuild(size: max(16, count * 8 / 7 + 1))
   }
 
-  /// Does something to the standing of every entry.
+  /// Changes the standing of every entry.
   mutating func updateStandings(_ change: (inout Standing) -> Void) {
     for position in 0..<length where places[position].entry != nil { change(&places[position].standing) }
   }
 
-  /// Moves all to a table of another size: they are sorted, so one pass from front to back places them.
+  /// Moves all entries to a table of another size: they are sorted, so one pass from front to back places them.
   private mutating func rebuild(size: Int, spare: Int = 16) {
     let old = places
     let oldLength = length

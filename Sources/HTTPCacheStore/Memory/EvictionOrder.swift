@@ -3,38 +3,40 @@
 
 /// The order in which the entries of a shard are evicted, by one of two policies.
 ///
-/// LRU keeps the time of the last use beside each place of the table, so that a hit writes to the line that it has just
-/// read and to no other. Eviction goes round the table, which is in the order of hashes, and takes the first entry that
-/// was not used for so long as few others; how long that is follows from how soon it finds one. In a small table it looks
-/// at all entries, and is exact. Of web07 at 10 %, in 16 shards, it has 55.7 % hits, as an exact list has.
+/// LRU keeps the time of the last use in each place of the table, so that a hit writes only to the line that it has
+/// just read. Eviction goes round the table, which is in the order of hashes, like the hand of a clock. It takes the
+/// first entry that is old enough: few others were unused for as long. How old that is follows from how soon eviction
+/// finds such an entry. In a small table it looks at all entries, and is exact. With web07 at 10 %, in 16 shards, it
+/// has 55.7 % hits, as an exact list has.
 ///
-/// S3-FIFO is two queues: what is new is on probation in the small one, what was used there, or is asked for again soon
-/// after it left, goes to the main one, where it is given another round for each use.
+/// S3-FIFO is two queues. New entries are on probation in the small queue. Entries that are used there, or requested
+/// again soon after they left it, go to the main queue. There, each use gives an entry another round.
 struct EvictionOrder {
-  /// LRU: the most places that eviction looks at.
+  /// LRU: maximum places that an eviction looks at.
   private static let mostPlaces = 192
-  /// LRU: how many it is to look at on average: what is evicted is then among the oldest few of a hundred.
+  /// LRU: the average number of places that an eviction should look at. The evicted entry is then among the oldest few
+  /// percent.
   private static let placesPerVictim = 32
-  /// S3-FIFO: of the bytes of a shard, one in so many is for probation.
+  /// S3-FIFO: the divisor of a shard's bytes that gives the share for probation.
   private static let probationShare = 10
-  /// S3-FIFO: the uses on probation that it takes to stay. With 2, as published, a zipf trace of a million keys at a tenth
-  /// has 79.2 % hits; with 1 it has 79.9, and web07 at 10 % 58.2 instead of 58.0.
+  /// S3-FIFO: the uses on probation that an entry needs to stay. With 2, as published, a Zipf trace of a million keys
+  /// at a tenth has 79.2 % hits; with 1 it has 79.9. For web07 at 10 %, 1 gives 58.2 instead of 58.0.
   private static let usesToStay: UInt32 = 1
 
   let policy: EvictionPolicy
-  /// LRU: how many uses there were.
+  /// LRU: number of uses so far, which serves as the clock.
   private var clock: UInt32 = 0
-  /// LRU: where eviction looks next.
+  /// LRU: the place where eviction looks next.
   private var hand = 0
-  /// LRU: what has not been used for so long is old enough to go.
+  /// LRU: the age from which an entry is old enough to be evicted.
   private var oldAge: UInt32 = 0
-  /// LRU: when the entry was used last that was chosen to go next, and was then at the hand.
+  /// LRU: last-use time of the pre-selected victim (at `hand`).
   private var chosenTime = Standing.timeMask
   private var main = Queue()
   private var probation = Queue()
   private var ghosts = GhostTable()
 
-  /// S3-FIFO: one of the two queues, and what is in it.
+  /// S3-FIFO: one of the two queues, with the number and the bytes of its entries.
   private struct Queue {
     var tags = TagQueue()
     var count = 0
@@ -67,7 +69,7 @@ struct EvictionOrder {
     return clock
   }
 
-  /// Moves all times to the lower half, once in half a billion uses; older ones than that become equal.
+  /// Moves all times to the lower half, once in half a billion uses; times older than that become equal.
   @inline(never)
   private mutating func turnBack(_ table: inout EntryTable) {
     let half = Standing.timeMask / 2
@@ -77,7 +79,7 @@ struct EvictionOrder {
 
   // MARK: Adding and removing
 
-  /// The standing of an entry that is to be added.
+  /// Returns the standing of an entry that will be added.
   mutating func add(tag: UInt32, cost: Int, in table: inout EntryTable) -> Standing {
     var standing = Standing()
     switch policy.kind {
@@ -89,7 +91,7 @@ struct EvictionOrder {
     return standing
   }
 
-  /// Forgets an entry that is to be taken out.
+  /// Removes an entry from the order, before it is removed from the table.
   mutating func remove(_ position: Int, cost: Int, isEvicted: Bool, in table: inout EntryTable) {
     guard policy == .s3fifo else { return }
     let standing = table.standing(position)
@@ -97,14 +99,14 @@ struct EvictionOrder {
       ghosts.add(table.tag(position), room: main.count + probation.count)
     }
     dequeue(standing, cost: cost)
-    // Where much is removed and nothing evicted, most numbers are of entries that are gone.
+    // After many removals without evictions, most numbers belong to removed entries.
     if main.tags.count > 2 * main.count + 64 { main.tags = renumbered(main.tags, false, &table) }
     if probation.tags.count > 2 * probation.count + 64 {
       probation.tags = renumbered(probation.tags, true, &table)
     }
   }
 
-  /// Replaces the cost of an entry that stays where it is, and counts a use.
+  /// Replaces the cost of an entry that stays in place, and counts a use.
   mutating func replace(_ position: Int, cost: Int, by newCost: Int, in table: inout EntryTable) {
     if policy == .s3fifo {
       if table.standing(position).isOnProbation {
@@ -141,7 +143,7 @@ struct EvictionOrder {
 
   // MARK: Evicting
 
-  /// The entry that goes next, which stays in until it is removed; `nil` when there is none but the one excepted.
+  /// Returns the entry to evict next, which stays until it is removed; `nil` if the excepted entry is the only one.
   mutating func victim(except kept: Int?, in table: inout EntryTable) -> Int? {
     guard table.count > (kept == nil ? 0 : 1) else { return nil }
     switch policy.kind {
@@ -154,7 +156,7 @@ struct EvictionOrder {
 
   private mutating func oldVictim(except kept: Int?, in table: borrowing EntryTable) -> Int? {
     defer { chosenTime = Standing.timeMask }
-    // An insert or a removal before it has moved it by one; a use has changed its time.
+    // An insert or a removal before it may have moved it by one place; a use changes its time.
     for position in max(0, hand - 1)...hand + 1
     where position < table.length && position != kept && chosenTime != Standing.timeMask
       && table.standing(position).time == chosenTime
@@ -165,12 +167,13 @@ struct EvictionOrder {
     return searchOld(except: kept, in: table)
   }
 
-  /// Chooses what goes next, so that its memory can be asked for by then.
+  /// Selects the next victim, so that its memory can be prefetched until then.
   ///
-  /// An eviction asks the entry what it occupies, and then drops it. It waited for that memory, which nobody used for so
-  /// long, for a third of the time of an insert.
+  /// An eviction reads the cost of the entry, and then releases it. Without the prefetch it waited for that memory,
+  /// which was unused for long, for a third of the time of an insert.
   ///
-  /// - Parameter evicted: the standing of what has just gone. S3-FIFO nearly always takes the next from the same queue.
+  /// - Parameter evicted: the standing of the entry just evicted. S3-FIFO nearly always takes the next from the same
+  ///   queue.
   mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
     switch policy.kind {
     case .lru:
@@ -188,8 +191,9 @@ struct EvictionOrder {
     }
   }
 
-  /// The entry at the front of a queue, behind one that has just gone.
-  // Static like what it calls: with `self`, all of it would be copied, as a part of it is changed.
+  /// Returns the entry at the front of a queue, after the entry that has just been evicted.
+  // Static, as are the functions it calls: with `self`, the whole value would be copied, because a part of it is
+  // changed.
   private static func next(
     in queue: inout TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable
   ) -> Int? {
@@ -204,25 +208,26 @@ struct EvictionOrder {
       return table.old(from: 0, count: table.length, usedBy: 0, except: kept).position
     }
     let (position, places) = table.old(
-      // As long as nobody knows what is old, the oldest of all that are looked at.
+      // While the old age is unknown, take the oldest of the inspected entries.
       from: hand, count: Self.mostPlaces, usedBy: oldAge > 0 && clock > oldAge ? clock - oldAge : 0,
       except: kept)
     hand = position
     let age = clock - table.standing(position).time
     if age < oldAge || oldAge == 0 {
-      // None was as old.
+      // No entry was as old.
       oldAge = age
     } else {
       let spare = Self.placesPerVictim - places
       let step = (Int(oldAge) / 32 + 1) * spare / Self.placesPerVictim
-      // Never 0 by rounding: a small age would stay so, and eviction take whatever it meets.
+      // Rounding must not give 0: a small age would stay small, and eviction would take any entry.
       oldAge = UInt32(
         max(1, min(Int(oldAge) + (step == 0 ? spare.signum() : step), Int(Standing.timeMask))))
     }
     return position
   }
 
-  // It ends: each round lowers a count of uses, moves an entry off probation, drops a number, or moves the one excepted.
+  // It terminates: each round lowers a count of uses, moves an entry off probation, drops a number, or moves the
+  // excepted entry.
   private mutating func queuedVictim(except kept: Int?, in table: inout EntryTable) -> Int? {
     let isKeptInMain = kept.map { !table.standing($0).isOnProbation } ?? false
     while true {
@@ -259,7 +264,7 @@ struct EvictionOrder {
     }
   }
 
-  /// The entry at the front of a queue; `nil` if it is gone.
+  /// Returns the entry at the front of a queue; `nil` if it is gone.
   private static func front(of queue: TagQueue, isOnProbation: Bool, _ table: borrowing EntryTable) -> Int? {
     guard let front = queue.front else { return nil }
     return position(front.tag, front.number, isOnProbation, table)
@@ -275,11 +280,11 @@ struct EvictionOrder {
     return nil
   }
 
-  /// A queue without the numbers of entries that are gone.
+  /// Returns a queue without the numbers of removed entries.
   private func renumbered(_ queue: TagQueue, _ isOnProbation: Bool, _ table: inout EntryTable) -> TagQueue {
     var old = queue
     var new = TagQueue()
-    // From a number on that none of the old ones has.
+    // Begin with a number that none of the old entries has.
     new.begin(behind: old)
     while let (tag, number) = old.front {
       old.removeFirst()
@@ -297,10 +302,10 @@ struct EvictionOrder {
 }
 
 extension EvictionPolicy {
-  /// What an entry occupies, in bytes, with its share of what the policy keeps.
+  /// Returns the bytes that an entry occupies, including its share of the policy's data.
   func cost(of entry: EntryBlock) -> Int { entry.cost + share }
 
-  /// The same of an entry that a table holds.
+  /// Returns the same cost for an entry that a table owns.
   @inline(__always)
   func cost(of entry: EntryReference) -> Int { entry.cost + share }
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The keys that were evicted lately, by half of their tag: S3-FIFO takes what comes back soon for worth keeping.
+/// Remembers keys that were evicted recently (ghosts), by half of their tag. S3-FIFO considers an entry worth keeping
+/// if its key comes back soon.
 ///
-/// Buckets of eight records, in one cache line or two; a new record takes the place of the oldest of its bucket. Half a
-/// tag in a bucket may be another key's, once in 8,000 times: that entry then stays a little longer than it should.
+/// The table has buckets of eight records, in one or two cache lines; a new record replaces the oldest of its bucket.
+/// Once in 8,000 times, half a tag in a bucket belongs to another key: that entry then stays a little longer than it
+/// should.
 struct GhostTable {
   /// An upper bound: the table doubles when five eighths of it are in use.
   static let bytesPerEntry = 13
   private static let bucketSize = 8
 
-  /// Half of the tag above, the time of eviction below.
+  /// Half of the tag in the upper bits, the time of eviction in the lower bits.
   private var records: [UInt32] = []
-  /// How many were ever added. Begins where no record that is empty counts as one of late.
+  /// Number of keys ever added. It begins with a value for which no empty record counts as recent.
   private var clock: UInt32 = 0
 
-  /// Times count in units of so many evictions, so that 16 bits of them are several times what is remembered.
+  /// Times count in units of this many evictions (as a shift), so that 16 bits cover several times what is remembered.
   private var unitShift: UInt32 {
     UInt32(max(0, Int.bitWidth - records.count.leadingZeroBitCount - 14))
   }
@@ -32,7 +34,7 @@ struct GhostTable {
 
   /// Remembers a key.
   ///
-  /// - Parameter room: how many are to be remembered at the most.
+  /// - Parameter room: maximum number of keys to remember.
   mutating func add(_ tag: UInt32, room: Int) {
     resize(to: room)
     clock &+= 1
@@ -41,7 +43,7 @@ struct GhostTable {
     records[oldest] = tag << 16 | now
   }
 
-  /// Forgets a key, and says whether it was among the last `limit`.
+  /// Forgets a key, and returns whether it was among the last `limit`.
   mutating func remove(_ tag: UInt32, limit: Int) -> Bool {
     guard !records.isEmpty else { return false }
     for index in bucket(of: tag) where records[index] >> 16 == tag & 0xFFFF {
@@ -52,7 +54,7 @@ struct GhostTable {
     return false
   }
 
-  /// What was remembered is forgotten then: this happens while a shard fills, and seldom after.
+  /// Changes the size, and forgets all keys: this happens while a shard fills, and seldom after.
   private mutating func resize(to room: Int) {
     var count = max(records.count, Self.bucketSize)
     while room * 8 > count * 5 { count *= 2 }

@@ -3,11 +3,11 @@
 
 import Synchronization
 
-/// One part of memory: everything in it happens under its one lock.
+/// One part of memory. Everything in it happens under its one lock.
 struct MemoryShard: ~Copyable {
   let state: Mutex<MemoryShardState>
   let hint = TableHint()
-  /// ``MemoryShardState/count`` and ``MemoryShardState/evictions``, to be read without the lock.
+  /// Copies of ``MemoryShardState/count`` and ``MemoryShardState/evictions`` that are read without the lock.
   let shownCount = Atomic<Int>(0)
   let shownEvictions = Atomic<Int>(0)
 
@@ -18,7 +18,7 @@ struct MemoryShard: ~Copyable {
 
 /// The entries of a shard: a table of them, and the order of their eviction.
 ///
-/// A position is good until the next insert or removal.
+/// A position is valid until the next insert or removal.
 struct MemoryShardState: ~Copyable, Sendable {
   private var table = EntryTable()
   private var order: EvictionOrder
@@ -31,22 +31,22 @@ struct MemoryShardState: ~Copyable, Sendable {
   }
 
   var count: Int { table.count }
-  /// Places that are held, free ones among them.
+  /// Number of places in the table, including free ones.
   var placeCount: Int { table.length }
 
   // MARK: Finding
 
-  /// What became of the search for the only entry of a key: of words alone, so that it costs nothing to hand on.
+  /// The result of a search for the only entry of a key. It consists of words only, so that returning it costs nothing.
   struct Use {
-    /// The entry, counted as used, with a reference that is the caller's.
+    /// The entry, counted as used, with a reference that the caller owns.
     var entry: EntryReference?
     /// Whether memory holds all of the key's variants.
     var isComplete = false
-    /// Whether several entries have the tag: ``useAny(_:tag:)`` finds those of the key.
+    /// Whether several entries have the tag: ``useAny(_:tag:)`` then finds the entries of the key.
     var hasSeveral = false
   }
 
-  /// The entry of a key that has no other.
+  /// Returns the entry of a key that has only one.
   @inline(__always)
   mutating func use(_ key: UnsafeRawBufferPointer, tag: UInt32) -> Use {
     let position = table.only(tag)
@@ -59,7 +59,7 @@ struct MemoryShardState: ~Copyable, Sendable {
     return Use(entry: entry, isComplete: table.standing(position).isComplete)
   }
 
-  /// The entries of a key, newest first, each counted as used, and whether they are all that the store has.
+  /// Returns the entries of a key, newest first, and whether they are all that the store has. Counts each as used.
   mutating func useAny(
     _ key: UnsafeRawBufferPointer, tag: UInt32
   ) -> (entries: StoredEntries, isComplete: Bool)? {
@@ -83,7 +83,7 @@ struct MemoryShardState: ~Copyable, Sendable {
     return found
   }
 
-  /// The places of a key's variants, the one with the greatest id first.
+  /// Returns the places of a key's variants, the one with the greatest id first.
   func variants(of key: UnsafeRawBufferPointer, tag: UInt32) -> Variants {
     let run = table.run(of: tag)
     return run.isEmpty ? Variants() : variants(of: run, key)
@@ -91,7 +91,7 @@ struct MemoryShardState: ~Copyable, Sendable {
 
   func entry(_ position: Int) -> EntryBlock? { table[position]?.entry }
 
-  /// The head of an entry, good until the entry is taken out.
+  /// The head of an entry, valid until the entry is removed.
   func head(_ position: Int) -> EntryHead? { table[position]?.head }
 
   func cost(_ position: Int) -> Int { table[position].map { order.policy.cost(of: $0) } ?? 0 }
@@ -112,15 +112,15 @@ struct MemoryShardState: ~Copyable, Sendable {
 
   // MARK: Adding and removing
 
-  /// Adds an entry, as one that was just used. The table takes over the reference.
+  /// Adds an entry as just used. The table takes over the reference.
   mutating func add(_ entry: EntryReference, tag: UInt32, cost: Int, isComplete: Bool) {
     var standing = order.add(tag: tag, cost: cost, in: &table)
     standing.isComplete = isComplete
     table.insert(entry, tag: tag, standing: standing)
   }
 
-  /// Puts an entry in the place of another of the same key and variant, and counts it as used. The table takes over the
-  /// reference; the caller drops the old one after the lock.
+  /// Replaces an entry by another of the same key and variant, and counts it as used. The table takes over the
+  /// reference; the caller releases the old entry after the lock.
   mutating func replace(_ position: Int, with entry: EntryReference, cost: Int) -> Detached? {
     guard let old = table.replace(position, with: entry) else { return nil }
     let oldCost = order.policy.cost(of: old)
@@ -128,7 +128,7 @@ struct MemoryShardState: ~Copyable, Sendable {
     return Detached(entry: old, cost: oldCost)
   }
 
-  /// Takes an entry out. The caller drops it after the lock.
+  /// Removes an entry. The caller releases it after the lock.
   mutating func detach(_ position: Int) -> Detached? {
     var none: Int?
     return detach(position, isEvicted: false, keeping: &none)
@@ -143,13 +143,13 @@ struct MemoryShardState: ~Copyable, Sendable {
     return Detached(entry: entry, cost: cost)
   }
 
-  /// Takes out the entry that goes first, to make room; `nil` when there is none left.
+  /// Removes the next victim, to make room; `nil` if there is none left.
   mutating func evictNext() -> Detached? {
     var none: Int?
     return evictNext(keeping: &none)
   }
 
-  /// Takes out the entry that goes first but for one, whose place may change; `nil` when there is none but that.
+  /// Removes the next victim except one entry, whose place may change; `nil` if there is no other.
   mutating func evictNext(keeping kept: inout Int?) -> Detached? {
     guard let position = order.victim(except: kept, in: &table) else { return nil }
     let standing = table.standing(position)
@@ -158,7 +158,7 @@ struct MemoryShardState: ~Copyable, Sendable {
     return evicted
   }
 
-  /// Takes out an entry to make room; what is left of its key is no longer complete.
+  /// Removes an entry to make room; the remaining variants of its key are no longer complete.
   mutating func evict(_ position: Int) -> Detached? {
     var none: Int?
     return evict(position, keeping: &none)
@@ -173,22 +173,23 @@ struct MemoryShardState: ~Copyable, Sendable {
     return evicted
   }
 
-  /// The entries stored at or after a time, the last place first, so that taking one out leaves the others where they are.
+  /// Returns the entries stored at or after a time, last place first, so that a removal leaves the others in place.
   func positions(since time: Int64) -> [Int] {
     (0..<table.length).reversed().filter { position in head(position).map { $0.storedAt >= time } ?? false }
   }
 
-  /// Takes everything out. The caller drops it after the lock.
+  /// Removes everything. The caller releases it after the lock.
   mutating func removeAll(into all: inout EntryTable) {
     swap(&all, &table)
     order.removeAll()
   }
 
-  /// Gives back the memory of places that are free, once they are half of those that are held and worth it.
+  /// Releases the memory of free places, if they are half of the table and worth it.
   ///
-  /// An entry's share of the table goes back to the budget when it is taken out; were it kept at its greatest, many
-  /// small entries and then a few large ones would occupy more than the capacity. Call it last: entries change places.
+  /// A removed entry returns its share of the table to the budget. If the table kept its greatest size, many small
+  /// entries and then a few large ones would occupy more than the capacity. Call it last: entries change places.
   ///
+  /// - Complexity: O(places), but only after half of the entries were removed.
   /// - Complexity: O(places), but only after half of them were taken out.
   @inline(__always)
   mutating func compactIfSparse() {

@@ -5,10 +5,10 @@ import Synchronization
 
 /// The shards of memory, chosen by the upper bits of a key's hash.
 ///
-/// They lie apart by two cache lines at least, so that the locks of two never share one, nor the pair that processors
-/// fetch together.
-// Unchecked because of the pointer, which lets a hit reach a shard without counting a reference to it: it is set once, is
-// freed with this object, and is reached from outside only through the locks that it points to.
+/// They are at least two cache lines apart. So the locks of two shards never share a line, nor the pair of lines that
+/// processors fetch together.
+// Unchecked because of the pointer, which lets a hit reach a shard without counting a reference to it. The pointer is
+// set once, and is freed with this object. Other code reaches its target only through the shards' locks.
 final class MemoryShards: @unchecked Sendable {
   private static let alignment = 128
 
@@ -56,8 +56,8 @@ final class MemoryShards: @unchecked Sendable {
     shard(number).pointee.state.withLock { work(&$0) }
   }
 
-  /// Adds to a shard, or takes out of it, under its lock, and then shows what has become of it: where its table is, and
-  /// how many entries it has. To show that costs no more than two stores to a line that is at hand.
+  /// Adds to a shard, or removes from it, under its lock. Then publishes the address of its table and its number of
+  /// entries, which costs only two stores to a line that is in the cache.
   @inline(__always)
   func change<Result: Sendable>(number: Int, _ work: (inout MemoryShardState) -> Result) -> Result {
     let shard = shard(number)
@@ -71,20 +71,20 @@ final class MemoryShards: @unchecked Sendable {
     }
   }
 
-  /// The entries in all shards. It takes no lock, so that metrics can ask after each insert.
+  /// Number of entries in all shards. It takes no lock, so that metrics can read it after each insert.
   var entryCount: Int { (0..<count).reduce(0) { $0 + shard($1).pointee.shownCount.value } }
 
-  /// What all shards have evicted. It takes no lock.
+  /// Number of evictions of all shards. It takes no lock.
   var evictions: Int { (0..<count).reduce(0) { $0 + shard($1).pointee.shownEvictions.value } }
 
-  /// Asks for the place of a tag.
+  /// Prefetches the place of a tag.
   @inline(__always)
   func prefetch(_ hash: UInt64, tag: UInt32) { shard(number(of: hash)).pointee.hint.prefetch(tag) }
 
   @inline(__always)
   func cost(of entry: EntryReference) -> Int { policy.cost(of: entry) }
 
-  /// Empties a shard, and gives the bytes that were freed by the time it returns.
+  /// Empties a shard, and returns the bytes that are free when it returns.
   func removeAll(number: Int) -> Int {
     var all = EntryTable()
     change(number: number) { $0.removeAll(into: &all) }

@@ -11,25 +11,26 @@ import Synchronization
   import Darwin
 #endif
 
-/// The memory tier: shards by the key's hash, one budget over all of them.
+/// The memory tier: shards by the key's hash, with one budget over all of them.
 ///
-/// Room is made in the own shard first, by what its policy says goes next, and in the others only when that is not
-/// enough; never are two shards locked at once. Bytes of evicted entries pass to the insert that evicted them without going
-/// through the budget, so no other thread can take them away and no insert waits for another. What is evicted or
-/// replaced is freed after the lock.
+/// An insert makes room in its own shard first, by the policy of that shard. It uses the other shards only if that is
+/// not enough, and never locks two shards at once. Bytes of evicted entries pass to the insert that evicted them
+/// without going through the budget. So no other thread can take them, and no insert waits for another. Evicted and
+/// replaced entries are freed after the lock.
 final class MemoryTier: Sendable {
-  /// Where an entry is placed, and on what condition.
+  /// Why an entry is placed, which decides the entry that it may replace.
   enum Purpose: Equatable {
-    /// A new entry; it replaces the one of its variant unless that is newer.
+    /// A new entry. It replaces the entry of its variant unless that is newer.
     case insert
-    /// New metadata; it replaces the entry with the same id unless that has newer metadata, and nothing otherwise.
+    /// New metadata. It replaces the entry with the same id unless that has newer metadata; otherwise nothing is
+    /// changed.
     case update
   }
 
   private let shards: MemoryShards
   private let budget: ByteBudget
   private let resizing = Mutex(())
-  /// Read by every insert, which a lock would cost 12 ns.
+  /// Atomic, because every insert reads it, and a lock would cost 12 ns.
   private let capacity: Atomic<Int>
   private let maximumVariants: Int
   private let hasDisk: Bool
@@ -43,25 +44,26 @@ final class MemoryTier: Sendable {
     self.hasDisk = hasDisk
   }
 
-  /// A shard per MiB, at most 64: recency is kept per shard, so shards with few entries would cost hits.
+  /// Returns the default number of shards: one per MiB, at most 64. Recency is kept per shard, so shards with few
+  /// entries would cost hits.
   static func defaultShardCount(capacity: Int) -> Int {
     var count = 1
     while count < 64, count * 2 <= capacity >> 20 { count *= 2 }
     return count
   }
 
-  /// The part of a hash by which a shard's table knows a key; the other half chooses the shard.
+  /// The half of a hash by which a shard's table knows a key; the other half chooses the shard.
   @inline(__always)
   private func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash) }
 
   // MARK: Finding
 
-  /// The entries of a key in memory, each counted as used.
+  /// Returns the entries of a key in memory, each counted as used.
   @inline(__always)
   func entries(for key: UnsafeRawBufferPointer, hash: UInt64) -> ResidentLookup {
     let found = shards.withLock(hash) { state in
       let found = state.use(key, tag: tag(hash))
-      // With a disk, it is not known yet whether it is one.
+      // With a disk, it is not yet known whether this is a miss.
       if !hasDisk, found.entry == nil, !found.hasSeveral { state.countMiss() }
       return found
     }
@@ -74,7 +76,7 @@ final class MemoryTier: Sendable {
     return ResidentLookup(entries: StoredEntries(), isComplete: !hasDisk)
   }
 
-  /// Where several entries have the tag: variants, or other keys.
+  /// Handles a tag that several entries have: variants, or other keys.
   @inline(never)
   private func severalEntries(for key: UnsafeRawBufferPointer, hash: UInt64) -> ResidentLookup {
     shards.withLock(hash) { state in
@@ -86,7 +88,7 @@ final class MemoryTier: Sendable {
     }
   }
 
-  /// Does something with a shard and what it has of a key.
+  /// Calls `work` with a shard and the places of a key in it.
   private func withVariants<Result: Sendable>(
     _ key: StoreKey, _ hash: UInt64, _ work: (inout MemoryShardState, Variants) -> Result
   ) -> Result {
@@ -98,14 +100,14 @@ final class MemoryTier: Sendable {
     }
   }
 
-  /// The entries of a key in memory, none of them counted as used.
+  /// Returns the entries of a key in memory, without counting them as used.
   func peek(_ key: StoreKey, hash: UInt64) -> [StoredEntry] {
     withVariants(key, hash) { state, variants in
       variants.compactMap { state.entry($0).map { StoredEntry($0, tier: .memory) } }
     }
   }
 
-  /// Records that memory holds all variants of a key, if it does hold these and nothing changed since.
+  /// Records that memory holds all variants of a key, if it holds these and nothing changed since.
   func markComplete(_ key: StoreKey, hash: UInt64, ids: [UInt64], unless isStale: () -> Bool) {
     withVariants(key, hash) { state, variants in
       guard !isStale() else { return }
@@ -121,17 +123,17 @@ final class MemoryTier: Sendable {
 
   // MARK: Adding
 
-  /// Asks for the memory where an entry of this hash will be placed; best before the entry is put together.
+  /// Prefetches the place of an entry with this hash. Best called before the entry is put together.
   @inline(__always)
   func prepare(_ hash: UInt64) { shards.prefetch(hash, tag: tag(hash)) }
 
   /// Adds or replaces an entry.
   ///
   /// - Parameters:
-  ///   - new: the entry, whose reference is the tier's from now on.
-  ///   - isComplete: whether the store has no other variant; asked under the shard's lock when the key is new to memory.
-  ///   - objection: asked under the shard's lock, where a removal that came first has left its mark.
-  /// - Returns: why the entry was not placed, or `nil` when it was.
+  ///   - new: the entry; the tier takes over its reference.
+  ///   - isComplete: whether the store has no other variant; called under the shard's lock if the key is new to memory.
+  ///   - objection: called under the shard's lock, where an earlier removal is visible.
+  /// - Returns: why the entry was not placed; `nil` if it was.
   func place(
     _ new: EntryReference, key: StoreKey, hash: UInt64, purpose: Purpose = .insert,
     isComplete: () -> Bool = { false }, objection: () -> RefusalReason? = { nil }
@@ -142,7 +144,7 @@ final class MemoryTier: Sendable {
       return .tooLargeForMemory
     }
     var room = Room(budget: budget)
-    // What another thread has reserved and not yet added cannot be evicted; it can a moment later.
+    // Bytes that another thread has reserved but not yet used cannot be evicted; a moment later they can.
     for _ in 0..<4 {
       let result = key.bytes.withUnsafeBytes { key in
         shards.change(number: shards.number(of: hash)) { state in
@@ -203,14 +205,14 @@ final class MemoryTier: Sendable {
       guard let evicted = state.evictNext() else { return .needsRoom }
       room.hold(evicted)
     }
-    // Asked only now: what was evicted may have been another variant.
+    // Evaluated only now: the eviction may have removed another variant.
     let siblings = variants.isEmpty ? variants : state.variants(of: key, tag: tag)
     let mark = siblings.isEmpty ? isComplete() : state.isComplete(siblings.first)
     state.add(new, tag: tag, cost: cost, isComplete: mark)
     return .placed
   }
 
-  /// Puts an entry in the place of the same one with older metadata.
+  /// Replaces an entry by the same entry with newer metadata.
   private func update(
     _ new: EntryReference, cost: Int, variants: Variants, room: inout Room, state: inout MemoryShardState
   ) -> Attempt {
@@ -221,10 +223,10 @@ final class MemoryTier: Sendable {
     return replace(same, with: new, cost: cost, room: &room, state: &state)
   }
 
-  /// Puts an entry in the place of another.
+  /// Replaces an entry by another.
   ///
-  /// That one stays until there is room: it is never out while the shard's lock is not held, when a removal would miss
-  /// it.
+  /// The old entry stays until there is room. It is never absent while the shard is unlocked, because a removal would
+  /// then miss it.
   private func replace(
     _ position: Int, with new: EntryReference, cost: Int, room: inout Room, state: inout MemoryShardState
   ) -> Attempt {
@@ -248,9 +250,9 @@ final class MemoryTier: Sendable {
     }
   }
 
-  /// Replaces the metadata of the entry with this id. `false` when memory does not hold it.
+  /// Replaces the metadata of the entry with this id. Returns `false` if memory does not hold it.
   ///
-  /// - Parameter isKeptOut: asked under the shard's lock.
+  /// - Parameter isKeptOut: called under the shard's lock.
   func updateMetadata(
     of id: UInt64, key: StoreKey, hash: UInt64, metadata: [UInt8], storedAt: Int64, revision: UInt64,
     unless isKeptOut: () -> Bool = { false }
@@ -274,7 +276,7 @@ final class MemoryTier: Sendable {
 
   // MARK: Removing
 
-  /// Removes one variant of a key, or all; of a variant only what is older than `id`, when given.
+  /// Removes one variant of a key, or all variants; only entries older than `id`, if it is given.
   ///
   /// - Returns: the ids of the entries.
   @discardableResult
@@ -289,7 +291,7 @@ final class MemoryTier: Sendable {
           return (variant == nil || head.variant == variant?.rawValue) && head.id < id
         }
         let ids = found.compactMap { state.head($0)?.id }
-        // The last place first: taking one out leaves those before it where they are.
+        // The last place first: a removal then leaves the places before it unchanged.
         for position in found.sorted(by: >) { room.hold(state.detach(position)) }
         return ids
       }
@@ -300,7 +302,7 @@ final class MemoryTier: Sendable {
 
   var shardCount: Int { shards.count }
 
-  /// The entries of a shard. They do not count as used.
+  /// Returns the entries of a shard. They do not count as used.
   func entries(inShard number: Int) -> [StoredEntry] {
     shards.withLock(number: number) { state in
       (0..<state.placeCount).compactMap { state.entry($0).map { StoredEntry($0, tier: .memory) } }
@@ -323,10 +325,10 @@ final class MemoryTier: Sendable {
 
   // MARK: Size
 
-  /// Changes the capacity and evicts, turn about, what is above it.
+  /// Changes the capacity, and evicts the excess from the shards in turn.
   func setCapacity(_ bytes: Int) {
     resizing.withLock { _ in
-      // A lower capacity is shown only once it is kept.
+      // A lower capacity is published only once it is met.
       if bytes > limit { capacity.store(bytes, ordering: .sequentiallyConsistent) }
       budget.setLimit(bytes)
       while budget.excess > 0 {
@@ -337,7 +339,7 @@ final class MemoryTier: Sendable {
           isEmpty = isEmpty && room.held == 0
           room.close()
         }
-        // The rest is reserved by inserts that are under way. They wait for nothing; one may yet add its entry.
+        // The rest is reserved by inserts in progress. They wait for nothing; one of them may still add its entry.
         if isEmpty { sched_yield() }
       }
       capacity.store(bytes, ordering: .sequentiallyConsistent)
@@ -347,10 +349,10 @@ final class MemoryTier: Sendable {
   var limit: Int { capacity.load(ordering: .sequentiallyConsistent) }
   var bytes: Int { budget.used }
   var count: Int { shards.entryCount }
-  /// Places that are held, free ones among them.
+  /// Number of places in the tables, including free ones.
   var placeCount: Int { sum { $0.placeCount } }
   var hits: Int { sum { $0.hits } }
-  /// Lookups that found nothing, where there is no disk to ask.
+  /// Lookups that found nothing, in a store without a disk.
   var misses: Int { sum { $0.misses } }
   var evictions: Int { shards.evictions }
 

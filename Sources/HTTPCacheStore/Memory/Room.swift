@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The room that one operation is making: bytes that it holds of the budget, and entries to free after the lock.
+/// The room that one operation is making: bytes that it owns of the budget, and entries to free after the lock.
 struct Room: ~Copyable {
-  // Not counted, not even while it is asked, which would be four atomic operations in an insert that evicts: the tier that
-  // makes room owns the budget.
+  // The reference is not counted, not even during a call, which would be four atomic operations in an insert that
+  // evicts. The tier that makes room owns the budget.
   private let budget: Unmanaged<ByteBudget>
   private(set) var held = 0
-  /// Nearly always one at the most, which then needs no array.
+  /// Nearly always at most one entry, which then needs no array.
   private var garbage: Detached?
   private var moreGarbage: [EntryReference]?
   private var next: EntryReference?
@@ -17,12 +17,12 @@ struct Room: ~Copyable {
   }
 
   deinit {
-    // What an operation holds when it ends is nobody's.
+    // No other code owns the entries that an operation still has when it ends.
     garbage?.entry.release()
     if let moreGarbage { for entry in moreGarbage { entry.release() } }
   }
 
-  /// Takes over an entry that was taken out, with its reference and the bytes it occupied.
+  /// Takes over a removed entry, with its reference and the bytes it occupied.
   @inline(__always)
   mutating func hold(_ detached: Detached?) {
     guard let detached else { return }
@@ -36,7 +36,7 @@ struct Room: ~Copyable {
     }
   }
 
-  /// Whether this much is held, after reserving what is missing.
+  /// Reserves missing bytes, and returns whether this many are now owned.
   @inline(__always)
   mutating func secure(_ bytes: Int) -> Bool {
     if held >= bytes { return true }
@@ -48,7 +48,7 @@ struct Room: ~Copyable {
 
   mutating func dropGarbage() {
     if let garbage {
-      // Where nobody else has it, what is stored next is most likely written to the memory that becomes free here.
+      // If this is the last reference, the next entry is most likely written to the memory that becomes free here.
       garbage.entry.prefetch(count: garbage.cost)
       garbage.entry.release()
     }
@@ -58,22 +58,22 @@ struct Room: ~Copyable {
     moreGarbage = nil
   }
 
-  /// Gives back what is held beyond what the tier now keeps.
+  /// Returns the bytes to the budget that the tier does not keep.
   @inline(__always)
   mutating func close(keeping kept: Int = 0) {
     dropGarbage()
     let rest = held - kept
     if rest > 0 { budget._withUnsafeGuaranteedRef { $0.release(rest) } }
     held = 0
-    // At the very end: the next atomic operation waits until it is known where in memory this is.
+    // At the very end: the next atomic operation waits until the address of this memory is known.
     next?.prefetchHeader()
   }
 }
 
-/// An entry that was taken out of its shard, with the table's reference, and what it occupied there in bytes.
+/// An entry that was removed from its shard, with the table's reference, and the bytes it occupied there.
 struct Detached: Sendable {
   let entry: EntryReference
   let cost: Int
-  /// What goes next, as far as is known: nobody's, and good only for asking for its memory.
+  /// The next victim, as far as is known, without a reference: use it only to prefetch its memory.
   var next: EntryReference?
 }

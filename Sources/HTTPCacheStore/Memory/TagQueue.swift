@@ -3,24 +3,24 @@
 
 /// A queue of entries by their tags, first in, first out; four bytes each.
 ///
-/// What leaves the table stays in the queue until it comes to the front. Each entry knows the number under which it was
-/// added, so that a number whose entry is gone, or was added again since, is known for what it is.
+/// An entry that leaves the table stays in the queue until it comes to the front. Each entry knows the number under
+/// which it was added. So the queue recognises a number whose entry is gone, or was added again since.
 struct TagQueue {
-  /// An upper bound: half of the numbers are of entries that are there, and the ring is up to twice as long.
+  /// An upper bound: half of the numbers belong to present entries, and the ring is up to twice as long.
   static let bytesPerEntry = 16
 
-  /// A power of two.
+  /// Its size is a power of two.
   private var ring: [UInt32] = []
   private var first: UInt32 = 0
-  /// How many numbers there are, of entries that are gone too.
+  /// Number of numbers, including those of removed entries.
   private(set) var count = 0
 
-  /// Has an empty queue count on from where another ends.
+  /// Makes an empty queue continue with the numbers after those of another queue.
   mutating func begin(behind other: TagQueue) {
     first = other.first &+ UInt32(truncatingIfNeeded: other.count)
   }
 
-  /// Adds an entry and gives its number, of which ``Standing/sequenceMask`` counts.
+  /// Adds an entry and returns its number, of which ``Standing/sequenceMask`` counts.
   mutating func append(_ tag: UInt32) -> UInt32 {
     if count == ring.count { grow() }
     let number = first &+ UInt32(truncatingIfNeeded: count)

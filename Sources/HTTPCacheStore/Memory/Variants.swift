@@ -3,11 +3,11 @@
 
 /// The places of a key's variants, the one with the greatest id first.
 ///
-/// The common ones, none and a single one, need no allocation.
+/// The common cases, no variant and a single one, need no allocation.
 struct Variants: Sequence, Sendable {
-  /// -1 when there is none.
+  /// -1 if there is none.
   private(set) var first = -1
-  // Not an empty array, whose references are counted like any other's.
+  // Optional, because the references to an empty array are counted like those to any other.
   private var others: [Int]?
 
   var isEmpty: Bool { first < 0 }

@@ -2,20 +2,20 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension [UInt8] {
-  /// Makes an array of what is written to its memory.
+  /// Makes an array from the bytes that a closure writes to its memory.
   ///
-  /// `init(unsafeUninitializedCapacity:)` looks generic metadata up at every call on Linux: it takes 554 instructions, and
-  /// this 252, those of `malloc` among them.
+  /// `init(unsafeUninitializedCapacity:)` looks up generic metadata at every call on Linux: it takes 554 instructions.
+  /// This takes 252, including those of `malloc`.
   ///
   /// - Parameters:
   ///   - capacity: the bytes of memory; more than 0.
-  ///   - fill: writes to them from the first on, and gives how many it wrote.
+  ///   - fill: writes to the memory from its first byte on, and returns the number of bytes written.
   @inline(__always)
   init<Failure: Error>(
     capacity: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
   ) throws(Failure) {
     #if canImport(Darwin)
-      // The other way is newer than the oldest systems that are supported.
+      // The other way needs a newer system than the oldest supported one.
       var result: Swift.Result<Void, Failure> = .success(())
       self.init(unsafeUninitializedCapacity: capacity) { buffer, count in
         do throws(Failure) {

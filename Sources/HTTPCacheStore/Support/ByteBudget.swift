@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// The promise on capacity: bytes are reserved here before they are added to a tier.
+/// Keeps a tier within its capacity: bytes are reserved here before they are added.
 ///
-/// Usage and limit change under one lock, so that a limit lowered by one thread binds the reservation of every other
+/// Usage and limit change under one lock. So a limit that one thread lowers applies to the reservations of all threads
 /// from that moment on.
 final class ByteBudget: Sendable {
   private struct State {
@@ -22,7 +22,7 @@ final class ByteBudget: Sendable {
   var used: Int { state.withLock { $0.used } }
   var limit: Int { state.withLock { $0.limit } }
 
-  /// How far usage is above the limit, after the limit was lowered.
+  /// The usage above the limit, after the limit was lowered.
   var excess: Int { state.withLock { max(0, $0.used - $0.limit) } }
 
   func reserve(_ bytes: Int) -> Bool {

@@ -10,9 +10,9 @@
 #endif
 
 extension [UInt8] {
-  /// Whether `count` bytes from `offset` are the other's, all of them.
+  /// Whether `count` bytes from `offset` equal all bytes of the other array.
   ///
-  /// `memcmp` where `elementsEqual` on slices costs several times as much.
+  /// It uses `memcmp`: `elementsEqual` on slices costs several times as much.
   @inline(__always)
   func matches(_ other: [UInt8], at offset: Int, count: Int) -> Bool {
     guard other.count == count, offset + count <= self.count else { return false }
@@ -27,7 +27,7 @@ extension [UInt8] {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether the bytes are the other's, all of them.
+  /// Whether the bytes equal all bytes of the other buffer.
   @inline(__always)
   func matches(_ other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }

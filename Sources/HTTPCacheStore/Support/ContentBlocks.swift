@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Content in memory as a queue of blocks: added to at the end, read anywhere, dropped from the front.
+/// Content in memory as a queue of blocks: bytes are added at the end, read anywhere, and dropped from the front.
 ///
-/// Chunks of ``gatheringLimit`` bytes or more are kept as they come, without a copy. Smaller ones are gathered into blocks:
-/// an origin that sends one byte a chunk would otherwise make the content occupy 60 times its size.
+/// Chunks of ``gatheringLimit`` bytes or more are kept as they are, without a copy. Smaller chunks are gathered into
+/// blocks: otherwise an origin that sends one byte per chunk would make the content occupy 60 times its size.
 package struct ContentBlocks: Sendable {
   /// Chunks below this size are gathered, in bytes.
   package static let gatheringLimit = 4 << 10
   /// A block of gathered chunks is full at this size, in bytes.
   package static let blockSize = 16 << 10
-  /// What an array occupies beside its elements, and its place in the list of blocks, in bytes.
+  /// Bytes that an array occupies in addition to its elements, including its place in the list of blocks.
   private static let overhead = 80
 
   private struct Block {
     /// The position of its first byte in the content.
     var start: Int
     var bytes: ArraySlice<UInt8>
-    /// What it occupies.
+    /// The bytes that it occupies.
     var cost: Int
   }
 
@@ -27,9 +27,9 @@ package struct ContentBlocks: Sendable {
   /// Small chunks, gathered until they fill a block. Grows by doubling, so that a small body does not reserve a block.
   private var tail: [UInt8] = []
   private var sealedCost = 0
-  /// The position of the first byte that is held.
+  /// The position of the first byte that is still here.
   package private(set) var start: Int
-  /// The position behind the last byte.
+  /// The position after the last byte.
   package private(set) var end: Int
 
   /// - Parameter start: the position in the content of the first byte that will be added.
@@ -38,15 +38,15 @@ package struct ContentBlocks: Sendable {
     end = start
   }
 
-  /// The number of bytes held.
+  /// The number of bytes from ``start`` to ``end``.
   package var count: Int { end - start }
 
-  /// What the blocks occupy in memory, in bytes.
+  /// Bytes that the blocks occupy in memory.
   package var occupied: Int { sealedCost + (tail.capacity == 0 ? 0 : tail.capacity + Self.overhead) }
 
   /// Adds bytes at the end.
   ///
-  /// - Complexity: O(1) amortised for a chunk that is kept as it comes, O(*n*) in the chunk's size for a gathered one.
+  /// - Complexity: O(1) amortised for a chunk that is kept as it is, O(*n*) in the chunk's size for a gathered one.
   package mutating func append(_ bytes: ArraySlice<UInt8>) {
     guard !bytes.isEmpty else { return }
     if bytes.count >= Self.gatheringLimit {
@@ -56,7 +56,7 @@ package struct ContentBlocks: Sendable {
       if tail.count + bytes.count > Self.blockSize { seal() }
       let needed = tail.count + bytes.count
       if needed > tail.capacity {
-        // Left to itself, an array that is a few bytes short of a block doubles beyond it.
+        // By itself, an array that is a few bytes short of a block doubles beyond it.
         tail.reserveCapacity(max(needed, min(2 * tail.capacity, Self.blockSize)))
       }
       tail += bytes
@@ -80,7 +80,7 @@ package struct ContentBlocks: Sendable {
   /// The position of the first byte in the tail.
   private var tailStart: Int { end - tail.count }
 
-  /// The bytes from a position to the end of their block; empty at ``end``.
+  /// Returns the bytes from a position to the end of their block; empty at ``end``.
   ///
   /// - Parameter position: from ``start`` to ``end``.
   /// - Complexity: O(log *n*) in the number of blocks. Bytes that are still being gathered are copied.
@@ -119,13 +119,13 @@ package struct ContentBlocks: Sendable {
     }
   }
 
-  /// All bytes in one array of exactly their size. Nothing is held afterwards.
+  /// Removes all bytes, and returns them in one array of exactly their size.
   ///
   /// - Complexity: O(*n*), and O(1) if the content came as one whole array without unused capacity.
   package mutating func takeAll() -> [UInt8] {
     defer { self = ContentBlocks(at: end) }
     if tail.isEmpty, blocks.count - first == 1 {
-      // Of a slice that is a whole array, the conversion is that array.
+      // For a slice that is a whole array, the conversion returns that array.
       let bytes = Array(blocks[first].bytes)
       if Self.isExact(bytes) { return bytes }
     } else if first == blocks.count, Self.isExact(tail) {

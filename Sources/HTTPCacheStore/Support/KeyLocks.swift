@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Locks that keys share by hash: what is done under the lock of a key happens to it one after the other.
+/// Locks that keys share by hash: operations on one key run one after the other.
 final class KeyLocks: Sendable {
   private final class Lock: Sendable {
     let mutex = Mutex(())
@@ -11,7 +11,7 @@ final class KeyLocks: Sendable {
 
   private let locks = (0..<64).map { _ in Lock() }
 
-  // Neither the shard's bits (the top) nor the table's (the bottom), as for `StripedCounters`.
+  // Uses neither the bits of the shard (the top) nor those of the table (the bottom), as `StripedCounters` does.
   func withLock<Result: Sendable>(_ hash: UInt64, _ work: () -> Result) -> Result {
     locks[Int(hash >> 24 & 63)].mutex.withLock { _ in work() }
   }

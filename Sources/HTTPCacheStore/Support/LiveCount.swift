@@ -3,12 +3,12 @@
 
 import Synchronization
 
-/// Counts the objects of one kind that exist in this process, for as long as the object that owns it lives.
+/// Counts the objects of one kind that exist in this process: an object counts as long as its owner lives.
 ///
-/// A class whose objects must not outlive their use keeps one as a stored property. The soak test and `/metrics` read the
-/// counts, so that a leak shows as a number that grows. The count costs two atomic additions for each object.
+/// A class whose objects must not outlive their use has one as a stored property. The soak test and `/metrics` read the
+/// counts, so that a leak shows as a growing number. The count costs two atomic additions for each object.
 package struct LiveCount: ~Copyable, Sendable {
-  /// What is counted. The raw value is the label in `/metrics`.
+  /// The kind of object. The raw value is the label in `/metrics`.
   package enum Kind: String, CaseIterable, Sendable {
     /// Requests to the origin that callers may wait for.
     case flight
@@ -22,7 +22,7 @@ package struct LiveCount: ~Copyable, Sendable {
     case clientConnection = "client_connection"
     /// The proxy's connections to the origin.
     case originConnection = "origin_connection"
-    /// Pairs of the proxy's connections that carry another protocol than HTTP.
+    /// Pairs of the proxy's connections that carry a protocol other than HTTP.
     case tunnel
 
     /// The number of objects of this kind in this process.

@@ -3,11 +3,11 @@
 
 import Synchronization
 
-/// What was swept lately, and when: an insert or update that was under way then must not bring back what the sweep took away.
+/// Remembers recent sweeps: an insert or update in flight during a sweep must not bring back what the sweep removed.
 ///
-/// A sweep adds its fence first, and then goes through each part of the store under the lock of that part. An insert asks
-/// for fences under the same lock, immediately before it publishes. If it came to the lock first, the sweep finds what it
-/// published; if it came second, the lock made the fence visible.
+/// A sweep adds its fence first, and then visits each part of the store under the lock of that part. An insert checks
+/// the fences under the same lock, immediately before it publishes. If the insert came to the lock first, the sweep
+/// finds the published entry. If it came second, the lock made the fence visible.
 final class PurgeFences: Sendable {
   /// What a fence keeps out.
   enum Extent: Sendable {
@@ -23,18 +23,18 @@ final class PurgeFences: Sendable {
 
   private struct State: Sendable {
     var fences: [Fence] = []
-    /// What began before this number is kept out, whatever it is.
+    /// Everything that began before this number is kept out.
     var floor: UInt64 = 0
   }
 
-  /// The most that are remembered: what began before the oldest of so many is kept out in any case.
+  /// Maximum number of fences: what began before the oldest of them is kept out in any case.
   static let limit = 64
 
   private let state = Mutex(State())
-  /// The number of the latest.
+  /// The number of the latest fence.
   private let latest = Atomic<UInt64>(0)
 
-  /// Adds a fence, and gives its number.
+  /// Adds a fence, and returns its number.
   ///
   /// - Parameter take: takes the number from the sequence of ids.
   func add(_ extent: Extent, number take: () -> UInt64) -> UInt64 {
@@ -47,12 +47,12 @@ final class PurgeFences: Sendable {
     }
   }
 
-  /// Whether something is kept out that began at a place in the sequence.
+  /// Whether a fence keeps out something that began at a place in the sequence.
   ///
-  /// - Parameter key: `nil` asks for scopes alone.
+  /// - Parameter key: `nil` checks only scopes.
   func keepsOut(_ key: StoreKey?, scopes: [UInt64], since number: UInt64) -> Bool {
     guard latest.load(ordering: .sequentiallyConsistent) >= number else { return false }
-    // To compare keys may take its time.
+    // Outside of the lock, because comparing keys may take long.
     let state = state.withLock { $0 }
     if state.floor >= number { return true }
     return state.fences.contains { fence in

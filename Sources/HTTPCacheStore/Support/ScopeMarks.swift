@@ -3,18 +3,18 @@
 
 import Synchronization
 
-/// The marks of a store: of each scope, by its hash, the number of its latest mark.
+/// The marks of a store: for each scope, by its hash, the number of its latest mark.
 ///
 /// Marks and entries are numbered in one sequence. An entry is outdated in a scope if its id is less than the number of
 /// the scope's mark: it was published before.
 ///
-/// Every hit may have to ask, so the common answers need no lock: an entry newer than all marks takes one load, one
-/// newer than those of its stripe takes two more. Only an entry older than those looks its scope up under the lock.
+/// Every hit may need this check, so the common answers need no lock. An entry newer than all marks takes one load; one
+/// newer than those of its stripe takes two more. Only an older entry looks up its scope under the lock.
 final class ScopeMarks: Sendable {
-  /// As they are written to disk.
+  /// The marks as they are written to disk.
   struct Snapshot: Sendable, Equatable {
     var numbers: [UInt64: UInt64] = [:]
-    /// What has a lower id is outdated in every scope.
+    /// Entries with a lower id are outdated in every scope.
     var floor: UInt64 = 0
 
     var isEmpty: Bool { numbers.isEmpty && floor == 0 }
@@ -25,7 +25,7 @@ final class ScopeMarks: Sendable {
       numbers.merge(other.numbers) { max($0, $1) }
     }
 
-    /// Where there are more than the limit, the older half becomes one mark of everything.
+    /// If there are more marks than the limit, turns the older half into one mark of everything.
     mutating func reduce(to limit: Int) {
       guard numbers.count > limit else { return }
       let ordered = numbers.values.sorted()
@@ -34,7 +34,7 @@ final class ScopeMarks: Sendable {
       numbers = numbers.filter { $1 > floor }
     }
 
-    /// Drops what no entry can need whose id is this or greater.
+    /// Drops the marks that no entry with this id or a greater one can need.
     mutating func drop(upTo id: UInt64) {
       numbers = numbers.filter { $1 > id }
       if floor <= id { floor = 0 }
@@ -45,10 +45,10 @@ final class ScopeMarks: Sendable {
 
   private let state: Mutex<Snapshot>
   private let limit: Int
-  /// The number of the latest mark, 0 without any, and the greatest there is while one is being added.
+  /// The number of the latest mark; 0 without any, and the maximum while a mark is being added.
   private let latest: Atomic<UInt64>
   private let floor: Atomic<UInt64>
-  /// Of each stripe of hashes, the number of its latest mark.
+  /// For each stripe of hashes, the number of its latest mark.
   private let stripes = StripedMaxima()
 
   init(_ initial: Snapshot = Snapshot(), limit: Int = defaultLimit) {
@@ -61,12 +61,13 @@ final class ScopeMarks: Sendable {
     for (hash, number) in initial.numbers { stripes.raise(for: hash, to: number) }
   }
 
-  /// Adds a mark of some scopes.
+  /// Adds a mark of some scopes, and returns its number.
   ///
-  /// - Parameter take: takes its number from the sequence.
+  /// - Parameter take: takes the number from the sequence.
   func add(_ hashes: [UInt64], number take: () -> UInt64) -> UInt64 {
     state.withLock { state in
-      // An insert that takes its id after this takes our number must find the mark. Whoever sees this waits for the lock.
+      // An insert that takes its id after our number must find the mark. An insert that sees this value waits for the
+      // lock.
       latest.store(.max, ordering: .sequentiallyConsistent)
       let number = take()
       for hash in hashes {
@@ -80,7 +81,7 @@ final class ScopeMarks: Sendable {
     }
   }
 
-  /// Whether there is any mark newer than an entry.
+  /// Whether any mark is newer than an entry.
   @inline(__always)
   func mayBeMarked(_ id: UInt64) -> Bool { id < latest.load(ordering: .acquiring) }
 
@@ -93,7 +94,7 @@ final class ScopeMarks: Sendable {
 
   /// Whether one of these scopes was marked at or after a place in the sequence.
   ///
-  /// An insert asks it after it has taken its id. A mark with a lower number than that id is then found, and one with a
+  /// An insert calls it after it has taken its id. A mark with a number below that id is then found. A mark with a
   /// higher number makes the entry outdated by itself.
   func isAnyMarked(_ hashes: [UInt64], since number: UInt64) -> Bool {
     guard !hashes.isEmpty, latest.load(ordering: .sequentiallyConsistent) >= number else { return false }
@@ -103,6 +104,6 @@ final class ScopeMarks: Sendable {
   }
 
   var snapshot: Snapshot { state.withLock { $0 } }
-  /// How many there are, one for the floor included.
+  /// Number of marks, including one for the floor.
   var count: Int { state.withLock { $0.numbers.count + ($0.floor > 0 ? 1 : 0) } }
 }

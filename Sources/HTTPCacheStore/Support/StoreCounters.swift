@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// What a store counts outside its tiers.
+/// The counters of a store that its tiers do not keep.
 final class StoreCounters: Sendable {
   let diskHits = Atomic<Int>(0)
   let misses = Atomic<Int>(0)

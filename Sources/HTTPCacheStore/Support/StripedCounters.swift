@@ -3,13 +3,13 @@
 
 import Synchronization
 
-/// Counters that say whether something happened to a key since a moment, without a place per key.
+/// Counters that tell whether a key changed since a moment, without memory per key.
 ///
-/// Keys share 1,024 stripes by hash, and one epoch counts what happens to all keys at once. A moment that is still
-/// current proves that nothing happened to the key. So that one key does not pay for what happens to another, a stripe
-/// remembers beside its count to whom its last two changes happened, by other bits of the hash: a moment is current all
-/// the same if no more than these two came since, and neither was the key's. Without that, five clients that remove one
-/// key after the other keep six of a thousand stores out that are under way meanwhile.
+/// Keys share 1,024 stripes by hash, and one epoch counts changes of all keys at once. A moment that is still current
+/// proves that the key did not change. One key should not pay for changes of another. So a stripe remembers, in
+/// addition to its count, which keys its last two changes concerned, by other bits of the hash. A moment is still
+/// current if at most these two came since, and neither concerned the key. Without that, five clients that remove one
+/// key after the other cause the refusal of six in a thousand concurrent stores.
 final class StripedCounters: Sendable {
   struct Moment: Sendable, Hashable {
     let stripe: UInt64
@@ -36,7 +36,8 @@ final class StripedCounters: Sendable {
     }
   }
 
-  /// From the top of a stripe: 32 bits that count its changes, then the tags of the last but one and of the last.
+  /// From the top of a stripe: 32 bits that count its changes, then the tags of the last but one and of the last
+  /// change.
   func advance(for hash: UInt64) {
     let stripe = stripes[hash]
     var old = stripe.pointee.load(ordering: .sequentiallyConsistent)
@@ -49,7 +50,7 @@ final class StripedCounters: Sendable {
     }
   }
 
-  /// Bits of a hash that have no part in the choice of its stripe.
+  /// Bits of a hash that do not choose its stripe.
   private func tag(_ hash: UInt64) -> UInt64 { hash >> 34 & 0xFFFF }
 
   private func last(of stripe: UInt64) -> UInt64 { stripe & 0xFFFF }
@@ -61,7 +62,7 @@ final class StripedCounters: Sendable {
   }
 }
 
-/// The greatest number given for each key, or for another of its stripe: too great at times, and never too small.
+/// The greatest number given for each key, or for another key of its stripe: sometimes too great, never too small.
 struct StripedMaxima: ~Copyable, Sendable {
   private let stripes = Stripes()
 
@@ -90,7 +91,8 @@ private struct Stripes: ~Copyable, @unchecked Sendable {
     words.deallocate()
   }
 
-  // Neither the shard's bits (the top) nor the table's (the bottom), so that a hot shard spreads over all stripes.
+  // Uses neither the bits of the shard (the top) nor those of the table (the bottom), so that a hot shard spreads over
+  // all stripes.
   subscript(hash: UInt64) -> UnsafeMutablePointer<Atomic<UInt64>> {
     words + (Int(truncatingIfNeeded: hash >> 24) & (Self.count - 1))
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// XXH3 of 64 bits with a seed, in Swift: the values are those of libxxhash, and platforms without it need nothing else.
+/// 64-bit XXH3 with a seed, in Swift. The values equal those of libxxhash, so platforms without that library need
+/// nothing else.
 ///
-/// Written from the specification of XXH3 (`doc/xxhash_spec.md` in the repository of xxHash), whose names the parts have.
-/// It is compiled on all platforms, so that the tests compare both. Words are read in the processor's byte order, which is
-/// little-endian on every platform that Swift supports.
+/// It is written from the specification of XXH3 (`doc/xxhash_spec.md` in the repository of xxHash), and its parts have
+/// the names used there. It is compiled on all platforms, so that the tests compare both. Words are read in the
+/// processor's byte order, which is little-endian on every platform that Swift supports.
 // Pointers, because the reads are of 8 and 64 bytes at any address, and each method reads only where its lengths allow.
 package enum SwiftXXH3 {
   /// Returns the hash of bytes.
@@ -141,13 +142,13 @@ package enum SwiftXXH3 {
   // MARK: More
 
   private static let stripeCount = 64
-  /// The stripes until the secret, 8 bytes further on for each, is used up.
+  /// Stripes per block: each uses the secret 8 bytes further on, until it is used up.
   private static let stripesPerBlock = 16
   private static let blockCount = stripeCount * stripesPerBlock
 
   private static func hashLong(_ start: UnsafeRawPointer, _ count: Int, _ seed: UInt64) -> UInt64 {
     let sign = Lanes(0, .max, 0, .max, 0, .max, 0, .max)
-    // Every other word plus the seed, and the others minus it.
+    // Every other word plus the seed, the others minus the seed.
     let seeds = (Lanes(repeating: seed) ^ sign) &- sign
     let derived = withUnsafeBytes(of: secret) { secret in
       (
@@ -187,7 +188,7 @@ package enum SwiftXXH3 {
     return avalanche(hash)
   }
 
-  /// Adds stripes to the lanes: to each the product of the halves of its word, and the word of its neighbour.
+  /// Adds stripes to the lanes: to each lane the product of the halves of its word, and the word of its neighbour.
   @inline(__always)
   private static func accumulate(
     _ start: UnsafeRawPointer, _ count: Int, _ secret: UnsafeRawPointer, _ lanes: inout Lanes
@@ -201,7 +202,7 @@ package enum SwiftXXH3 {
       words &+= data
       stripe &+= 1
     }
-    // The neighbours change places once for all stripes, and not in each of them.
+    // The neighbours change places once for all stripes, instead of in each stripe.
     (words.evenHalf, words.oddHalf) = (words.oddHalf, words.evenHalf)
     lanes &+= words
   }
@@ -243,7 +244,7 @@ package enum SwiftXXH3 {
     return hash ^ hash >> 32
   }
 
-  /// The one of XXH64.
+  /// The avalanche of XXH64.
   @inline(__always)
   private static func avalanche64(_ hash: UInt64) -> UInt64 {
     var hash = hash

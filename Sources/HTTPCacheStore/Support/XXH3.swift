@@ -5,8 +5,8 @@
   import CXXHash
 #endif
 
-/// XXH3 of 64 bits, by libxxhash where the package has it (on Linux), and else by ``SwiftXXH3``. Both give the same values,
-/// so a directory is readable with either.
+/// 64-bit XXH3: with libxxhash if the package has it (on Linux), otherwise with ``SwiftXXH3``. Both give the same
+/// values, so a directory is readable with either.
 package enum XXH3 {
   #if canImport(CXXHash)
     package static var usesLibrary: Bool { true }
