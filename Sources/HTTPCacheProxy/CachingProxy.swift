@@ -18,16 +18,16 @@ import Synchronization
 /// try await proxy.run()    // until the task is cancelled, or the service group shuts down gracefully
 /// ```
 ///
-/// It speaks HTTP/1.1 to both sides and knows no rules of caching: those are the cache's.
+/// It speaks HTTP/1.1 to both sides. All rules of caching are in the cache.
 public final class CachingProxy: ServiceLifecycle.Service {
   /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
-  /// The cache that answers.
+  /// The cache that serves the requests.
   public let cache: HTTPCache
-  /// What the proxy counts.
+  /// The counters of the proxy.
   package let statistics: ProxyStatistics
   private let logger: Logger
-  /// The group that was given; `nil` for one of the proxy's own.
+  /// The group that the caller gave; `nil` if the proxy has its own.
   private let eventLoopGroup: (any EventLoopGroup)?
   private let accessLog = Mutex<AccessLog?>(nil)
   private let isBound: AsyncStream<[ProxyConfiguration.Address]>
@@ -37,23 +37,23 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private let stopping: AsyncStream<Void>
   private let stopSignal: AsyncStream<Void>.Continuation
 
-  /// How far ``run()`` has come, as far as ``stop()`` and ``stopAtOnce()`` are concerned.
+  /// The phase of ``run()``, as far as ``stop()`` and ``stopAtOnce()`` need it.
   private enum Phase {
     /// Starting, or serving.
     case serving
-    /// Client connections are open that must be closed if the proxy is to end at once.
+    /// Client connections are open. They must be closed if the proxy ends at once.
     case draining(ConnectionTable)
-    /// Told to end at once.
+    /// The proxy was told to end at once.
     case ending
   }
 
   /// - Parameters:
   ///   - configuration: the addresses, limits and timeouts.
-  ///   - cache: a shared cache, as a rule; it may serve others, too, and is not closed with the proxy.
-  ///   - eventLoopGroup: the event loops that serve connections, of NIOPosix. The proxy does not shut the group down, and
-  ///     ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down at its
-  ///     end. The access log has a thread of its own either way.
-  ///   - logger: for what an operator should know.
+  ///   - cache: usually a shared cache. It may serve other users too, and is not closed with the proxy.
+  ///   - eventLoopGroup: the event loops of NIOPosix that serve connections. The proxy does not shut the group down,
+  ///     and ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down
+  ///     at its end. The access log always has a thread of its own.
+  ///   - logger: receives messages for the operator.
   /// - Precondition: the event loops of `eventLoopGroup` are of NIOPosix, and run until ``run()`` has returned.
   public init(
     _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)? = nil,
@@ -69,31 +69,31 @@ public final class CachingProxy: ServiceLifecycle.Service {
     (stopping, stopSignal) = AsyncStream.makeStream()
   }
 
-  /// The addresses that clients and, behind them, administrators connect to, once they are open; `nil` if the proxy ended
-  /// before. To be asked once.
+  /// Returns the addresses that clients and, after them, administrators connect to, once they are open; `nil` if the
+  /// proxy ended before. Call it once.
   public func addresses() async -> [ProxyConfiguration.Address]? {
     for await addresses in isBound { return addresses }
     return nil
   }
 
-  /// Opens the access log under its name again, after it was moved away: what a program does on SIGUSR1. If that fails, the
-  /// old file stays in use, and a warning says so.
+  /// Opens the access log under its name again, after it was moved away, as programs do on SIGUSR1. If that fails, the
+  /// old file stays in use, and the proxy logs a warning.
   public func reopenLogs() {
     accessLog.withLock { $0 }?.reopen()
   }
 
-  /// Serves until the task is cancelled or the service group shuts down; then finishes what is under way. A proxy runs once:
-  /// to serve again, make another one.
+  /// Serves until the task is cancelled or the service group shuts down, and then finishes the requests in flight. A
+  /// proxy runs once: to serve again, create another one.
   ///
-  /// - Throws: ``ProxyConfiguration/ValidationError`` for a configuration that cannot be, or an access log that cannot be written, and
-  ///   ``CachingProxy/ListenError`` if it cannot listen.
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for an invalid configuration, or an access log that cannot be
+  ///   written. Throws ``CachingProxy/ListenError`` if it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
     let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
     defer { counting.cancel() }
     try configuration.validate()
     guard let accessLog = configuration.accessLog else { return try await serve(nil) }
-    // A thread that may wait for a disk or for the reader of a pipe.
+    // A thread that may wait for a disk, or for the reader of a pipe.
     let writer = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
       let log = try AccessLog(
@@ -204,19 +204,19 @@ public final class CachingProxy: ServiceLifecycle.Service {
     }
     if endsAtOnce { connections.closeAll() }
     await connections.drain(within: time.timeAmount)
-    // Last, for whoever watches the proxy's health.
+    // Last, so that liveness checks see the proxy until its end.
     try? await admin?.close()
     await Self.pass(group)
     await administration.closeConnections()
     await origin.close()
   }
 
-  /// Waits until each event loop has done what it was told before: a connection that was accepted is in its table then.
+  /// Waits until each event loop has done its earlier tasks: accepted connections are then in its table.
   private static func pass(_ group: any EventLoopGroup) async {
     for loop in group.makeIterator() { try? await loop.submit {}.get() }
   }
 
-  /// Looks at the counters every few seconds: for the figures of the last minute, and for what the disk could not read.
+  /// Reads the counters every few seconds: for the figures of the last minute, and for failed reads of the disk.
   private func look(at context: ProxyContext, on loop: any EventLoop) -> RepeatedTask {
     let (recent, statistics) = (context.recent, context.statistics)
     let disk = DiskWatch(context.cache.store, logger)
@@ -241,12 +241,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
 
   // MARK: - While it runs
 
-  /// Ends ``run()`` after the requests in flight: no connection is accepted any more, and `/health` says 503.
+  /// Ends ``run()`` after the requests in flight: the proxy accepts no more connections, and `/health` returns 503.
   public func stop() {
     stopSignal.finish()
   }
 
-  /// Ends ``run()`` at once: the connections of clients are closed, whatever is in flight.
+  /// Ends ``run()`` at once: the proxy closes all client connections, even with requests in flight.
   public func stopAtOnce() {
     let draining: ConnectionTable? = phase.withLock { phase in
       defer { phase = .ending }
@@ -257,11 +257,11 @@ public final class CachingProxy: ServiceLifecycle.Service {
     stop()
   }
 
-  /// Applies what can change while the proxy serves: `limits`, `timeouts`, `adminToken` and `trustedPeers`. The rest of
-  /// `configuration` is ignored.
+  /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken` and
+  /// `trustedPeers`. The rest of `configuration` is ignored.
   ///
-  /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin hold for connections made
-  /// from then on.
+  /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin apply to connections
+  /// made from then on.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError``; then nothing has changed.
   public func update(_ configuration: ProxyConfiguration) throws {

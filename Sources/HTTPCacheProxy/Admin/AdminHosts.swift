@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The names that the admin port answers to.
+/// The names that the admin port accepts.
 ///
-/// A page in a browser may come from a name that its owner has resolve to 127.0.0.1: to the browser, the admin port is then
-/// part of that site, and the page reads what it answers (DNS rebinding). `Host` has that name, and an address never needs
-/// one. A port that others than this machine may reach is asked by all sorts of names, and its purging needs a token.
+/// A page in a browser may come from a name that its owner resolves to 127.0.0.1. To the browser, the admin port is
+/// then part of that site, and the page can read its responses (DNS rebinding). `Host` contains that name. A client
+/// that uses an address needs no name. A port that other machines may reach is addressed by many names, and purging
+/// through it needs a token.
 struct AdminHosts: Sendable {
-  /// `nil` for all.
+  /// The accepted names; `nil` accepts all.
   private let names: Set<String>?
 
   init(_ configuration: ProxyConfiguration) {
@@ -20,7 +21,7 @@ struct AdminHosts: Sendable {
 
   enum Verdict {
     case answered
-    /// There are several, so that others may read another one.
+    /// There are several `Host` fields, and other recipients might use another one.
     case ambiguous
     /// RFC 9110 §15.5.20.
     case misdirected
@@ -34,7 +35,7 @@ struct AdminHosts: Sendable {
     return IPAddress(name) != nil || names.contains(name.lowercased()) ? .answered : .misdirected
   }
 
-  /// Without the port, and an IPv6 address without its brackets.
+  /// Returns the host without the port, and an IPv6 address without its brackets.
   private static func name(of host: String) -> String {
     if host.first == "[", let end = host.firstIndex(of: "]") {
       return String(host[host.index(after: host.startIndex)..<end])

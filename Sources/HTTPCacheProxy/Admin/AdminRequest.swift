@@ -7,7 +7,7 @@ import Logging
 import NIOHTTP1
 import Synchronization
 
-/// A request to the admin port, and its answer.
+/// A request to the admin port, and its response.
 struct AdminRequest: Sendable {
   struct Answer: Sendable {
     var status = 200
@@ -24,7 +24,7 @@ struct AdminRequest: Sendable {
   private let accept: String?
   private let authorization: String?
   private let verdict: AdminHosts.Verdict
-  /// Whether a page somewhere else makes a browser ask.
+  /// Whether a browser sends the request for a page of another site.
   private let isFromPage: Bool
   private let context: ProxyContext
 
@@ -42,7 +42,7 @@ struct AdminRequest: Sendable {
 
   func answer() async -> Answer {
     switch path {
-    // A probe may ask by any name: it learns nothing that is secret.
+    // A probe may use any name: the response contains nothing secret.
     case "/health", "/ready": break
     default:
       switch verdict {
@@ -72,7 +72,7 @@ struct AdminRequest: Sendable {
     }
   }
 
-  /// Whether clients get responses from here: the proxy serves, and its origin answers.
+  /// Whether clients get responses: the proxy serves, and its origin responds.
   private func readiness() async -> Answer {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
     switch await context.origin.state() {
@@ -95,13 +95,13 @@ struct AdminRequest: Sendable {
           status: 401, text: "Purging needs the token: Authorization: Bearer TOKEN\n", challenge: "Bearer")
       }
     } else if isFromPage {
-      // Any page that an administrator looks at can post here; it cannot leave out these fields.
+      // Any page in an administrator's browser can post here, but it cannot leave out these fields.
       return Answer(status: 403, text: "Purging from a page in a browser needs a token: set one.\n")
     }
     return await PurgeRequest(query: query, content: content, accept: accept, context).answer()
   }
 
-  /// Takes as long for a wrong token as for the right one.
+  /// Compares tokens; takes the same time for a wrong token and for the right one.
   private static func isEqual(_ left: String, _ right: String) -> Bool {
     let (left, right) = (Array(left.utf8), Array(right.utf8))
     var difference = left.count ^ right.count

@@ -7,9 +7,9 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// The admin port: metrics, a page for people, health, readiness, and purging.
+/// The admin port: metrics, a status page, health, readiness, and purging.
 final class AdminServer: Sendable {
-  /// Maximum connections: a monitor, a dashboard and a few people.
+  /// Maximum connections: enough for a monitor, a dashboard and a few people.
   static let connectionLimit = 64
 
   private let context: ProxyContext
@@ -19,7 +19,7 @@ final class AdminServer: Sendable {
     self.context = context
   }
 
-  /// Closes the connections that are open; none is accepted any more.
+  /// Closes the open connections, and accepts no more.
   func closeConnections() async { await connections.close() }
 
   func bind(_ address: ProxyConfiguration.Address, group: any EventLoopGroup) async throws -> any Channel {
@@ -37,7 +37,7 @@ final class AdminServer: Sendable {
         }
       }
       .bind(host: address.host, port: address.port).get()
-    // `localhost` is a name: what it stands for is known only now.
+    // `localhost` is a name: its address is known only now.
     if address.isLoopback, context.configuration.adminToken == nil,
       let bound = IPAddress(server.localAddress), !bound.isLoopback
     {
@@ -50,7 +50,7 @@ final class AdminServer: Sendable {
   }
 }
 
-/// One connection to the admin port. NIOHTTP1 is all it needs: nothing is passed on from here.
+/// One connection to the admin port. NIOHTTP1 is sufficient here, because nothing is forwarded.
 private final class AdminConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -77,7 +77,8 @@ private final class AdminConnection: ChannelInboundHandler {
     context.fireChannelInactive()
   }
 
-  /// Each request with its response, and the time before it, has the time of a stalled client, however it moves.
+  /// Starts the timer: each request with its response, and the time before it, gets the time-out of a stalled client,
+  /// even if bytes move.
   private func armTimer(_ context: ChannelHandlerContext) {
     timer?.cancel()
     let channel = context.channel
@@ -104,7 +105,7 @@ private final class AdminConnection: ChannelInboundHandler {
       content = []
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       let loop = context.eventLoop
-      // Purging may take its time: not on the event loop.
+      // Purging may take long, so it does not run on the event loop.
       Task {
         let answer = await admin.answer()
         loop.execute {

@@ -5,7 +5,7 @@ import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
 
-/// What the proxy and its store have counted, as Prometheus reads it.
+/// The counters of the proxy and its store, in the Prometheus text format.
 struct PrometheusText {
   private var text = ""
 
@@ -34,7 +34,7 @@ struct PrometheusText {
       "Requests answered, by where the answer came from and by class of status.")
     for outcome in RequestOutcome.allCases {
       let counts = ResponseTable.classes.map { ($0, figures.requests(outcome, statusClass: $0)) }
-      // 2xx is always there: a rate needs the zero that it starts from.
+      // 2xx is always present: a rate needs an initial zero.
       for (statusClass, count) in counts where count > 0 || statusClass == 2 {
         sample(
           "httpcache_requests_total", [("outcome", outcome.rawValue), ("status", "\(statusClass)xx")], count)

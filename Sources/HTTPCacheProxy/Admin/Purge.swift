@@ -4,18 +4,18 @@
 import HTTPCaching
 import Logging
 
-/// What is to be purged.
+/// The responses to purge.
 struct Purge: Sendable {
   enum Extent: Sendable {
-    /// What is stored for targets, and for the targets of patterns.
+    /// Responses stored for targets, and for the targets that match patterns.
     case targets([TargetURI], [TargetPattern])
-    /// What is in groups of the origins of targets.
+    /// Responses in groups of the targets' origins.
     case groups([String], of: [TargetURI])
     case everything
   }
 
   var extent: Extent
-  /// Whether responses become stale, and are not removed.
+  /// Whether responses become stale instead of being removed.
   var isSoft = false
 
   /// Purges, on a thread that may wait for the disk.
@@ -49,13 +49,13 @@ struct Purge: Sendable {
     }
   }
 
-  /// What a purge came to, as text.
+  /// Returns the result of a purge as text.
   func text(_ count: Int) -> String {
     let responses = count == 1 ? "1 response" : "\(count) responses"
     return isSoft ? "Marked \(responses) stale.\n" : "Removed \(responses).\n"
   }
 
-  /// What a purge came to, as JSON.
+  /// Returns the result of a purge as JSON.
   func json(_ count: Int) -> String { "{\"purged\":\(count),\"soft\":\(isSoft)}\n" }
 }
 

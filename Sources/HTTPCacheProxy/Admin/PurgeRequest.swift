@@ -3,13 +3,13 @@
 
 import HTTPCaching
 
-/// A request to purge, from a client that may, and its answer.
+/// A purge request from an authorised client, and its response.
 ///
-/// What is wrong with any part of it is an error, and nothing is purged.
+/// If any part of it is invalid, the response is an error and nothing is purged.
 struct PurgeRequest: Sendable {
   /// Maximum URLs of one request.
   private static let targetLimit = 1000
-  /// Maximum patterns of one request: each is compared with each URL that is stored.
+  /// Maximum patterns of one request: each is compared with each stored URL.
   private static let patternLimit = 100
   /// Maximum bytes of a pattern.
   private static let patternLength = 2000
@@ -24,7 +24,7 @@ struct PurgeRequest: Sendable {
   private let wantsJSON: Bool
   private let context: ProxyContext
 
-  /// - Parameter content: one URL a line, or as a form what the query may have, too.
+  /// - Parameter content: one URL per line, or a form with the same parameters as the query.
   init(query: Substring, content: [UInt8], accept: String?, _ context: ProxyContext) {
     self.query = String(query)
     self.content = content
@@ -91,14 +91,15 @@ struct PurgeRequest: Sendable {
 
   private var contentParameters: [(name: String, value: String)] {
     let text = String(decoding: content, as: UTF8.self)
-    // Some clients call everything a form.
+    // Some clients send everything as a form.
     guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
       return Self.parameters(text.prefix { !$0.isNewline })
     }
     return text.split(whereSeparator: \.isNewline).filter { !$0.isEmpty }.map { ("url", String($0)) }
   }
 
-  /// A flag is on if it is there. One that is given as off is no way to say what is to be purged.
+  /// Reads a flag. It is on if it is present; a flag that is explicitly off is an error, because it does not say what
+  /// to purge.
   private static func flag(_ value: String, _ name: String) throws(Fault) -> Bool {
     guard ["", "1", "true"].contains(value) else {
       throw Fault("\(name) takes no value: write \(name), or leave it out.")
@@ -127,7 +128,7 @@ struct PurgeRequest: Sendable {
     }
   }
 
-  /// Percent-decoded; `+` is itself.
+  /// Percent-decodes a text; `+` stays `+`.
   private static func decoded(_ text: Substring) -> String {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

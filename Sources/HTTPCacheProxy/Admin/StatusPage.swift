@@ -5,14 +5,14 @@ import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
 
-/// The page for people: one document, no script, nothing from elsewhere.
+/// The status page: one document without scripts or external resources.
 enum StatusPage {
   static func html(_ context: ProxyContext) -> String {
     let (statistics, store) = (context.statistics, context.cache.store)
     let (usage, capacity) = (store.usage, store.capacity)
     let all = Figures(statistics)
     let (last, seconds) = context.recent.last(all)
-    /// A row with the figures of the last minute, and those of all time.
+    /// Returns a row with the figures of the last minute and of all time.
     func both(_ name: String, _ value: (Figures) -> String) -> String { row(name, value(last), value(all)) }
     let hits: [RequestOutcome] = [.hit, .stale]
     let shares =
@@ -68,7 +68,7 @@ enum StatusPage {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
   }
 
-  /// In percent, with one digit behind the point.
+  /// Returns a share in percent, with one decimal digit.
   private static func percent(_ share: Double?) -> String {
     guard let share else { return "none yet" }
     let permille = Int(share * 1000)

@@ -2,17 +2,18 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension ProxyConfiguration {
-  /// A range of IP addresses: an address, or a network as CIDR notation writes it (RFC 4632 §3.1).
+  /// A range of IP addresses: an address, or a network in CIDR notation (RFC 4632 §3.1).
   public struct AddressRange: Hashable, Sendable, CustomStringConvertible {
     package let network: IPAddress
-    /// How many bits all addresses of the range share with the network's.
+    /// The number of leading bits that all addresses of the range share with the network's address.
     package let prefixLength: Int
 
     /// Reads `10.0.0.0/8`, `2001:db8::/32`, or an address alone.
     ///
-    /// An IPv4-mapped network, as `::ffff:10.0.0.0/104`, is the IPv4 network: the proxy sees the IPv4 addresses of its clients.
+    /// An IPv4-mapped network, such as `::ffff:10.0.0.0/104`, becomes the IPv4 network: the proxy sees the IPv4
+    /// addresses of its clients.
     ///
-    /// - Throws: ``ProxyConfiguration/ValidationError`` that says what is wrong.
+    /// - Throws: ``ProxyConfiguration/ValidationError``, which says what is wrong.
     public init(parsing text: String) throws {
       let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
       guard let first = parts.first, let address = IPAddress(first) else {
@@ -60,9 +61,9 @@ extension Sequence<ProxyConfiguration.AddressRange> {
 }
 
 extension IPAddress {
-  /// The address with all bits behind the first ones cleared.
+  /// Returns the address with all bits after the first `length` cleared.
   fileprivate func masked(_ length: Int) -> IPAddress {
-    // Shifts by 64 bits and more give zero.
+    // Shifts by 64 bits and more return zero.
     guard isIPv6 else {
       return IPAddress(isIPv6: false, high: 0, low: low & (~UInt64(0) << UInt64(32 - length)))
     }

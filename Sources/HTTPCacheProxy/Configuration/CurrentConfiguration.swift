@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The configuration of a proxy that runs, some of which may change.
+/// The configuration of a running proxy; some of its settings may change.
 final class CurrentConfiguration: Sendable {
   private struct State {
     var value: ProxyConfiguration
@@ -23,7 +23,7 @@ final class CurrentConfiguration: Sendable {
     state.withLock { $0.onChange.append(body) }
   }
 
-  /// Takes over what can change while the proxy serves.
+  /// Applies the settings that can change while the proxy serves.
   func update(_ configuration: ProxyConfiguration) throws {
     let (value, observers) = try state.withLock { state in
       var value = state.value

@@ -4,7 +4,7 @@
 import NIOCore
 
 extension Duration {
-  /// The duration for an event loop, between zero and ten years: a deadline that it is added to does not overflow.
+  /// The duration for an event loop, clamped to zero and ten years, so that no deadline overflows.
   var timeAmount: TimeAmount {
     TimeAmount(Swift.min(Swift.max(self, .zero), .seconds(315_360_000)))
   }

@@ -14,7 +14,7 @@ import NIOCore
 extension CachingProxy {
   /// Why a ``CachingProxy`` cannot listen at an address of its configuration.
   public struct ListenError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the address is for.
+    /// The purpose of the address.
     package enum Purpose: Hashable, Sendable {
       /// ``ProxyConfiguration/listen``.
       case clients
@@ -22,9 +22,9 @@ extension CachingProxy {
       case administrators
     }
 
-    /// The address that the proxy was to listen on.
+    /// The address that could not be opened.
     public let address: ProxyConfiguration.Address
-    /// What the address is for.
+    /// The purpose of the address.
     package let purpose: Purpose
     /// What happened, and what to do: `address already in use; …`.
     package let reason: String

@@ -17,9 +17,9 @@ extension ProxyConfiguration {
       self.port = port
     }
 
-    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or, with a port to fall back to, a host alone.
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or, with a default port, a host alone.
     ///
-    /// - Throws: ``ProxyConfiguration/ValidationError`` that says what is missing.
+    /// - Throws: ``ProxyConfiguration/ValidationError``, which says what is missing.
     public init(parsing text: String, defaultPort: Int? = nil) throws {
       let host: Substring
       var rest: Substring
@@ -46,70 +46,72 @@ extension ProxyConfiguration {
 
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Whether only this machine can reach it: an address of the loopback network, or `localhost`.
+    /// Whether only this machine can reach the address: it is in the loopback network, or `localhost`.
     ///
-    /// Only addresses are judged by their text. `127.a.example` is a name, which may stand for any address. So may
-    /// `localhost`, which is why the address that it turns out to be is judged again.
+    /// Only IP addresses can be judged by their text. `127.a.example` is a name, which may resolve to any address. So
+    /// may `localhost`; therefore the proxy checks its resolved address again.
     var isLoopback: Bool { host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true }
   }
 }
 
-/// What a ``CachingProxy`` is to do; the cache has a configuration of its own.
+/// The configuration of a ``CachingProxy``. The cache has a configuration of its own.
 public struct ProxyConfiguration: Sendable {
-  /// Where clients connect; port 0 picks a free one.
+  /// The address to listen on for clients; port 0 lets the system choose a free port.
   public var listen: ProxyConfiguration.Address
-  /// The server behind the proxy, which is spoken to over TCP without TLS.
+  /// The origin server, which the proxy connects to over TCP without TLS.
   public var origin: ProxyConfiguration.Address
-  /// The scheme that clients used to get here: a part of the key. `https` where something in front takes TLS off.
+  /// The scheme of the clients' URLs, which is a part of the key. Use `https` if a TLS terminator is in front.
   public var scheme = "http"
-  /// What the proxy calls itself in `Via` and `Proxy-Status`: a token.
+  /// The name of the proxy in `Via` and `Proxy-Status`: a token.
   public var name = "httpcache"
-  /// Where metrics, status and purging are; `nil` for nowhere.
+  /// The address to listen on for metrics, status and purging; off by default.
   public var admin: ProxyConfiguration.Address?
   /// What purging requires of those who come from elsewhere than this machine: `Authorization: Bearer` and this. Without
   /// it the admin port must be on loopback.
   public var adminToken: String?
-  /// Where each request is logged; `nil` for nowhere (default).
+  /// The access log, which has a line for each request; off by default.
   public var accessLog: ProxyConfiguration.AccessLogOptions?
-  /// Names that the admin port answers to, besides `localhost`, the host of ``admin`` and every IP address.
+  /// Names that the admin port accepts in addition to `localhost`, the host of ``admin`` and every IP address.
   ///
-  /// It counts for an admin port on loopback. There, a page in a browser could reach the port under a name of its own,
-  /// which it has resolve to 127.0.0.1 (DNS rebinding). Requests for other names get 421.
+  /// They apply to an admin port on loopback. A page in a browser could reach such a port under a name that the page's
+  /// owner resolves to 127.0.0.1 (DNS rebinding). Requests for other names get 421.
   public var adminHosts: [String] = []
-  /// Threads that serve connections (default: 1), unless the proxy is given an event loop group.
+  /// Number of threads that serve connections (default: 1). Ignored if the proxy is given an event loop group.
   public var threads = 1
   /// Whether a client that closes its sending half still gets its responses (default: false).
   ///
-  /// Without it, a client that closes its half has left, unless its response can be sent at once from memory. TCP does not
-  /// tell the two apart, and fetching for clients that left costs the origin's time and the proxy's memory.
+  /// By default, the proxy considers such a client gone, unless it can send the response at once from memory. TCP
+  /// cannot tell whether a client left or only closed its half. Fetching for clients that left costs the origin's time
+  /// and the proxy's memory.
   public var allowsHalfClosure = false
-  /// Whether the origin may switch to another protocol, as WebSocket, at a client's request (default: true).
+  /// Whether the origin may switch to another protocol, such as WebSocket, if a client requests it (default: true).
   public var allowsUpgrade = true
-  /// Trusted peers, mostly other proxies: the fields in which they name their clients count (default: none).
+  /// Trusted peers, mostly other proxies. The proxy honours the fields in which they name their clients (default:
+  /// none).
   public var trustedPeers: [ProxyConfiguration.AddressRange] = []
   /// Whether each connection begins with a header of the PROXY protocol, version 1 or 2 (default: false).
   ///
-  /// It must come from one of the ``trustedPeers``; all other connections are closed.
+  /// It must come from one of the ``trustedPeers``; the proxy closes all other connections.
   public var expectsProxyHeader = false
   /// The fields that name the client to the origin (default: `X-Forwarded-For`, `-Proto` and `-Host`).
   public var forwardedFields = ProxyConfiguration.ForwardedFields.xForwarded
-  /// What clients and the origin may send.
+  /// Limits on what clients and the origin may send.
   public var limits = Limits()
-  /// How long the proxy waits.
+  /// The timeouts.
   public var timeouts = Timeouts()
 
   /// - Parameters:
-  ///   - listen: where clients connect.
-  ///   - origin: where requests go that the cache cannot answer.
+  ///   - listen: the address to listen on for clients.
+  ///   - origin: the server that receives the requests that the cache cannot answer.
   public init(listen: ProxyConfiguration.Address, origin: ProxyConfiguration.Address) {
     self.listen = listen
     self.origin = origin
   }
 
-  /// Checks what no proxy may run with.
+  /// Checks that the configuration is safe to run.
   ///
-  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that is open to others and has no token, and for the PROXY protocol
-  ///   without trusted peers.
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that other machines can reach without a token,
+  ///   and for the PROXY protocol without trusted peers.
   public func validate() throws {
     if expectsProxyHeader, trustedPeers.isEmpty {
       throw ProxyConfiguration.ValidationError(
@@ -122,11 +124,11 @@ public struct ProxyConfiguration: Sendable {
     }
   }
 
-  /// What a client or the origin may send.
+  /// Limits on what a client or the origin may send.
   public struct Limits: Hashable, Sendable {
-    /// The limits of a head, as its reader takes them.
+    /// The limits of a head, in the form that its reader uses.
     var head = HeadLimits()
-    /// Maximum length of a line of a head, the request line included, in bytes (default: 16 KiB).
+    /// Maximum length of a line of a head, including the request line, in bytes (default: 16 KiB).
     public var headLineBytes: Int {
       get { head.lineBytes }
       set { head.lineBytes = newValue }
@@ -141,37 +143,39 @@ public struct ProxyConfiguration: Sendable {
       get { head.fields }
       set { head.fields = newValue }
     }
-    /// The largest content of a request, in bytes.
+    /// Maximum size of a request's content, in bytes (default: 1 GiB).
     public var requestBytes = 1 << 30
-    /// Clients that may be connected at a time; more wait to be accepted.
+    /// Maximum concurrent client connections (default: 10,000); more wait to be accepted.
     public var connections = 10_000
-    /// Idle connections to the origin that are kept.
+    /// Maximum idle connections to the origin that the proxy keeps (default: 64).
     public var idleOriginConnections = 64
 
     /// Makes limits with the defaults.
     public init() {}
   }
 
-  /// How long the proxy waits. A negative duration counts as zero, and more than ten years as ten years.
+  /// The timeouts. A negative duration counts as zero, and more than ten years as ten years.
   public struct Timeouts: Hashable, Sendable {
-    /// For the whole head of a request, from its first byte (default: 10 seconds).
+    /// Maximum time for the whole head of a request, from its first byte (default: 10 seconds).
     public var head = Duration.seconds(10)
-    /// For the next request on a connection (default: 60 seconds).
+    /// Maximum time to wait for the next request on a connection (default: 60 seconds).
     public var idle = Duration.seconds(60)
-    /// For a client that neither sends the content it announced nor reads its response (default: 30 seconds).
+    /// Maximum time for a client that neither sends its announced content nor reads its response (default: 30 seconds).
     public var stall = Duration.seconds(30)
-    /// For a connection to the origin (default: 5 seconds).
+    /// Maximum time to connect to the origin (default: 5 seconds).
     public var connect = Duration.seconds(5)
-    /// For the head of the origin's response, and for each next piece of its content (default: 60 seconds).
+    /// Origin read timeout: for the head of its response, and for each further piece of the content (default: 60
+    /// seconds).
     public var response = Duration.seconds(60)
-    /// For which an idle connection to the origin is kept (default: 4 seconds). Node's servers close theirs after five
-    /// seconds; a shorter time keeps requests off connections that are about to close.
+    /// Maximum time that the proxy keeps an idle connection to the origin (default: 4 seconds). Node's servers close
+    /// theirs after five seconds; a shorter time avoids connections that are about to close.
     public var originIdle = Duration.seconds(4)
-    /// For the origin's 100 (Continue) before it gets the content without one (default: 1 second).
+    /// Maximum time to wait for the origin's 100 (Continue) before the proxy sends the content without it (default: 1
+    /// second).
     public var expect = Duration.seconds(1)
-    /// For the next byte in a tunnel, after an upgrade (default: 1 hour).
+    /// Maximum time without a byte in a tunnel, after an upgrade (default: 1 hour).
     public var tunnel = Duration.seconds(3600)
-    /// For requests in flight when the proxy stops (default: 10 seconds).
+    /// Maximum time for requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
 
     /// Makes timeouts with the defaults.

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The host and the port that a request names, in the one spelling that both the key and the origin get.
+/// The host and the port of a request, in the one spelling that both the key and the origin get.
 ///
-/// Spellings that share a key must look the same to the origin: otherwise the first client chooses what an origin that
-/// writes its own name into links has stored for all others. `TargetURI` leaves this form as it is, and a test shows that.
+/// Spellings that share a key must look the same to the origin. Otherwise the first client would choose the text that
+/// all others get, if the origin writes its own name into links. `TargetURI` leaves this form unchanged; a test
+/// verifies that.
 enum Authority {
-  /// The host in lowercase, without an empty or a default port (RFC 9110 §4.2.3); an address in brackets in its canonical
-  /// form (RFC 5952).
+  /// Returns the host in lowercase, without an empty or a default port (RFC 9110 §4.2.3); an address in brackets gets
+  /// its canonical form (RFC 5952).
   ///
-  /// Returns `nil` for what names no server: a port that is not a number from 1 to 65535, an empty label, user
-  /// information, or a character that host names do not have. Percent-encoding is among these: it would spell one name in
-  /// many ways (RFC 3986 §3.2.2).
+  /// Returns `nil` for an invalid authority: a port that is not a number from 1 to 65535, an empty label, user
+  /// information, or a character that is invalid in host names. Percent-encoding is among these: with it, one name
+  /// would have many spellings (RFC 3986 §3.2.2).
   static func normalized(_ text: String, scheme: String) -> String? {
     if text.utf8.first == 0x5B { return normalizedLiteral(text, scheme: scheme) }
     var isLowercase = true
@@ -33,7 +34,7 @@ enum Authority {
     }
     guard end > text.utf8.startIndex else { return nil }
     let rest = text.utf8[end...]
-    // The spelling of nearly all clients costs no new string.
+    // Nearly all clients use this spelling, which needs no new string.
     if isLowercase, rest.isEmpty || isNormalized(port: rest, scheme: scheme) { return text }
     return normalizedPort(rest, scheme: scheme).map { text[..<end].lowercased() + $0 }
   }
@@ -60,7 +61,7 @@ enum Authority {
     return number > 0 && number != (scheme == "https" ? 443 : 80)
   }
 
-  /// The port with its colon, or nothing where the scheme implies it.
+  /// Returns the port with its colon; an empty text if the scheme implies it.
   private static func normalizedPort(_ text: Substring.UTF8View, scheme: String) -> String? {
     guard let colon = text.first else { return "" }
     let digits = text.dropFirst()

@@ -4,10 +4,10 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// What `Connection` names besides itself, in lowercase (RFC 9110 §7.6.1).
+  /// The options that `Connection` names besides itself, in lowercase (RFC 9110 §7.6.1).
   ///
-  /// Not Cache-Control and Vary, which are "never appropriate as a connection option": naming them must not get rid of
-  /// them. Not what decides on where the message ends, either.
+  /// Cache-Control and Vary are left out, because they are "never appropriate as a connection option": naming them must
+  /// not remove them. So are the fields that decide where the message ends.
   var connectionOptions: Set<String> {
     var options: Set<String> = []
     for field in self where field.name.canonicalName == "connection" {
@@ -18,12 +18,12 @@ extension HTTPFields {
     return options.subtracting(["", "close", "keep-alive", "cache-control", "vary", "host", "content-length"])
   }
 
-  /// The fields of a message without those that are for one connection (RFC 9110 §7.6.1).
+  /// Returns the fields of a message without those that concern one connection (RFC 9110 §7.6.1).
   ///
-  /// The engine takes them off what it stores; this is for what goes on to the client as it comes.
+  /// The engine removes them from stored responses; this method is for responses that go to the client directly.
   ///
-  /// - Parameter keepsUpgrade: whether `Upgrade` goes on, as in a response to a request for another protocol
-  ///   (RFC 9110 §7.8).
+  /// - Parameter keepsUpgrade: whether `Upgrade` stays, as in a response to a request for another protocol (RFC 9110
+  ///   §7.8).
   func withoutHopByHop(keepsUpgrade: Bool = false) -> HTTPFields {
     var named: Set<String>?
     var kept = HTTPFields()
@@ -42,7 +42,7 @@ extension HTTPFields {
     return kept
   }
 
-  /// A trailer section without what must not be in one (RFC 9110 §6.5.1).
+  /// Returns a trailer section without the fields that it must not contain (RFC 9110 §6.5.1).
   func asTrailers() -> HTTPFields {
     var kept = HTTPFields()
     for field in withoutHopByHop() {

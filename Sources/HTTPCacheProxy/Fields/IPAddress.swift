@@ -5,7 +5,7 @@ import NIOCore
 
 /// An IPv4 or IPv6 address.
 ///
-/// Text has one canonical form (RFC 5952), so that two spellings of an address are equal as text, too.
+/// Its text has one canonical form (RFC 5952), so that two spellings of an address are also equal as text.
 package struct IPAddress: Hashable, Sendable {
   /// Whether this is an IPv6 address.
   package let isIPv6: Bool
@@ -19,7 +19,7 @@ package struct IPAddress: Hashable, Sendable {
     self.low = low
   }
 
-  /// Reads `192.0.2.1` or `2001:db8::1`, without brackets, zone or port; `nil` for anything else.
+  /// Reads `192.0.2.1` or `2001:db8::1`, without brackets, zone or port; `nil` for any other text.
   package init?(_ text: some StringProtocol) {
     if let bits = Self.ipv4(text.utf8) {
       self.init(isIPv6: false, high: 0, low: UInt64(bits))
@@ -30,15 +30,15 @@ package struct IPAddress: Hashable, Sendable {
     }
   }
 
-  /// The IPv4 address that an IPv4-mapped IPv6 address stands for (RFC 4291 §2.5.5.2); this address if it is another one.
+  /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); any other address is returned unchanged.
   ///
-  /// A socket that accepts both kinds gives the mapped form for IPv4 clients.
+  /// A socket that accepts both kinds reports the mapped form for IPv4 clients.
   package var unmapped: IPAddress {
     guard isMapped else { return self }
     return IPAddress(isIPv6: false, high: 0, low: low & 0xFFFF_FFFF)
   }
 
-  /// Whether it is an address of this machine alone: 127.0.0.0/8 (RFC 1122 §3.2.1.3), also in its mapped form, or ::1 (RFC 4291
+  /// Whether only this machine can reach it: 127.0.0.0/8 (RFC 1122 §3.2.1.3), also in its mapped form, or ::1 (RFC 4291
   /// §2.5.3).
   package var isLoopback: Bool {
     let address = unmapped
@@ -47,7 +47,7 @@ package struct IPAddress: Hashable, Sendable {
 
   private var isMapped: Bool { isIPv6 && high == 0 && low >> 32 == 0xFFFF }
 
-  /// Four decimal numbers. One with a leading zero is octal to some readers, and is refused.
+  /// Reads four decimal numbers. A number with a leading zero is rejected, because some readers take it for octal.
   private static func ipv4(_ text: some Collection<UInt8>) -> UInt32? {
     let parts = text.split(separator: 0x2E, maxSplits: 4, omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
@@ -65,7 +65,7 @@ package struct IPAddress: Hashable, Sendable {
 
   /// RFC 4291 §2.2.
   private static func ipv6(_ text: some StringProtocol) -> (high: UInt64, low: UInt64)? {
-    // The longest is 45 bytes: six groups and an IPv4 address.
+    // The longest text has 45 bytes: six groups and an IPv4 address.
     guard text.utf8.count <= 45 else { return nil }
     var groups: [UInt64] = []
     var gap: Int?
@@ -142,7 +142,8 @@ extension IPAddress: CustomStringConvertible {
 }
 
 extension IPAddress {
-  /// The address of a peer; `nil` if it is not an IP address. An IPv4 client of a socket for both kinds has its IPv4 address.
+  /// The address of a peer; `nil` if it has no IP address. An IPv4 client of a socket for both kinds gets its IPv4
+  /// address.
   init?(_ address: SocketAddress?) {
     guard let text = address?.ipAddress, let parsed = IPAddress(text) else { return nil }
     self = parsed.unmapped

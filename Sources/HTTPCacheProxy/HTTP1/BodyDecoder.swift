@@ -4,11 +4,11 @@
 import HTTPTypes
 import NIOCore
 
-/// Takes the content out of the bytes of a connection (RFC 9112 §6, §7).
+/// Extracts the content from the bytes of a connection (RFC 9112 §6, §7).
 struct BodyDecoder {
   enum Event {
     case data(ByteBuffer)
-    /// The content is whole; what is left in the buffer is not of this message.
+    /// The content is complete; the rest of the buffer belongs to the next message.
     case end(trailers: HTTPFields?)
   }
 
@@ -25,7 +25,7 @@ struct BodyDecoder {
 
   private var state: State
   private var trailers: HeadReader
-  /// A chunk of many bytes arrives in pieces; a size line is at once.
+  /// The maximum length of a size line, which must be in the buffer as a whole; chunks themselves may arrive in pieces.
   private static let longestSizeLine = 1024
 
   init(_ framing: Framing, limits: ProxyConfiguration.HeadLimits, isResponse: Bool) {
@@ -39,10 +39,10 @@ struct BodyDecoder {
       }
   }
 
-  /// Whether the end of the connection is the end of the content, and no loss.
+  /// Whether the end of the connection ends the content normally.
   var endsWithConnection: Bool { if case .untilClose = state { true } else { false } }
 
-  /// The next event; `nil` until more bytes come.
+  /// Returns the next event; `nil` until more bytes arrive.
   mutating func next(from buffer: inout ByteBuffer) throws(MessageFault) -> Event? {
     while true {
       switch state {
@@ -104,7 +104,7 @@ struct BodyDecoder {
     return try result.get()
   }
 
-  /// §7.1: `1*HEXDIG [chunk-ext] CRLF`. Extensions are ignored, and not passed on (§7.1.1).
+  /// §7.1: `1*HEXDIG [chunk-ext] CRLF`. Extensions are ignored, and not forwarded (§7.1.1).
   private func chunkSize(from buffer: inout ByteBuffer) throws(MessageFault) -> Int? {
     let view = buffer.readableBytesView
     var size = 0

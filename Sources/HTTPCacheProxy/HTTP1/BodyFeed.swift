@@ -9,28 +9,28 @@ import Synchronization
 
 /// Carries the content of a message from the event loop that receives it to the task that reads it.
 ///
-/// The event loop never waits: it stops reading the socket while ``isFull``, and `signal` tells it to go on. What the feed
-/// holds counts in the budget for content in flight.
+/// The event loop never waits. It stops reading the socket while ``isFull``, and `signal` tells it to continue. The
+/// bytes in the feed count in the budget for content in flight.
 ///
-/// It is not NIO's `NIOThrowingAsyncSequenceProducer`, whose back-pressure counts elements and nothing else
-/// (`didYield(bufferDepth:)`, `didConsume(bufferDepth:)`). This needs more:
+/// It is not NIO's `NIOThrowingAsyncSequenceProducer`, whose back-pressure counts only elements
+/// (`didYield(bufferDepth:)`, `didConsume(bufferDepth:)`). This feed needs more:
 ///
-/// - The limit is in bytes, and the budget is told about each change, also when the reader leaves and what waited is dropped. A
-///   strategy sees neither the elements nor their loss.
-/// - The feed is full while *others* fill the budget, unless it is empty: that would be a feed that is never read on.
+/// - The limit is in bytes. The budget learns of each change, also when the reader leaves and waiting bytes are
+///   dropped. A strategy sees neither the elements nor their loss.
+/// - The feed is full while *others* fill the budget, unless it is empty: an empty feed would never be read again.
 /// - Many small chunks are stored as one block. As elements, 20,000 chunks of one byte would be as many arrays.
-/// - The first demand is an event, which sends 100 (Continue), and ``isAwaited`` says whose turn it is when a timer rings: the
-///   sender's only while a reader waits.
+/// - The first demand is an event, which sends 100 (Continue). When a timer fires, ``isAwaited`` tells which side must
+///   act: the sender only while a reader waits.
 /// - A second reader gets an error. NIO's sequence ends the process.
 final class BodyFeed: Sendable {
-  /// Bytes that a feed may hold before the socket is left alone.
+  /// Maximum bytes that a feed may hold before the socket is no longer read.
   static let limit = 256 << 10
 
-  /// What the receiving side must know.
+  /// A signal to the receiving side.
   enum Signal: Sendable {
     /// More is wanted.
     case demand
-    /// Nobody will read any more.
+    /// The reader is gone: the content will not be read.
     case abandoned
   }
 
@@ -38,12 +38,12 @@ final class BodyFeed: Sendable {
 
   private struct State {
     var blocks = ContentBlocks()
-    /// What the budget counts for ``blocks``.
+    /// Bytes that the budget counts for ``blocks``.
     var counted = 0
     var end: Result<Void, any Error>?
     var trailers: HTTPFields?
     var reader: Reader?
-    /// `nil` when there is nothing left to tell: the receiving side is released.
+    /// `nil` when there are no more signals: the receiving side is then released.
     var signal: (@Sendable (Signal) -> Void)?
     var isAbandoned = false
     var wasAsked = false
@@ -55,7 +55,7 @@ final class BodyFeed: Sendable {
       blocks.count > 0 && (blocks.occupied >= BodyFeed.limit || transit.isFull)
     }
 
-    /// Tells the budget what the blocks occupy now.
+    /// Updates the budget with the bytes that the blocks occupy now.
     mutating func count(in transit: TransitBudget) {
       transit.change(by: blocks.occupied - counted)
       counted = blocks.occupied
@@ -79,7 +79,7 @@ final class BodyFeed: Sendable {
 
   // MARK: - The event loop
 
-  /// Hands bytes to the reader that waits, or keeps a copy of them: a slice would keep the buffer of a whole read.
+  /// Passes bytes to the waiting reader, or keeps a copy of them: a slice would keep the buffer of a whole read.
   func push(_ chunk: ByteBuffer) {
     let bytes = Array(buffer: chunk)[...]
     let reader: Reader? = state.withLock { state in
@@ -96,7 +96,7 @@ final class BodyFeed: Sendable {
   }
 
   func finish(_ result: Result<Void, any Error>, trailers: HTTPFields? = nil) {
-    // The signal is released outside the lock: it may be the last to hold a connection.
+    // The signal is released outside the lock: it may be the last reference to a connection.
     let (reader, _): (Reader?, (@Sendable (Signal) -> Void)?) = state.withLock { state in
       guard state.end == nil else { return (nil, nil) }
       state.end = result
@@ -107,9 +107,10 @@ final class BodyFeed: Sendable {
     reader?.resume(with: result.map { nil })
   }
 
-  /// Whether the socket is to be left alone. Whoever finds so is told when there is demand again.
+  /// Whether the socket must not be read now. A caller that gets `true` receives a signal when there is demand again.
   ///
-  /// The budget may have room again while the feed holds something: its own reader takes that, and then there is demand.
+  /// The budget may have room again while the feed still holds bytes: its own reader takes those, and then there is
+  /// demand.
   var isFull: Bool {
     state.withLock { state in
       state.isHeldBack = state.isFull(transit)
@@ -117,12 +118,12 @@ final class BodyFeed: Sendable {
     }
   }
 
-  /// Whether somebody waits for bytes that have not come.
+  /// Whether a reader waits for bytes that have not arrived.
   var isAwaited: Bool { state.withLock { $0.reader != nil } }
 
   // MARK: - The task
 
-  /// What came behind the content, once that has been read.
+  /// The trailers after the content, once the content has been read.
   var trailers: HTTPFields? { state.withLock { $0.trailers } }
 
   fileprivate func claim() -> Bool {
@@ -180,7 +181,7 @@ final class BodyFeed: Sendable {
   }
 }
 
-/// The reading end of a ``BodyFeed``; when the last copy is gone, the content is abandoned.
+/// The reading end of a ``BodyFeed``; when the last copy is released, the content is abandoned.
 final class FeedReader: AsyncSequence, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error

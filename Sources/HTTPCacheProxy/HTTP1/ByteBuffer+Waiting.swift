@@ -5,7 +5,8 @@ import NIOCore
 
 /// Bytes of a connection that wait to be processed.
 extension ByteBuffer {
-  /// Adds bytes that were read. What was processed before makes room first, or the buffer would grow with the connection.
+  /// Adds bytes that were read. It first discards processed bytes, because otherwise the buffer would grow with the
+  /// connection.
   mutating func add(_ bytes: ByteBuffer) {
     guard readableBytes > 0 else {
       self = bytes
@@ -15,8 +16,7 @@ extension ByteBuffer {
     writeImmutableBuffer(bytes)
   }
 
-  /// Releases memory beyond what the bytes need: they may wait for as long as a response takes, in the buffer of a whole
-  /// read.
+  /// Releases memory beyond what the bytes need: they may wait for a whole response, in the buffer of a whole read.
   mutating func trim() {
     if readableBytes == 0 {
       self = ByteBuffer()

@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-/// What a field is to a proxy.
+/// The role that a field has for a proxy.
 enum FieldRole: Sendable {
   case plain
   case host
@@ -13,11 +13,12 @@ enum FieldRole: Sendable {
   case te
   case expect
   case maxForwards
-  /// One that concerns a single connection (RFC 9110 §7.6.1).
+  /// A field that concerns a single connection (RFC 9110 §7.6.1).
   case hop
-  /// One that concerns a single connection, and yet goes on where both of its ends want to switch (RFC 9110 §7.8).
+  /// A field that concerns a single connection, but is forwarded if both of its ends want to switch (RFC 9110 §7.8).
   case upgrade
-  /// Credentials for a proxy, which are not for the origin (RFC 9110 §11.7.2). Its own challenges are passed on.
+  /// Credentials for a proxy, which the origin must not get (RFC 9110 §11.7.2). The proxy forwards the origin's
+  /// challenges.
   case proxyCredentials
   /// A field by which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client sends it.
   case forwarding
@@ -42,8 +43,8 @@ enum FieldRole: Sendable {
 }
 
 extension FieldRole {
-  /// Whether a field is of the `X-Forwarded` kind, in this spelling or in one with underscores, which CGI and its like do not
-  /// tell apart.
+  /// Whether a field is of the `X-Forwarded` kind, in this spelling or in one with underscores: CGI and similar
+  /// interfaces do not distinguish them.
   private static func tellsWhoAsks(_ name: String) -> Bool {
     guard let first = name.utf8.first, first == UInt8(ascii: "x") else { return false }
     if name.utf8.starts(with: "x-forwarded-".utf8) { return true }
@@ -53,7 +54,7 @@ extension FieldRole {
   }
 }
 
-/// The names of fields that are frequent, as they are mostly written: found by their bytes, without a new string for each.
+/// The names of frequent fields in their usual spelling, found by their bytes, without a new string for each.
 enum FieldNames {
   private struct Entry: Sendable {
     var name: HTTPField.Name
@@ -80,7 +81,7 @@ enum FieldNames {
 
   private static func slot(_ count: Int, _ first: UInt8) -> Int { (count &* 7 &+ Int(first)) & 63 }
 
-  /// `nil` for what is no token (RFC 9110 §5.1).
+  /// Returns the name and its role; `nil` if the bytes are not a token (RFC 9110 §5.1).
   static func find(_ bytes: UnsafeRawBufferPointer) -> (name: HTTPField.Name, role: FieldRole)? {
     guard let first = bytes.first else { return nil }
     for entry in table[slot(bytes.count, first)] where entry.name.rawName.utf8.elementsEqual(bytes) {

@@ -8,10 +8,10 @@ enum Framing: Hashable, Sendable {
   case none
   case length(Int)
   case chunked
-  /// With the connection; responses only.
+  /// It ends with the connection; for responses only.
   case untilClose
 
-  /// Of a request. What could be read in two ways is refused: that is how requests are smuggled (§11.2).
+  /// The framing of a request. An ambiguous message is refused: ambiguity is how requests are smuggled (§11.2).
   init(requestFields fields: HTTPFields, minorVersion: Int) throws(MessageFault) {
     let codings = try Self.codings(fields)
     let length = try Self.length(fields)
@@ -32,7 +32,7 @@ enum Framing: Hashable, Sendable {
     self = .chunked
   }
 
-  /// Of a response to a request with this method.
+  /// The framing of a response to a request with this method.
   init(response: HTTPResponse, to method: HTTPRequest.Method) throws(MessageFault) {
     let code = response.status.code
     if method == .head || code < 200 || code == 204 || code == 304 {
@@ -49,8 +49,8 @@ enum Framing: Hashable, Sendable {
       if length != nil {
         throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.3)")
       }
-      // Nothing here undoes any other, and what it did must not be taken for the content (§6.1). Empty elements of the
-      // list say nothing (RFC 9110 §5.6.1).
+      // The proxy decodes no other coding, and must not take the encoded bytes for the content (§6.1). Empty elements
+      // of the list have no meaning (RFC 9110 §5.6.1).
       guard codings.filter({ !$0.isEmpty }) == ["chunked"] else {
         throw MessageFault("a transfer coding that was not asked for (RFC 9112 §7)")
       }
@@ -67,7 +67,7 @@ enum Framing: Hashable, Sendable {
     }
   }
 
-  /// §6.3: digits, and a single time. Two that are equal are refused as well: one of the two was added on the way.
+  /// §6.3: digits, and only one value. Two equal values are refused as well, because one of them was added on the way.
   private static func length(_ fields: HTTPFields) throws(MessageFault) -> Int? {
     var length: Int?
     for field in fields where field.name.canonicalName == "content-length" {

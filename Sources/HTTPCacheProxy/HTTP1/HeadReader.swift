@@ -14,26 +14,26 @@ import NIOCore
 
 /// Reads the head of a message, or its trailer section (RFC 9112 §2-§5).
 ///
-/// The proxy has a parser of its own for its clients and the origin. NIOHTTP1 serves the admin port well, and is not used
-/// here for four reasons:
+/// The proxy has its own parser for its clients and the origin. NIOHTTP1 serves the admin port well, but is not used
+/// here, for four reasons:
 ///
-/// - Smuggling. What two parties might read in two ways is refused: a bare CR or LF, folded lines, white space before a
-///   colon, a space in a target, two lengths, a length beside a transfer coding (see ``Framing``). This is decided here, and
-///   not by the version of a library. A client gets a status and a reason, and the access log the bytes that came, where
-///   NIOHTTP1 reports an error.
-/// - Fidelity. A proxy passes on what it does not know: any method that is a token, and field values as the bytes that came.
-///   NIOHTTP1 knows a list of methods, and makes UTF-8 of values.
-/// - Cost. Bytes become `HTTPFields` in one step. A known name (``FieldNames``) needs no string, and a hit is answered in the
-///   turn that read it. NIOHTTP1 makes two strings of each field, boxes each part of a message, and sends it through the
-///   pipeline.
-/// - Limits. Those of lines, heads and fields can be set, and hold while the head is still coming.
+/// - Smuggling. An ambiguous message is refused: a bare CR or LF, folded lines, white space before a colon, a space in
+///   a target, two lengths, a length together with a transfer coding (see ``Framing``). This is decided here, not by
+///   the version of a library. A client gets a status and a reason, and the access log gets the received bytes;
+///   NIOHTTP1 only reports an error.
+/// - Fidelity. A proxy forwards what it does not know: any method that is a token, and field values byte by byte.
+///   NIOHTTP1 knows a list of methods, and converts values to UTF-8.
+/// - Cost. Bytes become `HTTPFields` in one step. A known name (``FieldNames``) needs no string, and a hit is answered
+///   in the turn that read it. NIOHTTP1 makes two strings of each field, boxes each part of a message, and sends it
+///   through the pipeline.
+/// - Limits. The limits of lines, heads and fields can be set, and apply while the head still arrives.
 ///
 /// Unsafe pointers are needed for `memchr` and for byte runs without copies; none leaves this file.
 struct HeadReader {
   var limits: ProxyConfiguration.HeadLimits
   /// Whether this is a response: white space before a colon is removed there (RFC 9112 §5.1).
   var isResponse: Bool
-  /// How much of the buffer has been looked at in vain.
+  /// The part of the buffer that was already searched without success.
   private var scanned = 0
   private var lines = 0
 
@@ -42,7 +42,7 @@ struct HeadReader {
     self.isResponse = isResponse
   }
 
-  /// The length of the head with the empty line at its end, once it is there.
+  /// Returns the length of the head with the empty line at its end, once it has arrived.
   mutating func findEnd(in buffer: ByteBuffer) throws(MessageFault) -> Int? {
     let result: Result<Int?, MessageFault> = buffer.withUnsafeReadableBytes { bytes in
       guard let base = bytes.baseAddress else { return .success(nil) }
@@ -68,7 +68,7 @@ struct HeadReader {
     return try result.get()
   }
 
-  /// Begins anew, for the next head.
+  /// Prepares for the next head.
   mutating func reset() {
     scanned = 0
     lines = 0
@@ -90,7 +90,7 @@ struct HeadReader {
   struct RequestLine {
     var method: HTTPRequest.Method
     var target: String
-    /// 0 for HTTP/1.0, 1 for later ones.
+    /// 0 for HTTP/1.0, 1 for later versions.
     var minorVersion: Int
   }
 
@@ -100,7 +100,7 @@ struct HeadReader {
       throw MessageFault("the request line is not a method, a target and a version")
     }
     let target = line[(first + 1)..<last]
-    // RFC 3986 §2: anything else is percent-encoded. A space inside would be read in two ways.
+    // RFC 3986 §2: any other character is percent-encoded. A space inside the target would be ambiguous.
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       throw MessageFault("the request target has characters that no URI has")
     }
@@ -192,13 +192,13 @@ struct HeadReader {
 }
 
 extension ProxyConfiguration {
-  /// What a head may have.
+  /// The limits of a head.
   struct HeadLimits: Hashable, Sendable {
-    /// The longest line, the request line among them, in bytes.
+    /// Maximum length of a line, including the request line, in bytes.
     var lineBytes = 16 << 10
-    /// The largest head, in bytes.
+    /// Maximum size of a head, in bytes.
     var headBytes = 64 << 10
-    /// The most fields. `HTTPFields` ends the process at 65,535.
+    /// Maximum number of fields. `HTTPFields` ends the process at 65,535.
     var fields = 200 { didSet { fields = Swift.min(fields, 10_000) } }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What is wrong with a message, and the status code that says so to whoever sent it.
+/// The fault of a message, and the status code that reports it to the sender.
 struct MessageFault: Error, Hashable, CustomStringConvertible {
   var status: Int
   var reason: String

@@ -10,29 +10,30 @@ import SystemPackage
 
 /// The access log: a line for each request, written by a thread of its own.
 ///
-/// Event loops write lines into buffers of theirs, and this writes the buffers to the file: at once when one is full, and
-/// a second after its first line otherwise. An event loop never waits for the file. While the file takes nothing, because
-/// the disk is full or a pipe is not read, the buffers grow to their limit; then lines are dropped and counted.
+/// Event loops write lines into their own buffers, and this class writes the buffers to the file. It writes at once if
+/// a buffer is full, otherwise a second after its first line. An event loop never waits for the file. While the file
+/// accepts nothing, because the disk is full or a pipe is not read, the buffers grow to their limit. After that, lines
+/// are dropped and counted.
 final class AccessLog: Sendable {
-  /// Maximum bytes of lines that wait, for each event loop; as much may be on its way to the file.
+  /// Maximum bytes of waiting lines for each event loop; as many may be in a write to the file.
   static let limit = 1 << 20
-  /// The longest time that a line waits.
+  /// Maximum time that a line waits.
   static let delay = TimeAmount.seconds(1)
 
-  /// Lines that were dropped.
+  /// Number of dropped lines.
   let dropped: MetricCount
   private let configuration: ProxyConfiguration.AccessLogOptions
-  /// Whose thread writes, and may block.
+  /// The event loop whose thread writes, and may block.
   private let loop: any EventLoop
   private let clock: any CacheClock
   private let logger: Logger
   private let failures: FailureLog
   private let limit: Int
-  /// How long to wait for a reader of a pipe before other work gets a turn, in milliseconds.
+  /// Maximum time to wait for a reader of a pipe before other work gets a turn, in milliseconds.
   private let patience: Int32
   private let sink: Mutex<LogSink>
   private let lines = Mutex<[ObjectIdentifier: AccessLogLines]>([:])
-  /// Whether a write is due.
+  /// Whether a write is scheduled.
   private let isScheduled = Atomic(false)
 
   /// Opens the log.
@@ -76,7 +77,7 @@ final class AccessLog: Sendable {
   func writeNow() { loop.execute { [self] in write() } }
 
   private func writeLater(_ delay: TimeAmount) {
-    // Ordered with the buffers: a line that finds the write due is there when it is done.
+    // Ordered with the buffers: a line that finds a write scheduled is in its buffer before that write.
     guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     loop.scheduleTask(in: delay) { [self] in
       _ = isScheduled.exchange(false, ordering: .acquiringAndReleasing)
@@ -113,8 +114,8 @@ final class AccessLog: Sendable {
 
   // MARK: - Rotation
 
-  /// Opens the file under its name again, after it was moved away. If that fails, the old file stays in use, and a warning
-  /// says so.
+  /// Opens the file under its name again, after it was moved away. If that fails, the old file stays in use, and the
+  /// proxy logs a warning.
   func reopen() {
     loop.execute { [self] in
       write()
@@ -128,12 +129,12 @@ final class AccessLog: Sendable {
     }
   }
 
-  /// Writes what there is and closes the file. Lines that its reader does not take are dropped.
+  /// Writes the waiting lines and closes the file. Drops lines that the reader of a pipe does not accept.
   func close() async {
     try? await loop.submit { [self] in
       write()
       var lost = sink.withLock { $0.close() }
-      // Left by event loops, if the sink took no more.
+      // Lines that event loops still have, if the sink accepted no more.
       for lines in lines.withLock({ Array($0.values) }) { lost += lines.removeAll() }
       if lost > 0 { drop(lost) }
     }.get()

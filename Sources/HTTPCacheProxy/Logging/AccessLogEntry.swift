@@ -4,20 +4,20 @@
 import HTTPCaching
 import NIOCore
 
-/// What the access log tells of one request, besides the request itself.
+/// The data of one request for the access log, in addition to the request itself.
 struct AccessLogEntry {
   /// The client's address, without its port.
   var client: String
   var minorVersion = 1
-  /// What came instead of a request: its first line is logged.
+  /// The bytes that could not be read as a request: the log has their first line.
   var unreadable: ByteBuffer?
   var status: Int
   /// Bytes of content that were sent, without heads and framing.
   var contentBytes: Int
   var provenance: Provenance?
-  /// From the request's head to the head of its response; `nil` if none was sent.
+  /// Time from the request's head to the head of its response; `nil` if none was sent.
   var microsecondsToHead: Int64?
-  /// From the request's head to the end of its response.
+  /// Time from the request's head to the end of its response.
   var microseconds: Int64
   /// Whether the connection ended before the response did.
   var isAborted: Bool

@@ -7,11 +7,11 @@ import NIOCore
 
 /// Writes the lines of an access log.
 ///
-/// Everything that a client sent is escaped: a line break in a log would be a line that the proxy never wrote.
+/// Everything from a client is escaped: otherwise a line break could forge a log line.
 struct AccessLogFormatter {
   let format: ProxyConfiguration.AccessLogOptions.Format
   private var second = Int64.min
-  /// The time of the present second, up to its fraction.
+  /// The time of the present second, without its fraction.
   private var date: [UInt8] = []
 
   init(_ format: ProxyConfiguration.AccessLogOptions.Format) {
@@ -76,12 +76,12 @@ struct AccessLogFormatter {
     line.append(entry.isAborted ? "\" aborted=yes\n" : "\" aborted=no\n")
   }
 
-  /// `Referer` and `User-Agent`, in one pass over the fields.
+  /// Returns `Referer` and `User-Agent`, in one pass over the fields.
   private static func senders(_ request: HTTPRequest?) -> (referer: HTTPField?, agent: HTTPField?) {
     var (referer, agent): (HTTPField?, HTTPField?)
     guard let request else { return (nil, nil) }
     for field in request.headerFields {
-      // Lengths first: most names are told apart by them alone.
+      // Lengths first: most names differ in their length.
       switch field.name.canonicalName.utf8.count {
       case 7 where field.name.canonicalName == "referer": referer = referer ?? field
       case 10 where field.name.canonicalName == "user-agent": agent = agent ?? field
@@ -172,7 +172,7 @@ struct AccessLogFormatter {
 }
 
 extension LineWriter {
-  /// Writes a text; `-` stands for a missing one.
+  /// Writes a text, or `-` if it is missing.
   fileprivate mutating func append(text: String?) {
     if let text, !text.isEmpty { append(text, escape: .hexadecimal) } else { append("-") }
   }
@@ -185,7 +185,7 @@ extension LineWriter {
     }
   }
 
-  /// Writes a text in quotation marks; `null` stands for a missing one.
+  /// Writes a text in quotation marks, or `null` if it is missing.
   fileprivate mutating func append(json text: String?) {
     guard let text else { return append("null") }
     append("\"")
@@ -200,7 +200,7 @@ extension LineWriter {
     append("\"")
   }
 
-  /// The first line of what could not be read as a request.
+  /// Writes the first line of bytes that could not be read as a request.
   fileprivate mutating func append(firstLineOf bytes: ByteBuffer?, escape: Escape) {
     guard let bytes else { return append("-") }
     let length = bytes.readableBytesView.firstIndex { $0 == 0x0D || $0 == 0x0A }

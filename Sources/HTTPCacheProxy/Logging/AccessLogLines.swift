@@ -5,20 +5,20 @@ import HTTPCaching
 import HTTPTypes
 import Synchronization
 
-/// The lines of an access log that one event loop has written, until the log's thread takes them.
+/// The access log lines of one event loop, until the log's thread takes them.
 ///
-/// The lock is the event loop's own: the log's thread holds it for as long as it takes to exchange two buffers.
+/// Each event loop has its own lock; the log's thread takes it only for as long as it takes to exchange two buffers.
 final class AccessLogLines: Sendable {
-  /// What the log must do, now that a line more is there.
+  /// What the log must do after a line was added.
   enum Demand {
     case nothing
-    /// Take the lines in a moment.
+    /// Take the lines soon.
     case soon
-    /// Take them now: there are many.
+    /// Take the lines now, because there are many.
     case now
   }
 
-  /// The bytes at which they are taken without delay.
+  /// Number of bytes from which the lines are taken without delay.
   static let piece = 128 << 10
 
   private struct State {
@@ -41,9 +41,10 @@ final class AccessLogLines: Sendable {
     self.log = log
   }
 
-  /// Adds a line, without a copy of the request, which would cost as much as half of the line. While the log's thread has fallen behind by the limit, the line is dropped and counted.
+  /// Adds a line, without a copy of the request, which would cost as much as half of the line. If the log's thread is
+  /// behind by the limit, the line is dropped and counted.
   ///
-  /// - Parameter request: `nil` if what came could not be read as one.
+  /// - Parameter request: `nil` if the received bytes could not be read as a request.
   func append(_ entry: AccessLogEntry, _ request: HTTPRequest?) {
     let now = clock.now
     let demand: Demand = state.withLock { state in
@@ -65,7 +66,7 @@ final class AccessLogLines: Sendable {
 
   /// Moves the lines into the sink, which must be empty.
   ///
-  /// - Returns: how many lines were dropped since the last time.
+  /// - Returns: the number of lines dropped since the last call.
   func move(into sink: inout LogSink) -> Int {
     state.withLock { state in
       sink.exchange(&state.bytes)
@@ -76,7 +77,7 @@ final class AccessLogLines: Sendable {
 
   /// Removes the lines.
   ///
-  /// - Returns: how many there were, with those that were dropped before.
+  /// - Returns: the number of removed lines, including those dropped before.
   func removeAll() -> Int {
     state.withLock { state in
       defer { (state.bytes, state.dropped) = ([], 0) }

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension ProxyConfiguration {
-  /// Where a proxy's access log goes, and what its lines look like.
+  /// The destination and the line format of a proxy's access log.
   ///
   /// ```swift
   /// configuration.accessLog = .init(.file("/var/log/httpcache/access.log"), format: .json)
@@ -11,28 +11,29 @@ extension ProxyConfiguration {
     /// Where the lines go.
     public enum Destination: Hashable, Sendable {
       case standardOutput
-      /// A file that lines are appended to, created if it does not exist; also a named pipe that a process reads.
+      /// A file to append lines to, created if it is missing; or a named pipe that a process reads.
       case file(String)
     }
 
-    /// The form of a line.
+    /// The format of a line.
     public enum Format: String, Hashable, Sendable, CaseIterable {
-      /// The Common Log Format, followed by what the cache did.
+      /// The Common Log Format, followed by the result of the cache.
       case common
-      /// The Combined Log Format, which is `common` with `Referer` and `User-Agent`, followed by what the cache did.
+      /// The Combined Log Format, which is `common` with `Referer` and `User-Agent`, followed by the result of the
+      /// cache.
       case combined
-      /// A JSON object with everything.
+      /// A JSON object with all data.
       case json
     }
 
     /// Where the lines go.
     public var destination: Destination
-    /// The form of a line.
+    /// The format of a line.
     public var format: Format
 
     /// - Parameters:
     ///   - destination: where the lines go.
-    ///   - format: the form of a line.
+    ///   - format: the format of a line (default: `combined`).
     public init(_ destination: Destination, format: Format = .combined) {
       self.destination = destination
       self.format = format

@@ -3,20 +3,20 @@
 
 import HTTPTypes
 
-/// Writes a log line into memory of a fixed size. What does not fit is not written, but counted.
+/// Writes a log line into memory of a fixed size. Bytes that do not fit are counted, but not written.
 ///
-/// The only file of the log that meets unsafe pointers: appending the pieces of a line to an array, one by one, takes three
-/// times as long, which is 7 % of what a hit costs.
+/// This is the only file of the log with unsafe pointers. Appending the pieces of a line to an array, one by one, takes
+/// three times as long, which is 7 % of the cost of a hit.
 struct LineWriter {
   private let memory: UnsafeMutableRawBufferPointer
   private var count = 0
 
-  /// Appends what is written to an array.
+  /// Appends the written bytes to an array.
   ///
-  /// - Parameter write: called a second time where the bytes turn out to be more than those of nearly all lines.
+  /// - Parameter write: called a second time if the line has more bytes than nearly all lines.
   @inline(__always)
   static func append(to bytes: inout [UInt8], _ write: (inout LineWriter) -> Void) {
-    // As much as is taken from the stack.
+    // The memory that is taken from the stack.
     var capacity = 1024
     while true {
       let missing: Int = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
@@ -50,9 +50,9 @@ struct LineWriter {
     bytes.withUnsafeBytes { append($0) }
   }
 
-  /// A number that is not negative.
+  /// Appends a non-negative number.
   mutating func append(decimal number: Int, width: Int = 1) {
-    // The digits of up to eight places come out last first: they are kept in a word.
+    // The digits of up to eight places are computed last first: they are collected in a word.
     var (rest, digits, places) = (number, UInt64(0), 0)
     while places < 8, rest > 0 || places < width {
       digits = digits << 8 | UInt64(truncatingIfNeeded: 0x30 + rest % 10)
@@ -76,10 +76,10 @@ struct LineWriter {
 
   // MARK: - What a client sent
 
-  /// Maximum bytes that are logged of one thing a client sent; the rest is cut off.
+  /// Maximum bytes that are logged of each text from a client; the rest is cut off.
   static let textLimit = 8 << 10
 
-  /// How characters are written that would be read as something else.
+  /// How special characters are escaped.
   enum Escape {
     /// As `\x22`, as nginx does: a quoted text ends at the next quotation mark, whatever is in it.
     case hexadecimal
@@ -92,7 +92,7 @@ struct LineWriter {
     text.withUTF8 { append(UnsafeRawBufferPointer($0), escape: escape) }
   }
 
-  /// The value's bytes as they came: as a string they might be others.
+  /// Appends the bytes of the value as received: a conversion to a string might change them.
   mutating func append(valueOf field: HTTPField, escape: Escape) {
     field.withUnsafeBytesOfValue { append(UnsafeRawBufferPointer($0), escape: escape) }
   }
@@ -118,13 +118,13 @@ struct LineWriter {
     (byte &- 0x20 < 0x5F) && (byte != 0x22) && (byte != 0x5C)
   }
 
-  /// Whether all bytes are; eight are looked at together.
+  /// Whether all bytes are plain; eight are tested together.
   @inline(__always)
   private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var (position, found) = (0, UInt64(0))
     while bytes.count - position >= 8 {
       let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-      // The upper bit of each byte that is below 0x20, one of the two, 0x7F, or beyond ASCII.
+      // The upper bit of each byte that is below 0x20, a quotation mark, a backslash, 0x7F, or beyond ASCII.
       found |= word &- 0x2020_2020_2020_2020 & ~word
       found |= zeros(word ^ 0x2222_2222_2222_2222) | zeros(word ^ 0x5C5C_5C5C_5C5C_5C5C)
       found |= zeros(word ^ 0x7F7F_7F7F_7F7F_7F7F) | word
@@ -138,7 +138,7 @@ struct LineWriter {
     return isPlain
   }
 
-  /// The upper bit of each byte that is zero; bits of others may be set where one is.
+  /// Returns the upper bit of each byte that is zero. If there is one, bits of other bytes may be set too.
   @inline(__always)
   private static func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }
 

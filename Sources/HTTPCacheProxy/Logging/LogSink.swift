@@ -11,25 +11,25 @@ import SystemPackage
   import Musl
 #endif
 
-/// The file or pipe that log lines go to, with the lines that are on their way.
+/// The file or pipe of the log, with the lines that are not yet written.
 ///
-/// Writing to a file blocks while the disk does, which is what the log's thread is for. A pipe that its reader does not
-/// empty, or a stopped terminal, blocks for as long as it is told, and no longer.
+/// Writing to a file blocks while the disk does; that is why the log has its own thread. A pipe that is not read, or a
+/// stopped terminal, blocks only for the given time.
 struct LogSink {
   enum Progress: Equatable {
     case done
-    /// The reader does not take more.
+    /// The reader accepts no more now.
     case blocked
     case failed(Errno)
   }
 
-  /// What a pipe that is ready takes at once, on every system.
+  /// Bytes that a writable pipe accepts at once, on every system.
   private static let pipePiece = 4096
 
   let destination: ProxyConfiguration.AccessLogOptions.Destination
   private var descriptor: FileDescriptor
   private var isFile: Bool
-  /// Complete lines, of which the first bytes may have been written.
+  /// Complete lines; their first bytes may already be written.
   private var pending: [UInt8] = []
   private var written = 0
 
@@ -46,26 +46,26 @@ struct LogSink {
     switch destination {
     case .standardOutput: descriptor = .standardOutput
     case .file(let path):
-      // Not blocking: opening a named pipe without a reader would wait for one.
+      // Non-blocking, because opening a named pipe without a reader would wait for one.
       descriptor = try FileDescriptor.open(
         FilePath(path), .writeOnly, options: [.append, .create, .nonBlocking, .closeOnExec],
         permissions: [.ownerReadWrite, .groupRead])
     }
     var status = stat()
     let isFile = fstat(descriptor.rawValue, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    // A pipe whose reader has left makes an error, and does not end the process.
+    // A pipe whose reader has left must return an error instead of ending the process.
     if !isFile { _ = signal(SIGPIPE, SIG_IGN) }
     return (descriptor, isFile)
   }
 
   var isEmpty: Bool { written == pending.count }
 
-  /// Takes lines to write, and gives an empty buffer in exchange. What it had must have been written.
+  /// Takes lines to write, and returns an empty buffer in exchange. All earlier lines must have been written.
   mutating func exchange(_ lines: inout [UInt8]) {
     swap(&pending, &lines)
   }
 
-  /// Writes what it has.
+  /// Writes the waiting lines.
   ///
   /// - Parameter patience: how long to wait for a reader, in milliseconds.
   mutating func write(patience: Int32) -> Progress {
@@ -77,7 +77,7 @@ struct LogSink {
       let count = isFile ? pending.count - written : min(pending.count - written, Self.pipePiece)
       do {
         let range = written..<written + count
-        // A system call takes a pointer; it does not leave this line.
+        // A system call needs a pointer; it does not leave this line.
         let taken = try pending.withUnsafeBytes { try descriptor.write(.init(rebasing: $0[range])) }
         if taken == 0 { return .blocked }
         written += taken
@@ -92,9 +92,9 @@ struct LogSink {
     return .done
   }
 
-  /// Opens the file under its name again, which may be another file by now. If that fails, the old one stays in use.
+  /// Opens the file under its name again, which may be another file by now. If that fails, the old file stays in use.
   ///
-  /// - Returns: how many lines were lost: at most the one of which the old file has the beginning.
+  /// - Returns: the number of lost lines: at most one, whose beginning is in the old file.
   mutating func reopen() throws -> Int {
     guard case .file = destination else { return 0 }
     let new = try Self.open(destination)
@@ -107,7 +107,7 @@ struct LogSink {
 
   /// Closes the file.
   ///
-  /// - Returns: how many lines were not written.
+  /// - Returns: the number of lines that were not written.
   mutating func close() -> Int {
     if case .file = destination { try? descriptor.close() }
     defer { (pending, written) = ([], 0) }
