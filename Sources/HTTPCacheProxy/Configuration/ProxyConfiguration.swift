@@ -66,8 +66,8 @@ public struct ProxyConfiguration: Sendable {
   public var name = "httpcache"
   /// The address to listen on for metrics, status and purging; off by default.
   public var admin: ProxyConfiguration.Address?
-  /// What purging requires of those who come from elsewhere than this machine: `Authorization: Bearer` and this. Without
-  /// it the admin port must be on loopback.
+  /// The token that purging requires from other machines, as `Authorization: Bearer`. Without a token the admin port
+  /// must be on loopback.
   public var adminToken: String?
   /// The access log, which has a line for each request; off by default.
   public var accessLog: ProxyConfiguration.AccessLogOptions?

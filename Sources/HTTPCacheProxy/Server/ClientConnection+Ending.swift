@@ -15,9 +15,9 @@ import NIOPosix
   import Musl
 #endif
 
-/// What the state machine has the connection do.
+/// Performs the actions of the state machine.
 extension ClientConnection {
-  /// - Parameter request: the request that is refused, if it could be read as one.
+  /// - Parameter request: the refused request, if it could be read as one.
   func perform(
     _ action: ClientConnectionStateMachine.Action, _ context: ChannelHandlerContext,
     of request: ClientRequest? = nil
@@ -25,7 +25,7 @@ extension ClientConnection {
     switch action {
     case .none: break
     case .awaitHead:
-      // The head's time is shorter than the idle connection's, whose timer is set.
+      // The time-out for the head is shorter than that for the idle connection, whose timer is set.
       armTimer(context, at: .now() + self.context.settings.value.timeouts.head.timeAmount)
     case .armTimer(let deadline): armTimer(context, at: deadline)
     case .writeContinue: write(HTTPResponse(status: .continue), context)
@@ -49,7 +49,7 @@ extension ClientConnection {
     }
   }
 
-  /// Answers what is wrong, and reads nothing more as a request.
+  /// Sends an error response, and reads no more requests.
   private func refuse(
     _ fault: MessageFault, since start: NIODeadline, _ request: ClientRequest?,
     _ context: ChannelHandlerContext
@@ -69,13 +69,13 @@ extension ClientConnection {
     end(context)
   }
 
-  /// Closes a connection that may not be served, without a response.
+  /// Closes a connection that must not be served, without a response.
   func reject(_ reason: String, _ context: ChannelHandlerContext) {
     self.context.logger.debug("connection refused", metadata: ["reason": "\(reason)"])
     perform(machine.rejected(), context)
   }
 
-  /// Writes what is to be written still, and forgets what has come.
+  /// Writes the remaining output, and discards the received bytes.
   func end(_ context: ChannelHandlerContext) {
     failContent(CancellationError())
     inbound = ByteBuffer()
@@ -92,7 +92,7 @@ extension ClientConnection {
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
   }
 
-  /// The end of the connection would be the end of the content: a reset is not.
+  /// Resets the connection: its normal end would look like the end of the content.
   private func reset(_ context: ChannelHandlerContext) {
     guard let options = context.channel as? any SocketOptionProvider else {
       return perform(.close(isAborted: true), context)
@@ -120,7 +120,7 @@ extension ClientConnection {
     }
   }
 
-  /// Does what the time asks for, and sets the timer.
+  /// Performs the action that is due, and sets the timer.
   func checkTime(_ context: ChannelHandlerContext) {
     let action = machine.checkTime(
       at: .now(), self.context.settings.value.timeouts, isWritable: context.channel.isWritable,

@@ -7,10 +7,10 @@ import HTTPTypes
 import NIOCore
 import Synchronization
 
-/// From bytes to requests, and each to whoever answers it.
+/// Turns bytes into requests, and passes each to its answerer.
 extension ClientConnection {
   func process(_ context: ChannelHandlerContext) {
-    // A response that ends inside calls here again.
+    // A response that ends during processing calls this method again.
     guard !isProcessing else { return }
     isProcessing = true
     defer { isProcessing = false }
@@ -32,7 +32,7 @@ extension ClientConnection {
     }
   }
 
-  /// Takes the ``ProxyHeader`` off the beginning of the connection; `false` if it is not there, or malformed.
+  /// Removes the ``ProxyHeader`` from the beginning of the connection; `false` if it is missing or malformed.
   private func readProxyHeader(_ context: ChannelHandlerContext) -> Bool {
     do throws(MessageFault) {
       guard case .complete(let sender, let length) = try ProxyHeader.parse(inbound.readableBytesView) else {
@@ -52,7 +52,7 @@ extension ClientConnection {
     }
   }
 
-  /// Takes a piece of the request's content; `false` if none is there.
+  /// Takes a piece of the request's content; `false` if there is none.
   private func readContent(_ context: ChannelHandlerContext) -> Bool {
     do throws(MessageFault) {
       guard let event = try content?.decoder.next(from: &inbound) else { return false }
@@ -76,9 +76,9 @@ extension ClientConnection {
     }
   }
 
-  /// The next request, once its head is there.
+  /// Returns the next request, once its head has arrived.
   private func nextRequest() throws(MessageFault) -> ClientRequest? {
-    // RFC 9112 §2.2: empty lines before a request are overlooked.
+    // RFC 9112 §2.2: empty lines before a request are skipped.
     while inbound.getInteger(at: inbound.readerIndex, as: UInt16.self) == 0x0D0A {
       inbound.moveReaderIndex(forwardBy: 2)
       reader.reset()
@@ -91,7 +91,7 @@ extension ClientConnection {
     do throws(MessageFault) {
       var request = try ClientRequest(
         head, reader, scheme: context.configuration.scheme, authority: context.authority)
-      // What is answered here is shown as it came.
+      // A request that the proxy answers itself is shown as received.
       if request.maxForwards == 0 {
         request.client = clientAddress
       } else {
@@ -120,7 +120,7 @@ extension ClientConnection {
     }
   }
 
-  /// RFC 9111 §4: a hit needs nobody but memory. A HEAD or GET without content, as nearly all are.
+  /// RFC 9111 §4: a hit needs only memory. This handles a HEAD or GET without content, as nearly all requests are.
   private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     guard request.request.method == .get || request.request.method == .head,
       let response = self.context.cache.storedResponse(for: request.request)
@@ -166,7 +166,7 @@ extension ClientConnection {
     current?.task = respond(to: request, body: MessageBody(FeedReader(feed), length: length), context)
   }
 
-  /// The content of the request is wanted now, or not any more.
+  /// Handles a signal: the content of the request is wanted now, or no longer.
   private func requestContent(_ signal: BodyFeed.Signal) {
     guard case .demand = signal, let channelContext, machine.awaitsContent else { return }
     perform(machine.contentWanted(at: .now()), channelContext)
@@ -175,7 +175,7 @@ extension ClientConnection {
     readOn(channelContext)
   }
 
-  /// Answers in a task of its own: from the disk, from the origin, or from another's request.
+  /// Responds in a task of its own: from the disk, from the origin, or from a coalesced request.
   private func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
     Void, Never
   > {

@@ -7,7 +7,7 @@ import HTTPTypes
 import NIOCore
 import Synchronization
 
-/// From the parts of a response to bytes, in the framing that its head has chosen.
+/// Turns the parts of a response into bytes, in the framing that its head has chosen.
 extension ClientConnection {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     guard current != nil else {
@@ -59,9 +59,9 @@ extension ClientConnection {
     send(context, promise)
   }
 
-  /// Notes what the head of a response says.
+  /// Records the head of a response.
   ///
-  /// - Returns: Whether the connection ends with the response.
+  /// - Returns: whether the connection ends with the response.
   func prepare(_ head: ResponseHead) -> Bool {
     guard var current else { return true }
     let closes = machine.responseBegan(
@@ -90,7 +90,7 @@ extension ClientConnection {
       output.bytes.writeStaticString(count == 0 ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
     }
     var promise = promise
-    // Small ones are part of the buffers that every connection has.
+    // Small pieces are part of the buffers that every connection has.
     if head.framing != .none, count > Responder.smallPiece {
       let (transit, written) = (self.context.cache.transit, promise ?? context.eventLoop.makePromise())
       transit.change(by: count)
@@ -127,7 +127,7 @@ extension ClientConnection {
     }
   }
 
-  /// Knows that the client is to take something, for as long as it has not.
+  /// Records that the client has output to take, until it has taken it.
   private func watch(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
     guard let promise else { return }
     machine.writeBegan(at: .now())
@@ -137,14 +137,14 @@ extension ClientConnection {
     }
   }
 
-  /// Hands what was written to the socket at the next flush.
+  /// Passes the written bytes to the socket at the next flush.
   func send(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
     hasUnflushed = true
     context.statisticsSent(output.bytes.readableBytes, self.context.statistics)
     context.write(wrapOutboundOut(output.take()), promise: promise)
   }
 
-  /// The response is over: on to the next request, or to the end.
+  /// Handles the end of the response: begins the next request, or ends the connection.
   private func finish(_ context: ChannelHandlerContext) {
     guard let ended = current else { return }
     current = nil
@@ -155,7 +155,7 @@ extension ClientConnection {
       end(context)
       return
     }
-    // Called from a task's write: nobody else looks for the request that waits already.
+    // Called from the write of a task: no other code looks for the request that already waits.
     if !isProcessing {
       process(context)
       flush(context)

@@ -6,11 +6,11 @@ import HTTPCaching
 import HTTPTypes
 import NIOCore
 
-/// Requests for another protocol (RFC 9110 §7.8), which the cache has no part in.
+/// Requests for another protocol (RFC 9110 §7.8), which bypass the cache.
 ///
-/// Nothing that the client sends behind the request goes to the origin before the origin has switched: an origin that does
-/// not would read it as further requests, which this proxy has not seen. If the origin refuses, the connection ends with
-/// its response: what the client may have sent already is not a request either.
+/// Bytes from the client after the request go to the origin only after the origin has switched. An origin that does not
+/// switch would read them as further requests, which this proxy has not seen. If the origin refuses, the connection
+/// ends with its response: bytes that the client has already sent are not a request either.
 extension ClientConnection {
   func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
     let responder = Responder(context: self.context, channel: context.channel, client: request)
@@ -33,7 +33,7 @@ extension ClientConnection {
     timer = nil
     let (client, server) = Tunnel.ends(self.context.settings.value.timeouts, self.context.statistics) {
       [weak self] count in
-      // For what is noted of the request at its end.
+      // For the log of the request at its end.
       self?.machine.tunnelEnded(sent: count)
     }
     try context.pipeline.syncOperations.addHandler(client, position: .before(self))
@@ -74,14 +74,14 @@ extension Responder {
         do {
           try await channel.eventLoop.submit { try connection.value.switchProtocols(head, origin) }.get()
         } catch {
-          // The client, or the origin, is gone.
+          // The connection to the client, or to the origin, has ended.
           origin.close()
           channel.close(promise: nil)
         }
       case .refused(let response): await run(.empty, refusal: .success(response))
       }
     } catch {
-      // The client is gone.
+      // The client has left.
       guard !Task.isCancelled else { return }
       await run(.empty, refusal: .failure(error))
     }

@@ -9,30 +9,30 @@ import NIOPosix
 
 /// A client's connection: reads requests, one after the other, and writes the responses in their order.
 ///
-/// What the protocol asks for is decided by ``ClientConnectionStateMachine``. This handler has the bytes, the channel and the
-/// timer: it reports events, and performs the actions that come back.
+/// ``ClientConnectionStateMachine`` decides what the protocol requires. This handler has the bytes, the channel and the
+/// timer. It reports events, and performs the actions that the machine returns.
 ///
-/// What memory can answer is answered here, on the event loop, in the same turn in which the request was read. Everything
-/// else gets a task, which hands the parts of the response to the channel and waits until each is on its way: that, and
-/// not reading from the socket while nobody wants what comes, is all the back-pressure there is.
+/// Responses from memory are sent here, on the event loop, in the same turn in which the request was read. Every other
+/// request gets a task, which passes the parts of the response to the channel and waits until each is written. That,
+/// and not reading the socket while nothing is wanted, is the whole back-pressure.
 final class ClientConnection: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ResponsePart
   typealias OutboundOut = ByteBuffer
 
-  /// The request that is being answered, for the log and the counters.
+  /// The request in flight, for the log and the counters.
   struct Current {
     var request: ClientRequest
     var start: NIODeadline
     var hasHead = false
     var status = AccessLogEntry.statusWithoutResponse
     var provenance: Provenance?
-    /// From ``start`` to the head of the response.
+    /// Time from ``start`` to the head of the response.
     var microsecondsToHead: Int64 = 0
     var task: Task<Void, Never>?
   }
 
-  /// The content of a request that is still coming.
+  /// The content of a request that is still arriving.
   struct IncomingContent {
     var feed: BodyFeed
     var decoder: BodyDecoder
@@ -49,13 +49,13 @@ final class ClientConnection: ChannelDuplexHandler {
   /// The address of the client at the other end of this connection; `nil` before the connection is open.
   var clientAddress: IPAddress? { forwarder?.address }
 
-  /// Decides all that follows from the protocol.
+  /// Makes all decisions that follow from the protocol.
   var machine: ClientConnectionStateMachine
   var inbound = ByteBuffer()
-  /// Written to and taken within one turn of the event loop, for other connections use it, too.
+  /// Written and taken within one turn of the event loop, because other connections use it too.
   private(set) lazy var output = OutputBuffer.current
   var reader: HeadReader
-  /// The head that could not be read as a request, for the log.
+  /// A head that could not be read as a request, for the log.
   var unreadable: ByteBuffer?
   var content: IncomingContent?
   var current: Current?
@@ -63,7 +63,7 @@ final class ClientConnection: ChannelDuplexHandler {
   var isProcessing = false
   var timer: Scheduled<Void>?
 
-  /// - Parameter log: the lines of the connection's event loop.
+  /// - Parameter log: the log lines of the connection's event loop.
   init(_ context: ProxyContext, log: AccessLogLines? = nil) {
     self.context = context
     self.log = log
@@ -129,7 +129,7 @@ final class ClientConnection: ChannelDuplexHandler {
     context.flush()
   }
 
-  /// Reads from the socket where somebody wants what comes.
+  /// Reads from the socket if more bytes are wanted.
   func readOn(_ context: ChannelHandlerContext) {
     switch machine.readDemand(isWritable: context.channel.isWritable, hasBytes: inbound.readableBytes > 0) {
     case .none: break
@@ -171,13 +171,13 @@ final class ClientConnection: ChannelDuplexHandler {
     context.close(promise: nil)
   }
 
-  /// The proxy stops.
+  /// Called when the proxy stops.
   func drain() {
     guard let channelContext else { return }
     perform(machine.stop(hasBytes: inbound.readableBytes > 0), channelContext)
   }
 
-  /// The reader of the request's content gets no more of it.
+  /// Ends the content of the request for its reader with an error.
   func failContent(_ error: any Error) {
     content?.feed.finish(.failure(error))
     content = nil
@@ -185,7 +185,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
   // MARK: - Log
 
-  /// Counts the content of a response that is over, and logs its request.
+  /// Counts the content of a finished response, and logs its request.
   func note(_ ended: Current, endedAt end: NIODeadline, isAborted: Bool) {
     let count = machine.contentBytes
     if let outcome = ended.provenance?.outcome { context.statistics.sent(count, outcome, ended.status) }
@@ -199,18 +199,18 @@ final class ClientConnection: ChannelDuplexHandler {
       ended.request.request)
   }
 
-  /// Who sent a request, for the log. The text of nearly all is at hand.
+  /// Returns the client of a request, for the log. For nearly all, the text already exists.
   private func clientText(of request: ClientRequest?) -> String {
     guard let forwarder, forwarder.address != nil else { return "-" }
     guard let client = request?.client, client != forwarder.address else { return forwarder.text }
     return client.description
   }
 
-  /// Counts a request that was refused, and logs it.
+  /// Counts a refused request, and logs it.
   ///
   /// - Parameters:
   ///   - request: the request, if it could be read as one.
-  ///   - start: when it began to come.
+  ///   - start: when the request began to arrive.
   func note(_ fault: MessageFault, _ request: ClientRequest?, since start: NIODeadline, contentBytes: Int) {
     context.statistics.answered(.refused, fault.status)
     context.statistics.sent(contentBytes, .refused, fault.status)

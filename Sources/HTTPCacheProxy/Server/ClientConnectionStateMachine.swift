@@ -3,12 +3,12 @@
 
 import NIOCore
 
-/// Decides what a client's connection does: events go in, and what to do comes out.
+/// Decides what a client's connection does: it receives events, and returns actions.
 ///
-/// It holds the rules of a connection (RFC 9112 §9): what is read next, which request is in flight, whether the connection
-/// persists, what the end of the input means, and whose turn it is when the timer rings. It has no bytes, no channel and no
-/// clock, so that tests drive it without sockets. ``ClientConnection`` reports the events of its channel, and does what it is
-/// told.
+/// It holds the rules of a connection (RFC 9112 §9): what is read next, which request is in flight, whether the
+/// connection persists, what the end of the input means, and which side must act when the timer fires. It has no bytes,
+/// no channel and no clock, so that tests run it without sockets. ``ClientConnection`` reports the events of its
+/// channel, and performs the actions.
 ///
 /// ```
 /// opening ──► proxyHeader ──► head ◄────┐
@@ -20,14 +20,14 @@ import NIOCore
 ///                            tunnel   ending ──► closed
 /// ```
 ///
-/// The state is trivial: an event allocates nothing and retains nothing.
+/// The state is a trivial type: an event neither allocates nor retains.
 struct ClientConnectionStateMachine {
   private(set) var state = State.opening
   /// Whether the client has closed its sending half.
   private(set) var inputIsClosed = false
-  /// When something last moved on the connection.
+  /// The time of the last progress on the connection.
   private(set) var progress: NIODeadline
-  /// Whether the channel was asked for a read that it has not delivered.
+  /// Whether the channel has an unfinished read request.
   private var isReadPending = false
   private var writesPending = 0
   private let allowsHalfClosure: Bool
@@ -41,9 +41,9 @@ struct ClientConnectionStateMachine {
 
   // MARK: - Opening
 
-  /// The connection is open.
+  /// Records that the connection is open.
   ///
-  /// - Returns: `false` if that is known already.
+  /// - Returns: `false` if that was already known.
   mutating func opened(expectsProxyHeader: Bool, at now: NIODeadline) -> Bool {
     guard case .opening = state else { return false }
     progress = now
@@ -51,13 +51,13 @@ struct ClientConnectionStateMachine {
     return true
   }
 
-  /// The header of the PROXY protocol is whole, and requests follow.
+  /// Records that the header of the PROXY protocol is complete; requests follow.
   mutating func proxyHeaderReceived() {
     guard case .proxyHeader = state else { return }
     state = .head(since: nil)
   }
 
-  /// The connection is not one that may be served: it gets no response.
+  /// Ends a connection that must not be served, without a response.
   mutating func rejected() -> Action {
     state = .ending
     return .close(isAborted: false)
@@ -65,12 +65,12 @@ struct ClientConnectionStateMachine {
 
   // MARK: - Reading
 
-  /// Bytes came.
+  /// Handles received bytes.
   mutating func received(at now: NIODeadline) -> Reception {
     if case .ending = state { return .discard }
     if case .closed = state { return .discard }
-    // What was not asked for is delivered only because the end of the input follows. It is as much as the kernel holds, and
-    // this connection will not process it.
+    // Bytes without a read request are delivered only because the end of the input follows. They are all that the
+    // kernel has, and this connection will not process them.
     guard isReadPending || allowsHalfClosure else { return .leave(clientLeft()) }
     isReadPending = false
     progress = now
@@ -80,14 +80,14 @@ struct ClientConnectionStateMachine {
   func next(isWritable: Bool) -> Input {
     switch state {
     case .proxyHeader: .proxyHeader
-    // The next request has to wait while the client does not take its responses.
+    // The next request must wait while the client does not take its responses.
     case .head: isWritable ? .head : .nothing
     case .answering(let exchange): exchange.content == .whole ? .nothing : .content
     case .opening, .tunnel, .ending, .closed: .nothing
     }
   }
 
-  /// - Parameter hasBytes: whether bytes wait that have come before.
+  /// - Parameter hasBytes: whether earlier bytes still wait.
   func readDemand(isWritable: Bool, hasBytes: Bool) -> ReadDemand {
     switch state {
     case .proxyHeader, .ending: .read
@@ -102,21 +102,21 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  /// The channel was asked to read.
+  /// Records that the channel was asked to read.
   mutating func readRequested() {
     isReadPending = true
   }
 
   // MARK: - Requests
 
-  /// The head of the next request is not whole.
+  /// Handles an incomplete head of the next request.
   ///
-  /// - Parameter hasBegun: whether bytes of it are there.
+  /// - Parameter hasBegun: whether some of its bytes have arrived.
   mutating func headIncomplete(hasBegun: Bool) -> Action {
     guard case .head(let since) = state else { return .none }
     if inputIsClosed { return end() }
     guard hasBegun else {
-      // What looked like the beginning of a head was half of an empty line.
+      // The supposed beginning of a head was half of an empty line.
       state = .head(since: nil)
       return .none
     }
@@ -125,14 +125,14 @@ struct ClientConnectionStateMachine {
     return .awaitHead
   }
 
-  /// The head of a request is malformed, or too large.
+  /// Handles a malformed or too large head of a request.
   mutating func headFailed(_ fault: MessageFault) -> Action { refuse(fault) }
 
-  /// The head of a request is there.
+  /// Handles the complete head of a request.
   ///
   /// - Parameters:
-  ///   - contentLimit: how many bytes its content may have.
-  ///   - isStopping: whether the proxy is to stop: the request is the last.
+  ///   - contentLimit: maximum bytes of its content.
+  ///   - isStopping: whether the proxy is stopping: then this is the last request.
   mutating func requestReceived(_ request: Request, contentLimit: Int, isStopping: Bool) -> Answerer {
     var exchange = Exchange(
       expectsContinue: request.expectsContinue, acceptsInterim: request.acceptsInterim,
@@ -146,7 +146,7 @@ struct ClientConnectionStateMachine {
       return .upgrade
     }
     if request.isAnsweredHere {
-      // Content is not read for such a request, and could be taken for the next one.
+      // The content of such a request is not read, and could be taken for the next request.
       exchange.closes = exchange.closes || request.framing != .none
       state = .answering(exchange)
       return .proxy
@@ -167,12 +167,12 @@ struct ClientConnectionStateMachine {
     return .cacheWithContent
   }
 
-  /// Whether a request's content is still to come.
+  /// Whether more content of a request must arrive.
   var awaitsContent: Bool {
     if case .answering(let exchange) = state { exchange.content != .whole } else { false }
   }
 
-  /// The content of the request is wanted now. That may be said more than once.
+  /// Records that the content of the request is wanted now. May be called more than once.
   mutating func contentWanted(at now: NIODeadline) -> Action {
     guard case .answering(var exchange) = state, case .coming(let left, false) = exchange.content else {
       return .none
@@ -180,11 +180,11 @@ struct ClientConnectionStateMachine {
     exchange.content = .coming(left: left, isWanted: true)
     state = .answering(exchange)
     progress = now
-    // RFC 9110 §10.1.1; not behind the final response.
+    // RFC 9110 §10.1.1; not after the final response.
     return exchange.expectsContinue && !exchange.hasHead ? .writeContinue : .none
   }
 
-  /// A piece of the content came. It may be used if there is nothing to do.
+  /// Handles a piece of the content. The caller may use the piece if the result is `none`.
   mutating func contentReceived(_ count: Int) -> Action {
     guard case .answering(var exchange) = state, case .coming(let left, let isWanted) = exchange.content
     else { return .none }
@@ -196,18 +196,18 @@ struct ClientConnectionStateMachine {
     return .none
   }
 
-  /// All of the content came.
+  /// Records that all of the content has arrived.
   mutating func contentEnded() {
     guard case .answering(var exchange) = state else { return }
     exchange.content = .whole
     state = .answering(exchange)
   }
 
-  /// The content is malformed, or too large.
+  /// Handles malformed or too large content.
   mutating func contentFailed(_ fault: MessageFault) -> Action {
     guard case .answering(var exchange) = state else { return .none }
     guard exchange.hasHead else { return refuse(fault) }
-    // The response may be on its way; what comes behind cannot be told apart from content.
+    // The response may already be in progress; later bytes cannot be distinguished from content.
     exchange.content = .whole
     state = .answering(exchange)
     return .failContent(fault, closes: true)
@@ -220,20 +220,20 @@ struct ClientConnectionStateMachine {
     if case .answering(let exchange) = state { !exchange.hasHead && exchange.acceptsInterim } else { false }
   }
 
-  /// The head of the final response is about to be written.
+  /// Records that the head of the final response will be written next.
   ///
-  /// - Returns: Whether the connection ends with the response.
+  /// - Returns: whether the connection ends with the response.
   mutating func responseBegan(_ framing: ResponseFraming, isStopping: Bool) -> Bool {
     guard case .answering(var exchange) = state else { return true }
     exchange.hasHead = true
     exchange.framing = framing
-    // What the client still sends would be taken for the next request.
+    // Later bytes from the client would be taken for the next request.
     if framing == .untilClose || exchange.content != .whole || isStopping { exchange.closes = true }
     state = .answering(exchange)
     return exchange.closes
   }
 
-  /// A piece of the response's content is about to be written.
+  /// Records that a piece of the response's content will be written next.
   mutating func contentSent(_ count: Int) -> Piece {
     guard case .answering(var exchange) = state else { return .skip }
     exchange.sent += count
@@ -255,9 +255,9 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  /// All of the response is written.
+  /// Records that the whole response is written.
   ///
-  /// - Returns: Whether the connection ends; otherwise the next request may come.
+  /// - Returns: whether the connection ends; otherwise the next request may follow.
   mutating func responseEnded(at now: NIODeadline) -> Bool {
     guard case .answering(let exchange) = state else { return false }
     progress = now
@@ -265,23 +265,23 @@ struct ClientConnectionStateMachine {
     return exchange.closes
   }
 
-  /// The content of the response broke off, which the client must see.
+  /// Handles an incomplete response content, which the client must notice.
   func responseFailed() -> Action {
     if case .answering(let exchange) = state, exchange.framing == .untilClose { return .reset }
     return .close(isAborted: true)
   }
 
-  /// The origin has switched protocols.
+  /// Records that the origin has switched protocols.
   mutating func switchedProtocols() {
     state = .tunnel(sent: 0)
   }
 
-  /// The tunnel has ended.
+  /// Records that the tunnel has ended.
   mutating func tunnelEnded(sent: Int) {
     if case .tunnel = state { state = .tunnel(sent: sent) }
   }
 
-  /// How many bytes of content the client was sent, for the log.
+  /// Number of content bytes sent to the client, for the log.
   var contentBytes: Int {
     switch state {
     case .answering(let exchange): exchange.framing == .none ? 0 : exchange.sent
@@ -290,7 +290,7 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  /// Whether the client would miss something if the connection ended now.
+  /// Whether the client would lose a part of a response if the connection ended now.
   var isIncomplete: Bool {
     if case .answering(let exchange) = state { !exchange.isWhole } else { false }
   }
@@ -308,16 +308,16 @@ struct ClientConnectionStateMachine {
     return .end
   }
 
-  /// All that was to be written before the end is written, or cannot be.
+  /// Handles the end of the output: it is written, or cannot be written.
   ///
-  /// A connection closed with bytes unread is reset, and the response lost with it (RFC 9112 §9.6): the client is given time
-  /// to take note.
+  /// A connection that is closed with unread bytes is reset, and the response is lost with it (RFC 9112 §9.6). So the
+  /// client gets time to read the response.
   func endWritten() -> Action {
     guard case .ending = state else { return .none }
     return inputIsClosed ? .close(isAborted: false) : .closeOutput
   }
 
-  /// The client has closed its sending half.
+  /// Records that the client has closed its sending half.
   mutating func inputClosed(isWritable: Bool) -> Action {
     inputIsClosed = true
     guard allowsHalfClosure else { return clientLeft() }
@@ -329,31 +329,31 @@ struct ClientConnectionStateMachine {
       state = .answering(exchange)
       return .failContent(Self.brokenOff, closes: false)
     case .opening, .proxyHeader: return end()
-    // Requests may wait there for the client to take the responses before them.
+    // Requests may wait here until the client takes the earlier responses.
     case .head: return isWritable ? end() : .none
-    // What came before the end may hold requests still.
+    // The bytes before the end may contain further requests.
     case .answering, .tunnel, .ending, .closed: return .none
     }
   }
 
   static let brokenOff = MessageFault("the client broke off its request")
 
-  /// The client closed its half of the connection, which is taken for all of it: no response is awaited any more. What has
-  /// been written already is sent.
+  /// Handles a client that closed its half of the connection, which counts as leaving: it no longer waits for a
+  /// response. Output that is already written is sent.
   private mutating func clientLeft() -> Action {
     inputIsClosed = true
     switch state {
     case .opening, .proxyHeader, .head: return end()
-    // The client may have closed because it has everything.
+    // The client may have closed because it has the whole response.
     case .answering(let exchange): return .close(isAborted: !exchange.isWhole)
     case .tunnel: return .close(isAborted: false)
     case .ending, .closed: return .none
     }
   }
 
-  /// The proxy stops: closes if nothing is in flight, and else after it.
+  /// Handles the stop of the proxy: closes now if nothing is in flight, otherwise after the response.
   ///
-  /// - Parameter hasBytes: whether bytes wait that have come before.
+  /// - Parameter hasBytes: whether earlier bytes still wait.
   mutating func stop(hasBytes: Bool) -> Action {
     switch state {
     case .opening, .proxyHeader: return end()
@@ -367,17 +367,17 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  /// The connection is closed.
+  /// Records that the connection is closed.
   mutating func closed() {
     state = .closed
   }
 
   // MARK: - Time
 
-  /// The time that a client has to close a connection whose responses it was sent.
+  /// Maximum time for a client to close a connection after its last response.
   static let lingering = TimeAmount.seconds(2)
 
-  /// Bytes go to the client, who has to take them.
+  /// Records a write that the client must take.
   mutating func writeBegan(at now: NIODeadline) {
     writesPending += 1
     progress = now
@@ -392,10 +392,10 @@ struct ClientConnectionStateMachine {
     progress = now
   }
 
-  /// Looks what there is to wait for, when the connection opens and whenever its timer rings. There is one timer a connection,
-  /// and none is set or cancelled for a request.
+  /// Checks what the connection waits for, when it opens and whenever its timer fires. Each connection has one timer;
+  /// no timer is set or cancelled for a request.
   ///
-  /// - Parameter isContentAwaited: whether somebody waits for the next piece of the request's content.
+  /// - Parameter isContentAwaited: whether a reader waits for the next piece of the request's content.
   mutating func checkTime(
     at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts, isWritable: Bool, isContentAwaited: Bool
   ) -> Action {
@@ -411,11 +411,11 @@ struct ClientConnectionStateMachine {
     case .head(nil):
       let deadline = progress + (isWritable ? timeouts.idle : timeouts.stall).timeAmount
       if deadline <= now { return .close(isAborted: false) }
-      // A request may come meanwhile, whose client has only so long.
+      // A request may arrive meanwhile, and its client has only this time.
       return .armTimer(at: Swift.min(deadline, now + Swift.max(.milliseconds(1), timeouts.stall).timeAmount))
     case .answering(let exchange):
-      // The client's turn: it sends content that is wanted, or takes what was written. Otherwise it waits for the origin,
-      // whose time others measure.
+      // It is the client's turn: it must send content that is wanted, or take the written bytes. Otherwise it waits for
+      // the origin, whose time is measured elsewhere.
       let isClients =
         writesPending > 0 || !isWritable || (exchange.content != .whole && isContentAwaited)
       if !isClients { progress = now }

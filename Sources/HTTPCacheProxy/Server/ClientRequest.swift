@@ -4,7 +4,7 @@
 import HTTPCaching
 import NIOCore
 
-/// A request as it came, ready for the cache: its target resolved, its fields without those of the connection.
+/// A request ready for the cache: its target is resolved, and its fields exclude those of the connection.
 struct ClientRequest: Sendable {
   var request: HTTPRequest
   var framing: Framing
@@ -15,16 +15,16 @@ struct ClientRequest: Sendable {
   var expectsContinue: Bool
   /// RFC 9110 §7.6.2; for TRACE and OPTIONS only.
   var maxForwards: Int?
-  /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request does not ask for another protocol.
+  /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request asks for no other protocol.
   var upgrade: String?
-  /// Fields that say who asks, as they came: they are for ``Forwarder`` to judge.
+  /// Fields that name the client, as received: ``Forwarder`` evaluates them.
   var forwarding: HTTPFields?
-  /// Who asks, as far as that can be trusted: the peer, or the client that trusted proxies name.
+  /// The client, as far as it can be trusted: the peer, or the client that trusted proxies name.
   var client: IPAddress?
 
   /// - Parameters:
   ///   - head: the bytes of the head.
-  ///   - authority: whose server this is, for clients that do not say.
+  ///   - authority: the default authority, for clients that send none.
   init(
     _ head: ByteBuffer, _ reader: HeadReader, scheme: String, authority: String
   ) throws(MessageFault) {
@@ -92,8 +92,8 @@ struct ClientRequest: Sendable {
       host = Authority.normalized(given, scheme: scheme)
       guard host != nil else { throw MessageFault("Host is not a host and a port (RFC 9112 §3.2)") }
     }
-    // A server may ignore Upgrade (RFC 9110 §7.8). This one does where the client still sends content: that would have to be
-    // sent before the protocols are switched.
+    // A server may ignore Upgrade (RFC 9110 §7.8). This proxy ignores it if the request has content, because that would
+    // have to be sent before the protocols are switched.
     if !protocols.isEmpty, line.minorVersion > 0, framing == .none, maxForwards == nil,
       connection?.says("upgrade") == true
     {
@@ -104,11 +104,12 @@ struct ClientRequest: Sendable {
       let named = connection.connectionOptions
       if !named.isEmpty {
         fields = fields.without(named)
-        // Not those that tell who asks: a trusted proxy that passes Connection on must not lose its own word by it.
+        // Keep the fields that name the client: a trusted proxy that forwards Connection must not lose its own fields
+        // by it.
       }
     }
     self.forwarding = forwarding
-    // TE is for one connection, and this is the next one's (RFC 9110 §10.1.4).
+    // TE concerns one connection, and this field is for the next one (RFC 9110 §10.1.4).
     if acceptsTrailers { fields[.te] = "trailers" }
     request = HTTPRequest(
       method: line.method, scheme: scheme, authority: host ?? authority, path: line.target,
@@ -134,8 +135,8 @@ struct ClientRequest: Sendable {
     }
   }
 
-  /// The protocols that `Upgrade` names, in their order, without those that carry HTTP: requests inside of them would reach
-  /// the origin unseen, past the cache and its invalidations. `h2c` is not even defined any more (RFC 9113 §3.1).
+  /// Returns the protocols in `Upgrade`, in their order, without those that carry HTTP. Requests inside of those would
+  /// reach the origin unseen, past the cache and its invalidations. `h2c` is no longer defined (RFC 9113 §3.1).
   private static func protocols(_ value: String) -> [String] {
     value.split(separator: ",").map { String($0).trimmingOptionalWhitespace }.filter { text in
       let name = text.prefix { $0 != "/" }.lowercased()
@@ -143,7 +144,7 @@ struct ClientRequest: Sendable {
     }
   }
 
-  /// Targets of another form than a path (RFC 9112 §3.2).
+  /// Resolves targets in another form than a path (RFC 9112 §3.2).
   private mutating func resolve(_ target: String) throws(MessageFault) {
     if request.method == .connect {
       throw MessageFault(
@@ -166,7 +167,7 @@ struct ClientRequest: Sendable {
       throw MessageFault("the request target does not name a host and a port")
     }
     let path = rest[authority.endIndex...]
-    // §3.2.2: Host says nothing then.
+    // §3.2.2: the Host field is then ignored.
     request.authority = host
     if path.isEmpty {
       request.path = request.method == .options ? "*" : "/"

@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// The clients' connections that are open.
+/// The open client connections.
 final class ConnectionTable: Sendable {
   private struct State {
     var limit: Int
@@ -30,7 +30,7 @@ final class ConnectionTable: Sendable {
       defer { state.onRoom = nil }
       return state.onRoom
     }
-    // Asks again, whatever the new limit is.
+    // Check again, whatever the new limit is.
     onRoom?()
   }
 
@@ -41,7 +41,7 @@ final class ConnectionTable: Sendable {
       state.channels[ObjectIdentifier(channel)] = (channel, bound)
       return state.isDraining
     }
-    // Accepted just before the port was closed.
+    // The connection was accepted just before the port was closed.
     if isDraining { channel.eventLoop.execute { bound.value.drain() } }
     channel.closeFuture.whenComplete { [self] _ in remove(channel) }
   }
@@ -60,7 +60,7 @@ final class ConnectionTable: Sendable {
     for promise in onEmpty { promise.succeed() }
   }
 
-  /// `false` if there are as many as may be; then `onRoom` is called when there is one less.
+  /// Returns `false` if the limit is reached; then calls `onRoom` when a connection closes.
   func hasRoom(else onRoom: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
       if state.channels.count < Swift.max(1, state.limit) { return true }
@@ -69,7 +69,7 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Has all connections end after what is under way, and closes those that take too long.
+  /// Ends all connections after their requests in flight, and closes those that take too long.
   func drain(within time: TimeAmount) async {
     let all = state.withLock { state in
       state.isDraining = true
@@ -88,7 +88,7 @@ final class ConnectionTable: Sendable {
     timer.cancel()
   }
 
-  /// Closes all connections, whatever they do.
+  /// Closes all connections, even with requests in flight.
   func closeAll() {
     for (channel, _) in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
   }

@@ -5,9 +5,10 @@ import HTTPTypes
 
 /// Names the client of one connection to the origin, and determines who the client is.
 ///
-/// What a client says of itself counts only if its address is trusted. All that others say is removed: an origin that writes
-/// `X-Forwarded-Host` into what it answers would have it stored for everybody. The fields become part of the request before
-/// the cache sees it, so that `Vary` selects by what the origin gets. They are not part of the key.
+/// The proxy honours fields about the client only from a trusted address. It removes them from all other requests: an
+/// origin that writes `X-Forwarded-Host` into its responses would otherwise have it stored for everybody. The fields
+/// become part of the request before the cache sees it, so that `Vary` selects by the fields that the origin gets. They
+/// are not part of the key.
 struct Forwarder: Sendable {
   /// The client at the other end of the connection; `nil` if it has no IP address.
   let address: IPAddress?
@@ -16,7 +17,7 @@ struct Forwarder: Sendable {
   let isTrusted: Bool
   private let forwarding: ProxyConfiguration.ForwardedFields
   private let trusted: [ProxyConfiguration.AddressRange]
-  /// Made once a connection: a hit pays for no more than their place among the fields.
+  /// Made once per connection: a hit pays only for their place among the fields.
   private let own: (for: HTTPField, proto: HTTPField)?
   /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.
   private var lastHost: HTTPField?
@@ -46,8 +47,8 @@ struct Forwarder: Sendable {
 
   /// Adds the fields to a request.
   ///
-  /// - Parameter given: the fields of this kind that came with it.
-  /// - Returns: The client that the request comes from.
+  /// - Parameter given: the received fields of this kind.
+  /// - Returns: the client that the request comes from.
   mutating func apply(to request: inout HTTPRequest, given: HTTPFields?) -> IPAddress? {
     guard isTrusted, let given, !given.isEmpty else {
       if forwarding.usesXForwarded, let own, let hostName = Self.hostName {
@@ -69,12 +70,12 @@ struct Forwarder: Sendable {
       let hostName = Self.hostName
     {
       rest[values: forName] = [Self.list(given[values: forName], own.for.value)]
-      // These stay as the first proxy, the one that the client talks to, has set them.
+      // These fields stay as the first proxy, which the client is connected to, has set them.
       if rest[protoName] == nil { rest.append(own.proto) }
       if rest[hostName] == nil { rest.append(HTTPField(name: hostName, value: request.authority ?? "")) }
     }
     if forwarding.usesForwarded, let name = Self.forwardedName {
-      // One that cannot be read would swallow what is added behind an open quotation mark.
+      // A malformed value could swallow the added element in an open quotation mark.
       let values = given[values: name]
       let isReadable = ForwardedField.nodes(values) != nil
       rest[values: name] = [Self.list(isReadable ? values : [], element(of: request))]
@@ -95,9 +96,10 @@ struct Forwarder: Sendable {
     return "for=\(node);host=\(isToken ? host : "\"\(host)\"");proto=\(request.scheme ?? "http")"
   }
 
-  /// Who asks, by the last address that a trusted proxy names: what stands before it may have been made up.
+  /// Returns the client by the last address that a trusted proxy names: earlier addresses may be forged.
   ///
-  /// - Returns: `nil` where a trusted proxy says that it asks for somebody, and not for whom: that is not the proxy itself.
+  /// - Returns: `nil` if a trusted proxy forwards a request without naming the client: the client is then not the proxy
+  ///   itself.
   private func client(_ given: HTTPFields) -> IPAddress? {
     guard var client = address else { return nil }
     let nodes: [String]
@@ -109,7 +111,7 @@ struct Forwarder: Sendable {
       nodes = given[values: name].flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
         .map { String($0).trimmingOptionalWhitespace }
     }
-    // There are fields of this kind, but not the one that is read.
+    // There are fields of this kind, but not the one that the proxy reads.
     if nodes.isEmpty { return nil }
     for node in nodes.reversed() {
       guard trusted.contains(client) else { break }
@@ -122,7 +124,7 @@ struct Forwarder: Sendable {
 
 /// `Forwarded` (RFC 7239 §4): `for=192.0.2.43;proto=https, for="[2001:db8::1]:4711"`.
 enum ForwardedField {
-  /// What each element says after `for`, or an empty text, in their order; `nil` if a value is malformed.
+  /// Returns the value of `for` in each element, or an empty text, in order; `nil` if a value is malformed.
   static func nodes(_ values: [String]) -> [String]? {
     var nodes: [String] = []
     for value in values {
@@ -148,7 +150,8 @@ enum ForwardedField {
     return nodes
   }
 
-  /// A token, an equals sign, and a token or a quoted text; `nil`, with nothing taken, if there is none.
+  /// Takes a token, an equals sign, and a token or a quoted text; returns `nil`, and takes nothing, if there is no such
+  /// pair.
   private static func pair(_ bytes: inout ArraySlice<UInt8>) -> (name: String, value: String)? {
     var rest = bytes
     guard let name = token(&rest), rest.popFirst() == 0x3D,
@@ -189,7 +192,7 @@ enum ForwardedField {
 }
 
 extension IPAddress {
-  /// An address as `X-Forwarded-For` and `Forwarded` have it, perhaps in brackets and with a port (RFC 7239 §6).
+  /// Reads an address from `X-Forwarded-For` or `Forwarded`, possibly in brackets and with a port (RFC 7239 §6).
   init?(node: String) {
     if node.utf8.first == 0x5B {
       let inside = node.dropFirst().prefix { $0 != "]" }
@@ -206,7 +209,7 @@ extension IPAddress {
     }
   }
 
-  /// Nothing, or a colon and a port, which may be obfuscated.
+  /// Whether the text is empty, or a colon and a port, which may be obfuscated.
   private static func isPort(_ text: Substring) -> Bool {
     text.isEmpty || text.first == ":" && text.utf8.count > 1
   }

@@ -3,7 +3,7 @@
 
 import HTTPCaching
 
-/// Responses that the proxy makes up itself.
+/// Responses that the proxy generates itself.
 enum GeneratedResponse {
   private static let phrases = [
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
@@ -13,13 +13,13 @@ enum GeneratedResponse {
     504: "Gateway Timeout", 505: "HTTP Version Not Supported",
   ]
 
-  /// A status with a reason that people can read.
+  /// Returns a status with a readable reason.
   static func text(_ status: Int, _ text: String, proxyStatus: String? = nil) -> (
     HTTPResponse, ArraySlice<UInt8>
   ) {
     var response = HTTPResponse(status: .init(code: status, reasonPhrase: phrases[status] ?? ""))
     response.headerFields[.contentType] = "text/plain; charset=utf-8"
-    // What went wrong now may be right a moment later.
+    // An error may be gone a moment later.
     if status >= 400 { response.headerFields[.cacheControl] = "no-store" }
     if let proxyStatus, let name = HTTPField.Name("Proxy-Status") {
       response.headerFields.append(HTTPField(name: name, value: proxyStatus))
@@ -27,10 +27,10 @@ enum GeneratedResponse {
     return (response, Array((text + "\n").utf8)[...])
   }
 
-  /// The answer to a request that nobody could answer (RFC 9110 §15.6.3, §15.6.5; RFC 9209 §2.3).
+  /// Returns the response to a request that could not be answered (RFC 9110 §15.6.3, §15.6.5; RFC 9209 §2.3).
   static func failure(_ error: any Error, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
     switch error {
-    // What is behind the proxy, and what went wrong there, is for its log.
+    // Details of the origin, and of its failure, go only to the proxy's log.
     case let error as OriginError:
       text(
         error.status, "\(error.status): \(sentence(error.kind)).",
@@ -49,7 +49,7 @@ enum GeneratedResponse {
     }
   }
 
-  /// The request as it came, without what is not to be shown (RFC 9110 §9.3.8).
+  /// Returns the request as received, without secret fields (RFC 9110 §9.3.8).
   static func trace(_ request: HTTPRequest, minorVersion: Int) -> (HTTPResponse, ArraySlice<UInt8>) {
     var text = "TRACE \(request.path ?? "*") HTTP/1.\(minorVersion)\r\nHost: \(request.authority ?? "")\r\n"
     for field in request.headerFields {

@@ -4,7 +4,7 @@
 import NIOCore
 import Synchronization
 
-/// The open channels of one kind, to be closed when the proxy ends: its event loops may outlive it.
+/// The open channels of one kind. The proxy closes them when it ends, because its event loops may outlive it.
 final class OpenChannels: Sendable {
   private struct State {
     var channels: [ObjectIdentifier: any Channel] = [:]
@@ -15,7 +15,7 @@ final class OpenChannels: Sendable {
 
   /// Adds a channel until it is closed.
   ///
-  /// - Returns: How many are open now; `nil` if it is too late for this one.
+  /// - Returns: the number of open channels; `nil` if the proxy is already closing them.
   func add(_ channel: any Channel) -> Int? {
     let count: Int? = state.withLock { state in
       if state.isClosed { return nil }
@@ -29,7 +29,7 @@ final class OpenChannels: Sendable {
     return count
   }
 
-  /// Closes all, and waits until they are closed. No more can be added.
+  /// Closes all channels, waits until they are closed, and accepts no more.
   func close() async {
     let channels = state.withLock { state in
       state.isClosed = true

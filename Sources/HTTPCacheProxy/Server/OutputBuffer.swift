@@ -4,17 +4,17 @@
 import NIOCore
 import NIOPosix
 
-/// What the connections of an event loop write their responses to, one after the other.
+/// The buffer that the connections of an event loop write their responses to, one after the other.
 ///
-/// As a rule the socket has taken one response before the next is written, and the same bytes of memory, still in the
-/// processor's cache, serve for all: a hit of 1 KB takes 15.3 µs of the processor's time, the kernel's included, and not 16.6.
+/// Usually the socket has taken one response before the next is written, so all use the same memory, which is still in
+/// the processor's cache. A hit of 1 KB then takes 15.3 µs of processor time, including the kernel's, instead of 16.6.
 final class OutputBuffer {
   /// A larger buffer is not used again: each response that a client leaves unread would hold one of that size.
   private static let limit = 128 << 10
-  // Unsafe, as the compiler sees it, for what is in it is not Sendable; but no thread sees another's.
+  // Unsafe for the compiler, because the contents are not Sendable; but each thread sees only its own.
   nonisolated(unsafe) private static let ofThread = ThreadSpecificVariable<OutputBuffer>()
 
-  /// That of the event loop whose thread this is.
+  /// The buffer of the current event loop's thread.
   static var current: OutputBuffer {
     if let known = ofThread.currentValue { return known }
     let new = OutputBuffer()
@@ -25,20 +25,20 @@ final class OutputBuffer {
   private var storage = ByteBuffer()
   private var isTaken = false
 
-  /// What was written since ``take()``.
+  /// The bytes written since ``take()``.
   var bytes: ByteBuffer {
     _read { yield storage }
     _modify {
       if isTaken {
         isTaken = false
-        // Who has it still, because the socket has not taken all of it, keeps it: this gives memory of its own then.
+        // If the socket has not taken all of the old buffer, its owner keeps it, and this allocates new memory.
         if storage.storageCapacity > Self.limit { storage = ByteBuffer() } else { storage.clear() }
       }
       yield &storage
     }
   }
 
-  /// Gives what was written, to be sent.
+  /// Returns the written bytes, to be sent.
   func take() -> ByteBuffer {
     defer { isTaken = true }
     return isTaken ? ByteBuffer() : storage

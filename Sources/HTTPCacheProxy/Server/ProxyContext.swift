@@ -6,25 +6,25 @@ import HTTPCaching
 import Logging
 import Synchronization
 
-/// What all connections of a proxy share.
+/// The objects that all connections of a proxy share.
 final class ProxyContext: Sendable {
-  /// As the proxy was started.
+  /// The configuration that the proxy was started with.
   let configuration: ProxyConfiguration
-  /// With what has changed since; reading it takes a lock, so not for each request.
+  /// The current configuration; reading it takes a lock, so do not read it for each request.
   let settings: CurrentConfiguration
   let cache: HTTPCache
   let origin: OriginClient
   let statistics: ProxyStatistics
   let logger: Logger
-  /// Sees each request to the origin.
+  /// Observes each request to the origin.
   let watch: OriginWatch
   /// The access log, if there is one.
   let accessLog: AccessLog?
-  /// What the counters said a moment ago, and before.
+  /// Recent and earlier readings of the counters.
   let recent: RecentFigures
-  /// Whether the proxy is to stop: what is under way is finished, and no more begun.
+  /// Whether the proxy is stopping: it finishes requests in flight, and begins no more.
   let isDraining = Atomic(false)
-  /// Whose server this is, for clients of HTTP/1.0 that do not say.
+  /// The default authority, for clients of HTTP/1.0 that send none.
   let authority: String
 
   init(

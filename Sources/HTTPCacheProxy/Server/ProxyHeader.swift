@@ -3,29 +3,30 @@
 
 import NIOCore
 
-/// The header by which a proxy in front says whose connection it passes on: the PROXY protocol of HAProxy, versions 1 and 2.
+/// The header in which a proxy in front names the client of the connection: the PROXY protocol of HAProxy, versions 1
+/// and 2.
 ///
-/// Only trusted peers may send one, and they must: a connection of any other peer, or without a header, is closed. A peer
-/// could otherwise be anybody by leaving it out, or by making one up.
+/// Only trusted peers may send it, and they must: a connection from any other peer, or without a header, is closed.
+/// Otherwise a peer could take any identity, with a forged header or without one.
 enum ProxyHeader {
   enum Result: Equatable {
     case incomplete
-    /// - Parameter length: how many bytes the header has.
+    /// - Parameter length: the number of bytes of the header.
     case complete(Sender, length: Int)
   }
 
-  /// Whose connection it is.
+  /// The sender of the connection.
   enum Sender: Equatable {
-    /// The peer's own, for its health checks.
+    /// The peer itself, for its health checks.
     case peer
-    /// A client's.
+    /// A client.
     case client(IPAddress)
-    /// A client's that the peer does not name. It is not the peer, and gets none of the peer's rights.
+    /// A client that the peer does not name. It is not the peer, and has none of the peer's rights.
     case unknown
   }
 
-  /// Maximum bytes of a header. Version 1 allows 107; version 2 has room for 64 KiB of extensions, which are ignored here,
-  /// and of which real proxies send a few hundred bytes.
+  /// Maximum bytes of a header. Version 1 allows 107. Version 2 allows 64 KiB of extensions, which this proxy ignores;
+  /// real proxies send a few hundred bytes.
   static let limit = (line: 107, binary: 4096)
 
   private static let signature: [UInt8] = [
@@ -52,7 +53,7 @@ enum ProxyHeader {
     let length = line.count + 1
     let words = String(decoding: line.dropLast(), as: UTF8.self)
       .split(separator: " ", omittingEmptySubsequences: false)
-    // What follows is not to be read.
+    // The rest is ignored.
     if words.count >= 2, words[1] == "UNKNOWN" { return .complete(.unknown, length: length) }
     guard words.count == 6, words[1] == "TCP4" || words[1] == "TCP6", let source = IPAddress(words[2]),
       let destination = IPAddress(words[3]), source.isIPv6 == (words[1] == "TCP6"),
@@ -79,7 +80,7 @@ enum ProxyHeader {
     }
     guard length <= limit.binary else { throw MessageFault("the PROXY header is too long") }
     guard bytes.count >= length else { return .incomplete }
-    // LOCAL: the peer asks for itself, as for its health checks. Whatever else is there is skipped.
+    // LOCAL: the peer sends for itself, for example its health checks. All other data is skipped.
     if command == 0x20 { return .complete(.peer, length: length) }
     func number(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
     switch family {
@@ -89,7 +90,7 @@ enum ProxyHeader {
     case 0x21 where length >= 52:
       let source = IPAddress(isIPv6: true, high: number(16..<24), low: number(24..<32))
       return .complete(.client(source.unmapped), length: length)
-    // Of no family that is known to the peer, or of a socket on its machine.
+    // The peer does not know the family, or it is a socket on its machine.
     case 0x00, 0x31: return .complete(.unknown, length: length)
     default: throw MessageFault("the PROXY header is malformed")
     }

@@ -4,17 +4,17 @@
 import HTTPCaching
 
 extension HTTPRequest.Method {
-  /// Not registered, and what other caches answer to: it purges its target.
+  /// Not registered, but other caches accept it: it purges its target.
   static let purge = HTTPRequest.Method("PURGE")
 }
 
 extension Responder {
-  /// Answers PURGE, where a trusted client asks: everything stored for the target is removed, or becomes stale with
+  /// Answers PURGE from a trusted client: everything stored for the target is removed, or becomes stale with
   /// `Soft-Purge: 1`.
   ///
-  /// The client counts, and not only the peer: whoever comes through a trusted proxy is not trusted for it.
+  /// The client must be trusted, not only the peer: a client behind a trusted proxy is not trusted for that reason.
   ///
-  /// - Throws: ``MessageFault`` where nothing was purged.
+  /// - Throws: ``MessageFault`` if nothing was purged.
   func purge() async throws(MessageFault) -> (HTTPResponse, ArraySlice<UInt8>) {
     guard let address = client.client, context.settings.value.trustedPeers.contains(address) else {
       throw MessageFault(403, "PURGE is for trusted clients")

@@ -6,13 +6,13 @@ import HTTPCaching
 import Logging
 import NIOCore
 
-/// Answers one request from whatever the cache finds, and hands the parts of the response to the client's connection.
+/// Answers one request with the result of the cache, and passes the parts of the response to the client's connection.
 struct Responder: Sendable {
   let context: ProxyContext
   let channel: any Channel
   let client: ClientRequest
 
-  /// - Parameter refusal: what the origin answered to a request for another protocol, where it did not switch. The cache
+  /// - Parameter refusal: the origin's response to a request for another protocol, if it did not switch. The cache
   ///   neither answers such a request nor stores its response.
   func run(_ body: MessageBody, refusal: Result<TransportResponse, any Error>? = nil) async {
     let origin = context.origin
@@ -37,7 +37,7 @@ struct Responder: Sendable {
       }
       await deliver(response, trailers: call.trailers)
     } catch {
-      // The connection is gone, or says itself what is wrong.
+      // The connection is closed, or reports the failure itself.
       guard !Task.isCancelled else { return }
       context.logger.debug(
         "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
@@ -55,9 +55,9 @@ struct Responder: Sendable {
       length: length, provenance)
   }
 
-  /// Maximum bytes that are handed to the connection at a time: for a client that does not take them, they are held.
+  /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them.
   static let piece = 128 << 10
-  /// The maximum while the budget for content in flight is full.
+  /// The same maximum while the budget for content in flight is full.
   static let smallPiece = 16 << 10
 
   static func piece(_ context: ProxyContext) -> Int {
@@ -78,8 +78,8 @@ struct Responder: Sendable {
       var (sent, last) = (0, ArraySlice<UInt8>())
       for try await chunk in response.body {
         sent += chunk.count
-        // The client knows by the length that this is the last, and may ask again at once: it gets it when the content is
-        // stored, which is when its end is told here.
+        // The client knows by the length that this is the last piece, and may send its next request at once. So the
+        // piece is sent only after the content is stored, which is when the loop ends.
         if case .length(let length) = head.framing, sent >= length, last.isEmpty {
           last = chunk
         } else {
@@ -90,15 +90,14 @@ struct Responder: Sendable {
       write(.end(trailers: response.source == .network ? trailers?.fields : nil))
     } catch {
       if response.source == .network { context.watch.failed(error) }
-      // The head is out: all that can be said is that this is not the end.
+      // The head is already sent: the proxy can only show that the content is incomplete.
       context.logger.debug(
         "response broke off", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
       write(.abort)
     }
   }
 
-  /// The next piece is sent when the client has taken this one, or the kernel for it. Until then it counts as content in
-  /// flight.
+  /// Sends a piece, and waits until the client, or the kernel, has taken it. Until then it counts as content in flight.
   private func send(_ chunk: ArraySlice<UInt8>) async throws {
     let transit = context.cache.transit
     var rest = chunk

@@ -3,14 +3,14 @@
 
 import HTTPCaching
 
-/// What a task has the connection send, in the order in which it is written.
+/// A part of a response that a task passes to the connection, in the order of writing.
 enum ResponsePart: Sendable {
   case interim(HTTPResponse)
   case head(ResponseHead)
   case chunk(ArraySlice<UInt8>)
   case end(trailers: HTTPFields?)
-  /// With a content that is in memory.
+  /// A response whose content is in memory.
   case whole(ResponseHead, MessageBody)
-  /// The content broke off: the client must see that.
+  /// The content is incomplete, and the client must notice it.
   case abort
 }

@@ -6,7 +6,7 @@ import NIOCore
 
 /// How the content of a response is framed on the client's connection (RFC 9112 §6).
 enum ResponseFraming: Hashable, Sendable {
-  /// There is none, whatever Content-Length says: HEAD, 1xx, 204, 304.
+  /// No content, whatever Content-Length says: HEAD, 1xx, 204, 304.
   case none
   case length(Int)
   case chunked
@@ -21,8 +21,8 @@ struct ResponseHead: Sendable {
   var provenance: Provenance
 
   /// - Parameters:
-  ///   - isStored: whether the fields come from the store, which keeps none that concern a connection.
-  ///   - length: of the content, if that is known.
+  ///   - isStored: whether the fields come from the store, which keeps no fields that concern a connection.
+  ///   - length: the length of the content, if known.
   init(
     _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
     _ provenance: Provenance = Provenance(.generated)
@@ -30,7 +30,7 @@ struct ResponseHead: Sendable {
     self.response = response
     self.provenance = provenance
     if !isStored {
-      // RFC 9110 §15.5.22: 426 says what to switch to.
+      // RFC 9110 §15.5.22: 426 names the protocol to switch to.
       self.response.headerFields = response.headerFields.withoutHopByHop(
         keepsUpgrade: response.status.code == 426)
     }
@@ -49,7 +49,7 @@ struct ResponseHead: Sendable {
 
 /// Writes the heads of responses (RFC 9112 §4).
 struct ResponseWriter {
-  /// The line of `Via` that is added to what the origin said (RFC 9110 §7.6.3).
+  /// The line of `Via` that is added to the origin's fields (RFC 9110 §7.6.3).
   let via: String
   let dates: DateCache
 
@@ -63,7 +63,7 @@ struct ResponseWriter {
     var (hasLength, hasDate) = (false, false)
     let code = head.response.status.code
     for field in head.response.headerFields {
-      // Lengths first: most names are told apart by them alone.
+      // Lengths first: most names differ in their length.
       switch field.name.canonicalName.utf8.count {
       case 4 where field.name.canonicalName == "date": hasDate = true
       case 14 where field.name.canonicalName == "content-length":
@@ -120,7 +120,7 @@ struct ResponseWriter {
 }
 
 extension ByteBuffer {
-  /// Without a string in between.
+  /// Without an intermediate string.
   mutating func writeDecimal(_ number: Int) {
     var divisor = 1
     while number / divisor >= 10 { divisor *= 10 }
@@ -131,7 +131,7 @@ extension ByteBuffer {
   }
 }
 
-/// The line of `Date` for what is generated here, made once a second.
+/// The line of `Date` for generated responses, made once a second.
 final class DateCache {
   private var second = Int64.min
   private var line = ByteBuffer()

@@ -5,10 +5,10 @@ import HTTPCacheObserving
 import HTTPCacheStore
 import NIOCore
 
-/// Two connections on one event loop that carry each other's bytes, after the origin has switched protocols.
+/// Two connections on one event loop that forward each other's bytes, after the origin has switched protocols.
 ///
-/// Neither side is read while the other does not take what came. The end of one direction goes on to the other side, and the
-/// opposite direction stays open. The tunnel ends when both directions have ended, when one connection is gone, or when
+/// Neither side is read while the other does not accept the bytes. The end of one direction is forwarded, and the
+/// opposite direction stays open. The tunnel ends when both directions have ended, when one connection closes, or when
 /// nothing has moved for too long.
 final class Tunnel {
   private let liveCount = LiveCount(.tunnel)
@@ -21,7 +21,7 @@ final class Tunnel {
 
   /// Makes the two ends of a tunnel.
   ///
-  /// - Parameter onEnd: called when the connection to the client is gone, with how many bytes it was sent.
+  /// - Parameter onEnd: called with the number of bytes sent to the client when the connection to the client closes.
   static func ends(
     _ timeouts: ProxyConfiguration.Timeouts, _ statistics: ProxyStatistics, onEnd: @escaping (Int) -> Void
   ) -> (client: TunnelEnd, origin: TunnelEnd) {
@@ -34,7 +34,7 @@ final class Tunnel {
   }
 }
 
-/// One end of a ``Tunnel``: the handler next to the socket, so that the one behind it sees nothing but the connection's end.
+/// One end of a ``Tunnel``: the handler next to the socket. The handler after it sees only the end of the connection.
 final class TunnelEnd: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -42,7 +42,7 @@ final class TunnelEnd: ChannelInboundHandler {
   private let tunnel: Tunnel
   private let onWrite: (Int) -> Void
   private let onEnd: (Int) -> Void
-  /// `nil` as soon as this connection is gone: the two ends hold each other until then.
+  /// `nil` as soon as this connection is closed: until then the two ends refer to each other.
   fileprivate var other: TunnelEnd?
   private var context: ChannelHandlerContext?
   private var timer: Scheduled<Void>?
@@ -122,19 +122,19 @@ final class TunnelEnd: ChannelInboundHandler {
 
   func flush() { context?.flush() }
 
-  /// Reads where the other side takes what comes.
+  /// Reads if the other side accepts more bytes.
   func readOn() {
     guard let context, !inputIsClosed, other?.context?.channel.isWritable == true else { return }
     context.read()
   }
 
-  /// This side has sent its last byte.
+  /// Records that this side has sent its last byte.
   func closeInput() {
     inputIsClosed = true
     other?.closeOutput()
   }
 
-  /// Ends one direction, when all that came before has been sent: a connection closed earlier would lose it.
+  /// Ends one direction after all earlier bytes have been sent: closing earlier would lose them.
   private func closeOutput() {
     guard !outputIsClosing, let context else { return }
     outputIsClosing = true
@@ -143,7 +143,7 @@ final class TunnelEnd: ChannelInboundHandler {
     }
   }
 
-  /// Ends this connection, when all that came for it has been sent, or it has not been taken for the time of a stalled client.
+  /// Ends this connection after all its bytes have been sent, or after the time-out of a stalled client.
   private func closeAfterWrites() {
     guard let context else { return }
     outputIsClosing = true
@@ -169,7 +169,7 @@ final class TunnelEnd: ChannelInboundHandler {
 
   // MARK: - Time
 
-  /// One timer an end, and none set for a byte: when it rings early it is set anew.
+  /// Each end has one timer, and none is set for a byte: a timer that fires early is set again.
   private func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerRang() }

@@ -6,7 +6,7 @@ import HTTPCacheStore
 import Logging
 import Synchronization
 
-/// Logs what a store could not read from its disk. To clients these are misses, so that nobody else would notice.
+/// Logs failed reads of the store's disk. Clients see them as misses, so they would otherwise go unnoticed.
 final class DiskWatch: Sendable {
   private let store: CacheStore
   private let failures: FailureLog
@@ -18,7 +18,7 @@ final class DiskWatch: Sendable {
     seen = Mutex((0, 0))
   }
 
-  /// Looks at the store's counters.
+  /// Reads the store's counters.
   func look() {
     let now = store.statistics
     let (corrupt, errors) = seen.withLock { seen in

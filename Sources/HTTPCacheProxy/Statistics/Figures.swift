@@ -5,7 +5,7 @@ import HTTPCacheObserving
 import HTTPCaching
 import Synchronization
 
-/// The proxy's counters at one moment, or what was counted between two.
+/// The proxy's counters at one moment, or their differences between two moments.
 struct Figures: Sendable {
   private var requests: [Int]
   private var contentBytes: [Int]
@@ -52,14 +52,14 @@ struct Figures: Sendable {
     ResponseTable.classes.reduce(0) { $0 + contentBytes[ResponseTable.index(outcome, $1)] }
   }
 
-  /// A share of the requests that the cache was asked for: those that were refused never reached it.
+  /// A share of the requests that reached the cache: refused requests never reach it.
   struct Share {
     var requests: Double?
     var contentBytes: Double?
   }
 
-  /// The hit ratio is the share of `.hit` and `.stale`: what was answered without the origin. Validated responses cost the
-  /// origin a request each and have a share of their own.
+  /// Returns the share of some outcomes. The hit ratio is the share of `.hit` and `.stale`: responses without the
+  /// origin. Validated responses cost the origin a request each, and have a share of their own.
   func share(of outcomes: [RequestOutcome]) -> Share {
     let asked = RequestOutcome.allCases.filter { $0 != .refused }
     func ratio(_ count: (RequestOutcome) -> Int) -> Double? {
@@ -70,32 +70,32 @@ struct Figures: Sendable {
   }
 }
 
-/// The figures of the last minute, from what the counters said every few seconds. Counting costs nothing more for it.
+/// The figures of the last minute, from readings of the counters every few seconds. Counting itself costs nothing more.
 final class RecentFigures: Sendable {
-  /// Seconds between two looks at the counters.
+  /// Seconds between two readings of the counters.
   static let interval: Int64 = 5
   static let span: Int64 = 60
 
   private let history: Mutex<[(time: Timestamp, figures: Figures)]>
   private let clock: any CacheClock
 
-  /// - Parameter figures: those of the beginning.
+  /// - Parameter figures: the first reading.
   init(_ figures: Figures, clock: any CacheClock = SystemCacheClock.shared) {
     self.clock = clock
     history = Mutex([(clock.now, figures)])
   }
 
-  /// Notes what the counters say now; called every ``interval`` seconds.
+  /// Records the current counters; called every ``interval`` seconds.
   func note(_ figures: Figures) {
     let now = clock.now
     history.withLock { history in
       history.append((now, figures))
-      // One of a minute ago, or longer, stays.
+      // Keep one reading that is a minute old, or older.
       while history.count > 1, history[1].time.advanced(bySeconds: Self.span) <= now { history.removeFirst() }
     }
   }
 
-  /// What was counted in the last minute, and how many seconds that are.
+  /// Returns the counts of the last minute, and the number of seconds that they cover.
   func last(_ figures: Figures) -> (figures: Figures, seconds: Int64) {
     let now = clock.now
     let start = history.withLock { history in

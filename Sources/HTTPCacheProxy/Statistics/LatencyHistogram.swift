@@ -5,7 +5,7 @@ import Synchronization
 
 /// Times, counted in buckets of doubling width from a tenth of a millisecond.
 package final class LatencyHistogram: Sendable {
-  /// The upper ends of the buckets in microseconds; beyond the last there is one more.
+  /// The upper bounds of the buckets in microseconds; one more bucket follows the last.
   package static let bounds: [Int64] = (0..<bucketCount - 1).map { 100 << Int64($0) }
 
   private static let bucketCount = 19
@@ -20,7 +20,7 @@ package final class LatencyHistogram: Sendable {
     }
   }
 
-  /// The first bucket whose bound is not below the time.
+  /// Returns the first bucket whose bound is not below the time.
   private static func bucket(of microseconds: Int64) -> Int {
     if microseconds <= 100 { return 0 }
     let hundreds = (microseconds - 1) / 100
@@ -29,7 +29,7 @@ package final class LatencyHistogram: Sendable {
 
   package var snapshot: (counts: [Int], microseconds: Int64) { buckets.withLock { $0 } }
 
-  /// The upper end of the bucket in which this share of all times ends, in microseconds; `nil` if there are none.
+  /// Returns the upper bound of the bucket that contains this quantile, in microseconds; `nil` if there are no times.
   package func quantile(_ share: Double) -> Int64? { Self.quantile(share, of: snapshot.counts) }
 
   static func quantile(_ share: Double, of counts: [Int]) -> Int64? {

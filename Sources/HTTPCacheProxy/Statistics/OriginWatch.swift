@@ -6,7 +6,7 @@ import HTTPCaching
 import Logging
 import NIOCore
 
-/// Sees each request to the origin: measures it, and logs failures, each kind once and then with its number.
+/// Observes each request to the origin: measures it, and logs failures, each kind once and then with a count.
 struct OriginWatch: Sendable {
   private let statistics: ProxyStatistics
   private let failures: FailureLog
@@ -30,7 +30,7 @@ struct OriginWatch: Sendable {
     }
   }
 
-  /// Logs why the origin gave no response, or not all of one. A client that leaves is not the origin's failure.
+  /// Logs why the origin sent no response, or an incomplete one. A client that leaves is not a failure of the origin.
   func failed(_ error: any Error) {
     guard let error = error as? OriginError, !Task.isCancelled else { return }
     failures.failed(error.kind.rawValue, error.description)

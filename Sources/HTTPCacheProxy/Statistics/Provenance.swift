@@ -3,7 +3,7 @@
 
 import HTTPCaching
 
-/// How a request was answered: what counters and logs tell apart.
+/// How a request was answered, as counters and logs distinguish it.
 enum RequestOutcome: String, CaseIterable, Sendable {
   /// From the store, fresh.
   case hit
@@ -13,7 +13,7 @@ enum RequestOutcome: String, CaseIterable, Sendable {
   case validated
   /// From the origin.
   case network
-  /// By the proxy itself, as it should: OPTIONS and TRACE with `Max-Forwards: 0`, 504 to `only-if-cached`.
+  /// By the proxy itself, as intended: OPTIONS and TRACE with `Max-Forwards: 0`, 504 to `only-if-cached`.
   case generated
   /// By the proxy, because neither the store nor the origin had a response.
   case failed
@@ -44,7 +44,7 @@ enum RequestOutcome: String, CaseIterable, Sendable {
       }
   }
 
-  /// What the cache's own metrics call it; `nil` for what the cache never sees as a response.
+  /// Its name in the cache's own metrics; `nil` if the cache never sees such a response.
   var source: CachedResponse.Source? {
     switch self {
     case .hit: .hit
@@ -60,13 +60,13 @@ enum RequestOutcome: String, CaseIterable, Sendable {
 /// Where a response came from, and why.
 struct Provenance: Sendable {
   var outcome: RequestOutcome
-  /// Why the client gets this response: what `Cache-Status` tells as `detail`.
+  /// Why the client gets this response: the `detail` of `Cache-Status`.
   var reason: CacheEngine.Reason?
-  /// Why the origin was asked (RFC 9211 §2.2).
+  /// Why the request was forwarded to the origin (RFC 9211 §2.2).
   var forward: CacheStatus.Forward?
-  /// Why the origin gave no response.
+  /// Why the origin sent no response.
   var originError: OriginError.Kind?
-  /// What went wrong, for people.
+  /// The failure as readable text.
   var failure: String?
 
   init(_ outcome: RequestOutcome) {
@@ -85,6 +85,6 @@ struct Provenance: Sendable {
     failure = (error as? MessageFault)?.reason ?? "\(error)"
   }
 
-  /// A name for programs to read.
+  /// A code for programs.
   var code: String? { originError?.rawValue ?? reason?.rawValue }
 }

@@ -5,45 +5,45 @@ import HTTPCacheObserving
 import HTTPCaching
 import Synchronization
 
-/// Counts what the proxy does: exactly, for its admin port, and through swift-metrics for whoever embeds it.
+/// Counts the proxy's work: exactly, for its admin port, and through swift-metrics for the embedding program.
 package final class ProxyStatistics: Sendable {
-  /// What the cache counts of itself, and the answers by where they came from, which the proxy counts.
+  /// The cache's own counters, and the responses by source, which the proxy counts.
   package let cache = CacheMetrics()
 
-  /// Client connections accepted, and those that are open.
+  /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
-  /// Requests that were refused for what was wrong with them, or with the limits.
+  /// Requests that were refused because they were malformed or exceeded a limit.
   package let refused = MetricCount("httpcache_requests_refused_total")
   /// Requests that neither the store nor the origin could answer.
   package var failed: MetricCount { cache.failed }
-  /// Responses that broke off.
+  /// Responses that ended early.
   package let aborted = MetricCount("httpcache_responses_aborted_total")
   /// Requests that went to the origin.
   package let originRequests = MetricCount("httpcache_origin_requests_total")
   /// Requests that the origin did not answer.
   package let originErrors = MetricCount("httpcache_origin_errors_total")
-  /// Requests that were repeated on another connection, as the origin had closed the first.
+  /// Requests that were repeated on another connection, because the origin had closed the first.
   package let originRetries = MetricCount("httpcache_origin_retries_total")
-  /// Connections that became tunnels, for the origin switched to another protocol.
+  /// Connections that became tunnels, because the origin switched to another protocol.
   package let upgrades = MetricCount("httpcache_upgrades_total")
-  /// Bytes sent to clients, heads included.
+  /// Bytes sent to clients, including heads.
   package let bytesSent = MetricCount("httpcache_sent_bytes_total")
-  /// Lines that the access log lost, because its file or its reader took no more.
+  /// Lines that the access log lost, because its file or its reader accepted no more.
   package let logLinesDropped = MetricCount("httpcache_access_log_dropped_lines_total")
-  /// How long it took from a request's head to the head of its response.
+  /// Time from a request's head to the head of its response.
   package let latency = LatencyHistogram()
-  /// How long the origin took from when it was to be asked to the head of its response, the connection included.
+  /// Time from the start of a request to the origin to the head of its response, including the connection.
   package let originLatency = LatencyHistogram()
   /// The requests by outcome and status.
   let responses = ResponseTable()
 
   package init() {}
 
-  /// What the cache is listened to for: what becomes of responses. A hit costs nothing for that.
+  /// The events of the cache that the proxy listens to: what happens to responses. They cost a hit nothing.
   static let cacheActions: [CacheEvent.Action] = [.stored, .notStored, .updated, .invalidated]
 
-  /// Requests answered, by where the answer came from.
+  /// Requests answered, by the source of the response.
   package subscript(source: CachedResponse.Source) -> MetricCount { cache[source] }
 
   /// Requests answered.
@@ -72,7 +72,7 @@ package final class ProxyStatistics: Sendable {
     }
   }
 
-  /// Counts the content of a response, once it is over.
+  /// Counts the content of a response after its end.
   func sent(_ bytes: Int, _ outcome: RequestOutcome, _ status: Int) {
     responses[outcome, status].contentBytes.wrappingAdd(bytes, ordering: .relaxed)
   }

@@ -5,11 +5,11 @@ import HTTPCaching
 import NIOCore
 
 extension OriginClient {
-  /// The origin's answer to a request for another protocol.
+  /// The origin's response to a request for another protocol.
   enum UpgradeResult: Sendable {
-    /// It has switched; the connection is the caller's.
+    /// The origin has switched; the caller owns the connection.
     case switched(HTTPResponse, OriginConnection.Handle)
-    /// It has given another final response.
+    /// The origin has sent another final response.
     case refused(TransportResponse)
   }
 
@@ -18,8 +18,8 @@ extension OriginClient {
   /// - Parameters:
   ///   - request: a request without content.
   ///   - protocols: the value of `Upgrade`.
-  ///   - loop: the event loop for the connection: that of the client's, so that bytes go from one to the other directly.
-  ///   - interim: gets interim responses.
+  ///   - loop: the event loop of the client's connection, so that bytes pass directly from one connection to the other.
+  ///   - interim: receives interim responses.
   func upgrade(
     _ request: HTTPRequest, to protocols: String, _ call: Call, on loop: any EventLoop,
     interim: @Sendable (HTTPResponse) -> Void

@@ -9,9 +9,10 @@ import Synchronization
 
 /// Sends requests to the origin over a small pool of connections.
 ///
-/// It is the proxy's own, and not AsyncHTTPClient, because a proxy needs what that client keeps to itself: interim
-/// responses (it drops them), trailers, fields in their order and case, `Host` as the client gave it, and the say over when a
-/// connection is used again or a request repeated. Nothing is decoded, and no redirect followed.
+/// This is the proxy's own client instead of AsyncHTTPClient, because a proxy needs what that client hides. It needs
+/// interim responses (which that client drops), trailers, fields in their order and case, and `Host` as the client sent
+/// it. It also decides when a connection is reused, and when a request is repeated. It decodes nothing, and follows no
+/// redirect.
 final class OriginClient: Sendable {
   private let settings: CurrentConfiguration
   private let group: any EventLoopGroup
@@ -28,7 +29,7 @@ final class OriginClient: Sendable {
     var isClosed = false
   }
 
-  /// - Parameter transit: the budget in which content counts between its arrival and its readers.
+  /// - Parameter transit: the budget that counts content from its arrival until its readers take it.
   init(
     _ settings: CurrentConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics,
     transit: TransitBudget
@@ -40,24 +41,24 @@ final class OriginClient: Sendable {
     via = settings.value.name
   }
 
-  /// What a transport is called for.
+  /// The data of one call of the transport.
   struct Call: Sendable {
     /// The client's HTTP version (RFC 9110 §7.6.3).
     var minorVersion: Int
     var expectsContinue: Bool
-    /// Where the trailers can be had from, once the content of the response has been read.
+    /// Provides the trailers, once the content of the response has been read.
     var trailers: TrailerSource
     var interim: InterimWrites
   }
 
-  /// Remembers that an interim response is being written to the client: the next one is read when the client, or the
-  /// kernel for it, has taken this one.
+  /// Remembers that an interim response is being written to the client. The next one is read after the client, or the
+  /// kernel, has taken this one.
   final class InterimWrites: Sendable {
     private let last = Mutex<EventLoopFuture<Void>?>(nil)
 
     func set(_ write: EventLoopFuture<Void>) { last.withLock { $0 = write } }
 
-    /// Ends with the client's connection, too, which the stall time-out closes.
+    /// Also ends with the client's connection, which the stall time-out closes.
     func wait() async {
       let write = last.withLock { last in
         defer { last = nil }
@@ -67,7 +68,7 @@ final class OriginClient: Sendable {
     }
   }
 
-  /// Remembers whose trailers belong to a response that comes straight from the origin.
+  /// Remembers the trailers of a response that comes straight from the origin.
   final class TrailerSource: Sendable {
     private let feed = Mutex<BodyFeed?>(nil)
 
@@ -81,7 +82,7 @@ final class OriginClient: Sendable {
     try await counting { try await attempt(request, body, call) }
   }
 
-  /// Counts a request to the origin, and remembers whether the origin answered.
+  /// Counts a request to the origin, and records whether the origin responded.
   func counting<Response>(_ exchange: () async throws -> Response) async throws -> Response {
     statistics.originRequests.increment()
     do {
@@ -89,7 +90,7 @@ final class OriginClient: Sendable {
       health.withLock { $0.exchangeEnded(nil, at: .now()) }
       return response
     } catch let error as OriginError {
-      // A client that leaves is not the origin's error: its connection is closed here, too.
+      // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too.
       if !Task.isCancelled {
         statistics.originErrors.increment()
         health.withLock { $0.exchangeEnded(error.kind, at: .now()) }
@@ -108,14 +109,14 @@ final class OriginClient: Sendable {
         where !Task.isCancelled
         && error.allowsRetry(request.method, hasContent: body.isInMemory)
       {
-        // The origin closed the idle connection while the request was on its way (RFC 9112 §9.3.1). One attempt more, on a
-        // new connection: another idle one may be closing as well.
+        // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more
+        // attempt, on a new connection: another idle one may be closing as well.
         statistics.originRetries.increment()
       }
     }
     let connection = try await connect()
     guard !Task.isCancelled else {
-      // The client left while the connection was made, which cannot be cancelled: the origin is not asked.
+      // The client left while the connection was being made, which cannot be cancelled: send no request.
       connection.close()
       throw CancellationError()
     }
@@ -135,7 +136,7 @@ final class OriginClient: Sendable {
     return try await response(reply, connection, call)
   }
 
-  /// Sends the content beside the waiting for a response.
+  /// Sends the content while the response is awaited.
   private func sendContent(
     _ body: MessageBody, of call: Call, _ connection: OriginConnection.Handle,
     _ reply: EventLoopFuture<OriginConnection.Reply>
@@ -143,7 +144,8 @@ final class OriginClient: Sendable {
     let isChunked = body.length == nil
     let sending = Task { [settings] in
       do {
-        // Content that has been read is gone: a request that was not sent is to be sent again with it.
+        // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
+        // it.
         guard try await connection.isOpen() else { return }
         if call.expectsContinue {
           let loop = connection.channel.eventLoop
@@ -154,7 +156,7 @@ final class OriginClient: Sendable {
             promise.succeed(true)
           }
           defer { timer.cancel() }
-          // It has answered without the content: the connection ends with the response.
+          // The origin has responded without the content: the connection ends with the response.
           guard try await promise.futureResult.get() else { return }
         }
         for try await chunk in body where !chunk.isEmpty {
@@ -167,7 +169,7 @@ final class OriginClient: Sendable {
         if isChunked { try await connection.send(ByteBuffer(string: "0\r\n\r\n")) }
         connection.finishSending()
       } catch {
-        // The client broke off, or nobody listens any more: half a request is none.
+        // The client broke off, or the content is no longer wanted: half a request is invalid.
         connection.close()
       }
     }
@@ -185,7 +187,7 @@ final class OriginClient: Sendable {
         connection.close()
       }
       guard reply.isInterim else { return final(reply, call) }
-      // The server that holds the client's connection sends 100 itself, when the content is wanted.
+      // The server of the client's connection sends 100 itself, when the content is wanted.
       if reply.head.status.code == 100 {
         pending = connection.next()
         continue
@@ -205,7 +207,7 @@ final class OriginClient: Sendable {
 
   // MARK: - Health
 
-  /// Whether the origin answered lately; asks it for a connection if that is not known. Callers at the same time share one.
+  /// Whether the origin responded recently. If that is unknown, connects to it; concurrent callers share one attempt.
   func state() async -> OriginHealth.State {
     if let known = health.withLock({ $0.state(at: .now()) }) { return known }
     let task = probe.withLock { probe in
@@ -222,7 +224,7 @@ final class OriginClient: Sendable {
     return await task.value
   }
 
-  /// Why the origin accepts no connection; `nil` if it does.
+  /// Returns why the origin accepts no connection; `nil` if it does.
   private func probeKind() async -> OriginError.Kind? {
     let origin = settings.value.origin
     do {
@@ -258,7 +260,7 @@ final class OriginClient: Sendable {
     let limit = settings.value.limits.idleOriginConnections
     let old: [OriginConnection.Handle] = pool.withLock { pool in
       if pool.isClosed { return [connection] }
-      // The longest idle are in front.
+      // Connections that were idle longest come first.
       var old = Array(pool.idle.prefix { $0.deadline <= now || !$0.channel.isActive })
       pool.idle.removeFirst(old.count)
       if pool.idle.count >= limit {
@@ -271,7 +273,7 @@ final class OriginClient: Sendable {
     for connection in old { connection.close() }
   }
 
-  /// Removes an idle connection that has ended.
+  /// Removes an idle connection that was closed.
   private func forget(_ channel: any Channel) {
     // Released outside the lock.
     let _: [OriginConnection.Handle] = pool.withLock { pool in
@@ -291,7 +293,7 @@ final class OriginClient: Sendable {
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
       .channelOption(.autoRead, value: false)
       .channelOption(.allowRemoteHalfClosure, value: loop != nil)
-      // A feed that has room for one read is to get no more.
+      // A feed that has room for one read must not get more.
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin
     do {
@@ -315,7 +317,7 @@ final class OriginClient: Sendable {
     }
   }
 
-  /// Closes all connections, whatever they do, and makes no more.
+  /// Closes all connections, even in use, and makes no more.
   func close() async {
     let idle = pool.withLock { pool in
       pool.isClosed = true

@@ -16,13 +16,13 @@ import Synchronization
   import Musl
 #endif
 
-/// One connection to the origin: a request at a time, and the responses to it.
+/// One connection to the origin: one request at a time, and the responses to it.
 ///
-/// The handler lives on its event loop; ``start(_:method:)`` and what it returns may be used from anywhere.
+/// The handler lives on its event loop; ``start(_:method:)`` and its result may be used from any thread.
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  /// The head of a response, interim or final. ``Handle/next()`` brings the response behind an interim one.
+  /// The head of a response, interim or final. After an interim response, ``Handle/next()`` returns the next response.
   struct Reply: Sendable {
     var head: HTTPResponse
     /// `nil` if there is no content.
@@ -33,17 +33,17 @@ final class OriginConnection: ChannelInboundHandler {
     var isInterim: Bool { head.status.kind == .informational }
   }
 
-  /// Maximum interim responses of an exchange, 100 (Continue) included, and maximum bytes of their heads. A real origin
-  /// sends one or two.
+  /// Maximum interim responses of an exchange, including 100 (Continue), and maximum bytes of their heads. A real
+  /// origin sends one or two.
   static let interimLimit = (count: 64, bytes: 64 << 10)
 
   private enum State {
     case idle
     case awaitingHead(EventLoopPromise<Reply>)
-    /// An interim response was delivered. Nothing is read until the next one is asked for.
+    /// An interim response was delivered. Nothing is read until the next one is requested.
     case interim
     case content(BodyFeed, BodyDecoder)
-    /// The origin has switched protocols. What comes is kept for the tunnel that takes over.
+    /// The origin has switched protocols. Further bytes are kept for the tunnel that takes over.
     case switched
     case closed
   }
@@ -53,9 +53,9 @@ final class OriginConnection: ChannelInboundHandler {
   private let transit: TransitBudget
   private let limits: ProxyConfiguration.HeadLimits
   private let timeouts: ProxyConfiguration.Timeouts
-  /// Called on the event loop when a request is over and the connection is good for another.
+  /// Called on the event loop when a request is finished and the connection can be reused.
   private let onIdle: @Sendable (OriginConnection.Handle) -> Void
-  /// Called on the event loop when an idle connection has ended.
+  /// Called on the event loop when an idle connection has closed.
   private let onEnd: @Sendable (any Channel) -> Void
 
   private var state = State.idle
@@ -65,23 +65,23 @@ final class OriginConnection: ChannelInboundHandler {
   /// The protocols that the origin may switch to.
   private var upgrade: String?
   private var isReusable = true
-  /// How many exchanges are over. What is said of one of them comes from other threads, and may come too late.
+  /// Number of finished exchanges. Calls about an exchange come from other threads, and may come too late.
   private var exchange = 0
-  /// Whether content of the request is still to come, the task that sends it, and whether the origin has yet to take a
-  /// piece of it.
+  /// Whether more content of the request must be sent; with it, the task that sends it, and whether the origin has yet
+  /// to take a piece of it.
   private var isSending = false
   private var sending: Task<Void, Never>?
   private var isWriting = false
   private var interim = (count: 0, bytes: 0)
-  /// Whether the origin closed the connection behind an interim response: what came before is still in ``buffer``.
+  /// Whether the origin closed the connection after an interim response: the earlier bytes are still in ``buffer``.
   private var inputIsClosed = false
-  /// Why the connection was closed, for whoever asks for the next response afterwards.
+  /// Why the connection was closed, for later requests for the next response.
   private var failure: OriginError?
   private var progress: NIODeadline
   private var timer: Scheduled<Void>?
   private var timerDeadline: NIODeadline
   private var idleSince: NIODeadline?
-  /// How long the origin keeps an idle connection, by its own word.
+  /// How long the origin keeps an idle connection, as it announces.
   private var idleLimit: Duration
 
   init(
@@ -102,30 +102,30 @@ final class OriginConnection: ChannelInboundHandler {
     reader = HeadReader(limits: limits, isResponse: true)
   }
 
-  /// The event loop's time, which tests move.
+  /// The event loop's time, which tests can set.
   private var now: NIODeadline { channel.eventLoop.now }
 
-  /// What other threads hold of a connection.
+  /// A reference to a connection for other threads.
   struct Handle: Sendable {
     let channel: any Channel
     let connection: NIOLoopBound<OriginConnection>
-    /// When it is to be used no more.
+    /// The time after which the connection must not be used.
     let deadline: NIODeadline
     /// The exchange that the handle is for.
     let exchange: Int
 
-    /// Runs on the event loop, unless the exchange is over: the connection may serve another request by then.
+    /// Runs on the event loop, unless the exchange is finished: the connection may then serve another request.
     private func during(_ body: @escaping @Sendable (OriginConnection) -> Void) {
       channel.eventLoop.execute {
         if connection.value.exchange == exchange { body(connection.value) }
       }
     }
 
-    /// Sends a request's head, with its content if that is at hand.
+    /// Sends a request's head, together with its content if that is in memory.
     ///
     /// - Parameters:
     ///   - isWhole: whether no content follows through ``OriginConnection/Handle/send(_:)``.
-    ///   - upgrade: the protocols that the origin may switch to; with 101 (Switching Protocols) it does.
+    ///   - upgrade: the protocols that the origin may switch to, which it does with 101 (Switching Protocols).
     func start(
       _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
     ) -> EventLoopFuture<Reply> {
@@ -137,14 +137,14 @@ final class OriginConnection: ChannelInboundHandler {
       return promise.futureResult
     }
 
-    /// The response behind an interim one. The connection is read on only now.
+    /// Returns the response after an interim one. The connection is read further only now.
     func next() -> EventLoopFuture<Reply> {
       let promise = channel.eventLoop.makePromise(of: Reply.self)
       channel.eventLoop.execute { connection.value.next(promise) }
       return promise.futureResult
     }
 
-    /// Names the task that sends the content of the request: it is cancelled when the connection ends.
+    /// Sets the task that sends the content of the request: it is cancelled when the connection ends.
     func attach(_ sending: Task<Void, Never>) {
       during { $0.attach(sending) }
     }
@@ -154,17 +154,18 @@ final class OriginConnection: ChannelInboundHandler {
       try await channel.eventLoop.submit { connection.value.isOpen }.get()
     }
 
-    /// Sends a piece of the request's content; waits until it is on its way.
+    /// Sends a piece of the request's content; waits until it is written.
     func send(_ bytes: ByteBuffer) async throws {
       try await channel.eventLoop.flatSubmit { connection.value.send(bytes) }.get()
     }
 
-    /// Says that the request is whole.
+    /// Marks the request as complete.
     func finishSending() {
       during { $0.finishSending() }
     }
 
-    /// Gives up whatever is under way. Not by the channel alone: content that ends with the connection would count as whole.
+    /// Cancels the exchange. Closing only the channel is not enough: content that ends with the connection would count
+    /// as complete.
     func close() {
       during { $0.close(OriginError(.connectionTerminated, "the proxy closed the connection")) }
     }
@@ -198,7 +199,7 @@ final class OriginConnection: ChannelInboundHandler {
     channel.read()
   }
 
-  /// Whether the kernel knows that the origin has ended the connection, and the event loop has not looked yet.
+  /// Whether the kernel knows that the origin has closed the connection, before the event loop has noticed.
   ///
   /// A request that must not be sent twice is lost on such a connection, and any other costs a second attempt.
   private var isEnding: Bool {
@@ -234,7 +235,7 @@ final class OriginConnection: ChannelInboundHandler {
     return written
   }
 
-  /// The time for the response begins.
+  /// Records the end of the request: the time-out for the response begins.
   private func finishSending() {
     isSending = false
     sending = nil
@@ -245,7 +246,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .closed = state { return }
-    // A head has its time from the request on, however many interim responses come, and in whatever pieces.
+    // The time-out of a head begins with the request, whatever the number of interim responses and pieces.
     if case .content = state { progress = now }
     buffer.add(unwrapInboundIn(data))
     process()
@@ -256,7 +257,7 @@ final class OriginConnection: ChannelInboundHandler {
     readOn()
   }
 
-  /// Asks for more where more is wanted: of a closed connection always, so that its end is seen.
+  /// Reads more if more is wanted. A closed connection is always read, so that its end is noticed.
   private func readOn() {
     switch state {
     case .idle, .awaitingHead: channel.read()
@@ -273,10 +274,10 @@ final class OriginConnection: ChannelInboundHandler {
     state = .awaitingHead(promise)
     process()
     buffer.trim()
-    // All that came before the end has been processed now, up to another interim response.
+    // All bytes before the end have now been processed, up to another interim response.
     guard inputIsClosed else { return readOn() }
     endInput()
-    // The origin's half is closed already, and nothing else would end the other.
+    // The origin's half is closed already, and nothing else would close the other half.
     if case .closed = state { channel.close(promise: nil) }
   }
 
@@ -285,7 +286,7 @@ final class OriginConnection: ChannelInboundHandler {
       while true {
         switch state {
         case .idle:
-          // Nothing was asked: whatever this answers, it is not the next request.
+          // There was no request: these bytes do not answer the next one.
           if buffer.readableBytes > 0 { close(nil) }
           return
         case .closed, .interim, .switched: return
@@ -307,7 +308,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// `false` until the head is there.
+  /// Reads the head; `false` until it has arrived.
   private func readHead(_ promise: EventLoopPromise<Reply>) throws(MessageFault) -> Bool {
     guard let length = try reader.findEnd(in: buffer), let bytes = buffer.readSlice(length: length) else {
       return false
@@ -355,7 +356,7 @@ final class OriginConnection: ChannelInboundHandler {
     let framing = try Framing(response: head, to: method)
     isReusable = isReusable && minorVersion == 1 && framing != .untilClose && !Self.closes(head)
     if let hint = Self.keepAliveSeconds(head) {
-      // A second before the origin does: the door is not to close on a request.
+      // One second before the origin closes it, so that it does not close during a request.
       idleLimit = Swift.min(timeouts.originIdle, .seconds(Swift.max(0, hint - 1)))
     }
     if framing == .none || framing == .length(0) {
@@ -367,14 +368,14 @@ final class OriginConnection: ChannelInboundHandler {
     let (loop, exchange) = (channel.eventLoop, exchange)
     let feed = BodyFeed(transit: transit) { signal in
       loop.execute {
-        // The last piece of the content may have come while the signal was on its way.
+        // The last piece of the content may have arrived before this signal.
         guard bound.value.exchange == exchange else { return }
         switch signal {
         case .demand:
           bound.value.progress = bound.value.now
           bound.value.readOn()
         case .abandoned:
-          // Half a response stands in the way of the next.
+          // The rest of an unread response would precede the next response.
           bound.value.close(nil)
         }
       }
@@ -385,7 +386,7 @@ final class OriginConnection: ChannelInboundHandler {
     return true
   }
 
-  /// RFC 9110 §7.8: the protocols that the origin switches to are among those that it was asked for.
+  /// RFC 9110 §7.8: the protocols that the origin switches to must be among those of the request.
   private static func isAnswer(_ head: HTTPResponse, to upgrade: String) -> Bool {
     func protocols(_ value: String) -> [String] {
       value.split(separator: ",").map { String($0).trimmingOptionalWhitespace.lowercased() }
@@ -394,7 +395,7 @@ final class OriginConnection: ChannelInboundHandler {
     return !chosen.isEmpty && Set(chosen).isSubset(of: protocols(upgrade))
   }
 
-  /// Gives what has come behind the switch of protocols, and whether that is all; `nil` if the connection has ended
+  /// Returns the bytes after the switch of protocols, and whether they are all; `nil` if the connection has ended
   /// otherwise.
   func takeOver() -> (bytes: ByteBuffer, isEnded: Bool)? {
     guard case .switched = state, channel.isActive else { return nil }
@@ -421,11 +422,11 @@ final class OriginConnection: ChannelInboundHandler {
     return nil
   }
 
-  /// The response is over.
+  /// Handles the end of the response.
   private func finish() {
     state = .idle
     exchange += 1
-    // A request that is not all sent, or an answer that nobody asked for, would spoil the next.
+    // An incomplete request, or an unrequested response, would disturb the next exchange.
     guard isReusable, !isSending, !inputIsClosed, buffer.readableBytes == 0 else { return close(nil) }
     idleSince = now
     let deadline = now + idleLimit.timeAmount
@@ -450,7 +451,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// Ends the exchange, but for a response that came behind an interim one and has not been asked for yet.
+  /// Ends the exchange, except for a response that came after an interim one and has not been requested yet.
   private func endInput() {
     if case .interim = state, buffer.readableBytes > 0 { return }
     end(nil)
@@ -494,7 +495,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// One timer a connection, and not one a request or a read: when it rings early it is set anew.
+  /// Each connection has one timer, not one per request or read: a timer that fires early is set again.
   private func armTimer(at deadline: NIODeadline) {
     timer?.cancel()
     timerDeadline = deadline
@@ -509,12 +510,12 @@ final class OriginConnection: ChannelInboundHandler {
     case .idle:
       let deadline = (idleSince ?? progress) + idleLimit.timeAmount
       return deadline <= now ? close(nil) : armTimer(at: deadline)
-    // The client's turn is over when it has sent a piece of its content, and the origin's when it has taken it.
+    // The client's turn ends when it has sent a piece of its content, and the origin's when it has taken it.
     case .awaitingHead: isOurs = !isSending || isWriting
     case .interim: isOurs = true
     case .content(let feed, _): isOurs = feed.isAwaited
     }
-    // Who waits for the client, and not for the origin, has all the time that the client is given.
+    // While the connection waits for the client instead of the origin, only the client's own time-outs apply.
     if !isOurs { progress = now }
     let deadline = progress + timeouts.response.timeAmount
     guard deadline <= now else { return armTimer(at: deadline) }

@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-/// Why the origin gave no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).
+/// Why the origin sent no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).
 struct OriginError: Error, CustomStringConvertible {
   enum Kind: String, Sendable {
     case connectionRefused = "connection_refused"
@@ -15,11 +15,11 @@ struct OriginError: Error, CustomStringConvertible {
     case destinationUnavailable = "destination_unavailable"
   }
 
-  /// What is known of how far a request came.
+  /// The known progress of a request.
   enum Reach: Sendable, CaseIterable {
     /// No byte was written.
     case unsent
-    /// It was written, and the connection ended before the first byte of a response.
+    /// The request was written, and the connection ended before the first byte of a response.
     case unanswered
     /// A response had begun.
     case answered
@@ -34,12 +34,12 @@ struct OriginError: Error, CustomStringConvertible {
     self.description = description
   }
 
-  /// Whether a request that was sent on a connection that had served others may be sent again, on a new connection.
+  /// Whether a request on a reused connection may be sent again, on a new connection.
   ///
-  /// An origin may close an idle connection at any time, also while a request is on its way (RFC 9112 §9.5). What was not
-  /// sent was not applied, whatever the method. Otherwise the request must be idempotent, its content must be there still,
-  /// and nothing of a response may have come (RFC 9110 §9.2.2). The proxy cannot know whether such an origin has read the
-  /// request: it may get an idempotent one twice.
+  /// An origin may close an idle connection at any time, also while a request is in flight (RFC 9112 §9.5). A request
+  /// that was not sent was not applied, whatever its method. Otherwise the request must be idempotent, its content must
+  /// still be available, and no part of a response may have arrived (RFC 9110 §9.2.2). The proxy cannot know whether
+  /// such an origin has read the request: it may get an idempotent request twice.
   func allowsRetry(_ method: HTTPRequest.Method, hasContent: Bool) -> Bool {
     guard kind == .connectionTerminated else { return false }
     return switch reach {

@@ -3,12 +3,12 @@
 
 import NIOCore
 
-/// What is known of the origin: whether it answered lately, and whether it accepts connections.
+/// What is known of the origin: whether it responded recently, and whether it accepts connections.
 ///
-/// Exchanges tell most. Where there were none lately, because there is no traffic or all of it is served from the store, a
-/// probe opens a connection, and closes it without a request.
+/// Exchanges tell most. If there were none recently, because there is no traffic or all of it is served from the store,
+/// a probe opens a connection, and closes it without a request.
 struct OriginHealth: Sendable {
-  /// How long the end of an exchange counts as lately.
+  /// How long a finished exchange counts as recent.
   static let memory = TimeAmount.seconds(10)
   /// How long the result of a probe is used.
   static let probeMemory = TimeAmount.seconds(1)
@@ -18,11 +18,11 @@ struct OriginHealth: Sendable {
   private var lastFailure: (time: NIODeadline, kind: OriginError.Kind)?
   private var lastProbe: (time: NIODeadline, kind: OriginError.Kind?)?
 
-  /// What ``OriginClient/state()`` tells.
+  /// The result of ``OriginClient/state()``.
   enum State: Hashable, Sendable {
-    /// The origin gave a response, or accepted a connection.
+    /// The origin sent a response, or accepted a connection.
     case ready
-    /// Why it did not.
+    /// Why the origin is unreachable.
     case unreachable(OriginError.Kind)
   }
 
@@ -35,9 +35,9 @@ struct OriginHealth: Sendable {
     lastProbe = (now, kind)
   }
 
-  /// `nil` if nothing is known lately: a probe tells.
+  /// Returns the state; `nil` if nothing recent is known: then a probe finds out.
   ///
-  /// One exchange that succeeded outweighs others that failed: a page of the origin may be broken or slow.
+  /// One recent success outweighs failures: a single page of the origin may be broken or slow.
   func state(at now: NIODeadline) -> State? {
     if let lastSuccess, now - lastSuccess <= Self.memory { return .ready }
     if let lastFailure, now - lastFailure.time <= Self.memory { return .unreachable(lastFailure.kind) }

@@ -7,9 +7,9 @@ import NIOCore
 /// Writes the head of a request to the origin (RFC 9112 §3).
 enum RequestWriter {
   /// - Parameters:
-  ///   - expects: whether the origin is asked before it gets the content (RFC 9110 §10.1.1).
+  ///   - expects: whether the origin must confirm before it gets the content (RFC 9110 §10.1.1).
   ///   - upgrade: the protocols that the origin may switch to (RFC 9110 §7.8).
-  ///   - via: what is added to `Via` (RFC 9110 §7.6.3).
+  ///   - via: the text that is added to `Via` (RFC 9110 §7.6.3).
   static func head(
     _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String? = nil,
     allocator: ByteBufferAllocator
@@ -27,7 +27,7 @@ enum RequestWriter {
       switch FieldRole(field.name.canonicalName) {
       case .host, .connection, .transferEncoding, .hop, .upgrade, .expect, .proxyCredentials: continue
       case .contentLength:
-        // The content's own length, in the place where the client has it.
+        // The content's own length, in the position where the client has the field.
         guard let length = body.length, !hasLength else { continue }
         hasLength = true
         buffer.write(name: field.name.rawName, value: String(length))
@@ -38,7 +38,7 @@ enum RequestWriter {
       buffer.write(field)
     }
     if let length = body.length {
-      // RFC 9110 §8.6: where content is expected and there is none, it says so.
+      // RFC 9110 §8.6: a request that normally has content states its absence.
       let anticipates = request.method == .post || request.method == .put || request.method == .patch
       if !hasLength, length > 0 || anticipates { buffer.write(name: "Content-Length", value: String(length)) }
     } else {
