@@ -4,7 +4,7 @@
 import ArgumentParser
 import HTTPCaching
 
-/// `httpcache`: what an HTTP cache does, on the command line.
+/// `httpcache`: the behaviour of an HTTP cache, on the command line.
 @main
 struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -15,7 +15,7 @@ struct HTTPCacheCommand: AsyncParsableCommand {
       PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,
     ])
 
-  /// Runs the command as ArgumentParser does, and refuses options that are repeated.
+  /// Runs the command as ArgumentParser does, but rejects repeated options.
   static func main() async {
     do {
       var command = try parseAsRoot()

@@ -4,9 +4,9 @@
 import Foundation
 import HTTPCacheEngine
 
-/// The world outside: files, standard input and the clock.
+/// Files, standard input and output, and the clock.
 enum Input {
-  /// Heads are at the front, so content is read only so far.
+  /// Heads come first, so the command reads content only up to this number of bytes.
   private static let limit = 16 << 20
 
   /// - Parameter path: `-` for standard input.
@@ -24,7 +24,7 @@ enum Input {
     }
   }
 
-  /// Writes to standard output at once.
+  /// Writes to standard output without buffering.
   static func put(_ bytes: [UInt8]) throws {
     try FileHandle.standardOutput.write(contentsOf: Data(bytes))
   }

@@ -5,12 +5,12 @@ import Foundation
 
 /// The lines of a file or of standard input, as they arrive.
 ///
-/// Whatever can be read at once is handed over at once, so that a program at the other end of a pipe gets an answer
-/// to each line before it writes the next.
+/// Available lines are passed on at once. So a program at the other end of a pipe gets an answer to each line before it
+/// writes the next.
 struct InputLines {
   enum Line: Hashable {
     case text([UInt8])
-    /// Longer than the limit; what it says was not kept.
+    /// Longer than the limit; its contents were discarded.
     case tooLong
   }
 
@@ -22,7 +22,7 @@ struct InputLines {
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - limit: the most bytes of a line.
+  ///   - limit: maximum bytes of a line.
   init(path: String, limit: Int) throws(InputError) {
     do {
       handle = try path == "-" ? .standardInput : FileHandle(forReadingFrom: URL(fileURLWithPath: path))
@@ -32,7 +32,7 @@ struct InputLines {
     self.limit = limit
   }
 
-  /// The lines that have come since, without their ends; `nil` after the last. May be empty.
+  /// Returns the lines that have arrived since the last call, without their ends; `nil` after the last. May be empty.
   mutating func next() throws(InputError) -> [Line]? {
     guard !isAtEnd else { return nil }
     let chunk = try read()
@@ -61,7 +61,8 @@ struct InputLines {
     }
   }
 
-  /// What there is to be read, waiting for some; empty at the end. `FileHandle.read(upToCount:)` would wait for all.
+  /// Reads the available bytes, and waits if there are none; empty at the end. `FileHandle.read(upToCount:)` would wait
+  /// for all.
   private func read() throws(InputError) -> [UInt8] {
     var count = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, initializedCount in

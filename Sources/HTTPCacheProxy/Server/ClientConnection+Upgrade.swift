@@ -18,7 +18,7 @@ extension ClientConnection {
     current?.task = Task { await responder.upgrade(connection, to: protocols) }
   }
 
-  /// Sends the origin's 101, and whatever comes from either side to the other.
+  /// Sends the origin's 101, and then forwards bytes from either side to the other.
   fileprivate func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
     guard let context = channelContext, context.channel.isActive, let current,
       let rest = origin.connection.value.takeOver()

@@ -8,8 +8,8 @@ extension ClientConnectionStateMachine {
   enum State: Hashable {
     /// There is no connection yet.
     case opening
-    /// A header of the PROXY protocol comes first. It has the time of a request's head, or of an idle connection if that is
-    /// shorter.
+    /// A header of the PROXY protocol comes first. Its time-out is that for a request's head, or that for an idle
+    /// connection if it is shorter.
     ///
     /// - Parameter since: when the connection opened.
     case proxyHeader(since: NIODeadline)

@@ -51,7 +51,7 @@ struct RecordCommand: AsyncParsableCommand {
   func run() async throws {
     let folder = ResponseFolder(folder)
     let failures = Mutex<[String]>([])
-    // The cache is there for its session, which follows redirects by itself: what is stored is not asked for.
+    // The cache exists only for its session, which follows redirects; nothing is looked up in it.
     let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
     var options = CachingOptions()
     options.middleware = { transport in

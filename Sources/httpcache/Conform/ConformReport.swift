@@ -4,7 +4,7 @@
 import Conformance
 import Foundation
 
-/// What came of a run, as a table or as JSON.
+/// The result of a run, as a table or as JSON.
 struct ConformReport {
   let reports: [ScenarioRunner.Report]
 
@@ -12,7 +12,7 @@ struct ConformReport {
     self.reports = reports
   }
 
-  /// Whether a scenario failed that a cache must pass.
+  /// Whether a scenario failed that every cache must pass.
   var hasRequiredFailure: Bool {
     reports.contains { report in
       if case .failed = report.result { report.scenario.kind == .required } else { false }
@@ -21,7 +21,7 @@ struct ConformReport {
 
   // MARK: - Text
 
-  /// - Parameter showsSteps: whether what the cache did is shown of those that passed, too.
+  /// - Parameter showsSteps: whether to show the cache's actions of passed scenarios too.
   func text(showsSteps: Bool = false) -> String {
     var lines = table()
     for report in applicable where showsSteps || isFailure(report) {
@@ -35,7 +35,7 @@ struct ConformReport {
 
   private var applicable: [ScenarioRunner.Report] { reports.filter { $0.result != .notApplicable } }
 
-  /// A check records how a cache behaves; there is nothing to fail.
+  /// Whether a scenario failed. A check only records how a cache behaves, so it cannot fail.
   private func isFailure(_ report: ScenarioRunner.Report) -> Bool {
     !report.result.isPass && report.scenario.kind != .check
   }

@@ -7,7 +7,7 @@ import HTTPCaching
 import Logging
 import Synchronization
 
-/// The proxies that a live run goes through.
+/// The proxies of a live run.
 protocol LiveProxies: Sendable {
   func open(
     _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
@@ -15,7 +15,7 @@ protocol LiveProxies: Sendable {
   func close() async
 }
 
-/// One of our own for each way that a scenario sets its cache.
+/// Starts a proxy for each cache configuration of the scenarios.
 final class ProxyFarm: LiveProxies {
   private let running = Mutex<[Task<Void, any Error>]>([])
 
@@ -25,7 +25,8 @@ final class ProxyFarm: LiveProxies {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: originPort))
-    // An origin that hangs up on a request is to get it once: no connection is old enough to be taken for dead.
+    // An origin that hangs up on a request must get it once: so no idle connection may be old enough to count as
+    // closed.
     configuration.timeouts.originIdle = .milliseconds(900)
     let proxy = CachingProxy(
       configuration, cache: try HTTPCache(settings),
@@ -45,7 +46,7 @@ final class ProxyFarm: LiveProxies {
   }
 }
 
-/// One that runs already, as it is set.
+/// A proxy that already runs, with its own configuration.
 struct OneProxy: LiveProxies {
   let address: ProxyConfiguration.Address
 

@@ -5,19 +5,19 @@ import ArgumentParser
 import HTTPCacheStore
 import SystemPackage
 
-/// Opens directories for the commands, and says what is wrong with one.
+/// Opens directories for the commands, and reports their errors.
 enum DirectoryInput {
   static func inspection(_ directory: String) throws -> StoreInspection {
     try reporting { () throws(StoreError) in try StoreInspection(directory: FilePath(directory)) }
   }
 
-  /// Opens the store itself, to change it; so nobody else may have it open.
+  /// Opens the store itself, to change it. So no other process may have it open.
   static func store(_ directory: String) throws -> CacheStore {
-    // Looking first: a directory that is none is not to become one, and nothing is to be evicted.
+    // Inspect first: another directory must not become a cache, and nothing must be evicted.
     let bytes = try inspection(directory).summary.bytes
     var configuration = CacheStore.Configuration(
       memoryCapacity: 0, diskCapacity: 2 * bytes + (64 << 20), directory: FilePath(directory))
-    // Once at the end, and not for each of many removals.
+    // Sync once at the end instead of for each removal.
     configuration.sync = .never
     return try reporting { [configuration] () throws(StoreError) in try CacheStore(configuration) }
   }
@@ -31,9 +31,9 @@ enum DirectoryInput {
     }
   }
 
-  /// What is wrong with a directory, and what to do, for who gave it to a command.
+  /// Returns the error of a directory, and what to do, for the user of a command.
   ///
-  /// - Parameter isServed: whether the command would store in the directory, and not only look at it.
+  /// - Parameter isServed: whether the command would store in the directory, instead of only reading it.
   static func text(of error: StoreError, isServed: Bool = false) -> String {
     let discard =
       isServed
@@ -55,7 +55,7 @@ enum DirectoryInput {
     return remedy.map { "\(error.problem); \($0)" } ?? error.problem
   }
 
-  /// As in sysexits.h.
+  /// The exit codes of sysexits.h.
   private static func exitCode(_ error: StoreError) -> ExitCode {
     switch error.kind {
     case .directoryInUse: ExitCode(75)  // EX_TEMPFAIL
@@ -64,7 +64,7 @@ enum DirectoryInput {
     }
   }
 
-  /// What is to be known of figures from a directory that changes.
+  /// Returns a note on figures from a directory that is changing.
   static func note(_ inspection: StoreInspection) -> String? {
     guard inspection.isInUse else { return nil }
     let holder = inspection.usedByProcess.map { " by process \($0)" } ?? ""
@@ -72,7 +72,7 @@ enum DirectoryInput {
   }
 }
 
-/// Rows of text in columns; figures to the right.
+/// Rows of text in columns; figures are aligned to the right.
 enum Columns {
   static func text(_ rows: [[String]], right: Set<Int> = []) -> [String] {
     let widths = (rows.first ?? []).indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

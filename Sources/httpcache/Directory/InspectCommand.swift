@@ -25,7 +25,7 @@ struct InspectCommand: ParsableCommand {
       """)
 
   enum Order: String, CaseIterable, ExpressibleByArgument {
-    /// As they lie on disk, the oldest first.
+    /// In the order of their places on disk, oldest first.
     case stored
     case url
     case size
@@ -63,7 +63,7 @@ struct InspectCommand: ParsableCommand {
     var directory: String
     var inUse: Bool
     var entries: [StoredRow]
-    /// Entries that match, shown or not.
+    /// Number of matching entries, shown or not.
     var matching: Int
     var unreadable: Int
   }

@@ -45,7 +45,7 @@ struct StatsCommand: ParsableCommand {
     var invalidated = 0
     var partial = 0
     var unreadable = 0
-    /// Entries by their status.
+    /// Number of entries by status.
     var statuses: [String: Int] = [:]
     /// Seconds since 1970.
     var oldest: Int64?

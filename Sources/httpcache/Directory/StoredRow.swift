@@ -12,9 +12,9 @@ struct StoredRow: Encodable {
   enum Freshness: String, Encodable {
     case fresh
     case stale
-    /// Used after it was validated, and not before.
+    /// Used only after revalidation.
     case invalidated
-    /// No response: an entry that leads to others.
+    /// The entry is not a response: it leads to others.
     case none
   }
 
@@ -27,9 +27,9 @@ struct StoredRow: Encodable {
   var storedAt: Int64
   var age: Int64?
   var freshness: Freshness
-  /// How much longer it is fresh; negative for how long it has been stale.
+  /// The remaining time of freshness; negative once it is stale.
   var remaining: Int64?
-  /// Whether it was hit while it was in its first segment. Other hits are not kept on disk.
+  /// Whether it was hit while it was in its first segment. Other hits are not recorded on disk.
   var wasHit: Bool
   var isPartial: Bool?
   var groups: [String]?
@@ -63,13 +63,13 @@ struct StoredRow: Encodable {
     }
   }
 
-  /// The scopes in which it may have been made invalid, with its origin or a group.
+  /// Returns the scopes in which it may have been invalidated, with its origin or a group.
   private static func scopes(of response: StoredResponse, _ key: StoredKey) -> [StoreScope] {
     guard let target = target(key.url) else { return [] }
     return response.scopes(under: CacheKey(target, partition: key.partition)).map { StoreScope($0) }
   }
 
-  /// The target that an absolute URL names.
+  /// Returns the target of an absolute URL.
   static func target(_ text: String) -> TargetURI? {
     TargetURI(absolute: text)
   }
@@ -86,7 +86,7 @@ struct StoredRow: Encodable {
   }
 }
 
-/// Amounts in a few characters.
+/// Short forms of amounts.
 enum Brief {
   static func duration(_ seconds: Int64) -> String {
     switch seconds {
@@ -110,7 +110,7 @@ enum Brief {
     return "\(figure) \(units[unit])"
   }
 
-  /// Text from outside, without what would do something to a terminal.
+  /// Returns external text without characters that control a terminal.
   static func printable(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

@@ -154,7 +154,7 @@ struct ExplainCommand: ParsableCommand {
     if answers.hasFailed { throw ExitCode.failure }
   }
 
-  /// The whole output for an input.
+  /// Returns the whole output for an input.
   func explanation(
     of bytes: [UInt8], systemTime: Timestamp, isStyled: Bool = false
   ) throws(InputError) -> String {
@@ -177,7 +177,7 @@ struct ExplainCommand: ParsableCommand {
     }.joined(separator: "\n")
   }
 
-  /// `example.com/path` is taken for http, as curl does.
+  /// Returns the target of a URL. `example.com/path` counts as http, as in curl.
   static func target(_ text: String) -> TargetURI? {
     let reference = text.contains("://") ? text : "http://" + text
     guard let uri = TargetURI(scheme: "http", authority: "example.com", path: "/").resolving(reference),

@@ -5,10 +5,10 @@ import HTTPCacheEngine
 import HTTPTypes
 
 extension Explainer {
-  /// What becomes of a stored response: found out by asking the engine at the moments that matter.
+  /// Explains the reuse of a stored response, by asking the engine at the relevant moments.
   func reuse(_ question: Question, _ stored: StoredResponse) -> [Explanation.Statement] {
     var statements = [freshness(question, stored), age(question, stored)]
-    // Rounded up, so that it is over then: a heuristic lifetime need not be whole seconds.
+    // Rounded up, so that the lifetime is over then: a heuristic lifetime need not be whole seconds.
     let remaining = max(0, (stored.facts.remainingLifetime(at: question.arrival) + 999) / 1000)
     let plain = question.withoutDirectives
     statements += atOnce(plain, stored, remaining)
@@ -56,7 +56,7 @@ extension Explainer {
       .age, "\(Phrases.duration(age)), from Age, Date and the time of arrival.", section: "RFC 9111 §4.2.3")
   }
 
-  /// Whether it is reused without a question to the origin while its lifetime lasts.
+  /// Whether it is reused without a request to the origin during its lifetime.
   private func atOnce(
     _ question: Question, _ stored: StoredResponse, _ remaining: Int64
   ) -> [Explanation.Statement] {
@@ -100,7 +100,7 @@ extension Explainer {
   private func onFailure(
     _ question: Question, _ stored: StoredResponse, _ remaining: Int64
   ) -> [Explanation.Statement] {
-    // Behind any stale-while-revalidate window, the origin is asked, and may fail.
+    // After any stale-while-revalidate window, the cache contacts the origin, which may fail.
     let moments = [remaining, remaining + stored.facts.staleWhileRevalidate.seconds]
     for moment in moments {
       guard case .forward(let forwarding) = question.plan([stored], after: moment) else { continue }
@@ -147,7 +147,7 @@ extension Explainer {
     ]
   }
 
-  /// Asked with a POST that succeeds.
+  /// Explains the effect of a successful POST.
   private func endedBy(_ question: Question, _ stored: StoredResponse) -> [Explanation.Statement] {
     var unsafe = question
     unsafe.request.method = .post

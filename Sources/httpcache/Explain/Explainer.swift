@@ -4,15 +4,15 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// Explains an exchange by putting questions to the engine's two doors.
+/// Explains an exchange with the engine's two entry points.
 ///
-/// No rule of caching is written here: what would happen later is found by asking the engine as of then.
+/// It contains no rule of caching: for later requests, it asks the engine as of that time.
 struct Explainer {
   var kinds: [CacheEngine.Configuration.Kind] = CacheEngine.Configuration.Kind.allCases
   var policy = RequestCachePolicy.useProtocolCachePolicy
-  /// Seconds after the arrival at which the same request comes again.
+  /// Seconds from the arrival until the same request is repeated.
   var after: Int64?
-  /// When the response arrived, where that is not what its Date says.
+  /// When the response arrived, if it differs from its Date.
   var now: Timestamp?
   /// The clock, for a response without Date.
   var systemTime: Timestamp
@@ -20,7 +20,7 @@ struct Explainer {
   /// The caches' target list (RFC 9213).
   var targets: [String] = []
 
-  /// - Parameter earlier: the exchanges before it: their redirects lead from ``url`` to this one.
+  /// - Parameter earlier: the preceding exchanges, whose redirects lead from ``url`` to this one.
   func explain(_ exchange: RecordedExchange, after earlier: [RecordedExchange] = []) -> Explanation {
     var notes: [String] = []
     let request = request(of: exchange, earlier, &notes)
@@ -58,7 +58,7 @@ struct Explainer {
     of exchange: RecordedExchange, _ earlier: [RecordedExchange], _ notes: inout [String]
   ) -> HTTPRequest {
     guard let recorded = exchange.request else {
-      // Without requests, the redirects that came before say where we are.
+      // Without requests, the preceding redirects determine the target.
       let target = earlier.reduce(url ?? Self.placeholder) { target, redirect in
         guard redirect.response.status.kind == .redirection,
           let location = redirect.response.headerFields[.location]
@@ -119,7 +119,7 @@ struct Explainer {
       let statement = Explanation.Statement(
         .request, "The cache itself answers \(status), and the origin is not asked.", because: refusal.reason)
       return ([statement], .refused(refusal.reason))
-    // Nothing is stored that could be served.
+    // The store has nothing that could be served.
     case .serve(let service): return ([], .refused(service.reason))
     }
     let outcome = question.outcome(of: forwarding)
@@ -145,7 +145,7 @@ struct Explainer {
     return (statements, effect)
   }
 
-  /// That it is stored, and what for: where nothing is gained by it, this says so at once.
+  /// States that the response is stored, and the purpose: if storing gains nothing, this says so at once.
   private func storing(
     _ stored: StoredResponse, _ reason: CacheEngine.Reason, _ effect: CacheEffect
   ) -> Explanation.Statement {
@@ -164,7 +164,7 @@ struct Explainer {
     }
   }
 
-  /// The same request again, some seconds later.
+  /// Explains the same request, repeated some seconds later.
   private func later(_ question: Question, _ candidates: [StoredResponse]) -> [Explanation.Statement] {
     guard after != nil || policy != .useProtocolCachePolicy else { return [] }
     let seconds = after ?? 0
@@ -193,14 +193,14 @@ struct Explainer {
   }
 }
 
-/// One exchange, and the questions that can be put to an engine about it.
+/// One exchange, and the questions about it to an engine.
 struct Question {
   var engine: CacheEngine
   var request: HTTPRequest
   var response: HTTPResponse
   var arrival: Timestamp
 
-  /// The same without the request's own directives: others will ask too, and this is about the response.
+  /// The same question without the request's own directives: the result is about the response for all clients.
   var withoutDirectives: Question {
     var plain = self
     plain.request.headerFields[.cacheControl] = nil
@@ -208,7 +208,7 @@ struct Question {
     return plain
   }
 
-  /// The plan for the request when it was first made, and nothing was stored.
+  /// The plan for the first request, with an empty store.
   var firstPlan: CacheEngine.Plan { plan([], after: 0) }
 
   func plan(
@@ -232,7 +232,7 @@ struct Question {
         requestTime: time, responseTime: time))
   }
 
-  /// The fields that a forwarded request has and the client's has not.
+  /// Returns the fields that a forwarded request has in addition to the client's.
   func added(by forwarding: CacheEngine.Forwarding) -> [String] {
     let before = Set(forwarding.original.headerFields)
     return forwarding.request.headerFields.filter { !before.contains($0) }.map {

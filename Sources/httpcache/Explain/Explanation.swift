@@ -3,25 +3,25 @@
 
 import HTTPCacheEngine
 
-/// What caches do with one exchange, ready to be shown.
+/// The behaviour of caches for one exchange, ready to be shown.
 struct Explanation: Hashable {
-  /// What comes of it, in one line: `Private and shared caches: cached for 1 minute (60 s).`
+  /// The result in one line: `Private and shared caches: cached for 1 minute (60 s).`
   var verdict = ""
   /// `GET http://a.example/ -> 200 OK`.
   var title: String
-  /// What was taken for granted, because the input does not say it.
+  /// Assumptions, because the input does not say it.
   var notes: [String]
-  /// What its author may want to change, ranked.
+  /// Suggestions for the author of the response, ranked.
   var advice: [AdviceNote] = []
   var verdicts: [Verdict]
 
-  /// What one kind of cache does, or both kinds where they do the same.
+  /// The behaviour of one kind of cache, or of both kinds if they agree.
   struct Verdict: Hashable {
     var kinds: [CacheEngine.Configuration.Kind]
     var statements: [Statement]
   }
 
-  /// One answer: a sentence, the section it rests on, and lines to be shown as they are.
+  /// One answer: a sentence, the section it is based on, and literal lines.
   struct Statement: Hashable {
     var topic: Topic
     var sentence: String
@@ -32,7 +32,7 @@ struct Explanation: Hashable {
       (self.topic, self.sentence, self.section, self.lines) = (topic, sentence, section, lines)
     }
 
-    /// A sentence of ours, then the engine's reason.
+    /// Makes a statement of a sentence, followed by the engine's reason.
     init(_ topic: Topic, _ sentence: String = "", because reason: CacheEngine.Reason, lines: [String] = []) {
       self.init(
         topic, sentence.isEmpty ? reason.sentence : sentence + " " + reason.sentence, section: reason.section,
@@ -40,7 +40,7 @@ struct Explanation: Hashable {
     }
   }
 
-  /// What a statement is about.
+  /// The topic of a statement.
   enum Topic: Hashable {
     case request
     case stored

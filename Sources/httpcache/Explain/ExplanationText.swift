@@ -6,7 +6,7 @@ import HTTPCacheEngine
 /// Writes an explanation as plain text, wrapped.
 struct ExplanationText {
   var width = 80
-  /// Whether the headings are set off in bold: for terminals only.
+  /// Whether headings are bold: for terminals only.
   var isStyled = false
 
   private static let labelWidth = 13
@@ -58,7 +58,8 @@ struct ExplanationText {
     return lines + statement.lines.map { String(repeating: " ", count: 4 + Self.labelWidth) + $0.printable }
   }
 
-  /// Breaks at spaces; what no-break spaces join, as a section, and a word longer than the line, stay whole.
+  /// Wraps the text at spaces. Text joined by no-break spaces, such as a section, stays whole, and so does a word
+  /// longer than the line.
   private func wrapped(_ text: String, indent: Int) -> [String] {
     let margin = String(repeating: " ", count: indent)
     var lines: [String] = []
@@ -80,7 +81,7 @@ struct ExplanationText {
 }
 
 extension String {
-  /// Without control characters: what came over the network may not move a terminal's cursor.
+  /// The text without control characters: text from the network must not move a terminal's cursor.
   fileprivate var printable: String {
     guard unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return self }
     return String(

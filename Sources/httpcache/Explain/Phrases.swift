@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Amounts as people say them.
+/// Readable forms of amounts.
 enum Phrases {
-  /// `1 hour 30 minutes (5400 s)`; the two largest units, and the exact number where it is not plain from them.
+  /// `1 hour 30 minutes (5400 s)`: the two largest units, and the exact number if they do not show it.
   static func duration(_ seconds: Int64) -> String {
     let units: [(name: String, length: Int64)] = [
       ("year", 31_536_000), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1),

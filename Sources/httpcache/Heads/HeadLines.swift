@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The lines of the input that may belong to heads, each with who sent it.
+/// A line of the input that may belong to a head, with its sender.
 struct HeadLine: Hashable {
   enum Sender: Hashable {
     /// Marked `> `.
     case client
     /// Marked `< `.
     case server
-    /// Not marked: the line itself has to say.
+    /// Not marked: the text of the line must tell.
     case unknown
   }
 
@@ -25,15 +25,16 @@ struct HeadLines {
   var lines: [HeadLine]
   /// Whether the sender of each line is known.
   var isMarked = false
-  /// Whether the connection was encrypted; `nil` where the input does not say.
+  /// Whether the connection was encrypted; `nil` if the input does not say.
   var isEncrypted: Bool?
-  /// Whether the status code is 200 for want of another.
+  /// Whether the status code is assumed to be 200, because the input has none.
   var isStatusAssumed = false
 
   /// Splits the input at LF or CRLF.
   ///
-  /// If it is a transcript of `curl -v` or `wget -S`, or comes from the developer tools of a browser, only the lines of heads
-  /// are kept: what else it holds are notes, progress and content. Bytes that are no UTF-8 become U+FFFD: they may be content.
+  /// For a transcript of `curl -v` or `wget -S`, or text from the developer tools of a browser, only the lines of heads
+  /// are kept. The rest is notes, progress and content. Bytes that are not valid UTF-8 become U+FFFD: they may be
+  /// content.
   init(_ bytes: [UInt8]) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let input = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]

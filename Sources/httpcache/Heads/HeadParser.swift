@@ -3,8 +3,8 @@
 
 import HTTPTypes
 
-/// Finds requests and responses in what `curl -v`, `curl -i` or `wget -S` print, in what the developer tools of browsers show, or in
-/// plain heads.
+/// Finds requests and responses in the output of `curl -v`, `curl -i` or `wget -S`, in text from the developer tools of
+/// browsers, or in plain heads.
 struct HeadParser {
   private let input: HeadLines
   private var lines: [HeadLine] { input.lines }
@@ -16,9 +16,9 @@ struct HeadParser {
     input = HeadLines(bytes)
   }
 
-  /// All pairs of the input, in order; at least one.
+  /// Returns all pairs of the input, in order; at least one.
   ///
-  /// Interim responses (1xx) and a proxy's answer to CONNECT are passed over: no cache sees them.
+  /// Interim responses (1xx) and a proxy's response to CONNECT are skipped: no cache sees them.
   static func exchanges(in bytes: [UInt8]) throws(InputError) -> [RecordedExchange] {
     var parser = HeadParser(bytes)
     try parser.parse()
@@ -73,7 +73,7 @@ struct HeadParser {
         advice: "Begin with \"GET /path HTTP/1.1\" or \"HTTP/1.1 200 OK\", as curl -i and curl -v print them."
       )
     }
-    // The heads of redirects and interim responses follow each other; anything else is content.
+    // The heads of redirects and interim responses follow each other; other text is content.
     while let line = current, line.isStatusLine { try parseResponse(line) }
   }
 
@@ -106,7 +106,7 @@ struct HeadParser {
         isStatusAssumed: input.isStatusAssumed))
   }
 
-  /// The field lines up to the blank line, or to the end of what this sender sent.
+  /// Parses the field lines up to the blank line, or to the end of this sender's lines.
   private mutating func parseFields(sender: HeadLine.Sender) throws(InputError) -> HTTPFields {
     var fields = HTTPFields()
     while let line = current, line.sender == sender {
@@ -130,7 +130,7 @@ struct HeadParser {
         advice: "Give heads as text, and a blank line between a head and its content.")
     }
     if text.first == " " || text.first == "\t", let last = fields.last {
-      // A folded line goes on with the value before it (RFC 9112 §5.2).
+      // A folded line continues the value before it (RFC 9112 §5.2).
       fields[fields.endIndex - 1].value =
         last.value + " " + String(text.drop { $0 == " " || $0 == "\t" })
       return

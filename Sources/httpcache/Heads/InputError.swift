@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What is wrong with the input, where, and what to do.
+/// An error in the input: what, where, and what to do.
 struct InputError: Error, Hashable {
-  /// The line, counted from 1; `nil` where the whole input is meant.
+  /// The line, counted from 1; `nil` if the error concerns the whole input.
   var line: Int?
   var problem: String
   var advice: String
@@ -11,7 +11,7 @@ struct InputError: Error, Hashable {
   static let unreadable = InputError(
     line: nil, problem: "This file cannot be read.", advice: "Check its name, and that you may read it.")
 
-  /// As compilers write it: `FILE:LINE: problem`, and the advice below.
+  /// In the form of compilers: `FILE:LINE: problem`, and the advice below.
   func text(file: String) -> String {
     let place = line.map { "\(file):\($0)" } ?? file
     return "\(place): \(problem)\n\(advice)"
@@ -19,7 +19,7 @@ struct InputError: Error, Hashable {
 }
 
 extension String {
-  /// The start of a text from outside as it can be shown: short, and without control characters.
+  /// The beginning of external text in printable form: short, and without control characters.
   var excerpt: String {
     let shown = unicodeScalars.prefix(60).map { scalar in
       scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) ? "\u{FFFD}" : String(scalar)

@@ -3,10 +3,10 @@
 
 import HTTPTypes
 
-/// Heads copied from the developer tools of a browser: a name and its value in one line or in two, pseudo fields of HTTP/2,
+/// Heads copied from the developer tools of a browser: names and values in one line or in two, pseudo fields of HTTP/2,
 /// and titles such as "Response Headers" between them.
 struct PastedHeads {
-  /// Which part of the panel a line belongs to.
+  /// The part of the panel that a line belongs to.
   private enum Part {
     case request
     case response
@@ -17,10 +17,10 @@ struct PastedHeads {
   private var response: [HeadLine] = []
   private var requestLine: HeadLine?
   private var status: HeadLine?
-  /// What the panel says of the request, and pseudo fields: `:method`, `:path`, `request url` and so on.
+  /// The panel's facts on the request, and pseudo fields: `:method`, `:path`, `request url` and so on.
   private var facts: [String: String] = [:]
 
-  /// `nil` where the lines are not from such a panel.
+  /// Returns `nil` if the lines are not from such a panel.
   init?(_ lines: [HeadLine]) {
     self.lines = lines.map {
       HeadLine(number: $0.number, sender: .unknown, text: Self.trimmed($0.text))
@@ -96,7 +96,7 @@ struct PastedHeads {
     }
   }
 
-  /// `200 OK`, and what a browser adds: `200 OK (from disk cache)`.
+  /// Reads `200 OK`, or with a browser's addition: `200 OK (from disk cache)`.
   private mutating func takeStatus(_ line: HeadLine, _ text: Substring) {
     guard status == nil else { return }
     let code = text.drop { !$0.isNumber }
@@ -118,12 +118,12 @@ struct PastedHeads {
   private static func title(_ text: String) -> Part? {
     let name = text.lowercased()
     if name == "request" || name.hasPrefix("request headers") { return .request }
-    // Fields under a heading of both are more often the response's.
+    // Fields under a heading for both usually belong to the response.
     return ["general", "summary", "response"].contains(name) || name.hasPrefix("response headers")
       ? .response : nil
   }
 
-  /// `name: value`, where the name is that of a field, a pseudo field, or one that only a panel has.
+  /// Reads `name: value`; the name must be that of a field, of a pseudo field, or one that only a panel has.
   private static func pair(_ text: String) -> (name: String, value: String)? {
     guard let start = text.first, let colon = text.dropFirst().firstIndex(of: ":") else { return nil }
     let name = String(text[..<colon])
@@ -144,7 +144,7 @@ struct PastedHeads {
     "request url", "request method", "status code", "remote address", "referrer policy",
   ]
 
-  /// Fields that a text has hardly by accident.
+  /// Fields that rarely occur in a text by accident.
   private static let responseFields: Set = [
     "age", "cache-control", "cdn-cache-control", "content-encoding", "content-length", "content-type", "date",
     "etag",

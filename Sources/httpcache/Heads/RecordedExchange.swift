@@ -3,18 +3,18 @@
 
 import HTTPTypes
 
-/// A request and its final response, as they were found in the input.
+/// A request and its final response, as found in the input.
 struct RecordedExchange: Hashable {
-  /// `nil` where the input shows responses only.
+  /// `nil` if the input shows only responses.
   var request: RecordedRequest?
   var response: HTTPResponse
   /// The line of the response's status line.
   var line: Int
-  /// Whether the input shows no status code, and 200 stands for it.
+  /// Whether the input shows no status code, so that 200 is assumed.
   var isStatusAssumed = false
 }
 
-/// A request head, with its target as it was written.
+/// A request head, with its target as written.
 struct RecordedRequest: Hashable {
   var method: HTTPRequest.Method
   /// `/path?query`, or a whole URI.
@@ -22,6 +22,6 @@ struct RecordedRequest: Hashable {
   /// Without `Host`.
   var fields: HTTPFields
   var host: String?
-  /// Whether the connection was seen to be encrypted; `nil` where the input does not say.
+  /// Whether the connection was encrypted; `nil` if the input does not say.
   var isEncrypted: Bool?
 }

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// The first line of a request or response head (RFC 9112 §3, §4).
 enum StartLine {
-  /// Whether a line reads as `METHOD target HTTP/version`.
+  /// Whether a line has the form `METHOD target HTTP/version`.
   static func isRequest(_ text: String) -> Bool { request(text) != nil }
 
   static func request(_ text: String) -> (method: HTTPRequest.Method, target: String)? {

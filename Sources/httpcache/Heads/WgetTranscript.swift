@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What `wget -S` prints: the heads of responses, indented by two spaces, among its own messages.
+/// The output of `wget -S`: the heads of responses, indented by two spaces, among its own messages.
 enum WgetTranscript {
   private static let indent = "  "
 
@@ -9,7 +9,8 @@ enum WgetTranscript {
     lines.contains { $0.text.hasPrefix(indent + "HTTP/") }
   }
 
-  /// The lines of the heads, each with its sender. Requests are not printed: they are made of the addresses asked for.
+  /// Returns the lines of the heads, each with its sender. wget does not print requests: they are made from the
+  /// requested addresses.
   static func heads(in lines: [HeadLine]) -> [HeadLine] {
     var heads: [HeadLine] = []
     var isInHead = false
@@ -23,7 +24,7 @@ enum WgetTranscript {
         isInHead = true
         continue
       }
-      // Ends the head, or a progress bar would be taken for a folded line.
+      // Ends the head; otherwise a progress bar would count as a folded line.
       if isInHead { add(.server, "") }
       isInHead = false
       if let url = address(line.text) {

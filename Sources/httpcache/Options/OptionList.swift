@@ -6,7 +6,8 @@ import Foundation
 
 /// The options of a command, as ArgumentParser describes them.
 ///
-/// The declarations of the command are the only list of its options: what this type needs comes from their description.
+/// The declarations of the command are the only list of its options: this type derives everything from their
+/// description.
 struct OptionList {
   struct Option: Hashable {
     var name: String
@@ -14,7 +15,7 @@ struct OptionList {
     var isRepeating: Bool
     var valueName: String
     var defaultValue: String?
-    /// The values there are; empty if any value may be valid.
+    /// The allowed values; empty if any value may be valid.
     var allowed: [String]
     /// Whether there is a flag `no-NAME` for the opposite.
     var hasOpposite = false
@@ -26,7 +27,7 @@ struct OptionList {
 
   /// - Parameter type: a command, or a group of its options.
   init(of type: any ParsableArguments.Type) {
-    // The description is an experimental part of ArgumentParser: without it, nothing is known, and nothing refused.
+    // The description is an experimental part of ArgumentParser: without it, no option is known, and none is rejected.
     let description = try? JSONDecoder().decode(Description.self, from: Data(type._dumpHelp().utf8))
     var options: [String: Option] = [:]
     var aliases: [String: String] = [:]
@@ -47,7 +48,7 @@ struct OptionList {
     self.aliases = aliases
   }
 
-  /// What is needed of ArgumentParser's `ToolInfoV0`.
+  /// The required part of ArgumentParser's `ToolInfoV0`.
   private struct Description: Decodable {
     struct Command: Decodable { var arguments: [Argument]? }
     struct Name: Decodable { var name: String }
@@ -66,21 +67,21 @@ struct OptionList {
   /// The names of all options, sorted.
   var names: [String] { options.keys.sorted() }
 
-  /// The option of a name without dashes; `no-NAME` is the option `NAME`.
+  /// Returns the option for a name without dashes; `no-NAME` is the option `NAME`.
   subscript(name: String) -> Option? { options[name] ?? aliases[name].flatMap { options[$0] } }
 
   // MARK: - Command lines
 
-  /// An option as it stands on a command line.
+  /// An option on a command line.
   struct Use {
     var option: Option
     /// The one or two arguments that it occupies.
     var arguments: [String]
-    /// Without the name; that of a flag is its name.
+    /// The value without the name; for a flag, its name.
     var value: String
   }
 
-  /// The options in `arguments`, in their order. ArgumentParser reports what is wrong with them.
+  /// Returns the options in `arguments`, in order. ArgumentParser reports their errors.
   func uses(in arguments: some Sequence<String>) -> [Use] {
     var uses: [Use] = []
     var rest = Array(arguments)[...]
@@ -100,7 +101,7 @@ struct OptionList {
     return uses
   }
 
-  /// What is wrong if an option that takes one value is given twice: ArgumentParser takes the last one without a word.
+  /// Returns an error if a single-value option is given twice: ArgumentParser silently takes the last one.
   func repeats(in arguments: some Sequence<String>) -> String? {
     var first: [String: Use] = [:]
     for use in uses(in: arguments) where !use.option.isRepeating {

@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// A number of bytes, as `256MB`, `10GB`, `64KiB` or `1048576`.
+/// A number of bytes, such as `256MB`, `10GB`, `64KiB` or `1048576`.
 struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
   var bytes: Int
 
@@ -11,7 +11,7 @@ struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Units are powers of 1024, whether or not there is an `i`.
+  /// Units are powers of 1024, with or without an `i`.
   init?(argument: String) {
     let digits = argument.prefix { $0.isASCII && $0.isNumber }
     guard let number = Int(digits), number >= 0 else { return nil }

@@ -5,8 +5,8 @@ import ArgumentParser
 import Foundation
 import Yams
 
-/// Options of `httpcache proxy` in a YAML file: names as on the command line without the dashes, a list for an option that
-/// may be repeated, and `true` or `false` for a flag.
+/// Options of `httpcache proxy` in a YAML file. Names are as on the command line without the dashes. A repeatable
+/// option has a list, and a flag has `true` or `false`.
 ///
 /// ```yaml
 /// # A comment.
@@ -15,7 +15,7 @@ import Yams
 /// stale-when-disconnected: false
 /// ```
 struct ConfigurationFile {
-  /// An option, as the arguments of a command line that say the same.
+  /// An option, as equivalent arguments of a command line.
   struct Entry {
     var option: String
     var line: Int
@@ -24,13 +24,13 @@ struct ConfigurationFile {
 
   private(set) var entries: [Entry] = []
 
-  /// What is wrong in a file, and in which line.
+  /// An error in a file, and its line.
   struct Fault: Error {
     var line: Int
     var text: String
   }
 
-  /// Reads the file, and has ArgumentParser read each of its options.
+  /// Reads the file, and passes each of its options to ArgumentParser.
   init(_ text: String, options: OptionList) throws(Fault) {
     do {
       guard let root = try Yams.compose(yaml: text) else { return }
@@ -40,7 +40,7 @@ struct ConfigurationFile {
       }
       for (key, value) in mapping { entries.append(try Self.entry(key, value, options)) }
     } catch {
-      // What the earlier form looks like to YAML explains nothing.
+      // YAML's own error for the earlier form would explain nothing.
       throw Self.earlierForm(text, options) ?? (error as? Fault) ?? Self.fault(of: error, in: text)
     }
   }
@@ -109,7 +109,7 @@ struct ConfigurationFile {
 
   // MARK: - What is wrong
 
-  /// ArgumentParser knows which names are near.
+  /// ArgumentParser knows similar names.
   private static func unknown(_ name: String) -> String {
     let text = "unknown option '\(name)'"
     do {
@@ -135,7 +135,7 @@ struct ConfigurationFile {
     return "\(option.name): expected \(expected), found \(shown(value))"
   }
 
-  /// The fault of a file with lines of `name = value`, which earlier versions read.
+  /// Returns the error for a file with lines of `name = value`, the form that earlier versions read.
   private static func earlierForm(_ text: String, _ options: OptionList) -> Fault? {
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated()
@@ -146,7 +146,7 @@ struct ConfigurationFile {
       let rest = line.dropFirst(name.count).drop(while: \.isWhitespace)
       let shown = line.prefix { !$0.isNewline }
       if rest.first == "=" {
-        // A token is not shown: the error may go to a log.
+        // The token is not shown, because the error may be written to a log.
         if ProxyControl.secret.contains(option.name) {
           return Fault(line: index + 1, text: "expected `\(name): TOKEN`, found `\(name) = …`")
         }
@@ -165,7 +165,7 @@ struct ConfigurationFile {
     switch error as? YamlError {
     case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
       .composer(let context, let problem, let mark, _):
-      // A name without a colon and an open quote are missed lines after the one to mend.
+      // YAML reports a missing colon or an open quote on a line after the faulty one.
       let isMissedLater = ["simple key", "quoted scalar"].contains { context?.text.contains($0) == true }
       let line = isMissedLater ? context?.mark.line : mark.line
       let text = [context?.text, problem].compactMap { $0 }.joined(separator: ", ")

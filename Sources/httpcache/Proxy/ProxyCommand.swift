@@ -48,7 +48,7 @@ struct ProxyCommand: AsyncParsableCommand {
       Input.complain(error.description)
       throw ExitCode(error.status)
     }
-    // Before anything that takes time: no signal is lost.
+    // First, before slow operations, so that no signal is lost.
     let signals = await ProxySignals()
     do {
       let level = SharedLogLevel(resolved.level)

@@ -7,11 +7,11 @@ import HTTPCaching
 import Logging
 import UnixSignals
 
-/// Does what signals ask of a proxy that runs.
+/// Handles the signals to a running proxy.
 struct ProxyControl {
   private let proxy: CachingProxy
   private let arguments: [String]
-  /// The options by which the proxy runs now.
+  /// The options that the proxy currently runs with.
   private var running: ProxySettings
   private let level: SharedLogLevel
   private let logger: Logger
@@ -37,7 +37,7 @@ struct ProxyControl {
     self.logger = logger
   }
 
-  /// Obeys signals until the task is cancelled.
+  /// Handles signals until the task is cancelled.
   mutating func obey(_ signals: ProxySignals) async {
     for await signal in signals.events { receive(signal) }
   }
@@ -73,7 +73,7 @@ struct ProxyControl {
       _ = try read.resolved()
       let changes = running.changes(to: read)
       let names = Set(changes.map(\.name))
-      // An option that goes with another, which needs a restart, waits for it, too.
+      // An option with a companion that needs a restart waits for the restart too.
       let taken = names.filter {
         Self.changeable.contains($0) && Self.companion[$0].map(names.contains) != true
       }

@@ -267,7 +267,7 @@ struct ProxyOptions: ParsableArguments {
     }
   }
 
-  /// `http://host[:port]`, and no more.
+  /// Reads `http://host[:port]`; rejects anything else.
   private static func origin(_ text: String) throws -> ProxyConfiguration.Address {
     guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
       !host.isEmpty

@@ -6,11 +6,11 @@ import HTTPCacheProxy
 import HTTPCaching
 import Logging
 
-/// What `httpcache proxy` was told: the options of its command line and of its configuration file.
+/// The settings of `httpcache proxy`: the options of its command line and of its configuration file.
 struct ProxySettings {
   /// An option that was given.
   struct Setting: Equatable {
-    /// As on a command line.
+    /// In the form of a command line.
     var arguments: [String]
     /// `file:line`; `nil` for the command line.
     var place: String?
@@ -23,14 +23,14 @@ struct ProxySettings {
   /// The configuration file; `-` for standard input.
   private(set) var file: String?
 
-  /// What a proxy is made of.
+  /// The configurations of a proxy.
   struct Resolved {
     var proxy: ProxyConfiguration
     var cache: HTTPCache.Configuration
     var level: Logger.Level
   }
 
-  /// A fault of what was told, and the exit status that tells it.
+  /// An error in the settings, and its exit status.
   struct Fault: Error, CustomStringConvertible {
     var description: String
     var status: Int32
@@ -43,7 +43,7 @@ struct ProxySettings {
 
   private init() {}
 
-  /// Reads the configuration file, if the command line names one. What the command line says overrides it.
+  /// Reads the configuration file, if the command line names one. The command line overrides the file.
   ///
   /// - Parameter arguments: the command line, without the name of the command.
   static func read(_ arguments: [String]) throws(Fault) -> ProxySettings {
@@ -84,7 +84,7 @@ struct ProxySettings {
     }
   }
 
-  /// Makes configurations of what was told.
+  /// Makes configurations from the settings.
   func resolved() throws(Fault) -> Resolved {
     do {
       let (proxy, cache, level) = try ProxyOptions.parse(settings.values.flatMap(\.arguments)).resolved()
@@ -98,14 +98,14 @@ struct ProxySettings {
 
   // MARK: - Changes
 
-  /// An option that has another value now.
+  /// An option whose value has changed.
   struct Change {
     var name: String
     var old: String
     var new: String
   }
 
-  /// In the order of their names.
+  /// Returns the changes, in the order of their names.
   func changes(to new: ProxySettings) -> [Change] {
     Set(settings.keys).union(new.settings.keys).sorted().compactMap { name in
       settings[name] == new.settings[name]
@@ -113,7 +113,7 @@ struct ProxySettings {
     }
   }
 
-  /// The value of an option, or its default.
+  /// Returns the value of an option, or its default.
   private func shown(_ name: String) -> String {
     let option = Self.options[name]
     guard let setting = settings[name] else {
@@ -125,7 +125,7 @@ struct ProxySettings {
     }.joined(separator: ", ")
   }
 
-  /// These settings with some of others.
+  /// Returns these settings, with some options taken from others.
   func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {
     var taken = self
     for name in names { taken.settings[name] = other.settings[name] }
@@ -134,7 +134,7 @@ struct ProxySettings {
 
   // MARK: - Faults
 
-  /// Names the line instead of the option of the command line, where a file gave the option that an error begins with.
+  /// Names the line of the file instead of the command-line option, if a file set the option that an error begins with.
   func located(_ text: String) -> Fault {
     guard text.hasPrefix("--") else { return .usage(text) }
     let name = text.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
@@ -142,6 +142,6 @@ struct ProxySettings {
     return .file("\(place): \(text.dropFirst(2))")
   }
 
-  /// Where an option was given, for an error: `--listen`, or the line of a file.
+  /// Returns where an option was set, for an error: `--listen`, or the line of a file.
   func place(of name: String) -> String { settings[name]?.place ?? "--\(name)" }
 }

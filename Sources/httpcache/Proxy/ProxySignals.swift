@@ -4,7 +4,7 @@
 import Foundation
 import UnixSignals
 
-/// The signals that a proxy obeys. The others that end a process by default, and are sent by people or by scripts, are
+/// The signals that a proxy handles. Other signals that people or scripts send, and that end a process by default, are
 /// ignored.
 struct ProxySignals {
   let events: UnixSignalsSequence

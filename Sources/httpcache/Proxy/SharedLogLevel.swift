@@ -17,7 +17,7 @@ final class SharedLogLevel: Sendable {
     set { level.withLock { $0 = newValue } }
   }
 
-  /// A logger to standard error whose copies all have this level.
+  /// Returns a logger to standard error whose copies all have this level.
   func logger(label: String) -> Logger {
     Logger(label: label) { Handler(base: StreamLogHandler.standardError(label: $0), level: self) }
   }

@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-// The table of what `httpcache explain` looks for. The order counts within a severity: what decides on more stands first.
+// The checks of `httpcache explain`. The order counts within a severity: checks with more effect come first.
 extension AdviceCheck {
   static let all: [AdviceCheck] = syntax + contradictions + sharing + validity + lifetimes
 
@@ -314,7 +314,7 @@ extension AdviceCheck {
 extension AdviceSubject {
   fileprivate var setsCookie: Bool { fields[.setCookie] != nil }
 
-  /// Whether anything says for how long the response is fresh, right or wrong.
+  /// Whether any directive or field sets a lifetime, valid or not.
   fileprivate var saysLifetime: Bool {
     let names: Set = ["max-age", "s-maxage"]
     return expires != .absent

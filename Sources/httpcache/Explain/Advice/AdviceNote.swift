@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// One thing about a response that its author may want to change, and how.
+/// A suggested change to a response.
 struct AdviceNote: Hashable, Encodable {
-  /// How much it matters; the most severe first.
+  /// The severity; the most severe first.
   enum Severity: String, Hashable, Encodable, CaseIterable, Comparable {
     /// Caches do not do what the text says.
     case error
-    /// Caches do it, and it is hardly what is wanted.
+    /// Caches do what the text says, but it is probably not intended.
     case warning
-    /// It can be said better.
+    /// The text can be improved.
     case hint
 
     static func < (lhs: Severity, rhs: Severity) -> Bool { lhs.rank < rhs.rank }
     private var rank: Int { Severity.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// The check that found it: `separators`, `misspelt-directive` and so on.
+  /// The code of the check: `separators`, `misspelt-directive` and so on.
   var code: String
   var severity: Severity
   var text: String
@@ -24,7 +24,7 @@ struct AdviceNote: Hashable, Encodable {
   var fix: String
 }
 
-/// What a check found.
+/// The result of a check.
 struct Finding: Hashable {
   var text: String
   var fix: String
@@ -47,14 +47,14 @@ struct AdviceCheck {
 }
 
 extension AdviceNote {
-  /// What all checks find, ranked.
+  /// Returns the findings of all checks, ranked.
   static func all(about subject: AdviceSubject) -> [AdviceNote] {
     let notes = AdviceCheck.all.flatMap { check in
       check.findings(subject).map {
         AdviceNote(code: check.code, severity: check.severity, text: $0.text, fix: $0.fix)
       }
     }
-    // The order of the table counts within a severity.
+    // Within a severity, the order of the table counts.
     return Severity.allCases.flatMap { severity in notes.filter { $0.severity == severity } }
   }
 }

@@ -4,7 +4,7 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// A response as the checks see it: its fields, and what the engine found out about it.
+/// A response for the checks: its fields, and the engine's findings.
 struct AdviceSubject {
   /// A date field.
   enum DateText: Hashable {
@@ -16,13 +16,13 @@ struct AdviceSubject {
   var status: Int
   /// The fields of the response.
   var fields: HTTPFields
-  /// What each kind of cache does with it.
+  /// The behaviour of each kind of cache.
   var effects: [CacheEngine.Configuration.Kind: CacheEffect]
   var directives: [DirectiveText]
   var expires: DateText
   var lastModified: DateText
   var arrival: Timestamp
-  /// Whether there is an entity tag in valid syntax.
+  /// Whether there is an entity tag with valid syntax.
   var hasEntityTag: Bool
   /// The targeted fields (RFC 9213) that no cache can read.
   var invalidTargets: [HTTPField]
@@ -49,10 +49,10 @@ struct AdviceSubject {
     }
   }
 
-  /// Whether a directive is there in valid syntax.
+  /// Whether a directive is present with valid syntax.
   func has(_ name: String) -> Bool { directives.contains { $0.name == name && $0.isValid } }
 
-  /// The shortest time that a directive gives.
+  /// Returns the shortest time of a directive.
   func seconds(_ name: String) -> Int64? { directives.filter { $0.name == name }.compactMap(\.seconds).min() }
 
   var isStored: Bool { effects.values.contains { !$0.isRefusal } }
@@ -60,7 +60,7 @@ struct AdviceSubject {
   var isUnsharedForItsCookie: Bool { effects[.shared] == .refused(.cookiesNotShared) }
   var isRefusedForItsStatus: Bool { effects.values.contains(.refused(.notDeclaredCacheable)) }
 
-  /// The field as it should be written, for fixes.
+  /// The corrected field, for fixes.
   var correctedCacheControl: String {
     var seen: Set<String> = []
     let corrected = directives.flatMap(\.corrected).filter { seen.insert(DirectiveText($0).name).inserted }

@@ -3,17 +3,17 @@
 
 import HTTPCacheEngine
 
-/// What storing or not storing a response comes to, for one kind of cache.
+/// The effect of storing or not storing a response, for one kind of cache.
 enum CacheEffect: Hashable {
   /// Not stored.
   case refused(CacheEngine.Reason)
-  /// Answers for so many seconds without the origin.
+  /// Served for this many seconds without the origin.
   case fresh(seconds: Int64, isGuess: Bool)
-  /// Stale at once, and answers for so many seconds while it is revalidated.
+  /// Stale at once, and served for this many seconds while it is revalidated.
   case staleFor(seconds: Int64)
-  /// Every use asks the origin whether it still holds.
+  /// Every use revalidates it with the origin.
   case revalidated
-  /// Every use fetches it again, so that storing it helps nobody.
+  /// Every use refetches it, so that storing it has no benefit.
   case refetched
 
   var isRefusal: Bool { if case .refused = self { true } else { false } }
@@ -31,7 +31,7 @@ enum CacheEffect: Hashable {
     }
   }
 
-  /// One line for all kinds of cache that were asked about.
+  /// Returns one line for all requested kinds of cache.
   static func verdict(_ effects: [CacheEngine.Configuration.Kind: CacheEffect]) -> String {
     switch (effects[.private], effects[.shared]) {
     case (let own?, let shared?) where own == shared: "Private and shared caches: \(own.phrase)."
@@ -44,7 +44,7 @@ enum CacheEffect: Hashable {
 }
 
 extension Question {
-  /// What a response comes to that is stored, or not.
+  /// Returns the effect for a response that is stored, or not.
   ///
   /// - Parameter refusal: why nothing is stored.
   func effect(of stored: StoredResponse?, refusal: CacheEngine.Reason) -> CacheEffect {
@@ -63,7 +63,7 @@ extension Question {
 }
 
 extension CacheEngine.Reason {
-  /// A word or two for a line that has no room for the sentence.
+  /// One or two words, for a line without room for the sentence.
   fileprivate var keyword: String {
     switch self {
     case .responseNoStore: "no-store"

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A member of a `Cache-Control` field as its author wrote it, right or wrong.
+/// A member of a `Cache-Control` field as its author wrote it, valid or not.
 ///
-/// The engine reads directives to obey them. This reads them to say what is wrong with their spelling.
+/// The engine reads directives to follow them. This type reads them to report spelling errors.
 struct DirectiveText: Hashable {
   /// Without whitespace around it.
   var text: String
-  /// What stands before the equals sign, in lowercase.
+  /// The text before the equals sign, in lowercase.
   var name: String
-  /// What stands behind it, without quotes; `nil` without an equals sign.
+  /// The text after it, without quotes; `nil` without an equals sign.
   var argument: String?
-  /// Whether it is a token, perhaps with an argument that is a token or a quoted string (RFC 9111 §5.2).
+  /// Whether it is a token, optionally with an argument that is a token or a quoted string (RFC 9111 §5.2).
   var isValid: Bool
 
-  /// The members of field lines. A comma within quotes separates nothing.
+  /// Returns the members of field lines. A comma within quotes is not a separator.
   static func members(of lines: [String]) -> [DirectiveText] {
     lines.flatMap { line in
       var members: [String] = []
@@ -47,7 +47,7 @@ struct DirectiveText: Hashable {
     isValid = name.isToken && (isQuoted || behind.isToken)
   }
 
-  /// The number of seconds that it says; `nil` where it says none.
+  /// The number of seconds in the argument; `nil` if it has none.
   var seconds: Int64? {
     guard let argument, !argument.isEmpty, argument.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
       return nil
@@ -55,7 +55,7 @@ struct DirectiveText: Hashable {
     return Int64(argument) ?? .max
   }
 
-  /// The directives that were meant, each as it should be written.
+  /// The intended directives, each in its correct spelling.
   var corrected: [String] {
     if isValid { return [Self.spelled(text)] }
     // Blanks around an equals sign are part of a directive; all others, semicolons and quotes end one.
@@ -65,11 +65,11 @@ struct DirectiveText: Hashable {
       !$0.isASCII || $0 == ";" || $0 == "," || $0.isWhitespace || $0.asciiValue.map { $0 < 0x21 } ?? true
     }
     .map { Self.spelled(String($0)) }
-    // `max-age;60`: the number is what is left of it.
+    // `max-age;60`: the number is the rest of the directive.
     .filter { $0.first?.isNumber == false && DirectiveText($0).isValid }
   }
 
-  /// A directive with its name and its time as they should be.
+  /// Returns a directive with the correct name and time.
   private static func spelled(_ text: String) -> String {
     let directive = DirectiveText(text)
     let name = Directives.meant(by: directive.name) ?? directive.name
@@ -83,7 +83,7 @@ struct DirectiveText: Hashable {
   }
 }
 
-/// The directives that there are.
+/// The known directives.
 enum Directives {
   static let withTime: Set = [
     "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "max-stale", "min-fresh",
@@ -93,10 +93,11 @@ enum Directives {
     "must-understand",
     "immutable", "only-if-cached",
   ])
-  /// Of no standard, and in use all the same: not misspelt.
+  /// In use, though not in a standard: these names are not misspelt.
   private static let others: Set = ["pre-check", "post-check", "community", "no-vary", "no-archive"]
 
-  /// The directive that a name which is none was meant to be; `nil` where the name is right, or like no directive.
+  /// Returns the directive that an unknown name was meant to be; `nil` if the name is valid, or similar to no
+  /// directive.
   static func meant(by name: String) -> String? {
     guard !known.contains(name), !others.contains(name), name.count >= 4 else { return nil }
     let letters = bare(name)
@@ -107,10 +108,10 @@ enum Directives {
     return near.name
   }
 
-  /// Without what is easily left out or mistaken: `s-max_age` is `smaxage`.
+  /// Returns the name without characters that are easily left out or mistaken: `s-max_age` is `smaxage`.
   private static func bare(_ name: String) -> String { name.filter { $0 != "-" && $0 != "_" && $0 != "'" } }
 
-  /// How many letters have to be put in, taken out or changed (Levenshtein).
+  /// Returns the number of letters to insert, remove or change (Levenshtein).
   private static func distance(_ left: String, _ right: String) -> Int {
     let (left, right) = (Array(left.utf8.prefix(32)), Array(right.utf8))
     var row = Array(0...right.count)
@@ -127,7 +128,7 @@ enum Directives {
     return row[right.count]
   }
 
-  /// What a time with a unit is in seconds: `1h`, `30 min`, `1.5`.
+  /// Returns the seconds of a time with a unit: `1h`, `30 min`, `1.5`.
   static func seconds(in text: String) -> Int64? {
     let number = text.drop { $0 == " " }.prefix { $0.isNumber || $0 == "." }
     guard let value = Double(number), value < 1e12 else { return nil }

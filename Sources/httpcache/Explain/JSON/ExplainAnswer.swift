@@ -7,7 +7,7 @@ import HTTPTypes
 
 /// One line of output of `httpcache explain --json`.
 struct ExplainAnswer: Hashable, Encodable {
-  /// A decision's reason, as the engine gives it.
+  /// The reason of a decision, as the engine gives it.
   struct Because: Hashable, Encodable {
     var code: String
     var section: String
@@ -28,19 +28,19 @@ struct ExplainAnswer: Hashable, Encodable {
 
   var stored: Bool
   var storedReason: Because
-  /// Whole seconds; `nil` if nothing is stored, or nothing says for how long it is fresh.
+  /// Whole seconds; `nil` if nothing is stored, or the lifetime is unknown.
   var freshnessLifetime: Int64?
   /// Whether the lifetime is a guess (RFC 9111 §4.2.2).
   var heuristic: Bool
-  /// Whole seconds, of the response when the later request comes, stored or not.
+  /// Whole seconds: the age of the response at the later request, stored or not.
   var age: Int64
   var plan: Plan
   var planReason: Because
-  /// The preconditions that the origin is asked with, in front of the client or behind its back.
+  /// The preconditions of the request to the origin, in the foreground or in the background.
   var conditionalHeaders: [[String]]
-  /// What comes of it, in one line.
+  /// The result in one line.
   var verdict: String
-  /// What its author may want to change, ranked.
+  /// Suggestions for the author of the response, ranked.
   var notes: [AdviceNote]
 
   private enum CodingKeys: CodingKey {
@@ -52,7 +52,7 @@ struct ExplainAnswer: Hashable, Encodable {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(stored, forKey: .stored)
     try values.encode(storedReason, forKey: .storedReason)
-    // An optional would be left out where it is nil; the key is to be there, and null.
+    // An optional would be left out if it is nil; this key must be present, and null.
     try values.encode(freshnessLifetime, forKey: .freshnessLifetime)
     try values.encode(heuristic, forKey: .heuristic)
     try values.encode(age, forKey: .age)
@@ -64,7 +64,7 @@ struct ExplainAnswer: Hashable, Encodable {
   }
 }
 
-/// The line of output for a line of input that is wrong.
+/// The line of output for an invalid line of input.
 struct ExplainComplaint: Encodable {
   var error: String
   var line: Int

@@ -5,10 +5,10 @@ import Foundation
 import HTTPCacheEngine
 import HTTPTypes
 
-/// One line of input of `httpcache explain --json`: a request and its response, and a request that comes later.
+/// One line of input of `httpcache explain --json`: a request and its response, and a later request.
 struct ExplainQuery: Decodable {
   var cache: CacheEngine.Configuration.Kind
-  /// The policy of the later request; the first was one that reached the origin.
+  /// The policy of the later request; the first request reached the origin.
   var policy: RequestCachePolicy
   var request: Request
   var response: Response
@@ -54,10 +54,10 @@ struct ExplainQuery: Decodable {
   struct Later: Decodable {
     /// Milliseconds after the arrival of the response.
     var milliseconds: Int64
-    /// The same request again where it is `nil`.
+    /// `nil` repeats the same request.
     var request: Request?
 
-    /// The same request again at once.
+    /// The same request, repeated at once.
     static let atOnce = Later(milliseconds: 0, request: nil)
 
     private enum CodingKeys: String, CodingKey { case afterSeconds, request }
@@ -70,7 +70,7 @@ struct ExplainQuery: Decodable {
       let values = try decoder.container(keyedBy: CodingKeys.self)
       let seconds = try values.decodeIfPresent(Double.self, forKey: .afterSeconds) ?? 0
       guard seconds >= 0 else { throw values.problem(.afterSeconds, "it is less than 0") }
-      // A million years will do, and fits.
+      // A million years is enough, and fits.
       milliseconds = Int64((min(seconds, 3e13) * 1000).rounded())
       request = try values.decodeIfPresent(Request.self, forKey: .request)
     }
@@ -107,7 +107,7 @@ struct ExplainQuery: Decodable {
     options = try values.decodeIfPresent(Options.self, forKey: .options) ?? Options()
   }
 
-  /// - Throws: `ExplainQueryError` for what is no such line.
+  /// - Throws: `ExplainQueryError` for an invalid line.
   init(parsing line: [UInt8]) throws {
     do {
       self = try JSONDecoder().decode(Self.self, from: Data(line))
@@ -122,7 +122,7 @@ extension KeyedDecodingContainer {
     .dataCorruptedError(forKey: key, in: self, debugDescription: text)
   }
 
-  /// One of the cases of an enumeration, or `nil` if the key is not there.
+  /// Returns one of the cases of an enumeration, or `nil` if the key is missing.
   fileprivate func choice<Choice: RawRepresentable<String> & CaseIterable>(_ key: Key) throws -> Choice? {
     guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
     guard let choice = Choice(rawValue: text) else {
@@ -132,7 +132,7 @@ extension KeyedDecodingContainer {
     return choice
   }
 
-  /// `[[name, value], …]`; a name may occur more than once.
+  /// Reads `[[name, value], …]`; a name may occur more than once.
   fileprivate func fields(_ key: Key) throws -> HTTPFields {
     var fields = HTTPFields()
     for pair in try decodeIfPresent([[String]].self, forKey: key) ?? [] {
@@ -146,7 +146,7 @@ extension KeyedDecodingContainer {
   }
 }
 
-/// What is wrong with a line, in words.
+/// An error in a line, as text.
 struct ExplainQueryError: Error, Hashable {
   var text: String
 

@@ -6,7 +6,7 @@ import HTTPCacheEngine
 
 /// `httpcache explain --json`: JSON Lines in, JSON Lines out.
 struct JSONLines {
-  /// The most bytes of a line: a head of that size no server would send.
+  /// Maximum bytes of a line: no server would send a head of that size.
   static let lineLimit = 4 << 20
 
   private var number = 0
@@ -19,7 +19,7 @@ struct JSONLines {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
   }
 
-  /// The line of output for the next line of input, with its end; `nil` for a blank one.
+  /// Returns the line of output for the next line of input, with its line end; `nil` for a blank line.
   mutating func answer(_ line: InputLines.Line, systemTime: Timestamp) throws -> [UInt8]? {
     number += 1
     let json: Data

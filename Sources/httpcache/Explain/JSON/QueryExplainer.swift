@@ -4,7 +4,7 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// Answers a query by putting its questions to the engine's two doors; no rule of caching is written here.
+/// Answers a query with the engine's two entry points; it contains no rule of caching.
 struct QueryExplainer {
   /// The clock, for a response without Date.
   var systemTime: Timestamp
@@ -17,7 +17,7 @@ struct QueryExplainer {
     let (stored, storedReason) = storing(question)
     let later = question.arrival.advanced(byMilliseconds: query.later.milliseconds)
     let request = query.later.request?.head ?? query.request.head
-    // What is stored under another URI is not even looked at (RFC 9111 §2).
+    // A response stored under another URI is not considered (RFC 9111 §2).
     let isSameKey = Self.key(request) == Self.key(query.request.head)
     let plan = engine.plan(
       for: request, policy: query.policy, candidates: isSameKey ? stored.map { [$0] } ?? [] : [], now: later)
@@ -32,12 +32,12 @@ struct QueryExplainer {
         about: AdviceSubject(question.response, effects: effects, arrival: question.arrival)))
   }
 
-  /// Two QUERY requests are taken to have the same content, of which a line says nothing.
+  /// Returns the key of a request. Two QUERY requests count as having the same content, which a line does not contain.
   private static func key(_ request: HTTPRequest) -> CacheKey? {
     request.method.isQuery ? CacheKey.query(request, content: [], nonce: 0) : CacheKey(request)
   }
 
-  /// When the request is made and the response arrives: at its own Date, so that only Age makes it old.
+  /// Returns when the request is made and the response arrives: at its own Date, so that only Age makes it old.
   private func arrival(_ query: ExplainQuery) -> Timestamp {
     if let now = query.options.now.flatMap({ HTTPDate(parsing: $0, now: systemTime) }) {
       return now.timestamp
@@ -48,7 +48,7 @@ struct QueryExplainer {
 
   private func storing(_ question: Question) -> (StoredResponse?, CacheEngine.Reason) {
     switch question.firstPlan {
-    // A cache that may not ask the origin has no response to store.
+    // A cache that must not contact the origin has no response to store.
     case .fail(let refusal): return (nil, refusal.reason)
     case .serve(let service): return (nil, service.reason)  // Nothing is stored that could be served.
     case .forward(let forwarding):
