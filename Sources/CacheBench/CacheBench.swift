@@ -7,7 +7,7 @@ import ArgumentParser
   #error("CacheBench needs the trait Benchmarks: pass --traits Benchmarks or set it in your .package")
 #endif
 
-/// `cache-bench`: how fast the store, the cache and the `URLSession` adapter are, beside what they replace.
+/// `cache-bench`: the speed of the store, the cache and the `URLSession` adapter, compared with what they replace.
 @main
 struct CacheBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

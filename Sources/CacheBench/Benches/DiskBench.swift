@@ -5,7 +5,7 @@ import ArgumentParser
 import Foundation
 import HTTPCacheStore
 
-/// What `disk` can measure.
+/// The workloads of `disk`.
 enum DiskWorkload: String, CaseIterable, Sendable, ExpressibleByArgument {
   /// Puts of new entries.
   case put
@@ -25,12 +25,12 @@ enum DiskWorkload: String, CaseIterable, Sendable, ExpressibleByArgument {
 struct DiskBench {
   var options: DiskOptions
   var progress: ProgressLine
-  /// What is started to open directories: this program.
+  /// The program that is started to open directories: this one.
   var executable = DiskChild.ownExecutable
 
   private var seed: UInt64 { options.round.seed }
 
-  /// - Parameter asked: what is measured, unless everything is that a target is set for.
+  /// - Parameter asked: the workloads to measure; by default all that have a target.
   func run(_ asked: [DiskWorkload]) throws -> Report {
     let workloads = options.targets ? [.put, .get, .churn, .cold, .reopen] : asked
     var report = options.report
@@ -49,7 +49,7 @@ struct DiskBench {
     return report
   }
 
-  /// How the process before ended, the keys and the sizes of the values that are opened.
+  /// How the previous process ended, and the numbers of keys and the sizes of values to open.
   private var openings: [(Action, keys: Int, valueSize: Int)] {
     let some = options.keys ?? 100_000
     guard !options.targets else {
@@ -72,13 +72,13 @@ struct DiskBench {
     let count = options.keys(ofSize: valueSize)
     progress.show("making \(Format.count.text(count)) keys and values")
     let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
-    // Nothing is to be evicted, however often it is overwritten: the raw file and the files keep everything too.
+    // Nothing must be evicted, however often it is overwritten: the raw file and the files keep everything too.
     let capacity = max(256 << 20, 4 * count * (data.entryBytes + 4096))
     let filling = Filling(
       order: KeySequence.shuffle(keys: count, seed: seed),
       sequences: [KeySequence(keys: count, distribution: .zipf, exponent: 0.99, seed: seed, stream: 0)],
       valueSize: valueSize,
-      // Ours syncs all of it when it is closed.
+      // Our store syncs all of it when it is closed.
       mostPerRound: 1)
     let entrants = ([.ours] + options.yardsticks.filter(\.isInstalled)).map { name in
       filling.entrant(name, by: .diskStore, then: actions) { directory in
@@ -93,7 +93,7 @@ struct DiskBench {
     ).run(progress)
   }
 
-  /// A hundred entries of 1 KiB beside URLCache, which takes seconds for more.
+  /// Measures a hundred entries of 1 KiB beside URLCache, which takes seconds for more.
   private func fewBesideURLCache() throws -> [Measurement] {
     let few = try StoreOptions.parse(
       ["--tier", "both", "--disk-keys", String(min(100, options.keys ?? 100))] + options.round.arguments)
@@ -102,7 +102,7 @@ struct DiskBench {
 
   // MARK: - Churn
 
-  /// A store at its capacity, into which new entries keep coming, one in ten of them in place of another.
+  /// Measures a store at its capacity with a stream of new entries; one in ten replaces another.
   private func churn(valueSize: Int) throws -> Measurement {
     let data = try Dataset(count: 1, valueSize: valueSize, seed: seed, .entries)
     let capacity = options.capacity
@@ -119,7 +119,7 @@ struct DiskBench {
       func put(_ turn: Int) throws {
         var number = newest
         if turn % 10 == 9, newest > 0 {
-          // One of those that are surely there.
+          // One of the entries that are certainly present.
           number = Int.random(in: max(0, newest - fitting / 2)..<newest, using: &random)
         } else {
           newest += 1
@@ -128,7 +128,7 @@ struct DiskBench {
           throw BenchError.unprepared("the store does not take every entry at capacity")
         }
       }
-      // Twice around, before anything is measured.
+      // Go round twice before the measurement.
       for turn in 0..<2 * fitting { try put(turn) }
       let puts = max(2 * fitting, 100)
       var shares: [Double] = []
@@ -181,7 +181,7 @@ struct DiskBench {
           throw BenchError.unprepared("\(name.rawValue) does not take every entry")
         }
         ours.flush()
-        // What the store keeps of its files is known after the first get; what is measured is not in the page cache.
+        // After the first get, the store has the data on its files. The measured entries are not in the page cache.
         guard let get = cache.operation(.coldGet), get(Int(gets[0])), FileCache.drop(place),
           let first = ProcessIO.now, let before = ProcessIO.now
         else { return nil }
@@ -192,7 +192,7 @@ struct DiskBench {
             action: .coldGet, contender: name, failures: gets.count - round.successes, operations: gets.count)
         }
         let times = Double(gets.count)
-        // What looking takes itself is taken off.
+        // Subtract the cost of the reading itself.
         let reads = (after.readCalls - before.readCalls) - (before.readCalls - first.readCalls)
         var one = Measurement(
           .cold, .coldGet, name,
@@ -208,7 +208,7 @@ struct DiskBench {
 
   // MARK: - Opening
 
-  /// Opening a directory whose files are not in the page cache, in a process of its own.
+  /// Measures opening a directory whose files are not in the page cache, in a process of its own.
   private func opening(_ ending: Action, keys: Int, valueSize: Int) throws -> Measurement {
     try TemporaryDirectory.with { directory in
       let path = directory + "/store"

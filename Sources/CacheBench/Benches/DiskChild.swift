@@ -6,7 +6,7 @@ import HTTPCacheStore
 
 /// A process that has a store open; see ``DiskChildCommand``.
 struct DiskChild {
-  /// In the process itself, which says in one line of JSON what opening took.
+  /// Runs in the child process, which reports the cost of opening in one line of JSON.
   static func run(directory: String, fill: Int, valueSize: Int, capacity: Int) throws {
     let data = try Dataset(count: 1, valueSize: valueSize, seed: 1, .entries)
     let (memory, io, start) = (MemoryUse.now(), ProcessIO.now, MonotonicClock.now)
@@ -21,11 +21,11 @@ struct DiskChild {
     for number in 0..<fill where !cache.put(Keys.key(number), data.body(0)) {
       throw BenchError.unprepared("the store does not take entry \(number)")
     }
-    // What is buffered would be lost when the process is killed; what is measured is the opening of a whole log.
+    // Buffered records would be lost when the process is killed; the measurement is of opening a whole log.
     if fill > 0 { cache.store.flush() }
     story[.entries] = Double(cache.store.usage.diskEntries)
     FileHandle.standardOutput.write(try JSONEncoder().encode(story) + Data("\n".utf8))
-    // Until the parent closes it, or ends.
+    // Wait until the parent closes it, or ends.
     _ = try? FileHandle.standardInput.readToEnd()
     cache.store.close()
   }
@@ -34,7 +34,7 @@ struct DiskChild {
   private let toChild = Pipe()
   let story: [Metric: Double]
 
-  /// Starts a process, and waits for what it says.
+  /// Starts a process, and waits for its report.
   init(executable: String, directory: String, fill: Int = 0, valueSize: Int, capacity: Int) throws {
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = [

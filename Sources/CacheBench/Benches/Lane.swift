@@ -3,13 +3,13 @@
 
 import HTTPCacheStore
 
-/// Keys in the order in which they are asked for.
+/// Keys in the order of their requests.
 ///
-/// Each has memory of its own, one after the other, as keys of requests have that have just arrived: reading them costs
-/// little and is the same for every cache. What is measured is the way from there to the entry.
+/// Each key has memory of its own, one after the other, like the keys of requests that have just arrived. Reading them
+/// costs little and is the same for every cache. The measurement covers the way from there to the entry.
 struct Arrivals: Sendable {
   let keys: [StoreKey]
-  /// 0, 1, … for the loop that is measured.
+  /// 0, 1, … for the measured loop.
   let positions: [UInt32]
 
   init(_ numbers: ArraySlice<UInt32>) {
@@ -22,14 +22,14 @@ struct Arrivals: Sendable {
 struct Lane: Sendable {
   var name: Contender
   var action: Action
-  /// Called once before anything is measured. Returns the hit ratio, where it is counted there.
+  /// Called once before the measurement. Returns the hit ratio, if it is counted there.
   var prepare: @Sendable () throws -> Double? = { nil }
-  /// Called before each run over some keys.
+  /// Called before each run over a sequence of keys.
   var begin: @Sendable ([Arrivals]) -> Void = { _ in }
-  /// The operation of a thread, on the position of a key among its arrivals.
+  /// The operation of a thread, on the position of a key in its arrivals.
   var operation: @Sendable (Arrivals) -> Operation
 
-  /// - Parameter arrivals: keys for each thread. A round goes on where the one before it ended.
+  /// - Parameter arrivals: keys for each thread. A round continues where the previous round ended.
   func entrant(over arrivals: [Arrivals], hitRatio: Double? = nil) -> Contest.Entrant {
     begin(arrivals)
     let track = Track(arrivals.map { (positions: $0.positions, operation: operation($0)) })
@@ -37,14 +37,14 @@ struct Lane: Sendable {
   }
 }
 
-// Generic, and not over `any KeyedCache`, so that the compiler makes a loop of its own for each cache.
+// Generic, instead of over `any KeyedCache`, so that the compiler makes a separate loop for each cache.
 extension Lane {
-  /// Lookups that leave the bodies untouched, or read a byte of each; the cache is filled first.
+  /// Makes lookups that leave the bodies untouched, or read a byte of each; the cache is filled first.
   static func get(
     _ name: Contender, _ cache: some KeyedCache, _ filling: [(key: StoreKey, body: [UInt8])], readsBody: Bool,
     valueSize: Int
   ) -> Lane {
-    // No byte is greater, but the compiler does not know, and so does not leave out the reading.
+    // No byte is greater, but the compiler does not know that, and so does not remove the reading.
     let most = UInt8(clamping: 255 + valueSize)
     return Lane(name: name, action: readsBody ? .getAndRead : .getByKey) {
       for (key, body) in filling where !cache.put(key, body) {
@@ -58,12 +58,12 @@ extension Lane {
     }
   }
 
-  /// Of so many operations of `mixed`, the last one is a store.
+  /// The number of `mixed` operations of which the last is a store.
   static let mixedPeriod = 10
 
   /// - Parameters:
-  ///   - warming: what is asked for first, so that the cache is full of what it keeps.
-  ///   - counting: what is asked for then, to count the hits.
+  ///   - warming: the first requests, so that the cache is full of the entries it keeps.
+  ///   - counting: the next requests, which count the hits.
   static func mixed(
     _ name: Contender, _ cache: some KeyedCache, warming: [Arrivals], counting: Arrivals, _ bodies: Bodies
   ) -> Lane {
@@ -88,7 +88,7 @@ extension Lane {
 
   static func churn(_ name: Contender, _ cache: some KeyedCache, capacity: Int, _ bodies: Bodies) -> Lane {
     @Sendable func begin(_ arrivals: [Arrivals]) {
-      // The last keys of each thread, which are stored again only when all others were.
+      // The last keys of each thread, which are stored again only after all others.
       for some in arrivals {
         for key in some.keys.suffix(capacity / arrivals.count + 1) { _ = cache.put(key, bodies.fresh()) }
       }

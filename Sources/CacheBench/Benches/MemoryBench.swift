@@ -3,7 +3,7 @@
 
 import HTTPCacheStore
 
-/// The measurements of `memory`: one cache after the other is filled, and freed before the next.
+/// The measurements of `memory`: fills one cache after the other, and frees it before the next.
 struct MemoryBench {
   var keys: Int
   var valueSize: Int

@@ -3,13 +3,13 @@
 
 import HTTPCacheStore
 
-/// Asks a cache for what a trace asks for, and stores what it does not find.
+/// Replays the requests of a trace on a cache, and stores the misses.
 struct Replayer {
   /// The eviction policies by the names of the flag `--eviction`.
   static let policies: KeyValuePairs<String, Contender> = [
     "lru": .ours, "s3fifo": .oursS3FIFO, "exact-lru": .exactLRU,
   ]
-  /// What counts against the capacity, by the names of the flag `--sizes`: every entry the same, or its bytes.
+  /// The unit of the capacity, by the names of the flag `--sizes`: every entry counts the same, or its bytes count.
   static let sizes: KeyValuePairs<String, Action> = ["unit": .replayUnits, "real": .replayBytes]
 
   var trace: Trace
@@ -48,7 +48,7 @@ struct Replayer {
     return replay
   }
 
-  /// Whether a request is a hit; if not, what it asks for is stored.
+  /// Returns a closure that tells whether a request is a hit; if not, it stores the requested entry.
   private func asking(_ policy: Contender, _ capacity: Int) throws -> (Trace.Request) -> Bool {
     let isByUnits = isByUnits
     guard policy != .exactLRU else {
@@ -63,7 +63,7 @@ struct Replayer {
     let cache = try EngineCache(
       capacity: try storeCapacity(capacity, eviction), eviction: eviction, shards: shards)
     return { request in
-      // Keys are numbers, so that all entries of a replay by units count the same.
+      // Keys are numbers, so that all entries count the same in a replay by units.
       let key = StoreKey(withUnsafeBytes(of: UInt64(request.key).littleEndian) { Array($0) })
       if cache.bodyCount(of: key) != nil { return true }
       _ = cache.put(key, [UInt8](repeating: 0, count: isByUnits ? 0 : request.bytes))
@@ -71,11 +71,11 @@ struct Replayer {
     }
   }
 
-  /// The capacity as our store counts it: with the key of each entry, and what the store keeps beside it.
+  /// Returns the capacity in the unit of our store: with the key of each entry, and the store's overhead.
   private func storeCapacity(_ capacity: Int, _ eviction: EvictionPolicy) throws -> Int {
     let perEntry = try EngineCache.cost(keyBytes: 8, bodyBytes: 0, eviction: eviction)
     guard !isByUnits else { return capacity * perEntry }
-    // Where bodies count, the rest of an entry takes its share of the room.
+    // If bodies count, the rest of an entry takes its share of the capacity.
     let mean = Double(trace.distinctBytes) / Double(max(1, trace.distinctKeys))
     let entries = mean > 0 ? Double(capacity) / mean : 0
     return capacity + Int((entries * Double(perEntry)).rounded())

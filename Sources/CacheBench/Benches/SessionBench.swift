@@ -41,15 +41,15 @@ struct SessionBench {
     return .init(fields: fields, bytes: body)
   }
 
-  /// What came: bytes in memory, and where from; `nil` if no cache had a part in it.
+  /// The response: its bytes in memory, and its source; `nil` if no cache took part.
   private typealias Answer = (bytes: Int?, source: CachedResponse.Source?)
 
   /// Requests of one kind.
   private struct Lane {
     var action: Action
-    /// Where responses have to come from.
+    /// The expected source of the responses.
     var source: CachedResponse.Source?
-    /// Makes a request, and returns a look at what came, which is not timed.
+    /// Makes a request, and returns a check of the response, which is not timed.
     var load: (_ number: Int) async throws -> () -> Answer
     var round = Round(timesEach: true)
     var reached = 0
@@ -90,7 +90,7 @@ struct SessionBench {
     let direct = TransportResponse(
       head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=3600", .eTag: "\"1\""]),
       body: MessageBody([UInt8](repeating: 0, count: valueSize)))
-    // What is to be hit is stored, and connections are open, before anything is measured.
+    // Before the measurement, store the entries to hit, and open the connections.
     for request in [fresh, stale] {
       try check(try await load(plain, request)(), .plainRequest, nil)
       try check(try await load(cached, request)(), .missRequest, .network)
@@ -112,7 +112,8 @@ struct SessionBench {
         return { look(response) }
       },
     ]
-    // In turns, so that other work on the machine affects all alike. Not a ``Contest``: requests are asynchronous.
+    // In turns, so that other work on the machine affects all kinds alike. This is not a ``Contest``, because requests
+    // are asynchronous.
     for number in 0..<requests {
       if number.isMultiple(of: 50) { progress.show("session: \(number) of \(requests) of each kind") }
       for index in lanes.indices {
@@ -122,7 +123,7 @@ struct SessionBench {
         lanes[index].round.record(MonotonicClock.now - start)
         try check(answer(), lanes[index].action, lanes[index].source)
         lanes[index].reached += origin.requestCount - before
-        // The first was to warm up.
+        // The first request is for warming up.
         if number == 0, requests > 10 { lanes[index].round = Round(timesEach: true) }
       }
     }

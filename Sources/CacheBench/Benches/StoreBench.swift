@@ -6,14 +6,14 @@ struct StoreBench {
   var options: StoreOptions
   var kind: Measurement.Kind
   var progress: ProgressLine
-  /// What is measured beside the filling; everything unless given.
+  /// The actions to measure in addition to filling; everything by default.
   var only: Set<Action>?
 
   func run() throws -> [Measurement] {
     try measure(onDisk: false) + (options.tier == .both ? try measure(onDisk: true) : [])
   }
 
-  /// What was left out, and why.
+  /// The omitted measurements, and why.
   var notes: [String] {
     func leftOut(_ tier: String, _ most: Int) -> String {
       "URLCache is left out \(tier): beyond \(most) keys filling it takes too long."
@@ -64,7 +64,7 @@ struct StoreBench {
     ]
     if !onDisk {
       entrants.append(entrant(.dictionary) { _ in KeyedBench(data: data, cache: DictionaryCache()) })
-      // A floor only finds.
+      // A floor supports only lookups.
       entrants.append(
         entrant(.floor, [.get, .getByKey, .miss]) { _ in
           KeyedBench(data: data, cache: try FloorCache(keys: count))

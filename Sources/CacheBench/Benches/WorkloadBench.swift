@@ -7,11 +7,11 @@ import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 
-/// What is asked of a cache in memory.
+/// A workload for a cache in memory.
 enum Workload: String, CaseIterable, Sendable, ExpressibleByArgument {
-  /// Lookups, all of which find something and read a byte of its body.
+  /// Lookups that all find an entry and read a byte of its body.
   case get
-  /// Nine lookups, each of which stores what it does not find, and a store; the cache is too small for all keys.
+  /// Nine lookups, each of which stores a miss, and a store; the cache is too small for all keys.
   case mixed
   /// Stores of new entries; the cache is full.
   case churn
@@ -19,14 +19,14 @@ enum Workload: String, CaseIterable, Sendable, ExpressibleByArgument {
   case decide
 }
 
-/// The measurements of `workload`: each workload on all caches that can do it.
+/// The measurements of `workload`: each workload on all caches that support it.
 struct WorkloadBench {
   var options: WorkloadOptions
   /// Whether `get` reads a byte of each body, leaves the bodies untouched, or both in turns.
   var readsBody: [Bool] = [true]
   var progress: ProgressLine
 
-  /// What was left out, and why.
+  /// The omitted measurements, and why.
   static func notes(_ workloads: [Workload]) -> [String] {
     var notes: [String] = []
     if workloads.contains(where: { $0 != .decide }) {
@@ -52,7 +52,7 @@ struct WorkloadBench {
     let entries = isBounded ? options.capacityEntries : keys * 2 + 10_000
     let most = isBounded ? entries : keys
     let filling = isBounded ? [] : (0..<keys).map { (key: Keys.key($0), body: bodies.fresh()) }
-    // Twice as long as is counted: S3-FIFO takes longer than LRU to learn what is asked for often.
+    // Twice as long as the counting: S3-FIFO takes longer than LRU to learn which keys are frequent.
     let (warming, counting) =
       workload == .mixed ? (draws(threads: 2, run: 0), draws(threads: 1, run: 1)) : ([], [])
     func lanes(_ name: Contender, _ cache: some KeyedCache) -> [Lane] {
@@ -80,7 +80,7 @@ struct WorkloadBench {
     }
   }
 
-  /// What the engine makes of a new response: ten fields, parsed, and whether and how long it may be stored.
+  /// Measures the engine's judgement of a new response: ten fields, parsed, and whether and how long it may be stored.
   func judge() throws -> [Measurement] {
     let engine = CacheEngine(.init(kind: .private))
     var head = Dataset.response(1024)
@@ -99,8 +99,8 @@ struct WorkloadBench {
     return try measure([lane], threads: [1]) { _, _ in [Arrivals(Array(repeating: 0, count: 1 << 10)[...])] }
   }
 
-  /// A lookup, and a lookup with the decision to serve what it found. Both begin with the request as it arrives, and
-  /// build the key from it.
+  /// Makes lanes for a lookup, and for a lookup with the decision to serve the result. Both begin with the request as
+  /// it arrives, and build the key from it.
   private func decideLanes() throws -> ([Lane], Arrivals) {
     let engine = CacheEngine(.init(kind: .private))
     let now = SystemCacheClock.shared.now
@@ -135,9 +135,9 @@ struct WorkloadBench {
     return ([get, decide], Arrivals(numbers[...]))
   }
 
-  /// Throughput with each number of threads, and latency with one.
+  /// Measures throughput with each number of threads, and latency with one.
   ///
-  /// - Parameter arrivals: keys for so many threads, others for each run.
+  /// - Parameter arrivals: returns keys for a number of threads, different ones for each run.
   private func measure(
     _ lanes: [Lane], threads: [Int]? = nil, capacity: Int? = nil,
     over arrivals: (_ threads: Int, _ run: Int) -> [Arrivals]
@@ -147,7 +147,7 @@ struct WorkloadBench {
       return try lane.prepare()
     }
     let runs = (threads ?? options.threadCounts).map { (Measurement.Kind.throughput, $0) } + [(.latency, 1)]
-    // The floor borrows the bodies that lanes were prepared with.
+    // The floor borrows the bodies that the lanes prepared.
     defer { withExtendedLifetime(lanes) {} }
     return try runs.enumerated().flatMap { number, run in
       let some = arrivals(run.1, number + 2)
@@ -162,14 +162,14 @@ struct WorkloadBench {
 
   private var bodies: Bodies { Bodies(size: options.run.valueSize, seed: options.seed) }
 
-  /// - Parameter entries: how many it can hold, as it counts them.
+  /// - Parameter entries: the number of entries that fit, by the engine's own count.
   private func engine(_ entries: Int, _ eviction: EvictionPolicy) throws -> EngineCache {
     let perEntry = try EngineCache.cost(
       keyBytes: Keys.bytes, bodyBytes: options.run.valueSize, eviction: eviction)
     return try EngineCache(capacity: entries * perEntry, eviction: eviction, shards: options.shards)
   }
 
-  /// All keys in a random order, a share of them for each thread.
+  /// Returns all keys in a random order, a share of them for each thread.
   static func everyKey(_ count: Int, threads: Int, seed: UInt64) -> [Arrivals] {
     let order = KeySequence.shuffle(keys: count, seed: seed)
     return (0..<threads).map { thread in
@@ -177,10 +177,10 @@ struct WorkloadBench {
     }
   }
 
-  /// Keys as they are asked for, for each thread its own.
+  /// Returns keys in the order of their requests, a different sequence for each thread.
   ///
-  /// - Parameter run: another number gives other sequences. What a cache was warmed or measured with before would be
-  ///   found more often than what comes next.
+  /// - Parameter run: another number gives other sequences. With the same sequences, keys of an earlier run would be
+  ///   found more often than later keys.
   func draws(threads: Int, run: Int) -> [Arrivals] {
     // A multiple of the period, so that each round of `mixed` stores the same share.
     let length = min(max(4 * options.keys, 1 << 14), 1 << 20) / Lane.mixedPeriod * Lane.mixedPeriod

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Foundation
 
-/// What is being done, on one line of standard error, if that is a terminal and it takes long.
+/// A progress line on standard error, if that is a terminal and the work takes long.
 struct ProgressLine: Sendable {
   private static let patience: UInt64 = 2_000_000_000
 
@@ -13,7 +13,7 @@ struct ProgressLine: Sendable {
 
   init(isShown: Bool = isatty(STDERR_FILENO) == 1) { self.isShown = isShown }
 
-  /// Shows a text in place of the last one.
+  /// Replaces the shown text.
   func show(_ text: String) {
     guard isShown, MonotonicClock.now - start > Self.patience else { return }
     // The terminal erases the rest of the line.

@@ -41,7 +41,7 @@ struct DiskOptions: ParsableArguments {
       )
     }
     if let keys { try Limits.require(keys, "keys", in: 1...(1 << 24 - 2)) }
-    // Of the targets, one is for ten times as many.
+    // One of the targets needs ten times as many.
     if targets { try Limits.require(keys ?? 1, "keys", in: 1...1_000_000) }
     for size in givenSizes { try Limits.require(size, "value-size", in: 1...(64 << 20)) }
     try Limits.require(capacity, "capacity", in: (1 << 20)...(1 << 40))
@@ -49,7 +49,7 @@ struct DiskOptions: ParsableArguments {
       throw ValidationError("--value-size is given \(valueSizes.count) times; give 16 at most")
     }
     for size in valueSizes {
-      // Three copies: the puts of a round, what the page cache has of the last, and room to breathe.
+      // Three copies: the puts of a round, the last data in the page cache, and a reserve.
       let keys = keys(ofSize: size)
       try Limits.requireDisk(3 * Double(keys) * Double(size), "--keys \(keys) with --value-size \(size)")
     }
@@ -102,8 +102,8 @@ struct DiskCommand: BenchCommand {
   }
 }
 
-/// The process that `disk reopen` starts: it fills a directory or opens it, reports what that took, and waits to be
-/// told to close it, or to be killed.
+/// The process that `disk reopen` starts. It fills a directory or opens it, and reports the cost. Then it waits until
+/// it is told to close the directory, or is killed.
 struct DiskChildCommand: ParsableCommand {
   static let configuration = CommandConfiguration(commandName: "disk-child", shouldDisplay: false)
 

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Foundation
 
-/// The flags of everything that is measured in rounds.
+/// The flags of all measurements in rounds.
 struct RoundOptions: ParsableArguments {
   @Option(help: "Seconds to measure each action of each cache, all rounds together.")
   var seconds = 1.0
@@ -27,7 +27,7 @@ struct RoundOptions: ParsableArguments {
   }
 }
 
-/// The flags of everything that is measured in memory.
+/// The flags of all measurements in memory.
 struct RunOptions: ParsableArguments {
   @Option(help: "Number of keys, of 64 bytes each (default: 10000; of 'workload' and 'targets' 1000000).")
   var keys: Int?
@@ -80,12 +80,12 @@ struct RunOptions: ParsableArguments {
   }
 }
 
-/// Rejects flags, with messages that name the flag, its value and what to give.
+/// Rejects flags, with messages that name the flag, its value and the allowed values.
 enum Limits {
   static func require<Value: Comparable>(
     _ value: Value, _ name: String, in range: ClosedRange<Value>, _ hint: String? = nil
   ) throws {
-    // Not a number is in no range.
+    // NaN is in no range.
     guard range.contains(value) else {
       throw ValidationError(
         "--\(name) is \(value); give \(hint ?? "\(range.lowerBound) to \(range.upperBound)")")
@@ -103,7 +103,7 @@ enum Limits {
     throw ValidationError("--shards is \(shards); give a power of two from 1 to 1024")
   }
 
-  /// The value that a word stands for.
+  /// Returns the value of a word.
   static func choice<Value>(_ word: String, of names: KeyValuePairs<String, Value>) throws -> Value {
     guard let value = names.first(where: { $0.key == word })?.value else {
       throw ValidationError("'\(word)': give \(names.map(\.key).joined(separator: ", "))")
@@ -111,7 +111,7 @@ enum Limits {
     return value
   }
 
-  /// - Parameter bytes: what a run takes of memory, about.
+  /// - Parameter bytes: the approximate memory of a run.
   static func requireMemory(_ bytes: Double, _ what: String) throws {
     let available = Double(ProcessInfo.processInfo.physicalMemory) / 4 * 3
     guard bytes > available else { return }
@@ -120,7 +120,7 @@ enum Limits {
         + "\(Format.bytes.text(available)): give fewer keys or smaller values")
   }
 
-  /// - Parameter bytes: what a run takes of the temporary directory, about.
+  /// - Parameter bytes: the approximate space of a run in the temporary directory.
   static func requireDisk(_ bytes: Double, _ what: String) throws {
     let path = FileManager.default.temporaryDirectory.path
     let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)

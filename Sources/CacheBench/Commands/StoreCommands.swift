@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// Which tiers are measured.
+/// The tiers to measure.
 enum TierChoice: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
   case memory, both
 }
@@ -43,7 +43,7 @@ struct StoreOptions: ParsableArguments {
   }
 }
 
-/// `throughput` and `latency`, which differ in what is read of the clock.
+/// `throughput` and `latency`, which differ in how they read the clock.
 protocol StoreCommand: BenchCommand {
   static var kind: Measurement.Kind { get }
   var options: StoreOptions { get }

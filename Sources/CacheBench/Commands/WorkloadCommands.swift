@@ -17,7 +17,7 @@ struct WorkloadOptions: ParsableArguments {
   var seed: UInt64 { run.round.seed }
   var capacityEntries: Int { max(1, Int(Double(keys) * capacity)) }
 
-  /// 1, 2, 4… and the most.
+  /// 1, 2, 4… and the maximum.
   var threadCounts: [Int] {
     sequence(first: 1) { $0 * 2 }.prefix { $0 < threads } + [threads]
   }
@@ -28,7 +28,7 @@ struct WorkloadOptions: ParsableArguments {
     guard keys >= threads else {
       throw ValidationError("--threads is \(threads), and there are only \(keys) keys: give more keys")
     }
-    // Bodies of all keys once, for the capacity in each of four caches, and keys and tables.
+    // The bodies of all keys once, more bodies for the capacity of each of four caches, and keys and tables.
     let perKey = Double(run.valueSize) * (1 + 4 * capacity) + 1500 + 150 * Double(threads)
     try Limits.requireMemory(perKey * Double(keys), "--keys \(keys) with --value-size \(run.valueSize)")
   }
@@ -69,7 +69,7 @@ struct WorkloadCommand: BenchCommand {
   }
 }
 
-/// Measures everything that a target is set for and this program can measure.
+/// Measures everything that has a target and that this program can measure.
 struct TargetsCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "targets",
@@ -87,7 +87,7 @@ struct TargetsCommand: BenchCommand {
 
   static func report(_ options: WorkloadOptions, _ trace: Trace?, _ progress: ProgressLine) throws -> Report {
     var options = options
-    // Some targets are for two.
+    // Some targets are for two threads.
     options.run.threads = max(2, options.threads)
     func few(_ keys: Int) throws -> [Measurement] {
       let some = try StoreOptions.parse(
@@ -103,7 +103,7 @@ struct TargetsCommand: BenchCommand {
       keys: options.keys, valueSize: options.run.valueSize, progress: progress
     ).run()
     report.measurements += try Workload.allCases.flatMap { try bench.run($0) } + bench.judge() + few(count)
-    // For the growth alone.
+    // Only for the growth.
     report.measurements += try few(4 * count).filter { $0.contender == .ours }
     report.notes = WorkloadBench.notes(Workload.allCases)
     report.notes.append("Instructions, allocations and the parsers are measured in Benchmarks, and not here.")

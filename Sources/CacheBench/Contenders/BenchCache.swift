@@ -4,13 +4,13 @@
 import HTTPCacheStore
 import Synchronization
 
-/// A cache as a ``Filling`` measures it: operations on keys by their numbers.
+/// A cache that a ``Filling`` measures: operations on keys by their numbers.
 protocol BenchCache: Sendable {
   /// `nil` if this cache has no such operation.
   func operation(_ action: Action) -> Operation?
-  /// Brings what a store is given into the processor's cache, where it is when it has just arrived.
+  /// Brings the input of a store into the processor's cache, as if it had just arrived.
   func warm(_ key: Int)
-  /// Bytes of memory for each entry, where the cache can tell.
+  /// Bytes of memory for each entry, if the cache can tell.
   var overhead: [Metric: Double] { get }
   /// Closes files.
   func close()
@@ -22,17 +22,17 @@ extension BenchCache {
   func warm(_ key: Int) {}
 }
 
-/// A cache of bodies under keys: all that a contender in memory has to be able to do.
+/// A cache of bodies under keys: the interface of every contender in memory.
 protocol KeyedCache: Sendable {
-  /// The bytes of a key's body, which counts as used; `nil` if it is not there.
+  /// Returns the bytes of a key's body, which counts as used; `nil` if it is missing.
   func bodyCount(of key: StoreKey) -> Int?
-  /// A byte from the middle of a key's body, which counts as used; `nil` if it is not there.
+  /// Returns a byte from the middle of a key's body, which counts as used; `nil` if it is missing.
   func bodyByte(of key: StoreKey) -> UInt8?
-  /// Stores a body in place of the one that was there. Returns whether it is stored.
+  /// Stores a body, and replaces the present one. Returns whether it is stored.
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool
-  /// Entries that are there, where the cache can tell.
+  /// Number of entries, if the cache can tell.
   var entryCount: Int? { get }
-  /// Bytes that the cache says it occupies.
+  /// Bytes that the cache occupies by its own account.
   var accountedBytes: Int? { get }
 }
 
@@ -45,7 +45,7 @@ extension Collection<UInt8> where Index == Int {
   var middleByte: UInt8? { isEmpty ? nil : self[count / 2] }
 }
 
-/// A keyed cache under the measurements of `throughput` and `latency`.
+/// A keyed cache for the measurements of `throughput` and `latency`.
 struct KeyedBench<Cache: KeyedCache>: BenchCache {
   let data: Dataset
   let cache: Cache
@@ -67,11 +67,11 @@ struct KeyedBench<Cache: KeyedCache>: BenchCache {
   }
 }
 
-/// A cache on disk, whose operations are done on one thread, one after the other.
+/// A cache on disk, whose operations run on one thread, one after the other.
 protocol DiskCache: BenchCache {
   var data: Dataset { get }
   func put(_ key: Int) -> Bool
-  /// The bytes of the body that was read; `nil` if it is not there.
+  /// Returns the bytes of the body; `nil` if it is missing.
   func get(_ key: Int) -> Int?
 }
 

@@ -5,10 +5,10 @@ import Foundation
 import HTTPCacheStore
 import Synchronization
 
-/// A database under a lock, which is never synced, with transactions of 64 puts where it has transactions.
+/// A database under a lock, which is never synced. If it has transactions, each has 64 puts.
 final class DatabaseCache: DiskCache {
   private struct State: @unchecked Sendable {
-    // Unchecked: used under the lock alone.
+    // Unchecked: used only under the lock.
     var database: any Database
     var pending = 0
   }
@@ -48,8 +48,8 @@ final class DatabaseCache: DiskCache {
   }
 }
 
-/// A database in a library of the system. The constants of a conforming type are the library's functions, with the
-/// types of its C interface.
+/// A database in a system library. The constants of a conforming type are the functions of the library, with the types
+/// of its C interface.
 protocol Database {
   typealias Bytes = UnsafeRawBufferPointer
 
@@ -73,15 +73,15 @@ extension Database {
   }
 }
 
-/// A library of the system, opened when it is needed: a build needs neither its header nor its file.
+/// A system library, opened when it is needed: a build needs neither its header nor its file.
 final class SystemLibrary: @unchecked Sendable {
-  // Unchecked: what `dlopen` gives may be used from any thread.
+  // Unchecked: a handle of `dlopen` may be used from any thread.
   private let handle: UnsafeMutableRawPointer?
   private let prefix: String
 
   /// - Parameters:
-  ///   - files: files, of which the first that there is is opened.
-  ///   - prefix: what the names of its functions begin with.
+  ///   - files: candidate files; the first that exists is opened.
+  ///   - prefix: the prefix of its function names.
   init(_ files: [String], prefix: String) {
     handle = files.lazy.compactMap { dlopen($0, RTLD_NOW | RTLD_LOCAL) }.first
     self.prefix = prefix
@@ -89,7 +89,7 @@ final class SystemLibrary: @unchecked Sendable {
 
   var isInstalled: Bool { handle != nil }
 
-  /// The function of a name, as the type that its caller expects. All versions of the library have it.
+  /// Returns the function of a name, with the type that the caller expects. All versions of the library have it.
   func callAsFunction<Function>(_ name: String) -> Function {
     guard let handle, let function = dlsym(handle, prefix + name) else {
       fatalError("a library of the system does not have \(prefix)\(name)")
@@ -151,7 +151,7 @@ struct SQLite: Database {
   func begin() -> Bool { run("BEGIN") }
   func commit() -> Bool { run("COMMIT") }
 
-  /// SQLite reads them where they are, in the step.
+  /// SQLite reads them in place, in the step.
   func put(_ key: Bytes, _ head: [UInt8], _ body: [UInt8]) -> Bool {
     defer { _ = reset(insert) }
     return head.withUnsafeBytes { head in
@@ -173,7 +173,7 @@ struct SQLite: Database {
     return body.count
   }
 
-  /// In memory of its own: SQLite's is gone with the next step.
+  /// Returns a copy: SQLite's memory is gone after the next step.
   private func column(_ index: Int32) -> [UInt8]? {
     columnBlob(select, index).map { Array(Bytes(start: $0, count: Int(columnBytes(select, index)))) }
   }
@@ -203,14 +203,14 @@ struct LMDB: Database {
 
   static let library = SystemLibrary(
     ["liblmdb.so.0", "liblmdb.so", "liblmdb.dylib", "/opt/homebrew/lib/liblmdb.dylib"], prefix: "mdb_")
-  /// NOSYNC, WRITEMAP, NOTLS and NOLOCK: a lock of ours is around everything.
+  /// NOSYNC, WRITEMAP, NOTLS and NOLOCK: our own lock protects everything.
   private static let flags: UInt32 = 0x10000 | 0x80000 | 0x20_0000 | 0x40_0000
   private static let readOnly: UInt32 = 0x20000
-  /// Gives the place for a value instead of copying it.
+  /// Returns the memory for a value instead of copying it.
   private static let reserve: UInt32 = 0x10000
 
   private var environment: Object?
-  /// What is being written; it sees what was put, and others do not.
+  /// The open write transaction. It sees its own puts, and others do not.
   private var writing: Object?
   private var database: UInt32 = 0
 
@@ -253,7 +253,7 @@ struct LMDB: Database {
     var key = Value(count: key.count, bytes: key.baseAddress)
     var value = Value(count: 0)
     guard getValue(reading, database, &key, &value) == 0, value.count >= headCount else { return nil }
-    // In memory of its own: LMDB's may be another's after the next commit.
+    // A copy: LMDB may reuse its memory after the next commit.
     return Array(Bytes(start: value.bytes, count: value.count)).count - headCount
   }
 }
@@ -277,7 +277,7 @@ struct RocksDB: Database {
     Self.library("get")
   private let free: @convention(c) (Place?) -> Void = Self.library("free")
 
-  // The file's name has the version in it, unless the development package is installed.
+  // The file name contains the version, unless the development package is installed.
   static let library = SystemLibrary(
     ["librocksdb.so"]
       + (6...10).flatMap { major in (0...29).map { "librocksdb.so.\(major).\($0)" } }
@@ -322,7 +322,7 @@ struct RocksDB: Database {
   func get(_ key: Bytes, headCount: Int) -> Int? {
     var error: Out<CChar>?
     var count = 0
-    // It is a copy already.
+    // This is already a copy.
     let value = getValue(database, reading, key.baseAddress, key.count, &count, &error)
     free(error)
     guard let value else { return nil }

@@ -6,7 +6,7 @@ import HTTPCacheStore
 import Synchronization
 import SystemPackage
 
-/// The least there is to do: bytes appended to one file, and read from where they are. No key, no head, no checksum.
+/// The minimum of work: bytes appended to one file, and read by offset. No key, no head, no checksum.
 final class RawFileCache: DiskCache {
   private struct State {
     var end = 0
@@ -37,7 +37,7 @@ final class RawFileCache: DiskCache {
     return written == body.count
   }
 
-  /// Into memory of its own, as our store reads.
+  /// Reads into memory of its own, as our store does.
   func get(_ key: Int) -> Int? {
     let offset = state.withLock { $0.offsets[key] }
     let body = try? [UInt8](unsafeUninitializedCapacity: data.valueSize) { buffer, count in
@@ -47,7 +47,7 @@ final class RawFileCache: DiskCache {
   }
 }
 
-/// A file for each entry, with head and body, written beside and then renamed.
+/// A file for each entry, with head and body, written under another name and then renamed.
 final class FilePerEntryCache: DiskCache {
   let data: Dataset
   private let paths: [FilePath]
@@ -75,7 +75,7 @@ final class FilePerEntryCache: DiskCache {
     }
   }
 
-  /// Its size is known.
+  /// Reads the whole file; its size is known.
   func get(_ key: Int) -> Int? {
     guard let file = try? FileDescriptor.open(paths[key], .readOnly) else { return nil }
     defer { try? file.close() }
@@ -102,7 +102,7 @@ extension Contender {
     }
   }
 
-  /// Whether the system has what a yardstick on disk takes.
+  /// Whether the system has the library of a yardstick on disk.
   var isInstalled: Bool { database?.library.isInstalled ?? true }
 
   /// Makes an empty yardstick on disk in a directory.

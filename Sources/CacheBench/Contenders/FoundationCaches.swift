@@ -11,7 +11,7 @@ import HTTPCacheStore
 /// Foundation's URLCache. Its capacity is never reached: on Linux it ends the process when it evicts an entry that was
 /// stored twice.
 final class FoundationCache: BenchCache {
-  /// Every store adds up the costs of all entries, so that filling takes time by the square of their number.
+  /// Every store adds up the costs of all entries, so that the time to fill grows with the square of their number.
   static let mostKeys = 50_000
   /// On disk every store reads the whole directory.
   static let mostKeysOnDisk = 500
@@ -46,9 +46,9 @@ final class FoundationCache: BenchCache {
   }
 }
 
-/// URLCache as a cache of bodies under keys: requests and responses are made as they are needed.
+/// URLCache as a cache of bodies under keys: requests and responses are made when they are needed.
 ///
-/// For what it occupies. For how long it takes, see ``FoundationCache``.
+/// It is for measuring the memory. For measuring the time, see ``FoundationCache``.
 final class RequestCache: KeyedCache, @unchecked Sendable {
   // Unchecked: Foundation documents URLCache as safe to use from any thread.
   let value: URLCache
@@ -84,7 +84,7 @@ final class RequestCache: KeyedCache, @unchecked Sendable {
 }
 
 struct SendableCachedResponse: @unchecked Sendable {
-  // Unchecked: the object never changes after it was made.
+  // Unchecked: the object never changes after its creation.
   let value: CachedURLResponse
 
   init(_ request: URLRequest, fields: [String: String], _ body: [UInt8]) throws {

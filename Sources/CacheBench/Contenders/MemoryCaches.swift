@@ -6,14 +6,14 @@ import Foundation
 import HTTPCacheStore
 import Synchronization
 
-/// The floor: a plain table in C that only finds, to show what a lookup costs at the least. See `CFloorTable.h`.
-// Unchecked because of the pointer: lookups are safe from any thread, and there are none while the table is filled.
+/// The floor: a plain table in C that supports only lookups, to show their minimum cost. See `CFloorTable.h`.
+// Unchecked because of the pointer: lookups are safe from any thread, and none happens while the table is filled.
 final class FloorCache: KeyedCache, @unchecked Sendable {
   private let table: OpaquePointer
   private let filling = Mutex(())
 
-  /// - Parameter isApart: whether entries lie apart from the table, as ours do. Otherwise it borrows its values, which
-  ///   have to outlive it.
+  /// - Parameter isApart: whether entries are apart from the table, like ours. Otherwise it borrows its values, which
+  ///   must outlive it.
   init(keys: Int, isApart: Bool = false, seed: UInt64 = 0x9E37_79B9_7F4A_7C15) throws {
     guard let table = floor_create(keys, seed, isApart) else {
       throw BenchError.unprepared("no memory for a table of \(keys) keys")
@@ -25,7 +25,7 @@ final class FloorCache: KeyedCache, @unchecked Sendable {
 
   var byteCount: Int { floor_bytes(table) }
 
-  /// `false` if the key is too long or the table is full.
+  /// Returns `false` if the key is too long or the table is full.
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
     key.bytes.withUnsafeBytes { key in
       body.withUnsafeBytes { body in
@@ -42,7 +42,7 @@ final class FloorCache: KeyedCache, @unchecked Sendable {
     withFound(key) { floor_value($0)?.load(fromByteOffset: floor_value_length($0) / 2, as: UInt8.self) }
   }
 
-  /// Takes a reference, and drops it.
+  /// Takes a reference, and releases it.
   @inline(__always)
   private func withFound<Result>(_ key: StoreKey, _ use: (OpaquePointer) -> Result?) -> Result? {
     key.bytes.withUnsafeBytes { key in
@@ -61,7 +61,7 @@ final class DictionaryCache: KeyedCache {
   func bodyByte(of key: StoreKey) -> UInt8? { bodies.withLock { $0[key] }?.middleByte }
 
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
-    // What was there is freed after the lock.
+    // The old body is freed after the lock.
     _ = bodies.withLock { $0.updateValue(body, forKey: key) }
     return true
   }
@@ -73,14 +73,14 @@ final class DictionaryCache: KeyedCache {
 final class NodeCache: KeyedCache {
   private let nodes: Mutex<NodeList<StoreKey, [UInt8]>>
 
-  /// - Parameter capacity: in entries.
+  /// - Parameter capacity: the number of entries.
   init(capacity: Int) { nodes = Mutex(NodeList(capacity: capacity)) }
 
   func bodyCount(of key: StoreKey) -> Int? { nodes.withLock { $0.value(of: key) }?.count }
   func bodyByte(of key: StoreKey) -> UInt8? { nodes.withLock { $0.value(of: key) }?.middleByte }
 
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
-    // What it returns is freed after the lock.
+    // The result is freed after the lock.
     let refused = nodes.withLock { $0.put(key, body, cost: 1) }
     return !refused
   }
@@ -88,7 +88,7 @@ final class NodeCache: KeyedCache {
   var entryCount: Int? { nodes.withLock { $0.count } }
 }
 
-/// Foundation's NSCache. Keys have to be objects: one is made for each lookup.
+/// Foundation's NSCache. Keys must be objects: each lookup makes one.
 final class ObjectCache: KeyedCache {
   private final class Key: NSObject {
     let key: StoreKey
@@ -109,7 +109,7 @@ final class ObjectCache: KeyedCache {
 
   private let cache = SendableCache()
 
-  /// - Parameter capacity: in entries.
+  /// - Parameter capacity: the number of entries.
   init(capacity: Int) { cache.value.countLimit = capacity }
 
   func bodyCount(of key: StoreKey) -> Int? { cache.value.object(forKey: Key(key))?.bytes.count }

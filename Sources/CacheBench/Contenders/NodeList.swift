@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Exact LRU: evicts the least recently used until the costs of all are within the capacity.
+/// Exact LRU: evicts the least recently used entries until the total cost is within the capacity.
 final class NodeList<Key: Hashable, Value> {
   private final class Node {
     let key: Key
@@ -27,7 +27,7 @@ final class NodeList<Key: Hashable, Value> {
   init(capacity: Int) { self.capacity = capacity }
 
   deinit {
-    // One by one: each would free the next, as deep as the list is long.
+    // One by one: otherwise each node would free the next, as deep as the list is long.
     while let node = head {
       head = node.next
       node.next = nil
@@ -36,7 +36,7 @@ final class NodeList<Key: Hashable, Value> {
 
   var count: Int { nodes.count }
 
-  /// The value of a key, which becomes the most recently used.
+  /// Returns the value of a key, which becomes the most recently used.
   func value(of key: Key) -> Value? {
     guard let node = nodes[key] else { return nil }
     if head !== node {
@@ -46,7 +46,8 @@ final class NodeList<Key: Hashable, Value> {
     return node.value
   }
 
-  /// Puts a value in place of the one that was there. Returns whether it was refused because it costs more than all may.
+  /// Stores a value, and replaces the present one. Returns whether it was refused because it costs more than the
+  /// capacity.
   func put(_ key: Key, _ value: Value, cost newCost: Int) -> Bool {
     let known = nodes[key]
     if let known {

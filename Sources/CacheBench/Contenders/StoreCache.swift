@@ -14,9 +14,9 @@ final class EngineCache: KeyedCache {
   private let storedAt: Int64
 
   /// - Parameters:
-  ///   - capacity: of the memory tier, in bytes; with 0 every lookup reads from disk.
-  ///   - directory: where the disk tier is, if there is one.
-  ///   - head: what each entry is given beside key and body.
+  ///   - capacity: the capacity of the memory tier, in bytes; with 0 every lookup reads from disk.
+  ///   - directory: the directory of the disk tier, if there is one.
+  ///   - head: the head of each entry, in addition to key and body.
   init(
     capacity: Int, eviction: EvictionPolicy = .lru, shards: Int? = nil, disk: Int = 0,
     directory: String? = nil, head: [UInt8] = [], storedAt: Int64 = 0
@@ -30,7 +30,7 @@ final class EngineCache: KeyedCache {
     tiers = capacity > 0 ? .memory : .disk
   }
 
-  /// With the head of some data, and the disk tier only unless there is memory.
+  /// Uses the head of a data set, and the disk tier only if there is no memory.
   convenience init(_ data: Dataset, memory: Int = 0, disk: Int, directory: String?) throws {
     try self.init(
       capacity: memory, disk: disk, directory: directory, head: data.head, storedAt: data.now.milliseconds)
@@ -59,7 +59,7 @@ final class EngineCache: KeyedCache {
   var entryCount: Int? { store.usage.memoryEntries }
   var accountedBytes: Int? { store.usage.memoryBytes }
 
-  /// What an entry with such a key and body counts in a store's capacity, in bytes.
+  /// Returns the cost of an entry with this key and body in a store's capacity, in bytes.
   static func cost(keyBytes: Int, bodyBytes: Int, eviction: EvictionPolicy) throws -> Int {
     let cache = try EngineCache(
       capacity: (1 << 20) + 16 * (keyBytes + bodyBytes), eviction: eviction, shards: 1)
@@ -71,7 +71,7 @@ final class EngineCache: KeyedCache {
   }
 }
 
-/// Our store and the cache over it, by the numbers of keys.
+/// Our store and the cache over it, with the numbers of keys.
 final class StoreCache: DiskCache {
   let data: Dataset
   private let keyed: KeyedBench<EngineCache>
@@ -88,7 +88,7 @@ final class StoreCache: DiskCache {
   }
 
   func close() { store.close() }
-  /// Brings what is still buffered into the files.
+  /// Writes the buffered records to the files.
   func flush() { store.flush() }
 
   func put(_ number: Int) -> Bool { keyed.cache.put(data.key(number), data.body(number)) }

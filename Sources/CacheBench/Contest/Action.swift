@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What is measured, by its name in reports.
+/// A measured action, with its name in reports.
 enum Action: String, CaseIterable, Codable, Sendable {
-  /// A lookup of a stored key, which is built from a request; building it is a part of the operation.
+  /// A lookup of a stored key, including building the key from a request.
   case get
-  /// The same with the key at hand and the body untouched: the table alone.
+  /// The same with an existing key and the body untouched: the table alone.
   case getByKey = "get, key at hand"
-  /// The same, and a byte of the body is read.
+  /// The same, and reads a byte of the body.
   case getAndRead = "get and read a byte"
-  /// A lookup and the whole decision to serve what it found.
+  /// A lookup and the whole decision to serve the result.
   case decide = "get and decide"
-  /// A lookup of a key that is not stored.
+  /// A lookup of a missing key.
   case miss
-  /// Adding a new entry, head and body at hand.
+  /// Adding a new entry with an existing head and body.
   case store
-  /// Replacing entries over and over in a cache that holds all keys.
+  /// Replacing entries repeatedly in a cache that holds all keys.
   case storeAgain = "store, all held"
   /// `store`, preceded by the engine's decision whether and how long to store the response.
   case judgeAndStore = "judge and store"
-  /// A lookup that stores what it does not find, in a cache that cannot hold all keys. In a workload, each tenth
-  /// operation is a store.
+  /// A lookup that stores a miss, in a cache that cannot hold all keys. In a workload, each tenth operation is a store.
   case mixed = "get, or store"
   /// Adding a new entry to a full cache, which evicts another.
   case churn = "store and evict"
@@ -29,13 +28,13 @@ enum Action: String, CaseIterable, Codable, Sendable {
   /// XXH3 of some bytes, as keys and records are hashed.
   case hash
 
-  // On disk. Of `diskMixed`, nine are lookups, and one replaces an entry.
+  // On disk. In `diskMixed`, nine are lookups, and one replaces an entry.
   case diskGet = "disk get"
   case diskStore = "disk store"
   case diskMixed = "disk get and store"
   case diskChurn = "disk store at capacity"
   case coldGet = "disk get, cold"
-  // Opening a directory by how the process before ended.
+  // Opening a directory, by how the previous process ended.
   case reopenClosed = "closed"
   case reopenKilled = "killed (SIGKILL)"
 
@@ -50,22 +49,22 @@ enum Action: String, CaseIterable, Codable, Sendable {
 
   /// Memory that entries occupy.
   case occupy = "memory"
-  // A trace whose entries all count the same, or count their bytes.
+  // A trace whose entries all count the same, or count by their bytes.
   case replayUnits = "unit"
   case replayBytes = "real"
 
-  /// Whether it is measured at several sizes of values.
+  /// Whether it is measured with several sizes of values.
   var isBySize: Bool { [.diskGet, .diskStore, .diskMixed, .hash].contains(self) }
   /// Whether it fills a cache, each key once.
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
-  /// Whether it looks nothing up, so that there are no hits to count.
+  /// Whether it makes no lookups, so that there are no hits to count.
   var onlyStores: Bool { isFilling || [.storeAgain, .churn, .judge, .hash].contains(self) }
 
-  /// Whether every operation must succeed (`true`), none may (`false`), or either is right.
+  /// Whether every operation must succeed (`true`), none may (`false`), or both results are valid.
   func mustSucceed(isBounded: Bool) -> Bool? {
     switch self {
     case .miss: false
-    // Of two threads that store the same key at once, one is refused.
+    // If two threads store the same key at once, one is refused.
     case .mixed, .storeAgain: nil
     case .get, .getByKey, .getAndRead, .decide: isBounded ? nil : true
     default: true

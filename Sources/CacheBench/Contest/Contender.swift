@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// What takes part in a contest, by its name in reports: the package and its yardsticks.
+/// A contender, with its name in reports: the package and its yardsticks.
 enum Contender: String, CaseIterable, Codable, Sendable {
   case ours = "HTTPCacheEngine"
   case oursS3FIFO = "HTTPCacheEngine, S3-FIFO"
-  /// A table in C that only finds, and the same with its entries apart from the table.
+  /// A table in C that supports only lookups, and the same with its entries apart from the table.
   case floor = "floor, in C"
   case floorApart = "floor, entries apart"
   case dictionary = "Dictionary, locked"
@@ -24,9 +24,9 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   case swiftHash = "XXH3 in Swift"
   case libraryHash = "libxxhash"
 
-  /// What evicts, where eviction policies are compared.
+  /// The eviction policy, for comparisons of policies.
   var policy: String { self == .ours ? "LRU" : self == .oursS3FIFO ? "S3-FIFO" : rawValue }
-  /// Whether it shows what a lookup costs at the least, or what a policy is measured against.
+  /// Whether it shows the minimum cost of a lookup, or is the reference for policies.
   var isFloor: Bool { self == .floor || self == .floorApart || self == .exactLRU }
   var isOurs: Bool { self == .ours || self == .oursS3FIFO || self == .swiftHash }
 

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Contenders that do the same in turns, round by round, so that other work on the machine affects all alike.
 struct Contest {
-  /// A contender, and how it plays a round.
+  /// A contender, and how it runs a round.
   struct Entrant {
     var name: Contender
     var play: (Turn) throws -> [Score]
@@ -16,11 +16,11 @@ struct Contest {
     let loop: Loop
     /// Nanoseconds for each action.
     let slice: UInt64
-    /// Tells the progress line what begins.
+    /// Reports the next action to the progress line.
     let begin: (Action) -> Void
   }
 
-  /// What came of an action, and figures beside those of its rounds.
+  /// The result of an action, and figures in addition to those of its rounds.
   struct Score {
     var action: Action
     var rounds: [Round]
@@ -31,7 +31,7 @@ struct Contest {
   /// ``Measurement/Kind/throughput`` or ``Measurement/Kind/latency``.
   var kind = Measurement.Kind.throughput
   var rounds: Int
-  /// For one action of one entrant, all rounds together.
+  /// The time for one action of one entrant, in all rounds together.
   var seconds: Double
   var batch = 16
   /// Figures that all measurements share: entries, bytes, threads.
@@ -39,13 +39,13 @@ struct Contest {
   /// Whether the capacity of the package's cache may be too small for all entries.
   var isBounded = false
 
-  /// - Returns: A measurement for each action of each entrant, in the order in which they were scored.
+  /// - Returns: a measurement for each action of each entrant, in the order in which they were scored.
   func run(_ progress: ProgressLine) throws -> [Measurement] {
     defer { progress.clear() }
     var scores = [[Score]](repeating: [], count: entrants.count)
     for round in 0..<rounds {
       for offset in entrants.indices {
-        // Another entrant begins each round.
+        // Each round begins with another entrant.
         let number = (round + offset) % entrants.count
         let name = entrants[number].name
         let turn = Turn(
@@ -86,7 +86,7 @@ struct Contest {
   }
 }
 
-/// An operation over a sequence of keys on each of some threads. A round goes on where the one before it ended.
+/// An operation over a sequence of keys on each of several threads. A round continues where the previous round ended.
 final class Track: Sendable {
   private let threads: [(positions: [UInt32], operation: Operation)]
   private let done: Mutex<[Int]>
@@ -117,14 +117,14 @@ extension Contest.Entrant {
   }
 }
 
-/// How entrants play whose caches are made and filled anew in each round.
+/// The rounds of entrants whose caches are made and filled again in each round.
 struct Filling: Sendable {
   /// The order in which a cache is filled.
   var order: [UInt32]
   /// The keys of the other actions: a sequence for each thread.
   var sequences: [KeySequence]
   var valueSize: Int
-  /// Each filling takes a new cache, and a small one is full at once.
+  /// Each filling takes a new cache, and a small cache is full at once.
   var mostPerRound = 200
 
   /// - Parameters:
@@ -154,12 +154,12 @@ struct Filling: Sendable {
     }
   }
 
-  /// Fills one cache after the other until the time is over, and hands on the last.
+  /// Fills one cache after the other until the time is over, and returns the last.
   private func refill(
     by action: Action, _ turn: Contest.Turn, _ make: (String) throws -> any BenchCache,
     then use: (any BenchCache) throws -> Void = { _ in }
   ) throws -> Round {
-    // What is warmed has to fit in the processor's cache.
+    // The warmed data must fit in the processor's cache.
     let chunk = min(32, max(1, (256 << 10) / max(1, valueSize)))
     let (loop, threads) = (turn.loop, max(1, sequences.count))
     var filled = Round()

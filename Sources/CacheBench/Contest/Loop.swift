@@ -5,22 +5,22 @@ import Foundation
 import Histogram
 import Synchronization
 
-/// An operation on the key of a number. Returns whether it found or stored what it was to.
+/// An operation on the key of a number. Returns whether it succeeded: it found or stored the entry, as intended.
 typealias Operation = @Sendable (_ key: Int) -> Bool
 
-/// The loops that are measured.
+/// The measured loops.
 struct Loop: Sendable {
   /// Whether the clock is read before and after each operation, for latencies.
   var timesEach: Bool
-  /// Operations between two looks at whether the time is over; fewer at the end of a sequence.
+  /// Operations between two checks of the remaining time; fewer at the end of a sequence.
   var batch = 16
 
-  /// Does an operation on the keys of a sequence, over and over, for some time.
+  /// Runs an operation on the keys of a sequence, repeatedly, for some time.
   ///
-  /// If other work takes the processor away, it goes on for up to three times as long, until the thread had as much as
-  /// was asked for: few operations on caches gone cold tell little.
+  /// If other work takes the processor away, the loop continues for up to three times as long, until the thread had the
+  /// requested time: few operations on cold caches tell little.
   ///
-  /// - Parameter first: where in the sequence it begins.
+  /// - Parameter first: the position in the sequence to begin with.
   func run(
     for nanoseconds: UInt64, over indices: [UInt32], from first: Int = 0, _ operation: (Int) -> Bool
   ) -> Round {
@@ -47,7 +47,8 @@ struct Loop: Sendable {
     return round
   }
 
-  /// Does an operation once on each of some keys: prepares so many of them at a time, unmeasured, and then does them.
+  /// Runs an operation once on each of some keys. It prepares a number of them at a time, unmeasured, and then runs the
+  /// operation on them.
   func pass(
     over indices: ArraySlice<UInt32>, chunk: Int = 32, prepare: (Int) -> Void = { _ in },
     _ operation: (Int) -> Bool
@@ -64,26 +65,26 @@ struct Loop: Sendable {
   }
 }
 
-/// What one round of one operation gave, on one thread or all.
+/// The result of one round of one operation, on one thread or on all.
 struct Round: Sendable {
   var operations = 0
-  /// Operations that found, or stored, what they were to.
+  /// Number of operations that found, or stored, the entry as intended.
   var successes = 0
-  /// Wall clock.
+  /// Wall-clock time.
   var nanoseconds: UInt64 = 0
-  /// What the threads had a processor for, all together; 0 where it was not measured.
+  /// Processor time of all threads together; 0 if it was not measured.
   var processorNanoseconds: UInt64 = 0
-  /// Nanoseconds of each operation, where each was timed.
+  /// Nanoseconds of each operation, if each was timed.
   var latencies: Histogram<UInt64>?
 
-  /// A minute: what takes longer counts as that.
+  /// A minute: longer operations count as that.
   private static let longest: UInt64 = 60_000_000_000
 
   var operationsPerSecond: Double {
     nanoseconds == 0 ? 0 : Double(operations) * 1e9 / Double(nanoseconds)
   }
 
-  /// Does an operation on some keys, and times each where there are latencies.
+  /// Runs an operation on some keys, and times each if there are latencies.
   @inline(__always)
   fileprivate mutating func perform(_ operation: (Int) -> Bool, on keys: ArraySlice<UInt32>) {
     operations += keys.count
@@ -101,14 +102,14 @@ struct Round: Sendable {
   /// Adds one latency.
   mutating func record(_ nanoseconds: UInt64) { latencies?.record(min(nanoseconds, Self.longest)) }
 
-  /// Adds what another thread did in the same time.
+  /// Adds the work of another thread in the same time.
   mutating func join(_ other: Round) {
     let longest = max(nanoseconds, other.nanoseconds)
     append(other)
     nanoseconds = longest
   }
 
-  /// Adds what was done afterwards.
+  /// Adds later work.
   mutating func append(_ other: Round) {
     operations += other.operations
     successes += other.successes
@@ -127,14 +128,14 @@ extension Round {
   }
 }
 
-/// Threads of the system, not tasks, that do the same at the same time.
+/// Threads of the system, not tasks, that run the same body at the same time.
 enum ThreadTeam {
   private final class Board: Sendable {
     let arrived = Atomic<Int>(0)
     let results = Mutex<[Round]>([])
   }
 
-  /// Runs a body on so many threads, all of which start when the last is there.
+  /// Runs a body on several threads, which all start when the last is ready.
   static func run(_ count: Int, _ body: @escaping @Sendable (_ thread: Int) -> Round) -> Round {
     guard count > 1 else { return body(0) }
     let board = Board()
@@ -155,11 +156,11 @@ enum ThreadTeam {
   }
 }
 
-/// Nanoseconds of a clock that only runs forwards.
+/// Nanoseconds of a clock that never goes back.
 enum MonotonicClock {
   static var now: UInt64 { read(CLOCK_MONOTONIC) }
 
-  /// Nanoseconds that the calling thread has had a processor for. Reading it takes a call of the kernel.
+  /// Processor time of the calling thread, in nanoseconds. Reading it takes a system call.
   static var ofThread: UInt64 { read(CLOCK_THREAD_CPUTIME_ID) }
 
   @inline(__always)
@@ -169,7 +170,7 @@ enum MonotonicClock {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
-  /// What reading the clock costs, in nanoseconds: it is a part of every latency, and is not subtracted.
+  /// The cost of reading the clock, in nanoseconds: it is part of every latency, and is not subtracted.
   static func cost() -> Double {
     let reads = 1000
     let rounds = (0..<21).map { _ in
@@ -181,14 +182,14 @@ enum MonotonicClock {
   }
 }
 
-/// The middle of some figures; the mean of the two in the middle if their number is even, `nil` if there are none.
+/// Returns the median of some figures: the mean of the middle two if their number is even, `nil` if there are none.
 func median(_ figures: [Double]) -> Double? {
   guard !figures.isEmpty else { return nil }
   let sorted = figures.sorted()
   return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }
 
-/// Takes numbers that are not used, so that the compiler does not leave out what computes them.
+/// Takes unused numbers, so that the compiler does not remove their computation.
 enum BlackHole {
   private static let sum = Atomic<Int>(0)
 

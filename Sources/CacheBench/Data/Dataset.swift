@@ -21,7 +21,7 @@ enum Keys {
   private static let template = Array(
     (prefix + String(repeating: "0", count: bytes - prefix.utf8.count - suffix.utf8.count) + suffix).utf8)
 
-  /// In memory of its own.
+  /// Returns a key in memory of its own.
   static func key(_ number: Int) -> StoreKey {
     var key = template
     let (digits, end) = (String(number).utf8, bytes - suffix.utf8.count)
@@ -29,7 +29,7 @@ enum Keys {
     return StoreKey(key)
   }
 
-  // All requests share them: a million copies would take a gigabyte.
+  // All requests share the fields: a million copies would take a gigabyte.
   private static let fields: HTTPFields = [
     .accept: "image/webp,*/*;q=0.8", .acceptEncoding: "gzip, deflate",
   ]
@@ -68,7 +68,7 @@ struct Bodies: Sendable {
     template = (0..<size).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
   }
 
-  /// A body as it comes from the network: it belongs to whoever takes it.
+  /// Returns a body like one from the network: the caller owns it.
   func fresh() -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
       filled = buffer.initialize(fromContentsOf: template)
@@ -76,11 +76,11 @@ struct Bodies: Sendable {
   }
 }
 
-/// The keys and values of a measurement, the same for every cache and made beforehand.
+/// The keys and values of a measurement, made in advance and the same for every cache.
 struct Dataset: Sendable {
-  /// What caches are given beside keys and bodies.
+  /// The data that caches get in addition to keys and bodies.
   enum Form {
-    /// Nothing else: for disks. Bodies repeat beyond 64 MiB, so that not all are in the processor's cache.
+    /// Nothing else: for disks. Bodies repeat beyond 64 MiB, so that they do not all fit in the processor's cache.
     case entries
     case requests
     /// Requests, and Foundation's requests and responses.
@@ -91,11 +91,11 @@ struct Dataset: Sendable {
   let now = SystemCacheClock.shared.now
   let keys: [StoreKey]
   let bodies: [[UInt8]]
-  /// What the origin said, and the same as the store has it.
+  /// The origin's response; with it, its form in the store.
   let response: HTTPResponse
   let head: [UInt8]
   let requests: [HTTPRequest]
-  /// Requests for keys that are not stored.
+  /// Requests for missing keys.
   let absentRequests: [HTTPRequest]
   let urlRequests: [URLRequest]
   let absentURLRequests: [URLRequest]
@@ -125,26 +125,27 @@ struct Dataset: Sendable {
     }
   }
 
-  /// About the bytes of memory that a run takes, all caches together: bodies, our copy of them, and Foundation's.
+  /// Returns the approximate memory of a run, in bytes, for all caches together: bodies, our copy of them, and
+  /// Foundation's.
   static func footprint(keys: Int, valueSize: Int, forFoundation: Bool) -> Double {
     Double(keys) * (Double(valueSize) * (forFoundation ? 3 : 2) + (forFoundation ? 6000 : 1500))
   }
 
   func body(_ number: Int) -> [UInt8] { bodies[number % bodies.count] }
-  /// Built from the request where there are requests.
+  /// Returns a key, built from the request if there are requests.
   func key(_ number: Int) -> StoreKey { requests.isEmpty ? keys[number] : StoreKey(requests[number]) }
 
   /// Bytes of key, head and body.
   var entryBytes: Int { Keys.bytes + head.count + valueSize }
 
-  /// Reads a key and its body, so that they are in the processor's cache as when they have just arrived. Scheme and
+  /// Reads a key and its body, so that they are in the processor's cache as if they had just arrived. Scheme and
   /// authority are the same in all requests.
   func touch(_ number: Int) {
     let path = requests.isEmpty ? nil : requests[number].path?.utf8
     BlackHole.take(Self.sum(body(number)) &+ (path.map { Self.sum($0) } ?? 0))
   }
 
-  /// The same with Foundation's form of a key and its body.
+  /// Does the same with Foundation's form of a key and its body.
   func touchFoundation(_ number: Int) {
     let path = urlRequests[number].url?.path.utf8.count ?? 0
     BlackHole.take(cachedResponses[number].value.data.withUnsafeBytes { Self.sum($0) } &+ path)
@@ -152,7 +153,7 @@ struct Dataset: Sendable {
 
   private static func sum(_ bytes: some Collection<UInt8>) -> Int { bytes.reduce(0) { $0 &+ Int($1) } }
 
-  /// A request for what is not stored, and what the origin answers; `nil` if it is not forwarded.
+  /// Returns a request for a missing entry, and the origin's response; `nil` if the request is not forwarded.
   static func exchange(
     _ request: HTTPRequest, _ head: HTTPResponse, _ engine: CacheEngine, now: Timestamp
   ) -> CacheEngine.Exchange? {
@@ -162,7 +163,7 @@ struct Dataset: Sendable {
       forwarding: forwarding, candidates: [], result: .response(head), requestTime: now, responseTime: now)
   }
 
-  /// What the engine makes of a response from the origin; `nil` if it is not to be stored.
+  /// Returns the engine's judgement of a response from the origin; `nil` if it must not be stored.
   static func judge(
     _ request: HTTPRequest, _ head: HTTPResponse, _ engine: CacheEngine, now: Timestamp
   ) -> StoredResponse? {
@@ -183,7 +184,7 @@ struct Dataset: Sendable {
       ])
   }
 
-  /// A response's head as it lies in the store.
+  /// Returns a response's head in its stored form.
   static func head(_ valueSize: Int, now: Timestamp = SystemCacheClock.shared.now) throws -> [UInt8] {
     let engine = CacheEngine(.init(kind: .private))
     guard let stored = judge(Keys.request(0), response(valueSize), engine, now: now) else {

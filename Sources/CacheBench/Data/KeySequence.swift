@@ -4,7 +4,7 @@
 import ArgumentParser
 import Foundation
 
-/// How often which key is asked for.
+/// How often each key is requested.
 enum Distribution: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
   /// A few keys often, most seldom, as on the web.
   case zipf
@@ -12,13 +12,13 @@ enum Distribution: String, CaseIterable, Codable, Sendable, ExpressibleByArgumen
   case uniform
 }
 
-/// Key numbers drawn beforehand, so that drawing is no part of what is measured.
+/// Key numbers drawn in advance, so that drawing is not part of the measurement.
 struct KeySequence: Sendable {
   static let defaultLength = 1 << 18
 
   let indices: [UInt32]
 
-  /// - Parameter stream: another number gives another sequence of the same seed, for each thread its own.
+  /// - Parameter stream: another number gives another sequence of the same seed; each thread has its own.
   init(
     keys: Int, distribution: Distribution, exponent: Double, seed: UInt64, stream: Int,
     length: Int = defaultLength
@@ -28,7 +28,7 @@ struct KeySequence: Sendable {
     case .uniform:
       indices = (0..<length).map { _ in UInt32(Int.random(in: 0..<keys, using: &generator)) }
     case .zipf:
-      // Popular keys are to lie anywhere in memory, not side by side: the same shuffle for all threads.
+      // Popular keys must be spread over memory: the same shuffle for all threads.
       let order = Self.shuffle(keys: keys, seed: seed)
       let sampler = ZipfSampler(count: keys, exponent: exponent)
       indices = (0..<length).map { _ in order[sampler.sample(using: &generator)] }
@@ -60,7 +60,7 @@ struct SplitMix64: RandomNumberGenerator, Sendable {
   mutating func nextUnit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
 
-/// Draws ranks from 0 up to `count`, rank `k` with a probability in proportion to `1 / (k + 1)^exponent`.
+/// Draws ranks from 0 up to `count`; the probability of rank `k` is proportional to `1 / (k + 1)^exponent`.
 ///
 /// Rejection-inversion (Hörmann and Derflinger, 1996): exact, without a table, in constant time for any count.
 struct ZipfSampler: Sendable {

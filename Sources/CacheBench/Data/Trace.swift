@@ -4,25 +4,25 @@
 /// Recorded requests: a key and a size for each.
 struct Trace: Sendable {
   struct Request: Hashable, Sendable {
-    /// The number of the key, in the order in which keys were first seen.
+    /// The number of the key, in the order of first requests.
     var key: Int
     var bytes: Int
   }
 
   var name: String
   var requests: [Request]
-  /// The size with which each key was first seen.
+  /// The size of each key at its first request.
   var firstBytes: [Int]
 
   var distinctKeys: Int { firstBytes.count }
   var distinctBytes: Int { firstBytes.reduce(0, +) }
 
-  /// The largest body that is replayed.
+  /// Maximum size of a replayed body, in bytes.
   static let mostBytes = 1 << 30
   private static let mostFileBytes = 2 << 30
   private static let longestLine = 1 << 16
 
-  /// Reads a file with a key and a size in bytes in each line, with blanks between them.
+  /// Reads a file with a key and a size in bytes in each line, separated by blanks.
   ///
   /// - Throws: ``InputError``, which names the line.
   init(path: String) throws {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The pictures that can be made of a report.
+/// The pictures for a report.
 struct Pictures {
   var report: Report
 
   /// A measurement as a bar or a line.
   private typealias Named = (name: String, color: String, one: Measurement)
 
-  /// Titles, and the pictures below each.
+  /// Titles, with the pictures of each.
   var groups: [(title: String, pictures: [String])] {
     let entries = rows(.memory).first?.text(.entries) ?? ""
     return [
@@ -40,7 +40,7 @@ struct Pictures {
     return bars.isEmpty ? [] : [Markup.bars(title, bars)]
   }
 
-  /// A picture for what was done at each size, where there is something to compare, and one for all else.
+  /// Returns a picture for the actions at each size, if there is something to compare, and one for all others.
   private func sets(
     _ kind: Measurement.Kind, _ draw: (_ title: String, _ some: [Named]) -> [String]
   ) -> [String] {
@@ -48,7 +48,7 @@ struct Pictures {
     var pictures: [String] = []
     for (title, some) in groups(rows(kind)) {
       if some.count == 1 {
-        // Bars have names beside them, lines need colours.
+        // Bars have names beside them; lines need colours.
         let color = kind == .latency ? Contender.allCases[alone.count % 8] : some[0].contender
         alone.append((title, color.color, some[0]))
       } else {
@@ -58,7 +58,7 @@ struct Pictures {
     return pictures + (alone.isEmpty ? [] : draw("HTTPCacheEngine alone", alone))
   }
 
-  /// Measurements by what was done with how many entries of which size, in order.
+  /// Groups measurements by action, number of entries and size, in order.
   private func groups(_ rows: [Measurement]) -> [(title: String, some: [Measurement])] {
     func split(_ rows: [Measurement], by metric: Metric) -> [[Measurement]] {
       let values = Set(rows.map { $0[metric] ?? 0 }).sorted()
@@ -75,7 +75,7 @@ struct Pictures {
     }
   }
 
-  /// By threads where there are several, else bars.
+  /// Draws lines by threads if there are several, otherwise bars.
   private func throughput(_ title: String, _ some: [Named]) -> [String] {
     let threads = Set(some.map { $0.one[.threads] ?? 1 })
     guard threads.count == 1 else {
@@ -93,7 +93,7 @@ struct Pictures {
   private func latency(_ title: String, _ some: [Named]) -> [String] {
     let lines = some.compactMap { name, color, one -> Plot.Line? in
       guard let curve = one.latencyCurve, !curve.isEmpty else { return nil }
-      // Nothing is faster than the clock can tell.
+      // Nothing is faster than the clock can measure.
       let points = curve.map { ($0.percent, Double(max(1, $0.nanoseconds))) }
       return Plot.Line(name: name, color: color, points: points, isDashed: one.contender.isFloor)
     }

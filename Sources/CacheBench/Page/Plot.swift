@@ -69,7 +69,7 @@ struct Plot {
       return (x, y, describe(line, point.x, point.y))
     }
     let path = places.map { "\(Self.text($0.x)),\(Self.text($0.y))" }.joined(separator: " ")
-    // Where no dot is visible, there still is something to point at.
+    // Without a visible dot, there is still something to point at.
     let (dot, radius) = hasDots ? ("dot", "3.5") : ("spot", "6")
     return places.reduce("<polyline class=\"line \(line.style)\" points=\"\(path)\"/>") { text, place in
       text + """
@@ -110,7 +110,7 @@ extension Markup {
     var label: String
   }
 
-  /// Bars below each other, as wide as their figures are large.
+  /// Draws bars below each other, with widths in proportion to their figures.
   static func bars(_ title: String, _ bars: [Bar]) -> String {
     let largest = bars.map(\.value).filter(\.isFinite).max() ?? 0
     let rows = bars.map { bar in
@@ -128,7 +128,7 @@ extension Markup {
   }
 }
 
-/// How figures lie on an axis, and where its marks are.
+/// The positions of figures on an axis, and its marks.
 struct Scale {
   var marks: [(value: Double, label: String)]
   private let transform: (Double) -> Double
@@ -142,16 +142,16 @@ struct Scale {
     (self.first, self.last, self.transform) = (first, last, transform)
   }
 
-  /// Where a figure lies, from 0 to 1; `nil` where it cannot lie on the axis.
+  /// The position of a figure, from 0 to 1; `nil` if it cannot be on the axis.
   func position(_ value: Double) -> Double? {
     let place = transform(value)
     guard place.isFinite, last > first else { return nil }
     return min(1, max(0, (place - first) / (last - first)))
   }
 
-  /// From 0, or from below the smallest figure, to above the largest, with some four marks.
+  /// From 0, or from below the smallest figure, to above the largest, with about four marks.
   static func linear(_ values: [Double], fromZero: Bool, label: (Double) -> String) -> Scale {
-    // What is larger lies at the edge.
+    // Larger figures are drawn at the edge.
     let values = values.filter { abs($0) < 1e300 }
     let largest = values.max() ?? 1
     let smallest = fromZero ? 0 : values.min() ?? 0
@@ -159,13 +159,13 @@ struct Scale {
     let power = pow(10, (log10(span / 4)).rounded(.down))
     let step = [1, 2, 2.5, 5, 10].map { $0 * power }.first { span / $0 <= 5 } ?? span
     let low = (smallest / step).rounded(.down)
-    // Few, also where the figures are so large that a step is lost in them.
+    // Few marks, even if the figures are so large that a step is lost in them.
     let count = min(12, max(1, (largest / step).rounded(.up) - low))
     let marks = stride(from: 0, through: count, by: 1).map { (low + $0) * step }
     return Scale(marks, label, from: low * step, to: (low + count) * step)
   }
 
-  /// Powers of ten around all figures, which are above 0.
+  /// Powers of ten around all figures, which must be above 0.
   static func logarithmic(_ values: [Double], label: (Double) -> String) -> Scale {
     let values = values.filter { $0.isFinite && $0 > 0 }
     let low = log10(values.min() ?? 1).rounded(.down)
@@ -174,14 +174,14 @@ struct Scale {
     return Scale(powers.map { pow(10, $0) }, label, from: low, to: high) { log10($0) }
   }
 
-  /// Percents of a distribution, so that 90, 99, 99.9… lie at equal distances.
+  /// Percents of a distribution, so that 90, 99, 99.9… have equal distances.
   static var nines: Scale {
     Scale([0, 50, 90, 99, 99.9, 99.99], { String(format: "%g", $0) }, from: 0, to: 4) {
       -log10(1 - min(99.99, max(0, $0)) / 100)
     }
   }
 
-  /// Some figures at equal distances, in their order.
+  /// Figures at equal distances, in order.
   static func steps(_ values: [Double], label: (Double) -> String) -> Scale {
     let sorted = Set(values.filter(\.isFinite)).sorted()
     return Scale(sorted, label, from: -0.25, to: Double(sorted.count) - 0.75) { value in

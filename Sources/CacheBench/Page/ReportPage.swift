@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Reports as one page of HTML that needs nothing else: style and pictures are in it.
+/// Reports as one self-contained HTML page: style and pictures are in it.
 struct ReportPage {
   var files: [ReportFile]
 
@@ -50,13 +50,13 @@ struct ReportPage {
   }
 }
 
-/// A report that was read from a file, which may have been written by hand.
+/// A report from a file, which may have been written by hand.
 struct ReportFile {
   var name: String
   var report: Report
 
   private static let mostBytes = 64 << 20
-  /// Of each kind.
+  /// Maximum rows of each kind.
   private static let mostRows = 2_000
 
   /// - Throws: ``InputError``.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The looks of the page: nothing is loaded from anywhere.
+/// The style of the page; it loads no external resources.
 enum Style {
   static let css = """
     :root {

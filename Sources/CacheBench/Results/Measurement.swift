@@ -3,7 +3,7 @@
 
 import Histogram
 
-/// What came of one action of one contender: a row of a report, and of one of its tables.
+/// The result of one action of one contender: a row of a report, and of one of its tables.
 struct Measurement: Codable, Hashable, Sendable {
   /// The table.
   enum Kind: String, CaseIterable, Codable, Sendable {
@@ -11,12 +11,12 @@ struct Measurement: Codable, Hashable, Sendable {
     case throughput
     /// The clock is read before and after each operation.
     case latency
-    /// How many times as fast as another contender of the same run.
+    /// The speed as a multiple of another contender's in the same run.
     case ratio
     case session, replay, memory, churn, cold, reopen
   }
 
-  /// What a ratio compares with.
+  /// The reference of a ratio.
   struct Yardstick: Codable, Hashable, Sendable {
     enum Basis: String, Codable, Sendable {
       /// The processor's time, with one thread.
@@ -30,12 +30,12 @@ struct Measurement: Codable, Hashable, Sendable {
     }
 
     var contender: Contender
-    /// The same action, or the nearest that the yardstick has.
+    /// The same action, or the nearest that the yardstick supports.
     var action: Action
     var basis: Basis
   }
 
-  /// So many percent of the operations took at most so long.
+  /// A percentage of the operations, and the maximum time that they took.
   struct LatencyPoint: Codable, Hashable, Sendable {
     var percent: Double
     var nanoseconds: UInt64
@@ -56,7 +56,7 @@ struct Measurement: Codable, Hashable, Sendable {
     (self.kind, self.action, self.contender, self.figures) = (kind, action, contender, figures)
   }
 
-  /// - Parameter rounds: what is summed up: medians of the rates, percentiles of all latencies.
+  /// - Parameter rounds: the rounds to sum up: medians of the rates, percentiles of all latencies.
   init(_ kind: Kind, _ action: Action, _ contender: Contender, rounds: [Round]) {
     self.init(kind, action, contender)
     let all = rounds.reduce(into: Round()) { $0.append($1) }
@@ -81,24 +81,24 @@ struct Measurement: Codable, Hashable, Sendable {
     set { figures[metric] = newValue }
   }
 
-  /// The first of some figures that there is, as text.
+  /// The first existing figure of these, as text.
   func text(_ metrics: Metric...) -> String {
     metrics.first { figures[$0] != nil }.flatMap { metric in figures[metric].map(metric.text) } ?? ""
   }
 
-  /// The processor's time for one operation, or the wall clock's where that is not known.
+  /// The processor time of one operation, or its wall-clock time if that is unknown.
   var cost: Double { self[.processorNanoseconds] ?? self[.nanoseconds] ?? 0 }
 
   var isMet: Bool? { self[.target].map { (self[.timesAsFast] ?? 0) >= $0 } }
 
-  /// What was done, with the size of the values where there are several.
+  /// The action, with the size of the values if there are several.
   var title: String { action.rawValue + (action.isBySize ? ", " + text(.valueBytes) : "") }
 
   private static let percents = [
     0.0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
   ]
 
-  /// Adds percentiles, where each operation was timed.
+  /// Adds percentiles, if each operation was timed.
   mutating func add(_ round: Round) {
     guard let latencies = round.latencies else { return }
     for (metric, percent) in [
@@ -112,7 +112,7 @@ struct Measurement: Codable, Hashable, Sendable {
 }
 
 extension [Measurement] {
-  /// The first of a kind, an action and a contender, with some figures.
+  /// Returns the first measurement of a kind, an action and a contender, with these figures.
   func first(
     _ action: Action, _ contender: Contender, _ kind: Measurement.Kind = .throughput,
     _ figures: [Metric: Double] = [:]
@@ -123,7 +123,8 @@ extension [Measurement] {
     }
   }
 
-  /// Each of ours beside each yardstick that did the same, or the nearest to it, under the same conditions.
+  /// Each of our measurements compared with each yardstick that did the same, or the nearest to it, under the same
+  /// conditions.
   var ratios: [Measurement] {
     let timed = filter { $0.kind == .throughput || $0.kind == .latency }
     let ours = Action.allCases.flatMap { action in
@@ -141,11 +142,11 @@ extension [Measurement] {
 }
 
 extension Measurement {
-  /// How many times as fast as URLCache some actions must be, with 10,000 entries of 1 KiB in memory, and 100 on disk.
-  /// URLCache slows down with every entry: the target of a store is for a cache that holds all.
+  /// Minimum speeds of some actions as multiples of URLCache's, with 10,000 entries of 1 KiB in memory, and 100 on
+  /// disk. URLCache slows down with every entry: the target of a store is for a cache that holds all entries.
   private static let targets: [Action: Double] = [.get: 5, .storeAgain: 10, .diskGet: 100, .diskStore: 300]
 
-  /// What one of ours is compared with. The floor only finds.
+  /// The contenders to compare one of ours with. The floor supports only lookups.
   fileprivate var yardsticks: [Contender] {
     switch contender {
     case .oursS3FIFO: [.ours]
@@ -156,9 +157,9 @@ extension Measurement {
     }
   }
 
-  /// How many times as fast this is as another; `nil` if one of them has no figures.
+  /// Returns the speed as a multiple of another's; `nil` if one of them has no figures.
   func ratio(to other: Measurement) -> Measurement? {
-    // Of several threads, the wall clock: those that wait take no time of the processor.
+    // For several threads, use the wall clock: waiting threads take no processor time.
     let isOfProcessor =
       kind == .throughput && self[.threads] == 1
       && self[.processorNanoseconds] != nil && other[.processorNanoseconds] != nil

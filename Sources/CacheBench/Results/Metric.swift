@@ -3,14 +3,14 @@
 
 import Foundation
 
-/// What a figure counts, and how it is printed: with three digits and a unit.
+/// The unit of a figure, and how it is printed: with three digits and a unit.
 enum Format: String, Codable, Sendable {
   case count, nanoseconds, perSecond, bytes
   /// A ratio.
   case times
-  /// A share of 1.
+  /// A fraction of 1.
   case share
-  /// Hundredths, as the difference of two shares.
+  /// Hundredths, such as the difference of two shares.
   case points
 
   func text(_ value: Double) -> String {
@@ -25,7 +25,7 @@ enum Format: String, Codable, Sendable {
 
   func text(_ value: Int) -> String { text(Double(value)) }
 
-  /// For the marks of an axis, where there is little room and all figures are round.
+  /// For the marks of an axis, which have little room and only round figures.
   func mark(_ value: Double) -> String {
     let short = { String(format: "%.4g", $0) }
     return switch self {
@@ -48,7 +48,7 @@ enum Format: String, Codable, Sendable {
 
   private static func digits(_ value: Double) -> String {
     switch abs(value) {
-    // Beyond what a whole number holds; only a report that was written by hand has such figures.
+    // Beyond a whole number's range; only a report that was written by hand has such figures.
     case 1e15...: String(format: "%.2e", value)
     case ..<10: String(format: "%.2f", value)
     case ..<100: String(format: "%.1f", value)
@@ -68,35 +68,36 @@ enum Format: String, Codable, Sendable {
   }
 }
 
-/// The name of a figure. The unit is in the name, unless it is a number of things.
+/// The name of a figure. The name contains the unit, unless the figure is a count.
 enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
-  // Conditions. `capacityEntries` is given where a cache was to hold less than all. `capacityShare` is of the distinct
-  // keys of a trace, or of their bytes; `capacity` is the same in entries.
+  // Conditions. `capacityEntries` is given if a cache had to hold less than all. `capacityShare` is relative to the
+  // distinct keys of a trace, or to their bytes; `capacity` is the same in entries.
   case entries, keyBytes, valueBytes, threads, capacityEntries, capacityBytes, capacityShare, capacity, shards
   case distinctKeys
-  // Of an operation: medians of the rounds, and percentiles of all latencies. The processor's time tells more than the
-  // wall clock on a machine that does other work. `nanoseconds` is the median latency where each operation was timed.
+  // Of an operation: medians of the rounds, and percentiles of all latencies. On a machine with other work, processor
+  // time tells more than the wall clock. `nanoseconds` is the median latency if each operation was timed.
   case operations, operationsPerSecond, processorNanoseconds, nanoseconds
   case p50Nanoseconds, p90Nanoseconds, p99Nanoseconds, p999Nanoseconds, maxNanoseconds
-  /// The share of lookups that found something. Of `mixed` in a workload, over one pass through the keys before
-  /// anything is timed, so that it does not depend on how far the time reached.
+  /// The share of lookups that found something. For `mixed` in a workload, it is counted over one pass through the keys
+  /// before the timing, so that it does not depend on the duration.
   case hitRatio
-  /// By the cache's own account, for each entry: all beyond key and body, and of that the response's head.
+  /// By the cache's own account, for each entry: all bytes beyond key and body, and the response's head as part of
+  /// these.
   case bytesBeyondKeyAndBody, bytesOfHead
-  /// Of a ratio, and what it must be at least.
+  /// Of a ratio, and its minimum.
   case timesAsFast, target
   // Of requests and traces. `byteHitRatio` is the share of the requested bytes that were found.
   case requests, originRequests, hits, byteHitRatio, seconds
-  // Of all entries: what `malloc` gave out, by how much the process grew, what the cache itself says. And the same for
-  // each entry, less its key and its value.
+  // Of all entries: the bytes from `malloc`, the growth of the process, and the cache's own account. Then the same for
+  // each entry, without its key and its value.
   case allocatedBytes, residentBytes, accountedBytes, allocatedBeyond, residentBeyond, accountedBeyond
-  // Of a disk at capacity: the most that the files occupied, in bytes and by the capacity; bytes of what could be found
-  // by the capacity, the median of many looks and the least; bytes handed to the system for each that was stored; bytes
-  // of the files for each of what could be found.
+  // Of a disk at capacity: the maximum bytes of the files, absolute and relative to the capacity; bytes of the findable
+  // entries relative to the capacity, as the median of many readings and the minimum; bytes written to the system for
+  // each stored byte; bytes of the files for each byte of a findable entry.
   case mostBytes, mostShare, liveShare, leastLiveShare, writtenPerByte, spaceAmplification
-  /// Calls of the system that read.
+  /// System calls that read.
   case readCallsPerGet, deviceBytesPerGet
-  /// Of an opening; `memoryBytesPerEntry` is by how much the process grew, by `malloc`.
+  /// Of an opening; `memoryBytesPerEntry` is the growth of the process, by `malloc`.
   case deviceBytes, memoryBytesPerEntry
 
   var unit: Format {

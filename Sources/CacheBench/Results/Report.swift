@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Everything that a run found, as `--json` prints it. Units are in the names.
+/// All results of a run, as `--json` prints them. Units are in the names.
 struct Report: Codable, Sendable {
-  /// Grows when a field changes its meaning or is removed.
+  /// Increases when a field changes its meaning or is removed.
   static let currentFormat = 3
 
   var format = Report.currentFormat
@@ -35,7 +35,7 @@ struct Report: Codable, Sendable {
 
   static let warning = "This is a debug build: the figures mean nothing."
 
-  /// What was measured, and on which machine.
+  /// The subject of the measurement, and the machine.
   var about: [String] {
     var lines = [
       "\(machine.processor ?? machine.architecture), \(machine.cores) cores, "
@@ -73,7 +73,7 @@ struct Report: Codable, Sendable {
   }
 }
 
-/// What was asked for.
+/// The parameters of a run.
 struct Parameters: Codable, Hashable, Sendable {
   var keys: Int?
   var diskKeys: Int?
@@ -90,13 +90,13 @@ struct Parameters: Codable, Hashable, Sendable {
   var requests: Int?
   /// The capacity of `mixed` and `churn` as a share of all keys.
   var capacityShare: Double?
-  /// Where the store does not choose.
+  /// `nil` if the store chooses.
   var shards: Int?
-  /// The sizes that `disk` was asked for.
+  /// The sizes given to `disk`.
   var diskValueBytes: [Int]?
 }
 
-/// What the figures were measured on.
+/// The machine of the measurement.
 struct Machine: Codable, Hashable, Sendable {
   var processor = Machine.processorName
   var cores = ProcessInfo.processInfo.activeProcessorCount
@@ -106,7 +106,7 @@ struct Machine: Codable, Hashable, Sendable {
   var swiftCompiler = Machine.compiler
   /// Whether the compiler optimised; figures of a debug build mean nothing.
   var isOptimized = Machine.optimized
-  /// What a look at the clock costs.
+  /// The cost of reading the clock.
   var clockNanoseconds = MonotonicClock.cost()
 
   private static var processorName: String? {

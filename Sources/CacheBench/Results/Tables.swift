@@ -6,7 +6,7 @@ struct Table {
   var title: String
   var header: [String]
   var rows: [[String]] = []
-  /// How many columns, from the first, are text.
+  /// Number of columns, from the first, that are text.
   var textColumns = 1
   /// The name of a style of the page.
   var style: String?
@@ -44,9 +44,9 @@ struct Table {
   }
 }
 
-/// Text and elements of a page, which is well-formed XML too.
+/// Text and elements of a page, which is also well-formed XML.
 enum Markup {
-  /// Text from anywhere, so that nothing in it is markup.
+  /// Escapes external text, so that nothing in it is markup.
   static func escape(_ text: String) -> String {
     let names: [Unicode.Scalar: String] = [
       "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
@@ -64,7 +64,7 @@ extension Report {
   private typealias Column = (title: String, text: (Measurement) -> String)
   private typealias Layout = (title: String, textColumns: Int, columns: [Column])
 
-  /// All tables but that of the targets.
+  /// All tables except that of the targets.
   var tables: [Table] {
     Measurement.Kind.allCases.compactMap { kind in
       let rows = inOrder(kind)
@@ -189,7 +189,8 @@ extension Report {
     }
   }
 
-  /// Throughput and latency by action and size, and the contenders side by side; all else as it was measured.
+  /// Throughput and latency by action and size, with the contenders side by side; all others in the order of
+  /// measurement.
   private func inOrder(_ kind: Measurement.Kind) -> [Measurement] {
     let some = measurements.filter { $0.kind == kind }
     guard kind == .throughput || kind == .latency else { return some }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A bound that the package has to keep, and what was measured.
+/// A bound that the package must keep, and the measured figure.
 struct Target: Codable, Hashable, Sendable {
   enum Bound: String, Codable, Sendable { case atMost, atLeast }
 
@@ -28,14 +28,14 @@ struct Target: Codable, Hashable, Sendable {
   static let styles = ["met": "met", "NOT MET": "unmet", "MISSED": "unmet", "not measured": "open"]
 }
 
-/// Two measurements side by side. Everything is `nil` where one of them was not measured.
+/// Two measurements side by side. Everything is `nil` if one of them was not measured.
 private struct Pair {
   var one: Measurement?
   var other: Measurement?
 
-  /// How many times as fast one is: by the processor's time on one thread, and by the wall clock on more.
+  /// The speed as a multiple: by processor time on one thread, and by the wall clock on more.
   var times: Double? { other.flatMap { one?.ratio(to: $0)?[.timesAsFast] } }
-  /// What both cost.
+  /// The costs of both.
   var note: String? { both { "\(Format.nanoseconds.text($0.cost)) and \(Format.nanoseconds.text($1.cost))" } }
 
   /// The ratio of a figure of both.
@@ -67,7 +67,7 @@ extension Report {
     return table
   }
 
-  /// The targets of the hot path, each with what the report has of it.
+  /// The targets of the hot path, each with the report's figure.
   var memoryTargets: [Target] {
     func find(_ action: Action, _ contender: Contender = .ours, threads: Double = 1) -> Measurement? {
       measurements.first(action, contender, .throughput, [.threads: threads])
@@ -75,9 +75,9 @@ extension Report {
     func pair(_ action: Action, _ one: Contender, _ other: Contender) -> Pair {
       Pair(one: find(action, one), other: find(action, other))
     }
-    // With the body untouched, the floor has all it needs in its table; ours keeps the key with the body. A caller that
-    // reads the body waits for that memory anyway. The floor with its entries apart shows what a table costs whose
-    // entries have to outlive their places.
+    // With the body untouched, the floor needs only its table; ours keeps the key with the body. A caller that reads
+    // the body waits for that memory anyway. The floor with its entries apart shows the cost of a table whose entries
+    // must outlive their places.
     func againstFloor(_ action: Action) -> (times: Double?, note: String) {
       let apart = shown(pair(action, .floorApart, .ours).times)
       return (
@@ -89,7 +89,7 @@ extension Report {
       Pair(one: find(action, contender, threads: 2), other: find(action, contender))
         .ratio(.operationsPerSecond)
     }
-    // What two threads would gain if each had a processor for itself; waiting for a lock is not seen in it.
+    // What two threads would gain if each had a processor of its own; waiting for a lock does not appear in it.
     func gainIfAlone(_ contender: Contender) -> String {
       let two = find(.getAndRead, contender, threads: 2)
       return shown(
@@ -101,7 +101,7 @@ extension Report {
     }
     let few = min(Self.fewEntries, parameters.keys ?? Self.fewEntries)
     func some(_ action: Action, _ entries: Int, _ contender: Contender = .ours) -> Measurement? {
-      // The lookup from the request is in `decide` too, at another number of entries unless there are few keys.
+      // `decide` also contains the lookup from the request, with another number of entries unless there are few keys.
       measurements.last {
         $0.action == action && $0.contender == contender && $0.kind == .throughput
           && $0[.entries] == Double(entries)
@@ -133,7 +133,7 @@ extension Report {
       Target(
         "get and read a byte of the body, 2 threads: throughput against 1 thread", .atLeast,
         min(1.8, max(1.2, floorGain ?? 1.8)),
-        // Where the floor gains next to nothing, other work had the second processor.
+        // If the floor gains almost nothing, other work had the second processor.
         floorGain.map { $0 < 1.2 } == true ? nil : gain(.ours),
         floorGain.map {
           "the floor gains \(Format.times.text($0)); by the processor's time: \(gainIfAlone(.ours)), the floor "
@@ -180,9 +180,9 @@ extension Report {
     ]
   }
 
-  /// The targets of the disk tier, each with what the report has of it.
+  /// The targets of the disk tier, each with the report's figure.
   var diskTargets: [Target] {
-    /// Ours beside a yardstick that did the same with as many entries.
+    /// Compares ours with a yardstick that did the same with as many entries.
     func beside(
       _ yardstick: Contender, _ action: Action, _ what: String, _ limit: Double,
       _ bound: Target.Bound = .atLeast, size: Double = 16 * 1024
@@ -230,7 +230,7 @@ extension Report {
     ]
   }
 
-  /// What the cache must save end to end, by the medians of one run.
+  /// The required end-to-end savings of the cache, by the medians of one run.
   var sessionTargets: [Target] {
     let request = "a request to a loopback server"
     return [

@@ -5,7 +5,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A directory that is gone when the body is, however that ends; see also ``Interruption``.
+/// A directory that is removed after the body, however that ends; see also ``Interruption``.
 enum TemporaryDirectory {
   private static let existing = Mutex<Set<String>>([])
 
@@ -19,11 +19,11 @@ enum TemporaryDirectory {
     return try body(path)
   }
 
-  /// Removes all that are in use, where the process is about to end.
+  /// Removes all directories in use, when the process is about to end.
   static func removeAll() { for path in existing.withLock({ $0 }) { remove(path) } }
 
   private static func remove(_ path: String) {
-    // Twice: a thread that still writes may add a file behind the first attempt.
+    // Twice: a thread that still writes may add a file after the first attempt.
     for _ in 0..<2 where FileManager.default.fileExists(atPath: path) {
       try? FileManager.default.removeItem(atPath: path)
     }
@@ -31,7 +31,7 @@ enum TemporaryDirectory {
   }
 }
 
-/// What happens on control-C, or when the process is asked to end: temporary directories go, then the process.
+/// Handles control-C, and requests to end the process: removes temporary directories, then ends the process.
 struct Interruption {
   private let sources: [any DispatchSourceSignal]
 
@@ -41,7 +41,7 @@ struct Interruption {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInteractive))
       source.setEventHandler {
         TemporaryDirectory.removeAll()
-        // Ends as the signal would have ended it, so that the shell sees so.
+        // Ends as the signal would have ended it, so that the shell sees the signal.
         signal(number, SIG_DFL)
         kill(getpid(), number)
       }

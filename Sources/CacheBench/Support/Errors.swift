@@ -5,11 +5,11 @@ import ArgumentParser
 import Foundation
 import SystemPackage
 
-/// Why a measurement would mean nothing.
+/// Why a measurement would be meaningless.
 enum BenchError: Error, CustomStringConvertible {
-  /// An operation that must always succeed did not.
+  /// An operation that must always succeed failed.
   case failed(action: Action, contender: Contender, failures: Int, operations: Int)
-  /// What came is not what the measurement is of.
+  /// The result is not the one to measure.
   case unexpected(what: String, found: String)
   /// Something could not be prepared.
   case unprepared(String)
@@ -36,7 +36,7 @@ struct InputError: Error, CustomStringConvertible {
   /// EX_NOINPUT or EX_DATAERR of sysexits.h.
   var exitCode: ExitCode { ExitCode(isUnreadable ? 66 : 65) }
 
-  /// Does something with files, and explains on standard error what is wrong with one.
+  /// Runs a body that uses files, and reports on standard error what is wrong with one.
   static func reporting<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -48,13 +48,13 @@ struct InputError: Error, CustomStringConvertible {
 }
 
 enum InputFile {
-  /// The bytes of a file that is not larger than a limit.
+  /// Returns the bytes of a file that is not larger than a limit.
   static func bytes(of path: String, limit: Int) throws -> [UInt8] {
     do {
       let file = try FileDescriptor.open(FilePath(path), .readOnly)
       defer { try? file.close() }
       var all: [UInt8] = []
-      // Piece by piece: a pipe has no size to ask for.
+      // Piece by piece: a pipe has no known size.
       var piece = [UInt8](repeating: 0, count: 1 << 20)
       while all.count <= limit {
         let count = try piece.withUnsafeMutableBytes { try file.read(into: $0) }
@@ -69,7 +69,7 @@ enum InputFile {
 }
 
 enum Printable {
-  /// Text from outside, without characters that control a terminal.
+  /// Returns external text without characters that control a terminal.
   static func text(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

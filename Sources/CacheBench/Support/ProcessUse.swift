@@ -10,14 +10,15 @@ import Foundation
   import Darwin
 #endif
 
-/// What the process occupies at a moment.
+/// The memory of the process at one moment.
 struct MemoryUse: Sendable {
-  /// Bytes that `malloc` has given out, its own headers and padding included; `nil` where it does not say.
+  /// Bytes that `malloc` has allocated, including its own headers and padding; `nil` if it does not tell.
   var allocatedBytes: Int?
-  /// Bytes of physical memory, as the system counts them; `nil` where that is not known.
+  /// Bytes of physical memory, as the system counts them; `nil` if unknown.
   var residentBytes: Int?
 
-  /// What is free is given back to the system first, so that a later moment can be compared with this one.
+  /// Returns the current use. It first returns free memory to the system, so that later moments can be compared with
+  /// this one.
   static func now() -> MemoryUse {
     #if canImport(Glibc)
       malloc_trim(0)
@@ -39,18 +40,18 @@ struct MemoryUse: Sendable {
   }
 }
 
-/// What the process has read and written so far, as Linux counts it.
+/// The reads and writes of the process so far, as Linux counts them.
 struct ProcessIO: Sendable {
   private let counts: [Substring: Int]
 
-  /// Calls that read.
+  /// Number of calls that read.
   var readCalls: Int { counts["syscr"] ?? 0 }
-  /// Bytes that calls have written, to the page cache or beyond.
+  /// Bytes written by calls, to the page cache or to the device.
   var writtenBytes: Int { counts["wchar"] ?? 0 }
-  /// Bytes that came from the device.
+  /// Bytes read from the device.
   var deviceReadBytes: Int { counts["read_bytes"] ?? 0 }
 
-  /// `nil` where the system does not say.
+  /// `nil` if the system does not tell.
   static var now: ProcessIO? {
     guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8) else { return nil }
     let lines = text.split(separator: "\n").map { $0.split(separator: ":") }
@@ -59,16 +60,17 @@ struct ProcessIO: Sendable {
   }
 }
 
-/// The files of a directory, and what the system holds of them.
+/// The files of a directory, and their part of the page cache.
 enum FileCache {
-  /// Brings the files of a directory to the disk and drops them from the page cache. `false` where that is not possible.
+  /// Syncs the files of a directory to the disk and drops them from the page cache. Returns `false` if that is
+  /// impossible.
   static func drop(_ directory: String) -> Bool {
     #if os(Linux)
       for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
         let file = open(directory + "/" + name, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return false }
         defer { close(file) }
-        // Only what is written to the device already can be dropped.
+        // Only bytes that are already on the device can be dropped.
         guard fdatasync(file) == 0, posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0 else { return false }
       }
       return true
@@ -77,7 +79,7 @@ enum FileCache {
     #endif
   }
 
-  /// The bytes of all files in a directory.
+  /// Returns the bytes of all files in a directory.
   static func size(_ directory: String) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.reduce(0) { sum, name in
