@@ -68,7 +68,6 @@ import SystemPackage
 /// once. But every hit would have to compare it, it would have to be kept on disk, and its number of entries would stay
 /// unknown. `PurgeFences` keep out the inserts in flight during a sweep; they are checked in the same places as marks.
 /// They need not be on disk: nothing in flight outlives the process.
-/// under way outlives the process.
 public final class CacheStore: Sendable {
   let configuration: Configuration
   let hasher: KeyHasher

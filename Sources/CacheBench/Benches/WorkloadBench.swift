@@ -48,7 +48,7 @@ struct WorkloadBench {
       return try measure(lanes, threads: [1]) { _, _ in [arrivals] }
     }
     let (keys, bodies) = (options.keys, bodies)
-    // Ample without a bound: the shares of the shards are never quite equal.
+    // Ample without a bound: the shares of the shards are never exactly equal.
     let entries = isBounded ? options.capacityEntries : keys * 2 + 10_000
     let most = isBounded ? entries : keys
     let filling = isBounded ? [] : (0..<keys).map { (key: Keys.key($0), body: bodies.fresh()) }

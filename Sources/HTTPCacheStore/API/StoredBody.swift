@@ -81,9 +81,10 @@ public struct StoredBody: Sendable {
   ///   - maximumCount: maximum bytes to read. The result may be shorter: at most 1 MiB at a time for a body on disk.
   /// - Returns: the bytes. They are empty only at or after the end of the body, for a negative `offset`, and for a
   ///   `maximumCount` of 0 or less.
-  /// - Throws: ``StoreError`` with the code `corrupt` if the checksum is wrong, or `inputOutput` if the disk cannot be read.
-  ///   Either way the entry is removed from the store.
-  /// - Complexity: O(bytes read), and 64 KiB of checksums for a body on disk. O(1) for a body in memory of more than 4 KiB.
+  /// - Throws: ``StoreError`` with the code `corrupt` if the checksum is wrong, or `inputOutput` if the disk cannot be
+  ///   read. In both cases the store removes the entry.
+  /// - Complexity: O(bytes read), and 64 KiB of checksums for a body on disk. O(1) for a body in memory of more than
+  ///   4 KiB.
   public func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
     guard offset >= 0, maximumCount > 0, offset < count else { return [] }
     switch storage {

@@ -190,7 +190,6 @@ struct MemoryShardState: ~Copyable, Sendable {
   /// entries and then a few large ones would occupy more than the capacity. Call it last: entries change places.
   ///
   /// - Complexity: O(places), but only after half of the entries were removed.
-  /// - Complexity: O(places), but only after half of them were taken out.
   @inline(__always)
   mutating func compactIfSparse() {
     if table.isSparse { table.compact() }

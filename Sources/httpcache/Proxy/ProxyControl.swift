@@ -69,7 +69,7 @@ struct ProxyControl {
     }
     do throws(ProxySettings.Fault) {
       let read = try ProxySettings.read(arguments)
-      // All of it must be valid, what cannot change now included.
+      // The whole file must be valid, including options that cannot change now.
       _ = try read.resolved()
       let changes = running.changes(to: read)
       let names = Set(changes.map(\.name))
