@@ -24,9 +24,9 @@ public struct DiskAdmission: Hashable, Sendable, LosslessStringConvertible {
 
   /// Entries whose key was stored before, recently: most resources on the web are requested only once.
   ///
-  /// A new entry stays in memory only when its key is stored for the first time. It is lost when memory evicts it, or
-  /// when the process ends. An entry is always written to disk if its tiers exclude memory, or if it is too large for
-  /// memory.
+  /// When a key is stored for the first time, the store keeps the entry in memory only. The entry is lost when memory
+  /// evicts it, or when the process ends. An entry is always written to disk if its tiers exclude memory, or if it is
+  /// too large for memory.
   public static var secondTime: DiskAdmission { DiskAdmission(.secondTime) }
 
   package static var allCases: [DiskAdmission] { Kind.allCases.map { DiskAdmission($0) } }

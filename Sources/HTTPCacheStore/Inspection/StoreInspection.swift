@@ -67,7 +67,7 @@ package struct StoreInspection: Sendable {
   /// Reads what is needed to know the entries, not the entries themselves.
   ///
   /// - Throws: ``StoreError``: `io` if the directory cannot be listed; `notACache` if it holds other files, or nothing;
-  ///   `unreadableDirectory` if its format file is damaged; `unknownFormat` if another version wrote it.
+  ///   `unreadableDirectory` if its format file is damaged or missing; `unknownFormat` if another version wrote it.
   /// - Complexity: as opening it in a store.
   package init(directory: FilePath) throws(StoreError) {
     try self.init(directory: directory, files: POSIXFileSystem())

@@ -11,7 +11,7 @@ final class KeyLocks: Sendable {
 
   private let locks = (0..<64).map { _ in Lock() }
 
-  // Uses neither the bits of the shard (the top) nor those of the table (the bottom), as `StripedCounters` does.
+  // Like `StripedCounters`, uses neither the bits of the shard (the top) nor those of the table (the bottom).
   func withLock<Result: Sendable>(_ hash: UInt64, _ work: () -> Result) -> Result {
     locks[Int(hash >> 24 & 63)].mutex.withLock { _ in work() }
   }
