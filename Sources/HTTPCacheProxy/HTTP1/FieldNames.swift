@@ -20,7 +20,8 @@ enum FieldRole: Sendable {
   /// Credentials for a proxy, which the origin must not get (RFC 9110 §11.7.2). The proxy forwards the origin's
   /// challenges.
   case proxyCredentials
-  /// A field by which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client sends it.
+  /// A field in which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client
+  /// sends it.
   case forwarding
 
   init(_ canonicalName: String) {

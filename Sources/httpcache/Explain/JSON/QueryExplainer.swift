@@ -58,8 +58,8 @@ struct QueryExplainer {
     }
   }
 
-  /// Returns the age, which does not depend on whether the response may be stored: a plain one with the same Age and Date
-  /// may.
+  /// Returns the age, which does not depend on whether the response may be stored: a plain one with the same Age and
+  /// Date may.
   private func age(_ question: Question, _ stored: StoredResponse?, at later: Timestamp) -> Int64 {
     if let stored { return stored.facts.currentAge(at: later) / 1000 }
     var plain = question
