@@ -95,8 +95,8 @@ public final class CacheStore: Sendable {
   ///   - `invalidConfiguration`: a value is out of range;
   ///   - `directoryInUse`: another store has the directory open;
   ///   - `notACache`: the directory holds other files;
-  ///   - `unknownFormat`, `unreadableDirectory`: a later version wrote the cache in it, or its file `format` is damaged.
-  ///     ``Configuration/whenUnreadable`` can discard such a cache instead;
+  ///   - `unknownFormat`, `unreadableDirectory`: a later version wrote the cache in it, or its file `format` is
+  ///     damaged, and ``Configuration/whenUnreadable`` does not discard it;
   ///   - `inputOutput`: a system call failed.
   /// - Complexity: O(entries on disk): a summary of each file of the log is read, and after a crash the headers of the
   ///   records in the last.
