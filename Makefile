@@ -23,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs snippets options lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -107,6 +107,10 @@ docs: prepare ## build the documentation site in .build/site; a warning is an er
 	  generate-documentation --enable-experimental-combined-documentation --warnings-as-errors \
 	  $(foreach product,$(DOCUMENTED),--target $(product)) \
 	  --output-path .build/site --transform-for-static-hosting --hosting-base-path /
+
+docs-test: ## run the commands of the documentation, or of PAGES, in a fresh clone of the last commit
+	@clone=$$(mktemp -d) && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone/HTTPCacheEngine" \
+	  && cd "$$clone/HTTPCacheEngine" && bash scripts/docs-test.sh $(PAGES)
 
 snippets: ## write Tests/SnippetTests/Generated: the code in the README and in the articles
 	HTTPCACHE_WRITE_SNIPPETS=1 $(SWIFT) test $(TRAITS) --filter SnippetTests

@@ -22,7 +22,7 @@ names() {
     printf '%s\n' "$@"
   else
     git ls-files --cached --others --exclude-standard -- Package.swift Sources Tests Benchmarks Examples Fuzz scripts |
-      grep -E '\.(swift|c|h|sh)$'
+      grep -E '\.(swift|c|h|sh)$' | grep -v '\.docc/' # a reader copies the examples in there
   fi | while IFS= read -r file; do
     # A file may be deleted while git still knows it.
     if [ -f "$file" ]; then printf '%s\n' "$file"; fi

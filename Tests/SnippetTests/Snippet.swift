@@ -14,14 +14,27 @@ struct Snippet: Equatable {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   static let folder = root.appendingPathComponent("Tests/SnippetTests/Generated")
 
-  /// The pages whose blocks are compiled: the README, and the articles of all catalogues.
-  static func pages() throws -> [URL] {
+  /// All code that is compiled: the blocks of the README and of the articles of all catalogues, and the programs of the tutorials.
+  static func all() throws -> [Snippet] {
     let sources = root.appendingPathComponent("Sources")
     let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
-    let articles = (files?.allObjects as? [URL] ?? []).filter {
-      $0.pathExtension == "md" && $0.deletingLastPathComponent().pathExtension == "docc"
+    let catalogues = (files?.allObjects as? [URL] ?? []).filter { $0.path.contains(".docc/") }.sorted {
+      $0.path < $1.path
     }
-    return [root.appendingPathComponent("README.md")] + articles.sorted { $0.path < $1.path }
+    let articles = catalogues.filter { $0.pathExtension == "md" }
+    let programs = catalogues.filter {
+      $0.pathExtension == "swift" && !$0.lastPathComponent.hasSuffix("Package.swift")
+    }
+    return try ([root.appendingPathComponent("README.md")] + articles).flatMap(snippets)
+      + programs.map(program)
+  }
+
+  /// A program of a tutorial.
+  private static func program(_ file: URL) throws -> Snippet {
+    let lines = try String(contentsOf: file, encoding: .utf8)
+      .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let name = file.deletingPathExtension().lastPathComponent.replacing("-", with: "_")
+    return Snippet(name: name, source: source(of: lines, name))
   }
 
   /// The blocks of a page that are marked as Swift.
@@ -52,7 +65,8 @@ struct Snippet: Equatable {
     // What a block makes and leaves to its reader.
     let names = body.compactMap { line -> Substring? in
       guard line.hasPrefix("let ") || line.hasPrefix("var ") else { return nil }
-      return line.dropFirst(4).prefix { $0.isLetter }
+      let name = line.dropFirst(4).prefix { $0.isLetter }
+      return name.isEmpty ? nil : name
     }
     var lines = [
       "// SPDX-License-Identifier: Apache-2.0", "// Copyright (c) 2026 the HTTPCacheEngine authors", "",

@@ -8,7 +8,7 @@ import Testing
 struct SnippetTests {
   @Test("Each block of Swift in the README and in an article is compiled as it stands there")
   func areCompiled() throws {
-    let snippets = try Snippet.pages().flatMap(Snippet.snippets)
+    let snippets = try Snippet.all()
     #expect(snippets.count > 20)
     let files = try FileManager.default.contentsOfDirectory(
       at: Snippet.folder, includingPropertiesForKeys: nil)
