@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What is admitted to disk", .timeLimit(.minutes(10)))
+@Suite("Disk admission", .timeLimit(.minutes(10)))
 struct AdmissionTests {
   let scratch = ScratchDirectory()
 
@@ -19,7 +19,7 @@ struct AdmissionTests {
     return try CacheStore(configuration)
   }
 
-  @Test("is everything, unless said otherwise")
+  @Test("Every entry is admitted to disk by default")
   func everything() throws {
     #expect(CacheStore.Configuration(memoryCapacity: 0).diskAdmission == .everything)
     let store = try store(.everything)
@@ -27,7 +27,7 @@ struct AdmissionTests {
     #expect(store.usage.diskEntries == 1 && store.statistics.diskRejections == 0)
   }
 
-  @Test("is what is stored for the second time; the first time it is in memory only")
+  @Test("An entry is written to disk the second time it is stored")
   func secondTime() throws {
     let store = try store()
     #expect(store.insert(entry(key(1), number: 1)).id != nil)
@@ -43,7 +43,7 @@ struct AdmissionTests {
     #expect(holds(try #require(again.lookup(key(1)).first), number: 3))
   }
 
-  @Test("is another variant of a key that is there")
+  @Test("A new variant of a key on disk is admitted at once")
   func variants() throws {
     let store = try store()
     for _ in 0..<2 { store.insert(entry(key(1), one, number: 1)) }
@@ -51,7 +51,7 @@ struct AdmissionTests {
     #expect(store.usage.diskEntries == 2)
   }
 
-  @Test("is what memory is not asked for, or cannot hold, the first time too")
+  @Test("An entry that memory is not asked for or cannot hold is admitted at once")
   func withoutMemory() throws {
     let store = try store()
     store.insert(entry(key(1), number: 1, tiers: .disk))
@@ -62,7 +62,7 @@ struct AdmissionTests {
     #expect(store.usage.diskEntries == 3 && store.statistics.diskRejections == 0)
   }
 
-  @Test("is not what came so long ago that it is forgotten")
+  @Test("The first storing of a key is forgotten after many others")
   func forgotten() throws {
     let store = try store(memory: 100_000)
     let limit = try #require(store.doorkeeper).limit
@@ -73,7 +73,7 @@ struct AdmissionTests {
     #expect(store.lookup(key(0)).count == 1)
   }
 
-  @Test("is half of what would be written of a trace in which half is asked for once")
+  @Test("Only the recurring keys of a trace are written to disk")
   func trace() throws {
     let store = try store(memory: 20_000)
     var written = 0

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Any store", .timeLimit(.minutes(10)))
+@Suite("Basic operations of a store", .timeLimit(.minutes(10)))
 struct CacheStoreTests {
   /// The places that every behaviour must hold in.
   enum Place: CaseIterable, Sendable {
@@ -28,7 +28,7 @@ struct CacheStoreTests {
 
   let scratch = ScratchDirectory()
 
-  @Test("finds what was inserted, whole", arguments: Place.allCases)
+  @Test("A lookup returns the inserted entry unchanged", arguments: Place.allCases)
   func insertThenLookup(place: Place) throws {
     let store = try place.store(scratch)
     let outcome = store.insert(entry(key(1), number: 7, size: 5000, storedAt: 42))
@@ -44,7 +44,7 @@ struct CacheStoreTests {
     #expect(store.statistics.misses == 1)
   }
 
-  @Test("keeps empty keys, metadata and bodies", arguments: Place.allCases)
+  @Test("Empty keys, metadata and bodies are stored", arguments: Place.allCases)
   func emptyParts(place: Place) throws {
     let store = try place.store(scratch)
     store.insert(NewEntry(key: StoreKey([]), variant: one, metadata: [], body: [], storedAt: -5))
@@ -56,7 +56,7 @@ struct CacheStoreTests {
     #expect(store.lookup(StoreKey([])).isEmpty)
   }
 
-  @Test("keeps variants side by side, newest first", arguments: Place.allCases)
+  @Test("Variants are stored side by side and returned newest first", arguments: Place.allCases)
   func variants(place: Place) throws {
     let store = try place.store(scratch)
     store.insert(entry(key(1), one, number: 1))
@@ -72,14 +72,14 @@ struct CacheStoreTests {
     #expect(store.lookup(key(1)).isEmpty)
   }
 
-  @Test("drops the oldest variant beyond the maximum", arguments: Place.allCases)
+  @Test("The oldest variant is dropped beyond the maximum", arguments: Place.allCases)
   func maximumVariants(place: Place) throws {
     let store = try place.store(scratch) { $0.maximumVariants = 3 }
     for number in 1...5 { store.insert(entry(key(1), VariantID(rawValue: UInt64(number)), number: number)) }
     #expect(store.lookup(key(1)).map(\.variant.rawValue) == [5, 4, 3])
   }
 
-  @Test("lends metadata and bodies where they lie", arguments: Place.allCases)
+  @Test("Metadata and bodies are lent without a copy", arguments: Place.allCases)
   func lending(place: Place) throws {
     let store = try place.store(scratch)
     // Empty, beside the head, and apart from it.
@@ -111,7 +111,9 @@ struct CacheStoreTests {
     }
   }
 
-  @Test("shows what memory holds, and counts neither a lookup nor a use", arguments: EvictionPolicy.allCases)
+  @Test(
+    "A peek returns the entries in memory and counts as neither lookup nor use",
+    arguments: EvictionPolicy.allCases)
   func peeking(policy: EvictionPolicy) throws {
     var configuration = CacheStore.Configuration(memoryCapacity: 1000)
     configuration.eviction = policy
@@ -126,7 +128,7 @@ struct CacheStoreTests {
     #expect(store.peek(key(1)).isEmpty)
   }
 
-  @Test("updates metadata and keeps body and id", arguments: Place.allCases)
+  @Test("An update replaces the metadata and keeps the body and the id", arguments: Place.allCases)
   func updateMetadata(place: Place) throws {
     let store = try place.store(scratch)
     let id = try #require(store.insert(entry(key(1), number: 1)).id)
@@ -142,7 +144,7 @@ struct CacheStoreTests {
     #expect(store.statistics.updates == 2)
   }
 
-  @Test("removes by time, and everything", arguments: Place.allCases)
+  @Test("Entries are removed by time, or all at once", arguments: Place.allCases)
   func removeByTime(place: Place) throws {
     let store = try place.store(scratch)
     for number in 0..<10 { store.insert(entry(key(number), number: number, storedAt: Int64(number) * 1000)) }
@@ -155,7 +157,7 @@ struct CacheStoreTests {
     #expect(store.lookup(key(3)).count == 1)
   }
 
-  @Test("refuses what was begun before a removal", arguments: Place.allCases, 0..<4)
+  @Test("An insert begun before a removal is refused", arguments: Place.allCases, 0..<4)
   func removalToken(place: Place, removal: Int) throws {
     let store = try place.store(scratch)
     let token = store.removalToken(for: key(1))
@@ -177,7 +179,7 @@ struct CacheStoreTests {
   }
 
   @Test(
-    "shows nothing of a writer before its commit, and nothing of one cancelled", arguments: Place.allCases)
+    "An entry is visible after its writer's commit, and never if cancelled", arguments: Place.allCases)
   func writer(place: Place) throws {
     let store = try place.store(scratch)
     let writer = store.makeWriter(
@@ -201,7 +203,7 @@ struct CacheStoreTests {
     #expect(store.lookup(key(2)).isEmpty)
   }
 
-  @Test("refuses what is too large, with the reason", arguments: Place.allCases)
+  @Test("An entry that is too large is refused with a reason", arguments: Place.allCases)
   func tooLarge(place: Place) throws {
     let store = try place.store(scratch) { $0.maximumEntrySize = 10_000 }
     #expect(store.insert(entry(key(1), size: 10_001)).refusal?.reason == .tooLarge)
@@ -213,7 +215,7 @@ struct CacheStoreTests {
     #expect(store.statistics.refusals == 2)
   }
 
-  @Test("answers no one after it was closed", arguments: Place.allCases)
+  @Test("A closed store finds and stores nothing", arguments: Place.allCases)
   func closed(place: Place) throws {
     let store = try place.store(scratch)
     store.insert(entry(key(1), number: 1))
@@ -231,7 +233,7 @@ struct CacheStoreTests {
     #expect(holds(held, number: 1))
   }
 
-  @Test("serves only the right key when all hashes are equal", arguments: Place.allCases)
+  @Test("A lookup finds only its own key when all hashes are equal", arguments: Place.allCases)
   func collisions(place: Place) throws {
     var configuration = scratch.configuration(memory: place == .disk ? 0 : 1 << 20)
     if place == .memory { configuration.directory = nil }
@@ -246,7 +248,7 @@ struct CacheStoreTests {
     #expect(store.lookup(key(49)).isEmpty)
   }
 
-  @Test("gives the same fingerprint for the same bytes")
+  @Test("The same bytes have the same fingerprint")
   func fingerprints() throws {
     let store = try CacheStore(.init(memoryCapacity: 1000))
     #expect(store.fingerprint(of: [1, 2]) == store.fingerprint(of: [1, 2]))
@@ -254,7 +256,7 @@ struct CacheStoreTests {
   }
 
   @Test(
-    "explains what is wrong with a configuration",
+    "The error for an invalid configuration says what to give",
     arguments: [
       { $0.memoryCapacity = -1 }, { $0.shardCount = 3 }, { $0.maximumVariants = 0 }, { $0.diskCapacity = 5 },
       { $0.segmentSize = 100 },

@@ -7,11 +7,11 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The capacity of a disk", .timeLimit(.minutes(10)))
+@Suite("Disk capacity", .timeLimit(.minutes(10)))
 struct CapacityTests {
   let scratch = ScratchDirectory()
 
-  @Test("set far below the first one still holds many entries")
+  @Test("A disk reduced to a fraction of its capacity still holds many entries")
   func muchSmaller() throws {
     let store = try CacheStore(scratch.configuration(disk: 256 << 20))
     store.setCapacity(disk: 4 << 20)
@@ -24,7 +24,7 @@ struct CapacityTests {
     #expect(try scratch.totalBytes <= 4 << 20)
   }
 
-  @Test("lowered below a body in the making evicts all the same, and is shown once it is kept")
+  @Test("A capacity below a body being written evicts at once and is reported once reached")
   func loweredBelowReservation() throws {
     let store = try CacheStore(scratch.configuration(disk: 16 << 20))
     for number in 0..<1000 { store.insert(entry(key(number), number: number, size: 4000)) }
@@ -36,7 +36,7 @@ struct CapacityTests {
     #expect(store.capacity.disk == 1 << 20 && store.usage.diskBytes <= 1 << 20)
   }
 
-  @Test("is not emptied for a body that can never fit")
+  @Test("A body too large for the disk is refused without eviction")
   func tooLargeForDisk() throws {
     let store = try CacheStore(scratch.configuration(memory: 64 << 20, disk: 2 << 20))
     store.insert(entry(key(1), number: 1, tiers: .disk))
@@ -50,7 +50,7 @@ struct CapacityTests {
   }
 
   @Test(
-    "is held at every moment of a churn of all sizes, over reopenings, and by the files themselves",
+    "Usage and files stay within the capacity through churn and reopening",
     arguments: 0..<3 as Range<UInt64>)
   func churn(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

@@ -14,7 +14,7 @@ struct ChurnTests {
 
   /// New keys for ever, one in ten an overwrite of one that is still there; with `readsPerStore`, some are hit.
   @Test(
-    "keeps to the capacity, fills it with what can be found, and writes little more than is stored",
+    "Churn stays within the capacity, fills it with live entries, and writes little extra",
     arguments: [0, 2], [0, 1 << 18])
   func churn(readsPerStore: Int, writeBuffer: Int) throws {
     var random = SeededGenerator(seed: 11)
@@ -55,7 +55,7 @@ struct ChurnTests {
     #expect(store.usage.diskBytes >= capacity * 85 / 100)
   }
 
-  @Test("with bodies in files of their own keeps to the capacity, too")
+  @Test("Churn with body files stays within the capacity")
   func largeBodies() throws {
     var configuration = scratch.configuration(disk: 4 << 20)
     configuration.writeBuffer = 64 << 10
@@ -71,7 +71,7 @@ struct ChurnTests {
     #expect(again.usage.diskEntries > 5 && again.statistics.corruptRecords == 0)
   }
 
-  @Test("is not emptied by a body of unknown length that turns out to be too large")
+  @Test("A body of unknown length that proves too large does not empty the disk")
   func hugeBody() throws {
     let store = try CacheStore(scratch.configuration(disk: 8 << 20))
     for number in 0..<700 { store.insert(entry(key(number), number: number, size: 10_000)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Places of memory that are no longer needed", .timeLimit(.minutes(10)))
+@Suite("Compaction of the memory table", .timeLimit(.minutes(10)))
 struct CompactingTests {
   private func store(shards: Int, capacity: Int = 4 << 20) throws -> CacheStore {
     var configuration = CacheStore.Configuration(memoryCapacity: capacity)
@@ -14,7 +14,7 @@ struct CompactingTests {
     return try CacheStore(configuration)
   }
 
-  @Test("are given back when few large entries take the place of many small ones", arguments: [1, 8])
+  @Test("Places are freed when few large entries replace many small ones", arguments: [1, 8])
   func givenBack(shards: Int) throws {
     let store = try store(shards: shards)
     for number in 0..<10_000 { store.insert(entry(key(number), number: number, size: 10)) }
@@ -25,7 +25,7 @@ struct CompactingTests {
     #expect(store.memory.placeCount < 2500)
   }
 
-  @Test("leave what is kept findable, with all variants, and in the order of its last use")
+  @Test("Compaction keeps all variants and the order of last use")
   func keepsOrder() throws {
     let store = try store(shards: 1)
     for number in 0..<3000 {
@@ -52,7 +52,7 @@ struct CompactingTests {
     #expect(left.count < 60 && left.count > 40)
   }
 
-  @Test("survive random work with few and many entries in turn", arguments: 0..<3 as Range<UInt64>)
+  @Test("Entries survive random growth and shrinkage", arguments: 0..<3 as Range<UInt64>)
   func randomly(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let store = try store(shards: 2, capacity: 64 << 20)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What memory holds beside the disk", .timeLimit(.minutes(10)))
+@Suite("Completeness of memory beside a disk", .timeLimit(.minutes(10)))
 struct CompletenessTests {
   let scratch = ScratchDirectory()
 
@@ -16,7 +16,7 @@ struct CompletenessTests {
     return try CacheStore(configuration)
   }
 
-  @Test("is not all variants once an update of one pushed out another")
+  @Test("Memory is incomplete for a key once an update evicts one of its variants")
   func updateEvictsSibling() throws {
     let store = try store(memory: 8000)
     store.insert(entry(key(1), two, number: 2, size: 3000))
@@ -28,7 +28,7 @@ struct CompletenessTests {
     #expect(store.lookup(key(1)).map(\.variant) == [one, two])
   }
 
-  @Test("is not all variants once an update made one too large for it")
+  @Test("A lookup finds all variants after an update too large for memory")
   func updateTooLarge() throws {
     let store = try store(memory: 8000)
     store.insert(entry(key(1), two, number: 2, size: 1000))
@@ -37,7 +37,7 @@ struct CompletenessTests {
     #expect(store.lookup(key(1)).map(\.variant) == [one, two])
   }
 
-  @Test("is not undone, when the disk could not take an update, by the older metadata there")
+  @Test("Older metadata on disk is not served after a failed update")
   func updateFailsOnDisk() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration(memory: 8000)

@@ -6,10 +6,10 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Content as blocks", .timeLimit(.minutes(10)))
+@Suite("Content blocks", .timeLimit(.minutes(10)))
 struct ContentBlocksTests {
   @Test(
-    "Blocks hold what an array holds, whatever is added, read and dropped", arguments: 0..<40 as Range<UInt64>
+    "Blocks hold the same bytes as an array through random operations", arguments: 0..<40 as Range<UInt64>
   )
   func model(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
@@ -49,7 +49,7 @@ struct ContentBlocksTests {
     #expect(blocks.read(from: blocks.start) == [1, 2, 3] && blocks.end == origin + all.count + 3)
   }
 
-  @Test("Chunks of a few bytes occupy little more than their bytes, and what is dropped occupies nothing")
+  @Test("Small chunks occupy little more than their bytes, and dropping chunks frees memory")
   func occupied() {
     var blocks = ContentBlocks()
     for number in 0..<100_000 { blocks.append([UInt8(truncatingIfNeeded: number)]) }
@@ -61,7 +61,7 @@ struct ContentBlocksTests {
     #expect(small.occupied < 200)
   }
 
-  @Test("A large chunk is kept without a copy, and is the result if it is the only one")
+  @Test("A large chunk is kept without a copy, and returned if it is alone")
   func retained() {
     func address(_ bytes: ArraySlice<UInt8>) -> UnsafeRawPointer? { bytes.withUnsafeBytes { $0.baseAddress } }
     let chunk = [UInt8](repeating: 1, count: ContentBlocks.gatheringLimit)
@@ -74,7 +74,7 @@ struct ContentBlocksTests {
   }
 
   @Test(
-    "All content becomes an array without unused capacity, however it came",
+    "All content becomes an array with little unused capacity",
     arguments: [[9000], [1, 9000], [3000, 3000, 3001], [20_000, 1], [70_000], [300_000, 5, 300_000]])
   func exact(sizes: [Int]) {
     var blocks = ContentBlocks()

@@ -8,7 +8,7 @@ import Testing
 
 /// Small directories with everything in them, damaged in every way that one byte or one length allows. They are in memory:
 /// thousands of openings take seconds.
-@Suite("A directory with one thing wrong", .timeLimit(.minutes(10)))
+@Suite("Directories with a single defect", .timeLimit(.minutes(10)))
 struct CorruptionTests {
   /// How the store was left that is damaged then.
   enum Ending: CaseIterable {
@@ -101,7 +101,7 @@ struct CorruptionTests {
   }
 
   @Test(
-    "by a bit flipped, wherever, serves no wrong byte and brings nothing back", arguments: Ending.allCases)
+    "A flipped bit never leads to wrong bytes or brings back a removed entry", arguments: Ending.allCases)
   func everyByte(ending: Ending) throws {
     let files = try Self.files(ending)
     #expect(Self.problems(of: files, mayBringBack: false).isEmpty)
@@ -115,7 +115,7 @@ struct CorruptionTests {
     }
   }
 
-  @Test("by its length, whatever that is, serves no wrong byte", arguments: Ending.allCases)
+  @Test("A file cut to any length never leads to wrong bytes", arguments: Ending.allCases)
   func everyLength(ending: Ending) throws {
     let files = try Self.files(ending)
     for (name, bytes) in files {
@@ -131,7 +131,7 @@ struct CorruptionTests {
   }
 
   @Test(
-    "by a file that is gone, or empty, or twice as long, serves no wrong byte", arguments: Ending.allCases)
+    "A missing, empty or extended file never leads to wrong bytes", arguments: Ending.allCases)
   func everyFile(ending: Ending) throws {
     let files = try Self.files(ending)
     for (name, bytes) in files {
@@ -145,7 +145,7 @@ struct CorruptionTests {
   }
 
   /// What was removed is removed in a later segment than it was stored in.
-  @Test("in one of several segments brings nothing back that a later one removed")
+  @Test("Damage to one segment brings back nothing that a later segment removed")
   func severalSegments() throws {
     let files = SimulatedFileSystem()
     let store = try Self.open(files)

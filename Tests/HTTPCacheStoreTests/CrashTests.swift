@@ -17,7 +17,7 @@ private func number(_ name: String) -> Int? {
   ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
 }
 
-@Suite("A store whose process was killed", .timeLimit(.minutes(60)))
+@Suite("Recovery after a killed process", .timeLimit(.minutes(60)))
 struct CrashTests {
   /// Room for all there ever is, or for little.
   enum Room: CaseIterable {
@@ -27,7 +27,9 @@ struct CrashTests {
     var capacity: Int { self == .ample ? 64 << 20 : 1 << 20 }
   }
 
-  @Test("is whole, has nothing that was removed, and is within its capacity", arguments: Room.allCases)
+  @Test(
+    "A store whose process was killed is intact, without removed entries, and within its capacity",
+    arguments: Room.allCases)
   func killed(room: Room) throws {
     let executable = try #require(Self.child, "StoreCrashChild is not beside the tests")
     var model = CrashModel()
@@ -122,11 +124,11 @@ struct CrashTests {
   }
 }
 
-@Suite("A store whose machine lost its power", .timeLimit(.minutes(60)))
+@Suite("Recovery after a power loss", .timeLimit(.minutes(60)))
 struct PowerLossTests {
   /// Each seed is a history of three losses; the middle of it is wherever the seed says, be it within a step.
   @Test(
-    "is whole and has nothing that was removed, whatever of the unsynced writes is there",
+    "A store is intact after a power loss, whichever unsynced writes survive",
     arguments: SimulatedFileSystem.Loss.allCases, CrashTests.Room.allCases)
   func lost(loss: SimulatedFileSystem.Loss, room: CrashTests.Room) throws {
     for seed in 0..<UInt64(askedRounds ?? 6) {

@@ -13,7 +13,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A damaged or failing disk", .timeLimit(.minutes(10)))
+@Suite("Damaged and failing disks", .timeLimit(.minutes(10)))
 struct DamageTests {
   let scratch = ScratchDirectory()
 
@@ -65,7 +65,7 @@ struct DamageTests {
     return (files.files, name, files.files[name] ?? [])
   }
 
-  @Test("with any byte flipped gives no wrong byte and brings nothing back")
+  @Test("A flipped byte in the log never gives wrong bytes or a removed entry")
   func everyByteFlipped() throws {
     var (files, name, bytes) = try segment()
     for index in bytes.indices {
@@ -77,7 +77,7 @@ struct DamageTests {
   }
 
   @Test(
-    "cut at any length gives what was there at some moment, and brings nothing back where removals are noted",
+    "A log cut at any length gives an earlier state and respects noted removals",
     arguments: [DiskSync.never, .removals])
   func everyLength(sync: DiskSync) throws {
     var (files, name, bytes) = try segment(sync: sync)
@@ -91,7 +91,7 @@ struct DamageTests {
   }
 
   @Test(
-    "with zeros from any record on gives what was there at some moment, and brings nothing back where removals are noted",
+    "A log that ends in zeros gives an earlier state and respects noted removals",
     arguments: [DiskSync.never, .removals])
   func zeros(sync: DiskSync) throws {
     var (files, name, bytes) = try segment(sync: sync)
@@ -101,7 +101,7 @@ struct DamageTests {
     }
   }
 
-  @Test("that has no segment left goes on behind the removals that were noted", arguments: [true, false])
+  @Test("Entries stored after all segments were lost are found again", arguments: [true, false])
   func noSegment(isLeft: Bool) throws {
     try fill(sync: .removals)
     for name in try scratch.names where name.hasPrefix("segment-") {
@@ -116,7 +116,7 @@ struct DamageTests {
     #expect(again.usage.diskEntries == 5 && again.statistics.corruptRecords == 0)
   }
 
-  @Test("without the note of its removals, or with one that is damaged, is read as it is")
+  @Test("A store with a missing or damaged removals file keeps its entries")
   func notes() throws {
     try fill(sync: .removals)
     let note = try scratch.bytes(of: DiskFormat.removalsName)
@@ -133,7 +133,7 @@ struct DamageTests {
     #expect(try CacheStore(scratch.configuration()).usage.diskEntries == 3)
   }
 
-  @Test("that loses a segment forgets what came before it")
+  @Test("A missing segment invalidates the segments before it")
   func missingSegment() throws {
     let store = try CacheStore(scratch.configuration(disk: 1 << 20))
     for number in 0..<400 { store.insert(entry(key(number), number: number, size: 1000)) }
@@ -147,7 +147,8 @@ struct DamageTests {
     #expect(try !scratch.names.contains(names[0]))
   }
 
-  @Test("that refuses writes leaves memory at work, and recovers", arguments: [ENOSPC, EIO], [true, false])
+  @Test(
+    "A disk that refuses writes leaves memory working, and recovers", arguments: [ENOSPC, EIO], [true, false])
   func failingWrites(errno: Int32, writesHalf: Bool) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(memory: 1 << 20), files: files)
@@ -168,7 +169,7 @@ struct DamageTests {
     #expect(again.lookup(key(2)).isEmpty && again.lookup(key(3)).isEmpty)
   }
 
-  @Test("that can neither write nor cut a torn record goes on in another segment")
+  @Test("The log continues in another segment after a torn record that cannot be truncated")
   func failingTruncation() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -186,7 +187,8 @@ struct DamageTests {
   }
 
   @Test(
-    "loses no removal when it cannot log or sync it", arguments: [FaultyFileSystem.Operation.write, .sync])
+    "A removal that cannot be logged or synced is not lost",
+    arguments: [FaultyFileSystem.Operation.write, .sync])
   func unloggableRemoval(failing: FaultyFileSystem.Operation) throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
@@ -201,7 +203,7 @@ struct DamageTests {
     #expect(again.lookup(key(1)).isEmpty)
   }
 
-  @Test("that fails to read, or reads wrong, is a miss and counted", arguments: [true, false])
+  @Test("An unreadable or damaged record is a miss, and the failure is counted", arguments: [true, false])
   func failingReads(fails: Bool) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -217,7 +219,7 @@ struct DamageTests {
     #expect(again.lookup(key(1)).isEmpty && again.lookup(key(2)).count == 1)
   }
 
-  @Test("that fills up under a large body refuses it and keeps nothing of it")
+  @Test("A large body that fills the disk is refused and leaves no file")
   func failingLargeBody() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -231,7 +233,7 @@ struct DamageTests {
 }
 
 extension DamageTests {
-  @Test("with zeros in the middle of the log brings nothing back that was removed")
+  @Test("Zeros in the middle of the log bring back no removed entry")
   func zerosInTheMiddle() throws {
     var (files, name, bytes) = try segment()
     for start in stride(from: 32, to: bytes.count - 96, by: 8) {
@@ -242,7 +244,7 @@ extension DamageTests {
   }
 
   @Test(
-    "with files of strange names opens",
+    "A directory with unexpected file names opens",
     arguments: [
       "segment-00000000ffffffff", "segment-0000000000000000", "segment-+000000000000001",
       "segment-000000000000000A", "body-+000000000000001", "segment-0000000000000002.txt",
@@ -254,7 +256,7 @@ extension DamageTests {
     try check(name)
   }
 
-  @Test("does not bring back what only memory replaced, after it could not be read")
+  @Test("An unreadable entry that was replaced in memory only does not come back")
   func unreadableThenReplaced() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(memory: 1 << 20), files: files)
@@ -267,7 +269,7 @@ extension DamageTests {
     #expect(again.lookup(key(1)).isEmpty)
   }
 
-  @Test("that failed to sync is synced by the next removal")
+  @Test("A failed sync is repeated by the next removal")
   func failedFlush() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration(disk: 1 << 20)

@@ -12,7 +12,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("The directory of a store", .timeLimit(.minutes(10)))
+@Suite("Store directories", .timeLimit(.minutes(10)))
 struct DirectoryTests {
   private static let directory = FilePath("/simulated/cache")
 
@@ -54,7 +54,7 @@ struct DirectoryTests {
     return bytes + DiskFormat.littleEndianBytes(KeyHasher(seed: 0).checksum(bytes))
   }
 
-  @Test("with any bit of its format flipped is damaged, and not of another version", arguments: 0..<256)
+  @Test("A flipped bit in the format file is reported as damage, not as another version", arguments: 0..<256)
   func flipped(bit: Int) throws {
     var files = try Self.files()
     files["format"]?[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -76,7 +76,7 @@ struct DirectoryTests {
   }
 
   @Test(
-    "of another version says which; an earlier one is discarded, and a later one only on demand",
+    "A directory of an earlier version is discarded, one of a later version only on demand",
     arguments: [0, 1, 3, 0xFFFF_FFFF] as [UInt64])
   func otherVersion(version: UInt64) throws {
     var files = try Self.files()
@@ -94,7 +94,7 @@ struct DirectoryTests {
     #expect(!system.files.keys.contains { $0.hasPrefix("body-") })
   }
 
-  @Test("without its format, or with one cut short, is damaged", arguments: [nil, 0, 8, 31] as [Int?])
+  @Test("A missing or truncated format file is reported as damage", arguments: [nil, 0, 8, 31] as [Int?])
   func cutFormat(count: Int?) throws {
     var files = try Self.files()
     files["format"] = count.flatMap { files["format"]?.prefix($0) }.map(Array.init)
@@ -108,7 +108,7 @@ struct DirectoryTests {
   }
 
   @Test(
-    "that holds something else is refused and left as it is, whatever is said of unreadable ones",
+    "A directory with foreign files is refused and left unchanged under every setting",
     arguments: [
       ["notes.txt": Array("mine".utf8)], ["lock": Array("held by me".utf8)], ["lock": [], "data": []],
       ["format": Array("# My format".utf8), "a": [1]], ["format": pattern(1, 40)],
@@ -132,7 +132,7 @@ struct DirectoryTests {
   }
 
   @Test(
-    "that holds nothing, or what a crash left of its making, is taken",
+    "An empty directory, or one left by a crash during creation, is accepted",
     arguments: [
       [:], ["lost+found": []], ["lock": []], ["lock": Array("4711".utf8)], ["lock": [0, 0, 0, 0]],
       ["lock": Array("12".utf8), "format": []], ["lock": [], "format": Array("HTPCA".utf8)],
@@ -150,7 +150,7 @@ struct DirectoryTests {
     #expect((system.files["lost+found"] != nil) == (files["lost+found"] != nil))
   }
 
-  @Test("keeps what others put into it, also where the cache starts empty")
+  @Test("Files that others add to the directory are kept, even when the cache starts empty")
   func guests() throws {
     var files = try Self.files()
     files["README"] = [1]
@@ -162,7 +162,7 @@ struct DirectoryTests {
     #expect(empty.usage.diskEntries == 0 && system.files["README"] == [1])
   }
 
-  @Test("an error says what is wrong, with what, and what to do")
+  @Test("A directory error says what is wrong, where, and what to do")
   func texts() {
     for (kind, parts) in [
       (
@@ -178,7 +178,7 @@ struct DirectoryTests {
     }
   }
 
-  @Test("is made with all that leads to it, private itself")
+  @Test("The directory is created with its parents and is private")
   func nested() throws {
     let scratch = ScratchDirectory()
     let middle = scratch.path.appending("a")
@@ -197,7 +197,7 @@ struct DirectoryTests {
     #expect(stat(path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
   }
 
-  @Test("that is named from where the process works is known from the root")
+  @Test("A relative directory is resolved to an absolute path")
   func relative() throws {
     let scratch = ScratchDirectory()
     var configuration = scratch.configuration()
@@ -211,7 +211,7 @@ struct DirectoryTests {
     #expect(holds(try #require(store.lookup(key(1)).first), number: 1))
   }
 
-  @Test("that is a file, or below one, is an error of the file system")
+  @Test("A directory path at or below a file is a file-system error")
   func file() throws {
     let scratch = ScratchDirectory()
     try POSIXFileSystem().createDirectory(scratch.path, withParents: false)

@@ -15,11 +15,11 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A store on disk", .timeLimit(.minutes(10)))
+@Suite("The disk tier", .timeLimit(.minutes(10)))
 struct DiskTests {
   let scratch = ScratchDirectory()
 
-  @Test("finds everything after it was reopened, or after its process was killed", arguments: [true, false])
+  @Test("All entries are found after reopening or after the process is killed", arguments: [true, false])
   func reopen(closes: Bool) throws {
     var store: CacheStore? = try CacheStore(scratch.configuration(memory: 1 << 20))
     var ids: [EntryID?] = []
@@ -48,7 +48,7 @@ struct DiskTests {
     store = nil
   }
 
-  @Test("does not bring back what was removed or replaced, killed or not", arguments: [true, false])
+  @Test("Removed and replaced entries do not come back after reopening or a kill", arguments: [true, false])
   func removalsLast(closes: Bool) throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
     for number in 0..<40 { store.insert(entry(key(number), number: number, storedAt: Int64(number) * 1000)) }
@@ -77,7 +77,7 @@ struct DiskTests {
 
   private func scratchOf(_ copy: ScratchDirectory?) -> ScratchDirectory { copy ?? scratch }
 
-  @Test("syncs a removal before it returns, and only what needs it")
+  @Test("A removal is synced before it returns, unless nothing was removed")
   func syncing() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
@@ -91,7 +91,7 @@ struct DiskTests {
     #expect(files.plan.withLock { $0.syncs } > before)
   }
 
-  @Test("gives the directory to one store at a time, and says who has it")
+  @Test("A directory belongs to one store at a time, and the error names its process")
   func directoryInUse() throws {
     let first = try CacheStore(scratch.configuration())
     #expect {
@@ -107,7 +107,7 @@ struct DiskTests {
     _ = try CacheStore(scratch.configuration())
   }
 
-  @Test("promotes what it reads, and then knows that memory is complete")
+  @Test("A lookup promotes disk entries to memory and marks the key as complete")
   func promotion() throws {
     try CacheStore(scratch.configuration()).insert(entry(key(1), number: 1))
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
@@ -127,7 +127,7 @@ struct DiskTests {
     #expect(store.statistics.diskHits == 2)
   }
 
-  @Test("stays within its capacity on disk, and carries forward what was hit")
+  @Test("The disk stays within its capacity and carries hit entries forward")
   func reclaiming() throws {
     let capacity = 1 << 20
     let store = try CacheStore(scratch.configuration(disk: capacity))
@@ -152,7 +152,7 @@ struct DiskTests {
     #expect(again.lookup(key(0)).first?.metadata == [5])
   }
 
-  @Test("updates an entry that only the disk holds, after its record has moved and after reopening")
+  @Test("An entry that is only on disk is updated, even after a move or reopening")
   func updatingMoved() throws {
     let capacity = 1 << 20
     let store = try CacheStore(scratch.configuration(disk: capacity))
@@ -177,7 +177,7 @@ struct DiskTests {
     #expect(Array(last.metadata) == Array("head 0".utf8) + [1, 2, 3])
   }
 
-  @Test("evicts when it is reopened with, or set to, a smaller capacity")
+  @Test("A smaller capacity evicts at once and at reopening")
   func shrinking() throws {
     let store = try CacheStore(scratch.configuration(disk: 8 << 20))
     for number in 0..<3000 { store.insert(entry(key(number), number: number, size: 1000)) }
@@ -190,7 +190,8 @@ struct DiskTests {
     #expect(try scratch.totalBytes <= 1 << 20)
   }
 
-  @Test("closes its directory to others, also where it was open to them", arguments: [false, true])
+  @Test(
+    "The directory and its files are made private, even if the directory was not", arguments: [false, true])
   func directoryMode(isOld: Bool) throws {
     try POSIXFileSystem().createDirectory(scratch.path, withParents: false)
     if isOld { try CacheStore(scratch.configuration()).close() }

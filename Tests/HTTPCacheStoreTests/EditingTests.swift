@@ -6,12 +6,13 @@ import Testing
 @testable import HTTPCacheStore
 
 @Suite(
-  "Entries that are changed before they are stored, and sizes that are forbidden", .timeLimit(.minutes(10)))
+  "Edited entries and size limits", .timeLimit(.minutes(10)))
 struct EditingTests {
   let scratch = ScratchDirectory()
 
   @Test(
-    "An entry that is taken from its writer is stored by nobody but who took it", arguments: [100, 1 << 20])
+    "An entry taken from its writer can be edited and inserted, and the writer stores nothing",
+    arguments: [100, 1 << 20])
   func taken(size: Int) throws {
     let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))
     let writer = store.makeWriter(
@@ -31,7 +32,7 @@ struct EditingTests {
     #expect(store.insert(entry, unlessRemovedSince: token).refusal?.reason == .removedSince)
   }
 
-  @Test("An entry that went to a file, or has become too large, cannot be taken")
+  @Test("An entry in a file, or one that is too large, cannot be taken")
   func notTaken() throws {
     let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))
     let streamed = store.makeWriter(key: key(1), variant: one, metadata: [], storedAt: 0)
@@ -46,7 +47,7 @@ struct EditingTests {
   }
 
   @Test(
-    "No entry takes more than its share of the disk, whatever its tiers, and the share follows the capacity")
+    "No entry exceeds its share of the disk, and the share follows the capacity")
   func share() throws {
     var configuration = scratch.configuration(memory: 8 << 20, disk: 10 << 20)
     configuration.maximumEntryShare = 0.05
@@ -61,7 +62,7 @@ struct EditingTests {
     #expect(store.insert(entry(key(1), size: 4_000_000)).id != nil)
   }
 
-  @Test("Without a disk there is no share of one")
+  @Test("The maximum share does not apply without a disk")
   func shareInMemory() throws {
     var configuration = CacheStore.Configuration(memoryCapacity: 8 << 20)
     configuration.maximumEntryShare = 0
@@ -73,7 +74,7 @@ struct EditingTests {
   }
 
   @Test(
-    "A disk that is switched off is empty, stays so, and leaves memory alone; what is switched on is used again"
+    "A disk of capacity 0 is empty, leaves memory alone, and can be enabled again"
   )
   func noDisk() throws {
     let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A writer of an entry", .timeLimit(.minutes(10)))
+@Suite("Entry writers", .timeLimit(.minutes(10)))
 struct EntryWriterTests {
   let scratch = ScratchDirectory()
 
@@ -22,7 +22,7 @@ struct EntryWriterTests {
     }
   }
 
-  @Test("What was added can be read at any time, from memory and from a file", arguments: [0, 7])
+  @Test("Appended bytes can be read at any time, from memory and from a file", arguments: [0, 7])
   func reading(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))
@@ -53,7 +53,7 @@ struct EntryWriterTests {
   }
 
   @Test(
-    "What was added before a refusal stays readable, and nothing of what was refused",
+    "After a refusal, only the bytes appended before it are readable",
     arguments: Refusal.allCases)
   func refused(_ refusal: Refusal) throws {
     let files = FaultyFileSystem()
@@ -118,7 +118,7 @@ struct EntryWriterTests {
     }
   }
 
-  @Test("A refused body stays until its writer is cancelled or gone", arguments: [true, false])
+  @Test("A refused body keeps its space until its writer is cancelled or released", arguments: [true, false])
   func released(isCancelled: Bool) throws {
     let store = try CacheStore(scratch.configuration())
     let before = store.usage.diskBytes
@@ -133,7 +133,7 @@ struct EntryWriterTests {
     #expect(store.statistics.refusals == 1)
   }
 
-  @Test("A reader that waits for the disk holds up nobody")
+  @Test("A reader that waits for the disk does not block the writer")
   func unlocked() async throws {
     let files = PausingFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -153,7 +153,7 @@ struct EntryWriterTests {
     #expect(try store.lookup(key(1)).first?.body.readAll().elementsEqual(body) == true)
   }
 
-  @Test("What has changed in the file is not read")
+  @Test("Damaged bytes in the file are not returned")
   func damaged() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -164,7 +164,7 @@ struct EntryWriterTests {
     #expect(writer.read(from: 399_990, upTo: 100)?.count == 10)
   }
 
-  @Test("Writers are counted as long as they live")
+  @Test("Writers are counted while they live")
   func live() throws {
     let store = CacheStore.inMemory(capacity: 1 << 20)
     // Other tests have writers, too, and more of them than go.

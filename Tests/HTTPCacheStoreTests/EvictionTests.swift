@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("What memory evicts", .timeLimit(.minutes(10)))
+@Suite("Eviction from memory", .timeLimit(.minutes(10)))
 struct EvictionTests {
   private func store(
     _ policy: EvictionPolicy, capacity: Int, shards: Int = 1
@@ -56,7 +56,7 @@ struct EvictionTests {
     }
   }
 
-  @Test("is, with S3-FIFO, less of what is asked for again than with LRU")
+  @Test("S3-FIFO has more hits than LRU on a Zipf trace")
   func zipfTrace() throws {
     let trace = zipf(keys: 10_000, count: 30_000)
     let lru = hitRatio(try store(.lru, capacity: 1000 * unit(.lru)), trace)
@@ -78,7 +78,7 @@ struct EvictionTests {
     #expect(abs(short - Double(hits) / 5000) < 0.03)
   }
 
-  @Test("is not what was used, with S3-FIFO, however many pass by once")
+  @Test("S3-FIFO keeps used entries through a long scan")
   func scan() throws {
     let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
     for number in 0..<50 { store.insert(small(number)) }
@@ -88,7 +88,7 @@ struct EvictionTests {
     #expect(store.statistics.memoryEvictions == 1950)
   }
 
-  @Test("is not, with S3-FIFO, what came back soon after it was evicted")
+  @Test("S3-FIFO keeps an entry that returned soon after its eviction")
   func ghosts() throws {
     let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
     for number in 0..<105 { store.insert(small(number)) }
@@ -102,7 +102,7 @@ struct EvictionTests {
     #expect(back.filter { isHit(store, $0) }.count == 10)
   }
 
-  @Test("is not, with S3-FIFO, what was used and has since been replaced")
+  @Test("S3-FIFO keeps a used entry that was replaced")
   func replaced() throws {
     let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))
     for number in 0..<50 { store.insert(small(number)) }
@@ -112,7 +112,7 @@ struct EvictionTests {
     #expect((0..<50).allSatisfy { isHit(store, $0) })
   }
 
-  @Test("is not, with LRU, what was used since, in a large shard too")
+  @Test("LRU keeps recently used entries in a large shard")
   func largeShard() throws {
     let store = try store(.lru, capacity: 4000 * unit(.lru))
     for number in 0..<4000 { store.insert(small(number)) }
@@ -125,7 +125,7 @@ struct EvictionTests {
   }
 
   @Test(
-    "makes room for an entry larger than a shard's share, and for none that is larger than the capacity",
+    "An entry larger than a shard's share is stored, one larger than the capacity is refused",
     arguments: EvictionPolicy.allCases)
   func largeEntry(policy: EvictionPolicy) throws {
     let store = try store(policy, capacity: 1 << 20, shards: 64)
@@ -140,7 +140,8 @@ struct EvictionTests {
 
   /// What is found must be right, and the bytes charged must be those of what is found.
   @Test(
-    "leaves what is right, and charges for it, whatever is done", arguments: EvictionPolicy.allCases,
+    "Memory holds current entries and charges their exact size through random operations",
+    arguments: EvictionPolicy.allCases,
     0..<4 as Range<UInt64>)
   func randomly(policy: EvictionPolicy, seed: UInt64) throws {
     struct Known {
@@ -208,7 +209,7 @@ struct EvictionTests {
   }
 
   @Test(
-    "What is stored and evicted can be asked for while a shard is locked, and is right after any operation")
+    "The counts of entries and evictions are exact and readable while a shard is locked")
   func counts() throws {
     var configuration = CacheStore.Configuration(memoryCapacity: 100_000)
     configuration.shardCount = 4

@@ -15,7 +15,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A disk that fails", .timeLimit(.minutes(10)))
+@Suite("Failing disks", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
   let scratch = ScratchDirectory()
 
@@ -28,7 +28,7 @@ struct FailingDiskTests {
   }
 
   @Test(
-    "is a cache with less in it, whatever fails, and recovers",
+    "A store serves only correct entries through any disk failure, and recovers",
     arguments: [FaultyFileSystem.Operation.create, .write, .read, .sync, .unlink, .truncate], [0, 64 << 10])
   func anything(operation: FaultyFileSystem.Operation, writeBuffer: Int) throws {
     let files = FaultyFileSystem()
@@ -94,7 +94,7 @@ struct FailingDiskTests {
   }
 
   @Test(
-    "may be used by the observer that is told, whatever failed",
+    "The disk observer may use the store during any failure",
     arguments: [FaultyFileSystem.Operation.create, .write, .sync], [0, 64 << 10])
   func observer(operation: FaultyFileSystem.Operation, writeBuffer: Int) throws {
     let (files, meddler) = (FaultyFileSystem(), Meddler())
@@ -119,7 +119,7 @@ struct FailingDiskTests {
   }
 
   @Test(
-    "is rid of what was removed once it works again, even if nothing could be done about it at the time",
+    "A removal during a disk failure takes effect once the disk works again",
     arguments: [0, 64 << 10], [true, false])
   func owedRemoval(writeBuffer: Int, isUsedAgain: Bool) throws {
     let files = FaultyFileSystem()
@@ -143,7 +143,7 @@ struct FailingDiskTests {
     #expect(again.lookup(key(200)).isEmpty != isUsedAgain)
   }
 
-  @Test("keeps a removal that comes while the store is being closed", arguments: DiskSync.allCases)
+  @Test("A removal during the closing of the store is kept", arguments: DiskSync.allCases)
   func removalWhileClosing(sync: DiskSync) throws {
     let files = FaultyFileSystem()
     var configuration = configuration(writeBuffer: 64 << 10)
@@ -169,7 +169,7 @@ struct FailingDiskTests {
     #expect(again.lookup(key(3)).isEmpty && again.usage.diskEntries == 19)
   }
 
-  @Test("of the greatest size there is takes an entry of any share of it")
+  @Test("A disk of the greatest possible capacity accepts entries")
   func greatestCapacity() throws {
     var configuration = scratch.configuration(disk: .max)
     configuration.maximumEntryShare = 1

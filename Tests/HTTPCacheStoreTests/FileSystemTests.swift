@@ -6,13 +6,13 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The file system of the machine", .timeLimit(.minutes(10)))
+@Suite("The POSIX file system", .timeLimit(.minutes(10)))
 struct FileSystemTests {
   let scratch = ScratchDirectory()
 
   /// So many that entries end where the buffer ends that they are read into: AddressSanitizer then sees what is read
   /// beyond.
-  @Test("A directory is listed whole, whatever the number of names and their lengths")
+  @Test("A directory listing is complete for any number and length of names")
   func list() throws {
     let files = POSIXFileSystem()
     try files.createDirectory(scratch.path, withParents: false)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A large body", .timeLimit(.minutes(10)))
+@Suite("Large bodies", .timeLimit(.minutes(10)))
 struct LargeBodyTests {
   let scratch = ScratchDirectory()
   let size = 700_001
@@ -23,7 +23,7 @@ struct LargeBodyTests {
     return writer
   }
 
-  @Test("is streamed to a file of its own, read in pieces, and found after reopening")
+  @Test("A large body is streamed to its own file, read in pieces, and found after reopening")
   func streaming() throws {
     let store = try CacheStore(scratch.configuration(memory: 4 << 20))
     let writer = write(3, store, key(1))
@@ -47,7 +47,7 @@ struct LargeBodyTests {
     }
   }
 
-  @Test("that breaks off is kept as it is, under the head that tells so", arguments: [5_000, 400_000])
+  @Test("A truncated body is stored only when committed with new metadata", arguments: [5_000, 400_000])
   func brokenOff(count: Int) throws {
     let store = try CacheStore(scratch.configuration(memory: 4 << 20))
     let body = pattern(1, size)
@@ -68,7 +68,7 @@ struct LargeBodyTests {
     #expect(try found.body.readAll() == body[..<count])
   }
 
-  @Test("inserted whole is kept on disk and, if it fits, in memory")
+  @Test("A large body inserted whole is stored on disk and, if it fits, in memory")
   func inserted() throws {
     let store = try CacheStore(scratch.configuration(memory: 4 << 20))
     store.insert(entry(key(1), number: 1, size: size))
@@ -78,7 +78,7 @@ struct LargeBodyTests {
     #expect(found.tier == .disk && holds(found, number: 1, size: size))
   }
 
-  @Test("leaves nothing when its writer is cancelled, forgotten, or outlived by a crash")
+  @Test("A cancelled, forgotten or crashed writer leaves no body file")
   func cancelled() throws {
     let store = try CacheStore(scratch.configuration())
     let before = store.usage.diskBytes
@@ -93,7 +93,7 @@ struct LargeBodyTests {
     open.cancel()
   }
 
-  @Test("stays readable while it is replaced, removed, and the store is closed")
+  @Test("A large body stays readable after its replacement, its removal and the store's closing")
   func readersLast() throws {
     let store = try CacheStore(scratch.configuration())
     write(1, store, key(1)).commit()
@@ -108,7 +108,7 @@ struct LargeBodyTests {
     #expect(holds(first, number: 1, size: size) && holds(second, number: 2, size: size))
   }
 
-  @Test("whose writer outlives its store touches no file of the next")
+  @Test("A writer that outlives its store touches no file of the next store")
   func writerOutlivesStore() throws {
     let first = try CacheStore(scratch.configuration())
     let writer = write(1, first, key(1))
@@ -119,7 +119,7 @@ struct LargeBodyTests {
     #expect(holds(try #require(second.lookup(key(2)).first), number: 2, size: size))
   }
 
-  @Test("counts towards the capacity while it arrives and afterwards")
+  @Test("A large body counts towards the capacity while it arrives and afterwards")
   func capacity() throws {
     let capacity = 3 << 20
     let store = try CacheStore(scratch.configuration(disk: capacity))
@@ -144,7 +144,7 @@ struct LargeBodyTests {
   }
 
   @Test(
-    "is read from disk once, wherever a reader begins, and whether its first block was prepared or not",
+    "Each block of a body is read from disk once, wherever the read begins",
     arguments: [
       Span(start: 0, end: 700_001), Span(start: 0, end: 10), Span(start: 65_000, end: 65_536),
       Span(start: 65_537, end: 400_000), Span(start: 650_000, end: 700_001),
@@ -170,7 +170,7 @@ struct LargeBodyTests {
     #expect(files.plan.withLock { $0.bytesRead } == content + 88)
   }
 
-  @Test("whose damage is met after its record was carried forward is dropped all the same")
+  @Test("A damaged body is dropped even after its record was carried forward")
   func damageAfterCarrying() throws {
     let store = try CacheStore(scratch.configuration(disk: 2 << 20))
     write(1, store, key(1)).commit()
@@ -193,7 +193,8 @@ struct LargeBodyTests {
   }
 
   @Test(
-    "with any damage is never handed out past the damage", arguments: [0, 70_000, 699_999, 700_002, 700_080])
+    "Reading a damaged body throws an error and drops the entry",
+    arguments: [0, 70_000, 699_999, 700_002, 700_080])
   func damage(offset: Int) throws {
     let store = try CacheStore(scratch.configuration())
     write(1, store, key(1)).commit()
@@ -213,7 +214,7 @@ struct LargeBodyTests {
   }
 
   @Test(
-    "whose block or table is damaged is found out before it is promised",
+    "Preparing a read detects a damaged block or table",
     arguments: [(0, 0), (65_535, 0), (70_000, 65_536), (70_000, 100_000), (700_002, 0), (700_080, 699_999)])
   func preparing(damage: Int, offset: Int) throws {
     let store = try CacheStore(scratch.configuration())

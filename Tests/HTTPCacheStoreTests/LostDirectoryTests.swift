@@ -14,7 +14,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("A directory that is lost under an open store", .timeLimit(.minutes(10)))
+@Suite("Lost store directories", .timeLimit(.minutes(10)))
 struct LostDirectoryTests {
   let scratch = ScratchDirectory()
   let other = ScratchDirectory()
@@ -65,7 +65,7 @@ struct LostDirectoryTests {
   }
 
   @Test(
-    "leaves memory at work while it cannot be made again, and then is made again, empty",
+    "A lost directory leaves memory working, and is recreated empty once possible",
     arguments: [0, 64 << 10])
   func faulty(writeBuffer: Int) throws {
     let files = FaultyFileSystem()
@@ -100,7 +100,7 @@ struct LostDirectoryTests {
     #expect(holds(try #require(again.lookup(key(200)).first), number: 200))
   }
 
-  @Test("is made anew with what is stored next, private, and keeps that", arguments: [0, 64 << 10])
+  @Test("A removed directory is recreated for the next insert, and is private", arguments: [0, 64 << 10])
   func removed(writeBuffer: Int) throws {
     let store = try filled(writeBuffer: writeBuffer)
     // Once it is noticed; until then what is open can be read.
@@ -125,7 +125,8 @@ struct LostDirectoryTests {
   }
 
   @Test(
-    "takes what it held out of the count once, whoever notices", arguments: [0, 64 << 10], [true, false])
+    "The entries of a lost directory are subtracted from the usage once", arguments: [0, 64 << 10],
+    [true, false])
   func counted(writeBuffer: Int, removesAll: Bool) throws {
     let store = try filled(writeBuffer: writeBuffer)
     for number in 21..<26 { store.insert(entry(key(number), number: number, size: 50_000, tiers: .disk)) }
@@ -151,7 +152,7 @@ struct LostDirectoryTests {
     #expect(try isCounted(store))
   }
 
-  @Test("is noticed by who stores, and not only when the disk is asked for")
+  @Test("Storing entries notices a lost directory")
   func noticed() throws {
     let store = try filled(writeBuffer: 64 << 10)
     try remove(scratch.path)
@@ -161,7 +162,7 @@ struct LostDirectoryTests {
     #expect(store.usage.diskEntries > 50)
   }
 
-  @Test("because it was moved brings nothing back where it is now", arguments: [0, 64 << 10])
+  @Test("A moved directory serves no old entries at its new place", arguments: [0, 64 << 10])
   func moved(writeBuffer: Int) throws {
     let store = try filled(writeBuffer: writeBuffer)
     #expect(rename(scratch.path.string, other.path.string) == 0)
@@ -175,7 +176,7 @@ struct LostDirectoryTests {
     #expect(holds(try #require(store.lookup(key(100)).first), number: 100))
   }
 
-  @Test("and has another store in its place by now, is left alone", arguments: [0, 64 << 10])
+  @Test("Another store in the place of a lost directory is left alone", arguments: [0, 64 << 10])
   func replaced(writeBuffer: Int) throws {
     let store = try filled(writeBuffer: writeBuffer)
     #expect(rename(scratch.path.string, other.path.string) == 0)
@@ -200,7 +201,9 @@ struct LostDirectoryTests {
     #expect(events.kinds(store) == ["failing"])
   }
 
-  @Test("and has other files in its place by now, or was mounted, is left alone", arguments: [true, false])
+  @Test(
+    "A directory with other files in its place is left alone; a missing one is recreated",
+    arguments: [true, false])
   func replacedByOthers(isThere: Bool) throws {
     let store = try filled(writeBuffer: 0)
     #expect(rename(scratch.path.string, other.path.string) == 0)
@@ -221,7 +224,7 @@ struct LostDirectoryTests {
     }
   }
 
-  @Test("takes a body in the making with it")
+  @Test("A lost directory discards the bodies being written")
   func bodyInTheMaking() throws {
     let store = try filled(writeBuffer: 64 << 10)
     let writers = (0..<2).map { number in

@@ -23,11 +23,11 @@ extension CacheStore {
   }
 }
 
-@Suite("Marks of scopes", .timeLimit(.minutes(10)))
+@Suite("Scope marks", .timeLimit(.minutes(10)))
 struct MarksTests {
   let scratch = ScratchDirectory()
 
-  @Test("make outdated what is older, in their scope only", arguments: [true, false])
+  @Test("A mark outdates older entries in its scope only", arguments: [true, false])
   func outdated(withDisk: Bool) throws {
     var configuration = scratch.configuration(memory: 1 << 20)
     if !withDisk { configuration.directory = nil }
@@ -48,7 +48,7 @@ struct MarksTests {
     store.mark([])
   }
 
-  @Test("outlast updates of metadata, and removals of everything")
+  @Test("A mark outlasts metadata updates and removals of everything")
   func updates() throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
     let id = try #require(store.insert(entry(key(1))).id)
@@ -61,7 +61,7 @@ struct MarksTests {
     #expect(store.current(key(1), in: scope(1)).count == 1)
   }
 
-  @Test("refuse what was on its way when they were made, and belongs to them")
+  @Test("A mark refuses inserts of its scope that began earlier")
   func underway() throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
     let token = store.removalToken(for: key(1))
@@ -83,7 +83,7 @@ struct MarksTests {
   }
 
   @Test(
-    "are there again when the directory is reopened, or its process was killed", arguments: [true, false])
+    "Marks are restored after reopening or a kill", arguments: [true, false])
   func reopen(closes: Bool) throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20))
     for number in 0..<6 { store.insert(entry(key(number), number: number)) }
@@ -103,7 +103,7 @@ struct MarksTests {
     }
   }
 
-  @Test("made before the first entry, or after everything was removed, cost later entries nothing")
+  @Test("A mark in an empty store does not affect later entries")
   func emptyLog() throws {
     var store = try CacheStore(scratch.configuration())
     store.mark([scope(1)])
@@ -119,7 +119,7 @@ struct MarksTests {
     #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
   }
 
-  @Test("are forgotten at opening when no entry is older")
+  @Test("Marks are dropped at opening when no entry is older")
   func dropped() throws {
     let store = try CacheStore(scratch.configuration())
     store.insert(entry(key(1)))
@@ -131,7 +131,7 @@ struct MarksTests {
   }
 
   @Test(
-    "outlive the segment that they were made in, as what is hit outlives its own", arguments: [true, false])
+    "Marks outlast the segment in which they were made", arguments: [true, false])
   func reclaiming(reopens: Bool) throws {
     let capacity = 1 << 20
     let store = try CacheStore(scratch.configuration(disk: capacity))
@@ -151,7 +151,7 @@ struct MarksTests {
     #expect(again.current(key(1), in: scope(1)).count == 1)
   }
 
-  @Test("are in the next segment if one was begun and its marks did not reach the disk", arguments: [0, 50])
+  @Test("Marks are repeated in the next segment if the last one was torn", arguments: [0, 50])
   func tornStart(written: Int) throws {
     let store = try CacheStore(scratch.configuration())
     store.insert(entry(key(1)))
@@ -167,7 +167,7 @@ struct MarksTests {
     #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
   }
 
-  @Test("are bounded in number: the older half makes outdated all that is as old")
+  @Test("Beyond the limit, the older half of the marks applies to every scope")
   func bounded() throws {
     let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 1 << 20))
     let limit = store.disk.map { $0.context.options.markLimit(for: $0.capacity) } ?? 0
@@ -188,7 +188,7 @@ struct MarksTests {
     #expect(store.usage.diskBytes <= 1 << 20)
   }
 
-  @Test("are synced before they return")
+  @Test("A mark is synced before it returns")
   func syncing() throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
@@ -201,7 +201,8 @@ struct MarksTests {
   }
 
   @Test(
-    "that cannot be written take everything with them", arguments: [FaultyFileSystem.Operation.write, .sync])
+    "A mark that cannot be written or synced is not lost",
+    arguments: [FaultyFileSystem.Operation.write, .sync])
   func failing(operation: FaultyFileSystem.Operation) throws {
     let files = FaultyFileSystem()
     var configuration = scratch.configuration()
@@ -216,7 +217,7 @@ struct MarksTests {
     #expect(again.current(key(1), in: scope(1)).isEmpty)
   }
 
-  @Test("with any byte flipped bring nothing back", arguments: [true, false])
+  @Test("A flipped byte never brings back a marked entry", arguments: [true, false])
   func everyByteFlipped(atTheStart: Bool) throws {
     // In memory: each of the openings would wait for the disk.
     let simulated = SimulatedFileSystem()
@@ -248,7 +249,7 @@ struct MarksTests {
   }
 
   @Test(
-    "agree with a model through random work, reopening and killing", arguments: 0..<2 as Range<UInt64>,
+    "Marks match a model through random operations, reopening and kills", arguments: 0..<2 as Range<UInt64>,
     [true, false])
   func model(seed: UInt64, hasRoom: Bool) throws {
     var random = SeededGenerator(seed: seed &+ 500)
@@ -301,7 +302,7 @@ struct MarksTests {
   }
 
   /// Every thread works on generations of one scope; what was asked for before a mark must never pass for newer.
-  @Test("are never missed by what is inserted at the same time", arguments: [true, false])
+  @Test("Concurrent inserts never miss a mark", arguments: [true, false])
   func threads(withDisk: Bool) async throws {
     var configuration = scratch.configuration(memory: 1 << 20)
     if !withDisk { configuration.directory = nil }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The parts of memory", .timeLimit(.minutes(10)))
+@Suite("Parts of the memory tier", .timeLimit(.minutes(10)))
 struct MemoryPartTests {
   private func reference(_ number: Int32) -> EntryReference {
     EntryReference(EntryBlock(id: UInt64(number), revision: UInt64(number)))
@@ -28,7 +28,7 @@ struct MemoryPartTests {
       })
   }
 
-  @Test("a table finds what was added and not removed, however the tags lie", arguments: 0..<5)
+  @Test("A table finds every present entry and no removed one, for any tags", arguments: 0..<5)
   func table(kind: Int) throws {
     var random = SeededGenerator(seed: UInt64(kind))
     var table = EntryTable()
@@ -65,7 +65,7 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry lives as long as a table or somebody else refers to it", arguments: [10, 100_000],
+    "An entry lives as long as a table or another owner refers to it", arguments: [10, 100_000],
     [false, true])
   func references(bodyCount: Int, isRecord: Bool) throws {
     struct Tracked {
@@ -105,7 +105,7 @@ struct MemoryPartTests {
     #expect(tracked.allSatisfy { $0.object == nil })
   }
 
-  @Test("a queue gives tags and numbers in the order in which they were added")
+  @Test("A queue returns tags and numbers in the order of their addition")
   func queue() throws {
     var queue = TagQueue()
     var model: [(UInt32, UInt32)] = []
@@ -120,7 +120,7 @@ struct MemoryPartTests {
     #expect(queue.count == model.count)
   }
 
-  @Test("ghosts are remembered while they are among the last so many, and not when they are back")
+  @Test("Ghosts are remembered up to the limit, and forgotten once they are back")
   func ghosts() {
     var ghosts = GhostTable()
     var random = SeededGenerator(seed: 1)
@@ -135,7 +135,7 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry keeps all its fields, whatever their size",
+    "An entry keeps all its fields at any size",
     arguments: [
       (1, 1, 0, 3, 4), (1 << 44, 1 << 44, 5, 3, 4), (7, 9, -1, 3, 4),
       ((1 << 44) - 1, (1 << 44) - 1, -1, 0, 0), (0xABC << 32, 0xABC << 32, -7, 1023, 65_535),
@@ -190,7 +190,7 @@ struct MemoryPartTests {
     }
   }
 
-  @Test("an object of an entry begins with the words of its head")
+  @Test("The object of an entry begins with the words of its head")
   func layout() {
     let block = EntryBlock(id: 5, revision: 5, key: [7, 8, 9], body: [1, 2])
     let start = block.object.withUnsafeMutablePointerToHeader { UnsafeRawPointer($0) }
@@ -198,7 +198,7 @@ struct MemoryPartTests {
     #expect(UInt(bitPattern: Unmanaged.passUnretained(block.object).toOpaque()) % 16 == 0)
   }
 
-  @Test("what is handed out of an entry can be changed, by who alone has it as well", arguments: [100, 5000])
+  @Test("Changing a slice that an entry returned does not change the entry", arguments: [100, 5000])
   func slices(bodyCount: Int) throws {
     let body = pattern(3, bodyCount)
     func stored() throws -> StoredBody {
@@ -242,7 +242,7 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry is dropped when it is refused, replaced, evicted or removed, and with the tier", .serialized,
+    "An entry is released when refused, replaced, evicted or removed, and with the tier", .serialized,
     arguments: EvictionPolicy.allCases)
   func dropping(policy: EvictionPolicy) throws {
     func live(_ expected: Int, _ location: SourceLocation = #_sourceLocation) {
@@ -301,7 +301,7 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "what was chosen to be evicted next is, wherever an insert moved it, unless it was used since",
+    "The chosen victim stays next through inserts, unless it is used",
     arguments: EvictionPolicy.allCases)
   func chosen(policy: EvictionPolicy) throws {
     var random = SeededGenerator(seed: 7)
@@ -342,7 +342,7 @@ struct MemoryPartTests {
     }
   }
 
-  @Test("what goes next is known once something has gone", arguments: EvictionPolicy.allCases)
+  @Test("The next victim is known after each eviction", arguments: EvictionPolicy.allCases)
   func upcoming(policy: EvictionPolicy) throws {
     var random = SeededGenerator(seed: 8)
     var table = EntryTable()
@@ -364,7 +364,7 @@ struct MemoryPartTests {
   }
 
   @Test(
-    "an entry in one object costs at most 84 bytes beside key, metadata and body, one with its body apart 197",
+    "Entry overhead is at most 84 bytes, 197 with a separate body, 29 more under S3-FIFO",
     arguments: [(1024, 69), (1025, 84), (8192, 197)])
   func overhead(bodyCount: Int, limit: Int) throws {
     for policy in EvictionPolicy.allCases {

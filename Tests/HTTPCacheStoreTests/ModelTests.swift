@@ -41,9 +41,9 @@ private func cost(of new: NewEntry, _ id: EntryID) -> Int {
   EntryBlock.of(new, id: id.rawValue).cost
 }
 
-@Suite("Compared with a simple model", .timeLimit(.minutes(10)))
+@Suite("Comparison with a model", .timeLimit(.minutes(10)))
 struct ModelTests {
-  @Test("memory with one shard holds exactly what a model of LRU holds", arguments: 0..<4 as Range<UInt64>)
+  @Test("Memory with one shard holds exactly what an LRU model holds", arguments: 0..<4 as Range<UInt64>)
   func exactLRU(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capacity = 20_000
@@ -101,7 +101,8 @@ struct ModelTests {
 
   /// With room for everything nothing may be missing; without, nothing may be wrong.
   @Test(
-    "both tiers and reopening give what a model gives", arguments: 0..<4 as Range<UInt64>, Setting.allCases)
+    "Both tiers match a model through random operations and reopening", arguments: 0..<4 as Range<UInt64>,
+    Setting.allCases)
   func reopening(seed: UInt64, setting: Setting) throws {
     let hasRoom = setting == .room
     var random = SeededGenerator(seed: seed &+ 1000)

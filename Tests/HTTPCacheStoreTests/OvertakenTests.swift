@@ -38,7 +38,7 @@ private func insert(
   }
 }
 
-@Suite("An insert with a condition on what is in its place", .timeLimit(.minutes(10)))
+@Suite("Conditional inserts", .timeLimit(.minutes(10)))
 struct OvertakenTests {
   let scratch = ScratchDirectory()
 
@@ -49,7 +49,7 @@ struct OvertakenTests {
   }
 
   @Test(
-    "The most recent of the entries that are stored at once is the one that stays",
+    "Of concurrent inserts, the entry with the latest date stays",
     arguments: Setting.allCases)
   fileprivate func race(_ setting: Setting) async throws {
     let store = try makeStore(setting)
@@ -83,7 +83,7 @@ struct OvertakenTests {
   }
 
   @Test(
-    "The question is about the entry of this key and variant, wherever it is, as it is now",
+    "The condition is asked about the current entry of the same key and variant",
     arguments: Setting.allCases,
     [true, false])
   fileprivate func question(_ setting: Setting, byWriter: Bool) throws {
@@ -112,7 +112,7 @@ struct OvertakenTests {
     #expect(attempt(date: 11).refusal?.reason == .closed && asked == 3)
   }
 
-  @Test("An entry that memory has no room for any more is found on disk")
+  @Test("The condition is also asked about an entry that is only on disk")
   func evicted() throws {
     let store = try makeStore(.bothTiers)
     #expect(insert(1, date: 5, into: store, .bothTiers, byWriter: false).id != nil)

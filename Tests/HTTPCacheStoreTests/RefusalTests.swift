@@ -12,7 +12,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Why a store refuses an entry", .timeLimit(.minutes(10)))
+@Suite("Refusals of a store", .timeLimit(.minutes(10)))
 struct RefusalTests {
   private let scratch = ScratchDirectory()
 
@@ -21,7 +21,9 @@ struct RefusalTests {
     case maximum, share, memory, disk, bothTiers
   }
 
-  @Test("An entry that is too large names the limit and the sizes", arguments: Cause.allCases, [false, true])
+  @Test(
+    "The refusal of an entry that is too large names the limit and the sizes", arguments: Cause.allCases,
+    [false, true])
   func tooLarge(cause: Cause, isStreamed: Bool) throws {
     var configuration = scratch.configuration(memory: 300_000, disk: 1 << 20)
     let expected: (reason: RefusalReason, limit: Int)
@@ -62,7 +64,8 @@ struct RefusalTests {
     #expect(holds(try #require(store.lookup(key(1)).first), number: 7))
   }
 
-  @Test("An entry that the disk fails to take goes, and the older one with it", arguments: [100, 300_000])
+  @Test(
+    "An entry that the disk fails to take is refused, and the older one removed", arguments: [100, 300_000])
   func failing(size: Int) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -73,7 +76,7 @@ struct RefusalTests {
     #expect(store.lookup(key(1)).isEmpty)
   }
 
-  @Test("An announced length beyond any number is refused, and the sum of the sizes does not overflow")
+  @Test("An announced length of the greatest integer is refused without overflow")
   func announced() throws {
     let store = try CacheStore(.init(memoryCapacity: 1 << 20))
     let writer = store.makeWriter(
@@ -82,7 +85,7 @@ struct RefusalTests {
     #expect(writer.commit().refusal?.byteCount == .max)
   }
 
-  @Test("Any other refusal has a text and no sizes")
+  @Test("Other refusals have a text and no sizes")
   func otherReasons() throws {
     let store = try CacheStore(.init(memoryCapacity: 0))
     let refusal = try #require(store.insert(entry(key(1))).refusal)
@@ -94,9 +97,9 @@ struct RefusalTests {
   }
 }
 
-@Suite("The text form of an option", .timeLimit(.minutes(10)))
+@Suite("Text forms of options", .timeLimit(.minutes(10)))
 struct OptionTextTests {
-  @Test("Every option is found by its name, and no other name is one")
+  @Test("Every option is found by its exact name only")
   func names() {
     #expect(EvictionPolicy.allCases.map(\.description) == ["lru", "s3fifo"])
     #expect(DiskAdmission.allCases.map(\.description) == ["everything", "secondTime"])

@@ -13,7 +13,7 @@ struct StripedCountersTests {
   private static let stranger = key ^ 1 << 24
 
   @Test(
-    "What happens to a key is never missed, and one or two changes of its neighbours are told apart from it",
+    "A change of a key is never missed; up to two neighbour changes are told apart",
     arguments: [
       ([], true), ([stranger, stranger, stranger], true),
       ([neighbour], true), ([neighbour, second], true), ([neighbour, neighbour], true),
@@ -32,7 +32,7 @@ struct StripedCountersTests {
     #expect(counters.isCurrent(counters.moment(for: Self.key), for: Self.key))
   }
 
-  @Test("What happens to all keys happens to each")
+  @Test("A change of all keys counts for each key")
   func changesOfAll() {
     let counters = StripedCounters()
     let moment = counters.moment(for: Self.key)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("Summaries of segments", .timeLimit(.minutes(10)))
+@Suite("Segment summaries", .timeLimit(.minutes(10)))
 struct SummaryTests {
   let scratch = ScratchDirectory()
 
@@ -42,7 +42,7 @@ struct SummaryTests {
     #expect(store.usage.diskEntries == 1451 && store.statistics.corruptRecords == 0)
   }
 
-  @Test("are all that opening reads after a clean close")
+  @Test("Opening reads only the summaries after a clean close")
   func readsNoRecords() throws {
     try fill()
     let files = FaultyFileSystem()
@@ -54,7 +54,9 @@ struct SummaryTests {
     try check(store)
   }
 
-  @Test("give what their records give when they are missing or damaged", arguments: [0, 1, 20, 47, 60, 500])
+  @Test(
+    "A segment with a missing or damaged summary is read from its records",
+    arguments: [0, 1, 20, 47, 60, 500])
   func damaged(fromEnd: Int) throws {
     try fill()
     for name in try segments() {
@@ -75,7 +77,7 @@ struct SummaryTests {
     #expect(store.lookup(key(7)).isEmpty)
   }
 
-  @Test("are written for what is new only, and found one through the other")
+  @Test("A summary covers only new records and leads to the previous one")
   func chained() throws {
     for round in 0..<20 {
       let store = try CacheStore(scratch.configuration())
@@ -102,7 +104,7 @@ struct SummaryTests {
     #expect(holds(try #require(store.lookup(key(500)).first), number: 500))
   }
 
-  @Test("are not looked for in a file that is larger than any segment")
+  @Test("No summary is read from a file larger than any segment")
   func hugeFile() throws {
     try fill()
     let last = try #require(try segments().last)
@@ -114,7 +116,7 @@ struct SummaryTests {
     #expect(store.insert(entry(key(1), number: 1)).id != nil)
   }
 
-  @Test("are told of on the way while a directory is opened")
+  @Test("Opening a directory reports the progress by segments")
   func progress() throws {
     try fill()
     let seen = Mutex<[OpeningProgress]>([])
@@ -126,7 +128,7 @@ struct SummaryTests {
     #expect(reports.allSatisfy { $0.segments == reports.count })
   }
 
-  @Test("or what is left of the log keeps ids from being given twice after everything was removed")
+  @Test("Entry ids are not reused after everything was removed")
   func idsGoOn() throws {
     var last = EntryID(rawValue: 0)
     for round in 0..<4 {
@@ -144,10 +146,10 @@ struct SummaryTests {
   }
 }
 
-@Suite("The index of what is on disk", .timeLimit(.minutes(10)))
+@Suite("The disk index", .timeLimit(.minutes(10)))
 struct DiskIndexTests {
   /// Counted as the capacities of all that it is made of.
-  @Test("takes no more than 40 bytes for an entry", arguments: [100_000, 113_500, 250_000])
+  @Test("The index takes at most 40 bytes for each entry", arguments: [100_000, 113_500, 250_000])
   func bytesPerEntry(count: Int) {
     var index = DiskIndex()
     var generator = SplitMix(state: 7)
@@ -174,7 +176,7 @@ struct DiskIndexTests {
     #expect(hashes.allSatisfy { index.contains($0) })
   }
 
-  @Test("finds every variant, and what is left when some are removed")
+  @Test("The index finds every variant, and the remaining ones after removals")
   func variants() {
     var index = DiskIndex()
     var generator = SplitMix(state: 1)

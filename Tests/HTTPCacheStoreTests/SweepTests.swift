@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("A sweep", .timeLimit(.minutes(10)))
+@Suite("Sweeps", .timeLimit(.minutes(10)))
 struct SweepTests {
   let scratch = ScratchDirectory()
 
@@ -40,7 +40,7 @@ struct SweepTests {
     store.insert(entry(key(4), two, number: 40))
   }
 
-  @Test("removes what it is told to, wherever that is, and for good", arguments: Place.allCases)
+  @Test("A sweep removes the matching entries from every tier for good", arguments: Place.allCases)
   func removes(place: Place) throws {
     let store = try open(place)
     fill(store)
@@ -67,7 +67,7 @@ struct SweepTests {
     check(try open(place))
   }
 
-  @Test("updates what it is told to, wherever that is, and for good", arguments: Place.allCases)
+  @Test("A sweep updates the matching entries in every tier for good", arguments: Place.allCases)
   func updates(place: Place) throws {
     let store = try open(place)
     fill(store)
@@ -94,7 +94,7 @@ struct SweepTests {
     try check(try open(place))
   }
 
-  @Test("that finds nothing to do leaves everything", arguments: Place.allCases)
+  @Test("A sweep without a match changes nothing", arguments: Place.allCases)
   func nothingToDo(place: Place) throws {
     let store = try open(place)
     fill(store)
@@ -113,7 +113,8 @@ struct SweepTests {
     return try open(place)
   }
 
-  @Test("keeps out what was asked for before, and nothing else", arguments: Place.allCases)
+  @Test(
+    "A sweep refuses inserts that began before it in its extent, and no others", arguments: Place.allCases)
   func underway(place: Place) throws {
     let store = try open(place)
     let scope = StoreScope("scope")
@@ -147,7 +148,7 @@ struct SweepTests {
     #expect(store.lookup(key(3)).first?.metadata == [1])
   }
 
-  @Test("that was followed by many keeps out, when in doubt, whatever was asked for before")
+  @Test("Beyond the limit of recorded sweeps, every older token counts as swept")
   func manyFences() throws {
     let store = try open(.memory)
     let old = store.removalToken(for: key(1))
@@ -160,7 +161,7 @@ struct SweepTests {
     #expect(store.mayBeRemoved(key(1), since: old) && !store.mayBeRemoved(key(1), since: later))
   }
 
-  @Test("of known keys looks only there", arguments: Place.allCases)
+  @Test("A sweep of known keys looks only at those keys", arguments: Place.allCases)
   func knownKeys(place: Place) throws {
     let store = try open(place)
     fill(store)
@@ -168,7 +169,8 @@ struct SweepTests {
     #expect(store.lookup(key(4)).isEmpty && !store.lookup(key(5)).isEmpty && !store.lookup(key(6)).isEmpty)
   }
 
-  @Test("removes what it cannot read, and what could not be read before", arguments: [true, false])
+  @Test(
+    "A sweep removes unreadable entries, including those found unreadable before", arguments: [true, false])
   func unreadable(wasRead: Bool) throws {
     let store = try CacheStore(scratch.configuration())
     for number in 0..<5 { store.insert(entry(key(number), number: number)) }
@@ -194,7 +196,7 @@ struct SweepTests {
     #expect(store.hasRightSums && again.hasRightSums)
   }
 
-  @Test("that the disk does not take removes everything from it", arguments: [true, false])
+  @Test("A sweep that cannot be written leaves no swept entry unchanged", arguments: [true, false])
   func failingDisk(removes: Bool) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(scratch.configuration(), files: files)
@@ -209,7 +211,7 @@ struct SweepTests {
     }
   }
 
-  @Test("comes to everything, in memory or evicted from it")
+  @Test("A sweep reaches every entry, in memory or only on disk")
   func everything() throws {
     let store = try CacheStore(scratch.configuration(memory: 100_000))
     for number in 0..<5000 { store.insert(entry(key(number), number: number, size: 10)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("After a loss of power", .timeLimit(.minutes(10)))
+@Suite("Syncing and power loss", .timeLimit(.minutes(10)))
 struct SyncTests {
   private func configuration(_ sync: DiskSync, writeBuffer: Int) -> CacheStore.Configuration {
     var configuration = CacheStore.Configuration(
@@ -18,7 +18,7 @@ struct SyncTests {
   }
 
   @Test(
-    "everything is there that was stored, where every store is synced, bodies in files of their own as well",
+    "When every store is synced, all entries survive a power loss",
     arguments: [0, 64 << 10])
   func everyStore(writeBuffer: Int) throws {
     let files = SimulatedFileSystem()
@@ -47,7 +47,7 @@ struct SyncTests {
     #expect(files.files.keys.filter { DiskFormat.segmentNumber($0) != nil }.count > 1)
   }
 
-  @Test("a store that could not be synced is refused, and nothing of it counts", arguments: [0, 64 << 10])
+  @Test("An entry that cannot be synced is refused and not counted", arguments: [0, 64 << 10])
   func failedSync(writeBuffer: Int) throws {
     let scratch = ScratchDirectory()
     let files = FaultyFileSystem()
@@ -64,7 +64,7 @@ struct SyncTests {
     #expect((0...1000).contains(store.usage.diskBytes - (try scratch.totalBytes)))
   }
 
-  @Test("no name of a file that was removed, and no other, brings back what was removed")
+  @Test("A removed entry stays removed after a power loss, whichever name change survives")
   func names() throws {
     for kept in 0..<200 {
       let files = SimulatedFileSystem()

@@ -14,12 +14,12 @@ func inParallel(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) async {
   }
 }
 
-@Suite("Used from several threads", .timeLimit(.minutes(10)))
+@Suite("Concurrent use of a store", .timeLimit(.minutes(10)))
 struct ThreadTests {
   let scratch = ScratchDirectory()
 
   @Test(
-    "never exceeds its capacity at any moment, whatever the sizes", arguments: [1, 8], EvictionPolicy.allCases
+    "Concurrent inserts never exceed the capacity", arguments: [1, 8], EvictionPolicy.allCases
   )
   func capacity(shards: Int, policy: EvictionPolicy) async throws {
     let memory = 200_000
@@ -54,7 +54,8 @@ struct ThreadTests {
 
   /// Every thread writes a key's generations in order; a removed generation must never be seen again.
   @Test(
-    "serves nothing that was removed before it was asked for, in either tier", arguments: [true, false],
+    "A concurrent lookup returns nothing that was removed before it, in either tier",
+    arguments: [true, false],
     EvictionPolicy.allCases)
   func removals(withDisk: Bool, policy: EvictionPolicy) async throws {
     var configuration = scratch.configuration(memory: 60_000)
@@ -100,7 +101,7 @@ struct ThreadTests {
     #expect((store.statistics.diskRejections > 0) == (withDisk && policy == .s3fifo))
   }
 
-  @Test("brings nothing back that is swept while it is inserted or updated", arguments: [true, false])
+  @Test("A sweep is not undone by a concurrent insert or update", arguments: [true, false])
   func sweepsMeetInserts(withDisk: Bool) async throws {
     var configuration =
       withDisk ? scratch.configuration(memory: 20_000) : CacheStore.Configuration(memoryCapacity: 20_000)
@@ -159,7 +160,7 @@ struct ThreadTests {
     func end(_ generation: Int) { ended.store(generation, ordering: .sequentiallyConsistent) }
   }
 
-  @Test("keeps to a capacity that changes meanwhile")
+  @Test("A capacity that changes during concurrent inserts is respected")
   func changingCapacity() async throws {
     let store = try CacheStore(.init(memoryCapacity: 1 << 20))
     await inParallel(3) { index in
@@ -175,7 +176,7 @@ struct ThreadTests {
     #expect(store.usage.memoryBytes <= 100_000 && store.usage.memoryEntries > 0)
   }
 
-  @Test("does not bring back what is removed while its metadata is updated")
+  @Test("A concurrent metadata update does not bring back a removed entry")
   func updateMeetsRemoval() async throws {
     var configuration = CacheStore.Configuration(memoryCapacity: 40_000)
     configuration.shardCount = 16
@@ -198,7 +199,7 @@ struct ThreadTests {
   }
 
   /// Whoever has the store that is closed finds nothing in it, and stores nothing; what it handed out stays readable.
-  @Test("is closed and opened again under readers, writers and eviction")
+  @Test("A store can be closed and reopened under concurrent use")
   func reopening() async throws {
     var configuration = scratch.configuration(memory: 50_000, disk: 1 << 20)
     configuration.largeBodyThreshold = 10_000

@@ -14,7 +14,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("What is buffered before it is written", .timeLimit(.minutes(10)))
+@Suite("The write buffer", .timeLimit(.minutes(10)))
 struct WriteBufferTests {
   let scratch = ScratchDirectory()
 
@@ -27,7 +27,7 @@ struct WriteBufferTests {
     return configuration
   }
 
-  @Test("is found, updated, replaced and removed before it is in any file")
+  @Test("Buffered entries are found, updated and replaced before any file is written")
   func found() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(configuration(), files: files)
@@ -52,7 +52,7 @@ struct WriteBufferTests {
     #expect(holds(try #require(again.lookup(key(3)).first), number: 33))
   }
 
-  @Test("is on disk when a removal returns, and so is the removal", arguments: DiskSync.allCases)
+  @Test("A removal writes the buffer to disk before it returns", arguments: DiskSync.allCases)
   func removals(sync: DiskSync) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(configuration(sync: sync), files: files)
@@ -64,7 +64,7 @@ struct WriteBufferTests {
     #expect(again.lookup(key(7)).isEmpty && again.usage.diskEntries == 19)
   }
 
-  @Test("is on the disk itself when a store returns, where that is asked for")
+  @Test("When every store is synced, an insert is durable when it returns")
   func everyStore() throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(configuration(sync: .everyStore), files: files)
@@ -80,7 +80,7 @@ struct WriteBufferTests {
     #expect(store.lookup(key(9)).isEmpty)
   }
 
-  @Test("never grows beyond its limit by more than what one thread stores, and makes who stores wait")
+  @Test("The buffer exceeds its limit by at most one record per thread")
   func bounded() async throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(configuration(disk: 8 << 20), files: files)
@@ -102,7 +102,7 @@ struct WriteBufferTests {
     }
   }
 
-  @Test("is lost as if it had never been stored when it cannot be written", arguments: [true, false])
+  @Test("Entries whose buffered changes cannot be written are lost", arguments: [true, false])
   func lost(writesHalf: Bool) throws {
     let files = FaultyFileSystem()
     let events = Mutex<[DiskEvent]>([])
@@ -145,7 +145,7 @@ struct WriteBufferTests {
     #expect(try scratch.totalBytes <= store.usage.diskBytes)
   }
 
-  @Test("takes a removal with it, and then everything else", arguments: [true, false])
+  @Test("A removal that cannot be written removes everything from disk", arguments: [true, false])
   func lostRemoval(isFlushedByAnother: Bool) throws {
     let files = FaultyFileSystem()
     let store = try CacheStore(configuration(), files: files)
@@ -162,7 +162,7 @@ struct WriteBufferTests {
     #expect(holds(try #require(store.lookup(key(49)).first), number: 49))
   }
 
-  @Test("is no reason to try a failing disk again and again")
+  @Test("A failing disk is retried only after pauses")
   func pauses() throws {
     let files = FaultyFileSystem()
     var configuration = configuration(memory: 1 << 20)
@@ -181,7 +181,9 @@ struct WriteBufferTests {
     for number in 0..<20 { #expect(store.insert(entry(key(number), number: number, tiers: .disk)).id != nil) }
   }
 
-  @Test("agrees with a model through random work, reopening and failures", arguments: 0..<4 as Range<UInt64>)
+  @Test(
+    "Buffered writes match a model through random operations, reopening and failures",
+    arguments: 0..<4 as Range<UInt64>)
   func model(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed &+ 4000)
     let files = FaultyFileSystem()

@@ -22,7 +22,7 @@ struct XXH3Tests {
 
   // Those that its own check has, and between them those of libxxhash 0.8.
   @Test(
-    "The values are those of xxHash",
+    "The hashes equal those of xxHash",
     arguments: [
       (0, 0x2D06_8005_38D3_94C2, 0xA8A6_B918_B2F0_364A), (1, 0xC44B_DFF4_074E_ECDB, 0x032B_E332_DD76_6EF8),
       (2, 0x7A99_7804_4CB8_A8BB, 0x764B_35C9_0519_AD88), (3, 0x5424_7382_A8D6_B94D, 0x634B_8990_B497_6373),
@@ -76,7 +76,8 @@ struct XXH3Tests {
   }
 
   @Test(
-    "They agree where a block or a stripe begins or ends, at any address", .enabled(if: XXH3.usesLibrary),
+    "Swift and libxxhash agree at the edges of blocks and stripes, at any address",
+    .enabled(if: XXH3.usesLibrary),
     arguments: [5 << 10, 16 << 10, 64 << 10, 1 << 20])
   func agreementOfMuch(size: Int) {
     var random = SeededGenerator(seed: UInt64(size))

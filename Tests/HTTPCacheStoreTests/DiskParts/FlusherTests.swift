@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The flusher by itself", .timeLimit(.minutes(10)))
+@Suite("The flusher", .timeLimit(.minutes(10)))
 struct FlusherTests {
   /// A buffer for files in memory, without a log.
   private final class Source: FlushSource {
@@ -73,7 +73,7 @@ struct FlusherTests {
     offsets.map { segment << 16 | $0 }
   }
 
-  @Test("writes neighbours of one file at once, in the order in which they were added")
+  @Test("Adjacent pieces of a file are written together, in the order of their addition")
   func order() throws {
     let source = Source(limit: 1 << 20)
     try source.add(10, to: 1)
@@ -87,7 +87,7 @@ struct FlusherTests {
     #expect(bytes == (0..<80).map { UInt8($0 / 8 * 8) })
   }
 
-  @Test("writes nothing that follows a write that failed, and says so")
+  @Test("Nothing is written after a failed write, and the flush reports the failure")
   func failure() throws {
     let source = Source(limit: 1 << 20)
     for segment in 1...3 as ClosedRange<UInt32> { try source.add(2, to: segment) }
@@ -101,7 +101,7 @@ struct FlusherTests {
     #expect(state.buffer.count == 0)
   }
 
-  @Test("writes in the background what is scheduled, and what was added while another thread wrote")
+  @Test("Scheduled pieces are written in the background, including those added during a write")
   func background() throws {
     let source = Source(limit: 1 << 20)
     try source.add(3, to: 1)
@@ -118,7 +118,7 @@ struct FlusherTests {
     #expect(source.bufferedBytes == 0 && source.files.files["1"]?.count == 48)
   }
 
-  @Test("lets who stores write once the buffer is half full", arguments: [(3, true), (8, false)])
+  @Test("A thread that stores writes the buffer once it is half full", arguments: [(3, true), (8, false)])
   func halfFull(pieces: Int, staysBuffered: Bool) throws {
     let source = Source(limit: 64)
     try source.add(pieces, to: 1)

@@ -13,9 +13,9 @@ import Testing
   import Darwin
 #endif
 
-@Suite("The log by itself", .timeLimit(.minutes(10)))
+@Suite("The log", .timeLimit(.minutes(10)))
 struct LogPartTests {
-  @Test("keeps its capacity with every record, seals with summaries, and is found again as it was")
+  @Test("The log stays within its capacity, seals segments with summaries, and reopens unchanged")
   func churn() throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files)
@@ -35,7 +35,7 @@ struct LogPartTests {
     #expect(try SimulatedFileSystem(files.files).numbers(below: 2000) == found)
   }
 
-  @Test("counts what the directory has, even when its last segment was reclaimed")
+  @Test("The used space is correct after the last segment is reclaimed")
   func lastSegment() throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files)
@@ -46,7 +46,7 @@ struct LogPartTests {
     #expect(!files.files.keys.contains { $0.hasPrefix("segment") })
   }
 
-  @Test("carries forward what was hit, with its latest metadata, and lets the rest go with its segment")
+  @Test("A hit entry is carried forward with its latest metadata; the others are evicted")
   func carrying() throws {
     let bench = try PartBench()
     var log = bench.makeLog()
@@ -71,7 +71,7 @@ struct LogPartTests {
     #expect(header.id == id && header.revision == revision && Array(record[header.metadataRange]) == [9, 9])
   }
 
-  @Test("ends where a write was lost, and goes on in another segment")
+  @Test("The log ends at a lost write and continues in another segment")
   func losing() throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files, writeBuffer: 1 << 20)
@@ -94,7 +94,7 @@ struct LogPartTests {
     check(log.insert(bench.record(11)) && log.segments.count == 2)
   }
 
-  @Test("holds nothing once its directory is gone, and takes nothing")
+  @Test("The log is empty and accepts nothing once its directory is gone")
   func lostDirectory() throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let bench = try PartBench(files, at: scratch.path)
@@ -105,7 +105,7 @@ struct LogPartTests {
     #expect(log.abandoned.count == 1 && !log.insert(bench.record(11)))
   }
 
-  @Test("passes events on in their order, while no lock is held")
+  @Test("Events are passed on in order, without a lock held")
   func events() throws {
     let (told, files, scratch) = (Told(), FaultyFileSystem(), ScratchDirectory())
     let bench = try PartBench(files, at: scratch.path) { told.add($0) }

@@ -13,7 +13,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Syncer, removals, sweeper and body files by themselves", .timeLimit(.minutes(10)))
+@Suite("Syncing, removals, sweeps and body files", .timeLimit(.minutes(10)))
 struct RemovingPartTests {
   private func filled(_ bench: PartBench, count: Int = 10) -> SharedLog {
     let log = bench.makeSharedLog()
@@ -25,7 +25,7 @@ struct RemovingPartTests {
 
   // MARK: Syncing
 
-  @Test("a sync brings to the disk what was logged, buffered or not", arguments: [0, 1 << 20])
+  @Test("A sync makes logged records durable, buffered or not", arguments: [0, 1 << 20])
   func sync(writeBuffer: Int) throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files, writeBuffer: writeBuffer)
@@ -37,7 +37,7 @@ struct RemovingPartTests {
     #expect(try files.synced.numbers(below: 10) == Array(0..<10))
   }
 
-  @Test("a sync that failed is done again by the next, even if that is about removals alone")
+  @Test("A failed sync is repeated by the next one, even by one for removals only")
   func failedSync() throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let log = filled(try PartBench(files, at: scratch.path))
@@ -51,7 +51,7 @@ struct RemovingPartTests {
     #expect(syncer.sync(onlyRemovals: true) && files.plan.withLock { $0.syncs } == after)
   }
 
-  @Test("the name of a segment counts as synced once it is")
+  @Test("The name of a segment counts as synced after a successful sync")
   func failedNames() throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let log = filled(try PartBench(files, at: scratch.path))
@@ -61,7 +61,7 @@ struct RemovingPartTests {
     #expect(Syncer(log).sync() && !log.withLock { $0.segments.contains(where: \.isNew) })
   }
 
-  @Test("the disk recovers when a body that could not be opened is synced")
+  @Test("The disk recovers once a body that could not be opened is synced")
   func failedBody() throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let told = Mutex<[DiskEvent.Kind]>([])
@@ -86,7 +86,7 @@ struct RemovingPartTests {
   }
 
   @Test(
-    "what was removed is gone from the disk itself when the removal returns", arguments: Kind.allCases,
+    "A removal is durable when it returns", arguments: Kind.allCases,
     [0, 1 << 20])
   func removal(kind: Kind, writeBuffer: Int) throws {
     let files = SimulatedFileSystem()
@@ -135,7 +135,7 @@ struct RemovingPartTests {
     return left.sorted()
   }
 
-  @Test("a removal that cannot be synced takes everything with it", arguments: [0, 1 << 20])
+  @Test("A removal that cannot be synced removes everything", arguments: [0, 1 << 20])
   func failedRemoval(writeBuffer: Int) throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
     let bench = try PartBench(files, at: scratch.path, writeBuffer: writeBuffer)
@@ -145,7 +145,7 @@ struct RemovingPartTests {
     #expect(bench.catalog.count == 0 && log.withLock { $0.segments.count } == 1)
   }
 
-  @Test("the removal of a key that may come back is logged, though nothing is known of it")
+  @Test("The removal of an unknown key that may come back is logged")
   func suspects() throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files)
@@ -160,7 +160,7 @@ struct RemovingPartTests {
 
   // MARK: Body files
 
-  @Test("a body in the making has its room reserved, and gives it back when it is discarded")
+  @Test("A body being written reserves space, and releases it when discarded")
   func bodies() throws {
     let files = SimulatedFileSystem()
     let log = try PartBench(files).makeSharedLog()
@@ -176,7 +176,7 @@ struct RemovingPartTests {
     #expect(!files.files.keys.contains { $0.hasPrefix("body") })
   }
 
-  @Test("a body that is kept stays counted, and is brought to the disk by a sync of bodies")
+  @Test("A kept body counts as used and is made durable by a sync of bodies")
   func keptBody() throws {
     let files = SimulatedFileSystem()
     let log = try PartBench(files).makeSharedLog()
@@ -193,7 +193,7 @@ struct RemovingPartTests {
 
   // MARK: Reading
 
-  @Test("an entry that is not as it was written is a miss once, and then unknown")
+  @Test("A damaged entry is a miss, and is counted and dropped once")
   func reading() throws {
     let files = SimulatedFileSystem()
     let bench = try PartBench(files)
