@@ -12,7 +12,7 @@ import Testing
 
 /// All that many may do to one cache at the same time, with a clock that moves meanwhile. `make test-thread` and `make
 /// test-address` run it too.
-@Suite("Used by many at once", .timeLimit(.minutes(10)))
+@Suite("Concurrent use of a cache", .timeLimit(.minutes(10)))
 struct ConcurrencyTests {
   /// A resource whose content is the number of its version, and whose validator says so.
   private final class Resource: Sendable {
@@ -91,7 +91,7 @@ struct ConcurrencyTests {
   }
 
   @Test(
-    "no answer is older than what was removed before it was asked for, nor another's, nor stale",
+    "Concurrent requests never get a removed, stale or wrong response",
     arguments: EvictionPolicy.allCases, [true, false])
   func answers(eviction: EvictionPolicy, withDisk: Bool) async throws {
     try await withTemporaryDirectory { directory in

@@ -10,7 +10,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("A large content that is damaged on disk", .timeLimit(.minutes(10)))
+@Suite("Damaged content on disk", .timeLimit(.minutes(10)))
 struct DamagedContentTests {
   /// Eleven blocks of 64 KiB, each with bytes of its own.
   private static let content = String(
@@ -70,7 +70,7 @@ struct DamagedContentTests {
   }
 
   @Test(
-    "is a miss where the damage is in the table or in the first block",
+    "Damage to the table or the first block is a miss",
     arguments: [Damage.table, .firstBlock])
   private func miss(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
@@ -83,7 +83,7 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("ends with an error at a damaged block, and is fetched again by the next request")
+  @Test("Content ends with an error at a damaged block, and the next request refetches it")
   func laterBlock() async throws {
     try await withDamage(at: Damage.laterBlock.place) { setting, origin in
       let response = try await setting.cache.respond(to: .get(), transport: origin.origin.transport)
@@ -99,7 +99,7 @@ struct DamagedContentTests {
   }
 
   @Test(
-    "is a miss for a range whose first block is damaged, and a hit for others",
+    "A range whose first block is damaged is a miss, and other ranges are hits",
     arguments: [
       ("bytes=400000-400009", false), ("bytes=393216-", false), ("bytes=0-9", true), ("bytes=-9", true),
       ("bytes=0-9, 400000-400009", true),
@@ -119,7 +119,7 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("answers what needs none of it", arguments: Damage.allCases)
+  @Test("HEAD and conditional requests are answered despite damaged content", arguments: Damage.allCases)
   private func withoutContent(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
       var head = HTTPRequest.get()
@@ -132,7 +132,8 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("is fetched whole where the origin has just validated it", arguments: [Damage.table, .firstBlock])
+  @Test(
+    "Damaged content is refetched in full after its revalidation", arguments: [Damage.table, .firstBlock])
   private func validated(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
       setting.clock.advance(seconds: 100)
@@ -143,7 +144,8 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("is not what an error of the origin is answered with", arguments: [Damage.table, .firstBlock])
+  @Test(
+    "Damaged content does not stand in for an unreachable origin", arguments: [Damage.table, .firstBlock])
   private func originUnreachable(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
       setting.clock.advance(seconds: 100)
@@ -156,7 +158,7 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("is not completed where its beginning is damaged")
+  @Test("A part whose beginning is damaged is fetched in full, not completed")
   func completion() async throws {
     try await withDamage(at: Damage.firstBlock.place, cutAt: 500_000) { setting, origin in
       let answer = try await setting.get(from: origin.origin)
@@ -166,7 +168,7 @@ struct DamagedContentTests {
     }
   }
 
-  @Test("is fetched once for all who ask at the same time")
+  @Test("Concurrent requests for damaged content all get the content, which is stored once")
   func coalesced() async throws {
     try await withDamage(at: Damage.firstBlock.place) { setting, origin in
       try await withThrowingTaskGroup(of: String.self) { group in

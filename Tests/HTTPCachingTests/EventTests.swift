@@ -9,7 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What a cache tells of what it does", .timeLimit(.minutes(10)))
+@Suite("Events of a cache", .timeLimit(.minutes(10)))
 struct EventTests {
   private func setting() throws -> Setting { try Setting { $0.observer = nil } }
 
@@ -20,7 +20,7 @@ struct EventTests {
     return (log, cache.observe(actions) { log.add($0) })
   }
 
-  @Test("A request's story is told from its beginning to its answer, with sources and bytes")
+  @Test("Events report a request from its forwarding to its response, with sources and bytes")
   func story() async throws {
     let setting = try setting()
     let (log, _) = listen(setting.cache)
@@ -52,7 +52,7 @@ struct EventTests {
     #expect(log.events[0].description.hasPrefix("forwarded GET https://example.test/: Nothing is stored"))
   }
 
-  @Test("Why something was not stored is told with the reason", arguments: [false, true])
+  @Test("An event gives the reason why a response was not stored", arguments: [false, true])
   func notStored(isLate: Bool) async throws {
     let setting = try setting()
     let (log, _) = listen(setting.cache, [.notStored])
@@ -68,7 +68,7 @@ struct EventTests {
     #expect(log.events.map(\.reason) == expected)
   }
 
-  @Test("Everybody hears what they asked for, until they have heard enough")
+  @Test("Each observer gets the events it asked for until it is cancelled")
   func observers() async throws {
     let setting = try Setting()
     let (all, first) = listen(setting.cache)
@@ -86,7 +86,7 @@ struct EventTests {
     #expect(setting.log.reasons(.stored).count == 3)
   }
 
-  @Test("Observers come and go while others are told")
+  @Test("Observers can be added and cancelled while others are notified")
   func comingAndGoing() async throws {
     let setting = try setting()
     _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
@@ -106,7 +106,7 @@ struct EventTests {
     #expect(all.events.count == 800)
   }
 
-  @Test("An observer may end its own observation, and ask the cache, from within")
+  @Test("An observer may cancel itself and use the cache in its callback")
   func reentrant() async throws {
     let setting = try setting()
     let log = EventLog()
@@ -122,7 +122,7 @@ struct EventTests {
   }
 
   @Test(
-    "Several read streams of their own, each what it asked for; a slow one loses the oldest, and no memory")
+    "Each stream has its own events, and a slow one loses the oldest")
   func streams() async throws {
     let setting = try setting()
     let all = setting.cache.events()
@@ -139,7 +139,7 @@ struct EventTests {
     #expect(paths == ["/2", "/3"])
   }
 
-  @Test("A stream ends with the cache")
+  @Test("An event stream ends with the cache")
   func end() async throws {
     let events: AsyncStream<CacheEvent>
     do {
@@ -153,7 +153,7 @@ struct EventTests {
     #expect(actions == [.forwarded, .answered, .stored])
   }
 
-  @Test("A revalidation behind a client's back is forwarded, and not told as an answer")
+  @Test("A revalidation in the background is reported as forwarded, not as answered")
   func behind() async throws {
     let setting = try setting()
     let origin = MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=10, stale-while-revalidate=60"]) }

@@ -9,9 +9,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Concurrent requests for the same thing", .timeLimit(.minutes(10)))
+@Suite("Request coalescing", .timeLimit(.minutes(10)))
 struct FlightTests {
-  @Test("64 make one request to the origin, and all get the content")
+  @Test("64 concurrent requests make one request to the origin, and all get the content")
   func collapsed() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -33,7 +33,7 @@ struct FlightTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("What another's request stored after the store was asked, and before a request was made, is found")
+  @Test("A response stored between the lookup and the fetch is a hit")
   func landedMeanwhile() async throws {
     let clock = MeddlingClock()
     let cache = HTTPCache(
@@ -56,7 +56,7 @@ struct FlightTests {
     #expect(cache.flights.count == 0)
   }
 
-  @Test("The end of another key's request is none of this one's, but when too many ended to know")
+  @Test("Ended fetches are known by key until too many have ended")
   func endings() throws {
     func key(_ number: Int) -> CacheKey {
       CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)"))
@@ -80,7 +80,7 @@ struct FlightTests {
     #expect(!flights.mayHaveEnded(key(1), since: flights.endCount))
   }
 
-  @Test("What may not be shared is asked for by each")
+  @Test("Concurrent requests for a response that must not be shared are all forwarded")
   func notShared() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, number in
@@ -94,7 +94,7 @@ struct FlightTests {
     #expect(origin.requests.count == 8)
   }
 
-  @Test("Of those that wait, each gets what its own fields select")
+  @Test("Each coalesced request gets the variant that its own fields select")
   func variants() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin.varyingOnLanguage()
@@ -109,7 +109,9 @@ struct FlightTests {
     }
   }
 
-  @Test("A follower that had to ask for itself was not collapsed (RFC 9211 §2.6)", .timeLimit(.minutes(5)))
+  @Test(
+    "A request that had to be forwarded itself is not reported as collapsed (RFC 9211 §2.6)",
+    .timeLimit(.minutes(5)))
   func ownRequest() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -130,7 +132,7 @@ struct FlightTests {
     #expect(answer.response.cacheStatus.isCollapsed == false)
   }
 
-  @Test("A reload does not share a request that was sent before it")
+  @Test("A reload does not share a fetch that was sent before it")
   func reload() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -145,7 +147,7 @@ struct FlightTests {
     #expect(try await first.text == "1")
   }
 
-  @Test("A failure is one failure for all who wait")
+  @Test("An error of the origin fails all coalesced requests")
   func failure() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -161,7 +163,7 @@ struct FlightTests {
     await #expect(throws: Unreachable.self) { try await follower.value }
   }
 
-  @Test("The one who caused the request may go; those who wait get the response")
+  @Test("Coalesced requests get the response after the first caller leaves")
   func leaderLeaves() async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -179,7 +181,7 @@ struct FlightTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("A request that nobody waits for any more is cancelled, and the next one asks anew")
+  @Test("A fetch without callers is cancelled, and the next request starts another")
   func abandoned() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -199,7 +201,7 @@ struct FlightTests {
     gate.open()
   }
 
-  @Test("A leader that goes when its response is there, but not taken, leaves no reader behind")
+  @Test("A caller that leaves before it takes its response leaves no reader behind")
   func leaderLeavesItsResponse() async throws {
     let transfer = Transfer(length: nil, writer: nil, budget: TransitBudget(capacity: 1 << 20))
     let claim = Flight.make()
@@ -219,7 +221,7 @@ struct FlightTests {
     #expect(!transfer.isRead)
   }
 
-  @Test("A flight that was given up cannot be joined, and its task is cancelled")
+  @Test("An abandoned fetch accepts no further requests, and its task is cancelled")
   func latecomer() async throws {
     var claim: Flight.Claim? = Flight.make()
     let flight = try #require(claim?.flight)
@@ -237,7 +239,7 @@ struct FlightTests {
     #expect(flight.claim() == nil)
   }
 
-  @Test("After a request was given up, those who come share one new request though the old one has not ended")
+  @Test("Requests after an abandoned fetch share one new fetch before the old one ends")
   func givenUp() async throws {
     let setting = try Setting()
     let (old, new) = (Gate(), Gate())
@@ -258,7 +260,7 @@ struct FlightTests {
     old.open()
   }
 
-  @Test("Nobody waits for the end of a response that each use has to validate, as a stream of events")
+  @Test("A coalesced request does not wait for the end of a no-cache response")
   func unendingNoCache() async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -283,7 +285,7 @@ struct FlightTests {
     #expect(setting.cache.flights.count == 0)
   }
 
-  @Test("Nobody waits for the end of a response that turns out too large to be stored")
+  @Test("A response that proves too large to be stored reaches all coalesced requests")
   func tooLarge() async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -303,7 +305,7 @@ struct FlightTests {
   }
 
   @Test(
-    "Who asks after an invalidation does not get what the origin was asked for before it (§4.4)",
+    "A request after an invalidation does not get the response of an earlier fetch (§4.4)",
     arguments: [false, true])
   func invalidatedMeanwhile(hasHead: Bool) async throws {
     let setting = try Setting()
@@ -339,7 +341,7 @@ struct FlightTests {
     #expect(setting.cache.flights.count == 0)
   }
 
-  @Test("A transfer that goes on for others is not stored if they go too before its end")
+  @Test("A transfer that loses its last reader before the end is not stored")
   func allLeave() async throws {
     let setting = try Setting()
     let gate = Gate()

@@ -8,7 +8,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@Suite("Groups and origins, invalidated as one", .timeLimit(.minutes(10)))
+@Suite("Invalidation of groups and origins", .timeLimit(.minutes(10)))
 struct GroupTests {
   private let groups: HTTPField.Name
   private let invalidation: HTTPField.Name
@@ -43,7 +43,7 @@ struct GroupTests {
     return response.source
   }
 
-  @Test("A group is invalid at once, at its origin alone, for every policy, and new responses in it are good")
+  @Test("A group invalidation applies at once, to its origin only, and under every policy")
   func group() async throws {
     let (setting, origin) = (try Setting(), origin())
     let stored = ["/1?a", "/2?a", "/3?b", "/4"]
@@ -64,7 +64,7 @@ struct GroupTests {
     #expect(try await send(setting, "/1?a", origin) == .hit)
   }
 
-  @Test("A group named on a response to GET stays as it is")
+  @Test("A response to GET invalidates no group")
   func safeMethod() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { [groups, invalidation] _, _ in
@@ -75,7 +75,7 @@ struct GroupTests {
   }
 
   @Test(
-    "A response that was under way when its group was invalidated is not stored", arguments: [true, false])
+    "A response in flight when its group was invalidated is not stored", arguments: [true, false])
   func underway(isClearing: Bool) async throws {
     let (setting, others) = (try Setting(), origin())
     let gate = Gate()
@@ -94,7 +94,7 @@ struct GroupTests {
     #expect(setting.cache.storedResponse(for: .get("/slow")) == nil)
   }
 
-  @Test("Who asks after a group was invalidated does not read a response of it that was under way")
+  @Test("A request after a group invalidation does not get a response that was in flight")
   func readMeanwhile() async throws {
     let (setting, others) = (try Setting(), origin())
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
@@ -112,7 +112,7 @@ struct GroupTests {
     #expect(try await second.value == "new")
   }
 
-  @Test("The response to a POST that invalidates its own group is stored all the same")
+  @Test("The response to a POST that invalidates its own group is stored")
   func ownGroup() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { [groups, invalidation] request, number in
@@ -130,7 +130,7 @@ struct GroupTests {
     #expect(try await setting.get("/1", from: origin).source == .hit)
   }
 
-  @Test("What is invalidated takes its group with it, and goes no further")
+  @Test("An invalidation extends to the groups of the response and no further")
   func sharedGroup() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { [groups] request, _ in
@@ -144,7 +144,7 @@ struct GroupTests {
   }
 
   @Test(
-    "An invalidated group is invalid for a cache that opens the directory again, and another partition's is not"
+    "An invalidated group stays invalid after reopening, in its partition only"
   )
   func reopened() async throws {
     try await withTemporaryDirectory { directory async throws in
@@ -169,7 +169,7 @@ struct GroupTests {
   }
 
   @Test(
-    "A 304 that comes after its response was invalidated does not take it out of the group (RFC 9875 §2.2.1)")
+    "A 304 to an invalidated response does not remove it from its group (RFC 9875 §2.2.1)")
   func regroupedMeanwhile() async throws {
     let (setting, gate) = (try Setting(), Gate())
     let origin = MemoryOrigin { [groups, invalidation] request, number in
@@ -192,7 +192,7 @@ struct GroupTests {
   }
 
   @Test(
-    "Clear-Site-Data empties a private cache of its origin",
+    "Clear-Site-Data clears its origin in a private cache only",
     arguments: CacheEngine.Configuration.Kind.allCases)
   func clearSiteData(kind: CacheEngine.Configuration.Kind) async throws {
     let (setting, origin) = (try Setting(kind: kind), origin())

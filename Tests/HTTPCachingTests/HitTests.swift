@@ -18,7 +18,7 @@ struct HitTests {
   ]
 
   @Test(
-    "A hit's head has what is stored, its own Age and one more member of Cache-Status, and is the same in all copies"
+    "Every copy of a hit has the stored fields, its Age and its Cache-Status"
   )
   func head() async throws {
     let setting = try Setting()
@@ -49,7 +49,7 @@ struct HitTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("The content of a hit is in memory, and shown or given, once or again", arguments: [0, 7, 5000])
+  @Test("The content of a hit is in memory and can be read repeatedly", arguments: [0, 7, 5000])
   func content(count: Int) async throws {
     let setting = try Setting()
     let text = String(repeating: "a", count: count)
@@ -71,7 +71,7 @@ struct HitTests {
     #expect(!arriving.isInMemory && arriving.bytes == nil && !arriving.withBytes { _ in })
   }
 
-  @Test("What takes the long way is answered alike")
+  @Test("A hit on the slow path equals one on the fast path")
   func longWay() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("content", Self.head) }
@@ -88,7 +88,7 @@ struct HitTests {
     #expect(setting.log.reasons(.served) == [.fresh, .fresh, .fresh])
   }
 
-  @Test("HEAD gets the head of what is stored, and no content")
+  @Test("HEAD gets the stored head without content")
   func headRequest() async throws {
     let setting = try Setting()
     _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("content") })
@@ -99,7 +99,7 @@ struct HitTests {
     #expect(response.body.length == 0)
   }
 
-  @Test("Bytes that decide on reuse and are no response beyond that are a miss")
+  @Test("A stored response with truncated metadata is a miss")
   func brokenBehindTheFront() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("content", Self.head) }

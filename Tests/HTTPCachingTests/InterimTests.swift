@@ -23,7 +23,7 @@ struct InterimTests {
     }
   }
 
-  @Test("They reach the client that asked, in order, and only the final response is stored (RFC 9110 §15.2)")
+  @Test("Interim responses reach the client in order, and only the final response is stored (RFC 9110 §15.2)")
   func passedOn() async throws {
     let setting = try Setting()
     let origin = Self.origin()
@@ -39,7 +39,7 @@ struct InterimTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("Those of a validation behind the client's back reach nobody")
+  @Test("Interim responses to a revalidation in the background reach no client")
   func notBehind() async throws {
     let setting = try Setting()
     let origin = Self.origin()

@@ -14,9 +14,9 @@ import Testing
 /// Set by `make test-large`; 64 MiB otherwise.
 private let length = ProcessInfo.processInfo.environment["HTTPCACHE_LARGE_BYTES"].flatMap { Int($0) }
 
-@Suite("A response larger than memory should hold", .timeLimit(.minutes(60)))
+@Suite("Responses larger than memory", .timeLimit(.minutes(60)))
 struct LargeResponseTests {
-  @Test("passes through to the caller and to the disk, and back, in little memory")
+  @Test("A large response passes to the caller and to the disk, and back, in little memory")
   func passesThrough() async throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
       "large-\(UUID().uuidString)")

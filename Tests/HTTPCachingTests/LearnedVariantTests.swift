@@ -9,7 +9,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Variants that a 304 response chose", .timeLimit(.minutes(10)))
+@Suite("Variants learned from a 304", .timeLimit(.minutes(10)))
 struct LearnedVariantTests {
   /// An origin with one representation for all.
   private func origin(tag: String, _ fields: HTTPFields = [:]) -> MemoryOrigin {
@@ -26,7 +26,7 @@ struct LearnedVariantTests {
   }
 
   @Test(
-    "A request that the origin answered with a stored response is a hit from then on, with one copy of the content",
+    "A variant chosen by a 304 is a hit afterwards and shares the stored content",
     arguments: ["\"strong\"", "W/\"weak\""], [false, true])
   func learned(tag: String, onDisk: Bool) async throws {
     func run(_ setting: Setting, reopen: () throws -> Setting) async throws {
@@ -66,7 +66,7 @@ struct LearnedVariantTests {
     }
   }
 
-  @Test("A variant that is learned does not make the one it was learned from fresh")
+  @Test("A learned variant does not freshen the variant it was learned from")
   func staysStale() async throws {
     let setting = try Setting()
     let origin = origin(tag: "\"1\"")
@@ -79,7 +79,7 @@ struct LearnedVariantTests {
     #expect(try await setting.get(from: origin).source == .hit)
   }
 
-  @Test("Of any number of variants that share a content, the last ones are known")
+  @Test("Of many variants that share their content, the latest are known")
   func bounded() async throws {
     let setting = try Setting()
     let origin = origin(tag: "\"1\"")
@@ -96,7 +96,7 @@ struct LearnedVariantTests {
     #expect(setting.cache.store.usage.memoryBytes < 20_000)
   }
 
-  @Test("A response of its own takes the place of a variant that was learned, also with an older date")
+  @Test("A full response replaces a learned variant, even with an older date")
   func replaced() async throws {
     let setting = try Setting()
     let learning = origin(
@@ -113,7 +113,7 @@ struct LearnedVariantTests {
     #expect(try await setting.get(from: learning).text == "content")
   }
 
-  @Test("Variants that are learned at the same time are all kept")
+  @Test("Variants learned at the same time are all kept")
   func together() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -148,7 +148,7 @@ struct LearnedVariantTests {
   }
 
   @Test(
-    "What may not be stored is not learned",
+    "A variant that must not be stored is not learned",
     arguments: [
       Refused(kind: .shared, directives: "private"), Refused(kind: .private, directives: "no-store"),
       Refused(kind: .shared, directives: "max-age=60", fields: [.authorization: "Basic YTpi"]),

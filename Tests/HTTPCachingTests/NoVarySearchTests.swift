@@ -31,7 +31,7 @@ struct NoVarySearchCacheTests {
     try Setting(directory: directory) { $0.rules.usesNoVarySearch = isOn }
   }
 
-  @Test("A response answers for the queries that its field calls equivalent, and for no other")
+  @Test("A response serves the queries that its field declares equivalent, and no others")
   func equivalents() async throws {
     let (setting, origin) = (try Self.setting(), try Self.origin())
     _ = try await setting.get("/?id=1&utm=a", from: origin)
@@ -42,7 +42,7 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/other?id=1", from: origin).source == .network)
   }
 
-  @Test("It is not heeded unless the cache is set to")
+  @Test("No-Vary-Search is ignored by default")
   func offByDefault() async throws {
     let (setting, origin) = (try Self.setting(isOn: false), try Self.origin())
     _ = try await setting.get("/?id=1&utm=a", from: origin)
@@ -50,7 +50,7 @@ struct NoVarySearchCacheTests {
     #expect(!CacheEngine.Configuration(kind: .private).usesNoVarySearch)
   }
 
-  @Test("An unsafe request to any equivalent invalidates the response")
+  @Test("An unsafe request to an equivalent URI invalidates the response")
   func invalidation() async throws {
     let (setting, origin) = (try Self.setting(), try Self.origin())
     _ = try await setting.get("/?id=1&utm=a", from: origin)
@@ -62,7 +62,8 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?id=1&utm=a", from: origin).source == .network)
   }
 
-  @Test("What was invalidated while its response was under way is not stored", arguments: [false, true])
+  @Test(
+    "A response in flight when an equivalent URI was invalidated is not stored", arguments: [false, true])
   func invalidatedMeanwhile(isRuleKnown: Bool) async throws {
     let (setting, gate) = (try Self.setting(), Gate())
     let name = try Self.name()
@@ -81,7 +82,7 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?id=1", from: origin).source == .network)
   }
 
-  @Test("Another rule for the path, or none any more, makes what was stored by the old one unreachable")
+  @Test("Another rule for the path makes responses stored by the old rule unreachable")
   func otherRule() async throws {
     let setting = try Self.setting()
     let origin = try Self.origin { $0 == 1 ? "params=(\"utm\")" : $0 == 2 ? "except=(\"id\")" : nil }
@@ -95,7 +96,7 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?id=1&utm=b", from: origin).source == .network)
   }
 
-  @Test("A newer response without the field answers for its own URI in place of an older one with it")
+  @Test("A newer response without the field replaces an older one with it for its URI")
   func newerWithout() async throws {
     let (setting, origin) = (try Self.setting(), try Self.origin { $0 == 1 ? "params=(\"utm\")" : nil })
     _ = try await setting.get("/?id=1&utm=a", from: origin)
@@ -108,7 +109,7 @@ struct NoVarySearchCacheTests {
     #expect(old.text == "2 /?id=1&utm=a")
   }
 
-  @Test("A stored response whose field was updated is equivalent by the new one only")
+  @Test("After an update of the field, only the new equivalence applies")
   func updated() async throws {
     let (setting, name) = (try Self.setting(), try Self.name())
     let origin = MemoryOrigin { request, number in
@@ -125,7 +126,7 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/?utm=c", from: origin).source == .network)
   }
 
-  @Test("What is in memory is served from there, with the field or without, though there is a disk")
+  @Test("With a disk, responses in memory are served from memory, with the field or without")
   func residentWithDisk() async throws {
     try await withTemporaryDirectory { directory async throws in
       let setting = try Self.setting(directory: directory)
@@ -138,7 +139,7 @@ struct NoVarySearchCacheTests {
     }
   }
 
-  @Test("It is found again when the directory is opened again")
+  @Test("The equivalence applies after the directory is reopened")
   func persists() async throws {
     try await withTemporaryDirectory { directory in
       let origin = try Self.origin()

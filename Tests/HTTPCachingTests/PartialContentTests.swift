@@ -10,7 +10,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Partial and incomplete responses, from end to end", .timeLimit(.minutes(10)))
+@Suite("Partial and incomplete responses", .timeLimit(.minutes(10)))
 struct PartialContentTests {
   typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
 
@@ -47,7 +47,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("A stored part answers ranges within it, and the rest is fetched to make it whole")
+  @Test("A stored part answers ranges within it, and is completed by requests for the rest")
   func partThenWhole() async throws {
     try await onEveryStore { cache in
       let origin = RangeOrigin("0123456789").origin
@@ -77,7 +77,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("Several ranges come from stored parts if all lie within")
+  @Test("Several ranges are served from stored parts that contain them all")
   func multipart() async throws {
     let setting = try Setting()
     let origin = RangeOrigin("0123456789").origin
@@ -91,7 +91,7 @@ struct PartialContentTests {
     #expect(origin.requests.count == 2)
   }
 
-  @Test("A transfer that breaks off is resumed where it broke")
+  @Test("A broken transfer is resumed where it broke off")
   func resumes() async throws {
     try await onEveryStore { cache in
       let pages = RangeOrigin("0123456789")
@@ -107,7 +107,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("The client reads what is stored, then what comes, then an error where that breaks off")
+  @Test("The client reads the stored bytes, then the fetched ones, then the transfer's error")
   func brokenCompletion() async throws {
     let setting = try Setting()
     let pages = RangeOrigin("0123456789")
@@ -126,7 +126,7 @@ struct PartialContentTests {
     #expect(origin.requests.last?.headerFields[.range] == "bytes=5-6")
   }
 
-  @Test("A completion that is refused the network leaves what is stored as it is")
+  @Test("A completion that cannot use the network leaves the stored part unchanged")
   func unreachable() async throws {
     let setting = try Setting()
     let pages = RangeOrigin("0123456789")
@@ -143,7 +143,7 @@ struct PartialContentTests {
     #expect(try await setting.get(from: dead, fields: [.range: "bytes=0-2"]).text == "012")
   }
 
-  @Test("A representation that has changed is never mixed with the old one")
+  @Test("A changed representation is never mixed with the old one")
   func changed() async throws {
     try await onEveryStore { cache in
       let pages = RangeOrigin("0123456789")
@@ -160,7 +160,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("An answer that is not what was asked for is not taken for it: all is asked for again")
+  @Test("A response that does not match the requested range is discarded, and the whole requested")
   func strangeAnswers() async throws {
     for fields: HTTPFields in [
       [.contentRange: "bytes 5-9/10", .eTag: "\"2\""], [.contentRange: "bytes 4-8/10", .eTag: "\"1\""],
@@ -182,7 +182,8 @@ struct PartialContentTests {
   }
 
   @Test(
-    "More or fewer bytes than announced are handed out as none", arguments: ["567", "56789X"], [true, false])
+    "A completion of the wrong length is never passed on as complete content", arguments: ["567", "56789X"],
+    [true, false])
   func wrongCount(rest: String, isStreamed: Bool) async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, number in
@@ -233,7 +234,7 @@ struct PartialContentTests {
     #expect(try await setting.get(from: origin, fields: [.range: "bytes=2-5"]).source == .network)
   }
 
-  @Test("What a caller has read before it went away is kept, and completed for the next")
+  @Test("Bytes read before the caller left are stored, and completed for the next request")
   func abandoned() async throws {
     let setting = try Setting()
     let ended = Gate()
@@ -256,7 +257,7 @@ struct PartialContentTests {
     #expect(origin.requests.map { $0.headerFields[.range] } == [nil, "bytes=3-"])
   }
 
-  @Test("The beginning of what comes joins what is stored behind it, if that makes the whole")
+  @Test("The beginning of a broken transfer is combined with a stored end into the whole")
   func joins() async throws {
     let setting = try Setting()
     let pages = RangeOrigin("0123456789")
@@ -272,7 +273,7 @@ struct PartialContentTests {
     #expect(whole.source == .hit)
   }
 
-  @Test("What was removed meanwhile is not stored as a part either")
+  @Test("A part whose resource was removed meanwhile is not stored")
   func removed() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -288,7 +289,7 @@ struct PartialContentTests {
     #expect(setting.cache.store.usage.memoryEntries == 0)
   }
 
-  @Test("Many who ask for all of what is stored in part make one request for the rest")
+  @Test("Concurrent requests for a partly stored response make one request for the rest")
   func collapsed() async throws {
     let setting = try Setting()
     let isFollowed = Gate()
@@ -390,7 +391,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("A part that comes late does not replace what was stored whole meanwhile", arguments: [true, false])
+  @Test("A late part does not replace a response that was stored whole meanwhile", arguments: [true, false])
   func overtaken(breaksOff: Bool) async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -414,7 +415,7 @@ struct PartialContentTests {
     #expect(whole.text == "0123456789")
   }
 
-  @Test("A large content is resumed and streamed from the disk, in pieces")
+  @Test("Large content is resumed and streamed from disk")
   func large() async throws {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)

@@ -9,7 +9,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("Partitions of one store", .timeLimit(.minutes(10)))
+@Suite("Partitions of a store", .timeLimit(.minutes(10)))
 struct PartitionTests {
   /// Answers with a number and the partition that the test gives in a field.
   private let origin = MemoryOrigin { request, number in
@@ -32,7 +32,7 @@ struct PartitionTests {
     return response.source
   }
 
-  @Test("A request's own partition goes before the configuration's, and is part of the key")
+  @Test("A request's own partition overrides the configuration's and is part of the key")
   func keys() async throws {
     let setting = try Setting { $0.partition = "a" }
     #expect(try await send(setting, nil) == .network)
@@ -45,7 +45,7 @@ struct PartitionTests {
     #expect(setting.log.events.filter { $0.action == .stored }.map(\.partition) == ["a", "b", ""])
   }
 
-  @Test("Concurrent requests of two partitions are two requests")
+  @Test("Concurrent requests of two partitions are not coalesced")
   func flights() async throws {
     let (setting, gate) = (try Setting(), Gate())
     let slow = MemoryOrigin { _, number in
@@ -60,7 +60,7 @@ struct PartitionTests {
     #expect(slow.requests.count == 2)
   }
 
-  @Test("An invalidation, and a removal, stay in their partition")
+  @Test("Invalidations and removals stay within their partition")
   func invalidation() async throws {
     let setting = try Setting()
     for partition in ["a", "b"] { #expect(try await send(setting, partition) == .network) }
@@ -75,7 +75,7 @@ struct PartitionTests {
     #expect(try await send(setting, "b") == .network)
   }
 
-  @Test("A partition that is removed is gone, of whatever kind its keys are, and no other")
+  @Test("Removing a partition removes its keys of every kind and no others")
   func removal() async throws {
     let setting = try Setting { $0.rules.usesNoVarySearch = true }
     let query = HTTPRequest.Method(rawValue: "QUERY")
@@ -95,7 +95,7 @@ struct PartitionTests {
     #expect(try await send(setting, "a") == .hit)
   }
 
-  @Test("What is on its way for a partition when it is removed is not stored")
+  @Test("A response in flight for a removed partition is not stored")
   func underway() async throws {
     let (setting, gate) = (try Setting(), Gate())
     let slow = MemoryOrigin { _, _ in
@@ -111,7 +111,7 @@ struct PartitionTests {
     #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
   }
 
-  @Test("A partition that was removed stays so when the directory is opened again")
+  @Test("A removed partition stays removed after reopening")
   func reopened() async throws {
     try await withTemporaryDirectory { directory async throws in
       var setting = try Setting(directory: directory)

@@ -77,7 +77,8 @@ struct PurgeTests {
   }
 
   @Test(
-    "removes what it is of, and says how much that is", arguments: Purge.allCases, Tier.allCases)
+    "A purge removes the matching responses and returns their number", arguments: Purge.allCases,
+    Tier.allCases)
   private func removes(purge: Purge, tier: Tier) async throws {
     try await tier.run { directory in
       var setting = try Setting(directory: directory)
@@ -98,7 +99,8 @@ struct PurgeTests {
   }
 
   @Test(
-    "softly, has what it is of validated before its next use", arguments: Purge.allCases, Tier.allCases)
+    "A soft purge has the matching responses revalidated before their next use", arguments: Purge.allCases,
+    Tier.allCases)
   private func expires(purge: Purge, tier: Tier) async throws {
     try await tier.run { directory in
       var setting = try Setting(directory: directory)
@@ -123,7 +125,7 @@ struct PurgeTests {
     }
   }
 
-  @Test("softly, leaves what directives and outages allow of a stale response", arguments: Purge.allCases)
+  @Test("A soft purge leaves the stale uses that directives and outages permit", arguments: Purge.allCases)
   private func staleUse(purge: Purge) async throws {
     let unreachable = MemoryOrigin { _, _ in throw Unreachable() }
     for (directives, isServed) in [
@@ -153,7 +155,8 @@ struct PurgeTests {
   }
 
   @Test(
-    "keeps out what was on its way, and is not waited for with it", arguments: Purge.allCases, [false, true])
+    "A purge keeps out responses in flight, and later requests do not wait for them",
+    arguments: Purge.allCases, [false, true])
   private func underway(purge: Purge, softly: Bool) async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -181,7 +184,7 @@ struct PurgeTests {
       (setting.cache.storedResponse(for: .get("/b/1")) == nil) == (isGroup || purge == .everything))
   }
 
-  @Test("softly, is not undone by a validation that was under way", arguments: Purge.allCases)
+  @Test("A soft purge is not undone by a revalidation in flight", arguments: Purge.allCases)
   private func validationUnderway(purge: Purge) async throws {
     let (setting, origin, gate) = (try Setting(), origin(), Gate())
     _ = try await setting.get("/a/1", from: origin)
@@ -199,7 +202,7 @@ struct PurgeTests {
     #expect(try await setting.get("/a/1", from: origin).source == .hit)
   }
 
-  @Test("takes the variants of a target, its ranges and its partition alone")
+  @Test("A purge covers the variants of a target in its partition only")
   func variants() async throws {
     let setting = try Setting()
     let languages = MemoryOrigin.varyingOnLanguage()
@@ -216,7 +219,7 @@ struct PurgeTests {
     #expect(setting.cache.removeResponses(matching: pattern, partition: "other") == 1)
   }
 
-  @Test("takes what URLs of a path have in common by No-Vary-Search", arguments: [false, true])
+  @Test("A purge covers the URLs that No-Vary-Search makes equivalent", arguments: [false, true])
   func noVarySearch(softly: Bool) async throws {
     let field = try #require(HTTPField.Name("No-Vary-Search"))
     let origin = MemoryOrigin { _, number in
@@ -244,7 +247,7 @@ struct PurgeTests {
     }
   }
 
-  @Test("takes responses to QUERY")
+  @Test("A purge covers responses to QUERY")
   func query() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, number in .ok("\(number)") }
@@ -270,7 +273,7 @@ struct PurgeTests {
   }
 
   @Test(
-    "compares patterns with whole URIs, in their normal form",
+    "Patterns are compared with whole URIs in their normal form",
     arguments: [
       (TargetPattern.glob("*"), true), (.glob("https://example.com/a/b.css?v=1"), true),
       (.glob("https://example.com/*.css"), false), (.glob("https://*.com/*.css*"), true),
@@ -283,7 +286,7 @@ struct PurgeTests {
     #expect(pattern.matches("https://example.com/a/b.css?v=1") == isMatch)
   }
 
-  @Test("knows whether a URI that begins so may be meant")
+  @Test("A pattern knows whether a URI with a given beginning can match")
   func beginnings() {
     // Compared with every text of a small alphabet that follows.
     let texts = (0..<1 << 8).map { number in

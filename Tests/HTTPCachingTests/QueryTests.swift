@@ -53,7 +53,7 @@ struct QueryTests {
       text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self))
   }
 
-  @Test("A response answers the same content of the same type, and nothing else (draft, Caching)")
+  @Test("A response answers only the same content of the same type (draft, Caching)")
   func contentIsPartOfTheKey() async throws {
     let (setting, origin) = (try Setting(), Origin())
     #expect(try await Self.ask(setting, origin, "select a").text == "1 select a")
@@ -68,7 +68,7 @@ struct QueryTests {
     #expect(setting.cache.storedResponse(for: try Self.request()) == nil)
   }
 
-  @Test("A content in several chunks is as good as one in one, if its length is known")
+  @Test("Content in several chunks is part of the key if its length is known")
   func streamed() async throws {
     let (setting, origin) = (try Setting(), Origin())
     func chunks() -> AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
@@ -88,7 +88,7 @@ struct QueryTests {
     #expect(origin.bodies.withLock { $0 } == ["select a", "select a"])
   }
 
-  @Test("A content that is too long for a key passes through, whole")
+  @Test("Content too long for a key is forwarded whole, and the response is not stored")
   func tooLong() async throws {
     let setting = try Setting { $0.maximumQueryContent = 4 }
     let origin = Origin()
@@ -101,7 +101,7 @@ struct QueryTests {
   }
 
   @Test(
-    "A stale response is validated, with the content sent along",
+    "A stale response is revalidated with the content of the request",
     arguments: ["", ", stale-while-revalidate=60"])
   func validation(window: String) async throws {
     let setting = try Setting()
@@ -116,7 +116,7 @@ struct QueryTests {
     #expect(try await Self.ask(setting, origin, "select a").source == .hit)
   }
 
-  @Test("An unsafe request to the target invalidates the answers to all queries (RFC 9111 §4.4)")
+  @Test("An unsafe request to the target invalidates the responses to all its queries (RFC 9111 §4.4)")
   func invalidation() async throws {
     try await withTemporaryDirectory { directory in
       let origin = Origin()
@@ -136,7 +136,7 @@ struct QueryTests {
     }
   }
 
-  @Test("Many who ask the same at the same time make one request", arguments: 0..<16)
+  @Test("Concurrent requests with the same content make one request", arguments: 0..<16)
   func collapsed(round: Int) async throws {
     let (setting, gate) = (try Setting(), Gate())
     let count = Mutex(0)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Random histories of one resource: whatever is asked, breaks off or changes, no answer is of two versions.
-@Suite("Ranges of a resource that changes, at random", .timeLimit(.minutes(10)))
+@Suite("Random ranges of a changing resource", .timeLimit(.minutes(10)))
 struct RangePropertyTests {
   /// Every byte says which version it is of, and almost where it is.
   private static func content(version: Int, length: Int) -> String {
@@ -17,7 +17,7 @@ struct RangePropertyTests {
       as: UTF8.self)
   }
 
-  @Test("Each answer is what one version has at these positions", arguments: 1...24)
+  @Test("Each response matches one version of the resource at its positions", arguments: 1...24)
   func neverMixed(seed: UInt64) async throws {
     if seed % 4 == 0 {
       try await withTemporaryDirectory { directory in

@@ -15,7 +15,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Why the store did not keep a response", .timeLimit(.minutes(10)))
+@Suite("Refusals of the store", .timeLimit(.minutes(10)))
 struct RefusalTests {
   /// What keeps a response of 600,000 bytes from being stored.
   enum Cause: CaseIterable {
@@ -47,7 +47,7 @@ struct RefusalTests {
   }
 
   @Test(
-    "The reason names memory, disk, the maximum or the closed store, and the event the bytes",
+    "The reason names the limit or state that prevented storing, the event the bytes",
     arguments: Cause.allCases, [false, true])
   func reasons(cause: Cause, isStreamed: Bool) async throws {
     try await withTemporaryDirectory { directory in
@@ -76,7 +76,7 @@ struct RefusalTests {
   }
 
   @Test(
-    "A response that neither memory nor the disk can take says that the disk fails",
+    "A response that neither tier can take reports a failing disk",
     arguments: [100, 600_000])
   func diskFailing(size: Int) async throws {
     try await withTemporaryDirectory { directory in
@@ -104,7 +104,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A response says that the store is busy while others that are being stored fill it")
+  @Test("A response reports a busy store while others that are being stored fill it")
   func storeBusy() async throws {
     try await withTemporaryDirectory { directory in
       let log = EventLog()
@@ -145,7 +145,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A response stored by hand that is too large is refused with the sizes")
+  @Test("An explicitly stored response that is too large is refused with the limit")
   func byHand() throws {
     let log = EventLog()
     var configuration = HTTPCache.Configuration(memoryCapacity: 10_000)
@@ -157,7 +157,7 @@ struct RefusalTests {
     #expect(log.events.first?.refusal?.limit == 10_000)
   }
 
-  @Test("A response with Vary: * says that it will never be reused", arguments: ["*", "Accept, *"])
+  @Test("A response with Vary: * is reported as never reused", arguments: ["*", "Accept, *"])
   func neverReused(vary: String) async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=60", .vary: vary]) }

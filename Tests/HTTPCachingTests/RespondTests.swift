@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Responses from the store and the origin", .timeLimit(.minutes(10)))
 struct RespondTests {
-  @Test("A fresh response is served from memory, with Age and Cache-Status, and without a suspension")
+  @Test("A fresh response is served from memory synchronously, with Age and Cache-Status")
   func hit() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("content") }
@@ -49,7 +49,7 @@ struct RespondTests {
     #expect(setting.log.reasons(.updated) == [.freshened])
   }
 
-  @Test("A 304 that names nothing stored has the request repeated in full")
+  @Test("After a 304 that matches no stored response, the request is repeated in full")
   func unusable304() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, number in
@@ -65,7 +65,7 @@ struct RespondTests {
     #expect(try await setting.get(from: origin).text == "new")
   }
 
-  @Test("A client's own condition that holds for the stored response is answered 304, without content")
+  @Test("A client's condition that holds for the stored response is answered with 304")
   func clientCondition() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("content", [.cacheControl: "max-age=60", .eTag: "\"a\""]) }
@@ -76,7 +76,7 @@ struct RespondTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("When the origin cannot be reached, its error reaches the caller")
+  @Test("The error of an unreachable origin reaches the caller")
   func failure() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, number in
@@ -89,7 +89,7 @@ struct RespondTests {
   }
 
   @Test(
-    "A stale response stands in for an origin that fails, where it or the configuration allows that",
+    "A stale response stands in for a failing origin where it or the configuration permits",
     arguments: [
       ("max-age=1, stale-if-error=60", false, true), ("max-age=1", true, true),
       ("max-age=1, must-revalidate", true, false), ("max-age=1, no-cache", true, false),
@@ -112,7 +112,7 @@ struct RespondTests {
   }
 
   @Test(
-    "A GET or HEAD with content passes by: neither answered from the store nor stored",
+    "A GET or HEAD with content bypasses the cache and is not stored",
     arguments: [.get, .head] as [HTTPRequest.Method], [1, nil] as [Int?])
   func content(method: HTTPRequest.Method, length: Int?) async throws {
     let setting = try Setting()
@@ -148,7 +148,7 @@ struct RespondTests {
         content: [], for: .get("/x"), requestContent: [120]) == .requestContent)
   }
 
-  @Test("A response within stale-while-revalidate is served at once and validated behind")
+  @Test("A response within stale-while-revalidate is served at once and revalidated in the background")
   func staleWhileRevalidate() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -172,7 +172,7 @@ struct RespondTests {
     #expect(origin.requests.count == 2)
   }
 
-  @Test("A successful unsafe request removes what is stored for its target, a failed one does not")
+  @Test("A successful unsafe request removes the responses of its target, a failed one does not")
   func invalidation() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, number in
@@ -188,7 +188,7 @@ struct RespondTests {
     #expect(try await setting.get(from: origin).text == "4")
   }
 
-  @Test("A response that was under way when its resource was invalidated is not stored")
+  @Test("A response in flight when its resource was invalidated is not stored")
   func invalidatedMeanwhile() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -215,7 +215,7 @@ struct RespondTests {
     #expect(origin.requests.count == 2)
   }
 
-  @Test("What only-if-cached cannot get is a 504; what the policy cannot get is an error")
+  @Test("A miss is a 504 for only-if-cached and an error for a cache-only policy")
   func notCached() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("never") }
@@ -228,7 +228,7 @@ struct RespondTests {
     #expect(origin.requests.isEmpty)
   }
 
-  @Test("Responses of one partition are not another's")
+  @Test("Responses of one partition are not served in another")
   func partitions() async throws {
     let blue = try Setting { $0.partition = "blue" }
     let origin = MemoryOrigin { _, number in .ok("\(number)") }
@@ -240,7 +240,7 @@ struct RespondTests {
     #expect(blue.cache.storedResponse(for: .get()) != nil)
   }
 
-  @Test("A newer response that may not be stored takes the older one with it")
+  @Test("A newer response that must not be stored removes the older one")
   func supersededByNoStore() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, number in
@@ -252,7 +252,7 @@ struct RespondTests {
   }
 
   @Test(
-    "Ranges are cut from what is stored, in memory and on disk",
+    "Ranges are cut from the stored response, in memory and on disk",
     arguments: [("bytes=2-4", "234"), ("bytes=-2", "89")])
   func ranges(range: String, expected: String) async throws {
     try await withTemporaryDirectory { directory in
@@ -271,7 +271,7 @@ struct RespondTests {
     }
   }
 
-  @Test("Several ranges come as the parts of one content")
+  @Test("Several ranges are served as one multipart content")
   func multipart() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("0123456789") }
@@ -287,7 +287,7 @@ struct RespondTests {
     #expect(answer.response.head.headerFields[.contentLength] == String(answer.text.utf8.count))
   }
 
-  @Test("A range asked for before anything is stored does not hold up who asks for all")
+  @Test("A request for the whole succeeds after a range was stored first")
   func rangeFirst() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, _ in
@@ -300,7 +300,7 @@ struct RespondTests {
     #expect(try await setting.get(from: origin).text == "0123456789")
   }
 
-  @Test("A response to POST that says it is the target's replaces what the POST invalidates")
+  @Test("A response to POST for its own target replaces the invalidated response")
   func storedPost() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, number in
@@ -315,7 +315,7 @@ struct RespondTests {
     #expect(origin.requests.count == 2)
   }
 
-  @Test("A response to POST does not undo what was removed while it was on its way")
+  @Test("A response to POST does not undo a removal made while it was in flight")
   func removedDuringPost() async throws {
     let setting = try Setting()
     let gate = Gate()

@@ -8,13 +8,13 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Cache-Status of what is handed out", .timeLimit(.minutes(10)))
+@Suite("Cache-Status of responses", .timeLimit(.minutes(10)))
 struct StatusTests {
   private func statuses(_ answer: Answer) throws -> [String] {
     answer.response.head.headerFields[values: try #require(HTTPField.Name("Cache-Status"))]
   }
 
-  @Test("A miss, a hit and a validation tell what the origin was asked for, and what came of it")
+  @Test("Cache-Status describes misses, hits, revalidations and bypasses")
   func story() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, number in
@@ -39,7 +39,7 @@ struct StatusTests {
       ])
   }
 
-  @Test("Members of caches before this one are kept in order, from the store too (§2)")
+  @Test("Cache-Status members of upstream caches are kept in order, also from the store (§2)")
   func upstream() async throws {
     let setting = try Setting()
     let name = try #require(HTTPField.Name("Cache-Status"))
@@ -57,7 +57,7 @@ struct StatusTests {
     }
   }
 
-  @Test("A request that another's answered went forward with it, and is no hit (§2.6)")
+  @Test("A coalesced request is reported as forwarded and collapsed, not as a hit (§2.6)")
   func collapsed() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -78,7 +78,7 @@ struct StatusTests {
     #expect(try await follower.value.source == .hit)
   }
 
-  @Test("A request that waited for another's in vain says so (§2.6)")
+  @Test("A request that waited for an unusable response is reported as not collapsed (§2.6)")
   func notCollapsed() async throws {
     let setting = try Setting()
     let gate = Gate()
@@ -98,7 +98,7 @@ struct StatusTests {
       ])
   }
 
-  @Test("The key is told only where that is asked for (§2.7, §6)", arguments: [false, true])
+  @Test("Cache-Status has the key only if configured (§2.7, §6)", arguments: [false, true])
   func key(showsKeys: Bool) async throws {
     let setting = try Setting { $0.showsKeys = showsKeys }
     let origin = MemoryOrigin { _, _ in .ok("content") }
@@ -111,7 +111,7 @@ struct StatusTests {
   }
 
   @Test(
-    "A generated response says why, in Cache-Status and in its content",
+    "A generated response gives its reason in Cache-Status and in its content",
     arguments: CacheEngine.Configuration.Kind.allCases, [HTTPRequest.Method.get, .head])
   func generated(kind: CacheEngine.Configuration.Kind, method: HTTPRequest.Method) async throws {
     let setting = try Setting(kind: kind)

@@ -6,9 +6,11 @@ import Testing
 
 @testable import HTTPCacheStore
 
-@Suite("The options of a cache's own store", .timeLimit(.minutes(10)))
+@Suite("Options of a cache's own store", .timeLimit(.minutes(10)))
 struct StoreOptionTests {
-  @Test("are those of the cache's configuration", arguments: EvictionPolicy.allCases, DiskAdmission.allCases)
+  @Test(
+    "The store of a cache has the options of the cache's configuration", arguments: EvictionPolicy.allCases,
+    DiskAdmission.allCases)
   func passedOn(eviction: EvictionPolicy, admission: DiskAdmission) throws {
     var configuration = HTTPCache.Configuration(memoryCapacity: 1 << 20)
     #expect(configuration.eviction == .lru && configuration.diskAdmission == .everything)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import HTTPCaching
 
-@Suite("Storing and looking by hand, and having a say in what is stored", .timeLimit(.minutes(10)))
+@Suite("Explicit storing and the storage hook", .timeLimit(.minutes(10)))
 struct StoringTests {
   private static let failing: Transport = { _, _ in throw CancellationError() }
 
@@ -17,7 +17,7 @@ struct StoringTests {
     HTTPResponse(status: .ok, headerFields: fields)
   }
 
-  @Test("What is stored by hand is a hit, is replaced by what comes later, and is removed as any")
+  @Test("An explicitly stored response is a hit, and is replaced like any other")
   func byHand() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("from the origin") }
@@ -32,7 +32,7 @@ struct StoringTests {
     #expect(setting.log.reasons(.notStored) == [.responseNoStore])
   }
 
-  @Test("What is not whole, not a response to GET, or nowhere to be kept, is refused")
+  @Test("Explicit storing refuses incomplete responses, other methods and empty tiers")
   func refused() throws {
     let cache = try Setting().cache
     #expect(
@@ -54,7 +54,7 @@ struct StoringTests {
     #expect(cache.storedCopy(for: .get()) == nil)
   }
 
-  @Test("A look shows what is stored for the request, whole and whatever its age, and tells nobody")
+  @Test("A copy of the stored response is returned whole, at any age, without an event")
   func copy() throws {
     let setting = try Setting()
     let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Language", .eTag: "\"1\""]
@@ -84,7 +84,7 @@ struct StoringTests {
     #expect(cache.storedCopy(for: query, requestContent: [2]) == nil)
   }
 
-  @Test("What is kept beside a response stays as long as that does, over a validation, and no longer")
+  @Test("An annotation lives as long as its response, also through a revalidation")
   func annotation() async throws {
     let setting = try Setting()
     let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
@@ -100,7 +100,7 @@ struct StoringTests {
     #expect(setting.cache.store.usage.memoryEntries == 0)
   }
 
-  @Test("The hook changes what is stored and where, and the caller gets what came", arguments: [true, false])
+  @Test("The hook changes the stored content, and the caller gets the original", arguments: [true, false])
   func hook(isStreamed: Bool) async throws {
     let setting = try Setting()
     let fields: HTTPFields = [
@@ -131,7 +131,7 @@ struct StoringTests {
   }
 
   @Test(
-    "The hook may refuse: nothing is stored, the next request goes to the origin, and the end of the story says so"
+    "A response that the hook refuses is not stored, and its final status says so"
   )
   func hookRefuses() async throws {
     let setting = try Setting()
@@ -148,7 +148,7 @@ struct StoringTests {
     #expect(setting.log.reasons(.notStored) == [.refusedByApplication, .refusedByApplication])
   }
 
-  @Test("Of a part, the hook decides where it goes, and not what it is")
+  @Test("The hook cannot change the content of a part")
   func hookOfPart() async throws {
     let setting = try Setting()
     let part = TransportResponse(
@@ -164,7 +164,7 @@ struct StoringTests {
     #expect(try await hit.body.collect(upTo: 10) == [2, 3])
   }
 
-  @Test("An error that is no disconnection reaches the caller as it is, and serves nothing stale")
+  @Test("An error that is not a disconnection reaches the caller unchanged, without a stale response")
   func fault() async throws {
     struct Untrusted: Error {}
     let setting = try Setting { $0.rules.whenDisconnected = .anyStored }

@@ -9,11 +9,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Content that arrives while it is stored", .timeLimit(.minutes(10)))
+@Suite("Content that is stored while it arrives", .timeLimit(.minutes(10)))
 struct StreamingTests {
   typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
 
-  @Test("The caller reads each piece as it comes; others see the response when it is whole")
+  @Test("The caller reads each piece on arrival, and others see the response once complete")
   func passesThrough() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -30,7 +30,7 @@ struct StreamingTests {
     #expect(setting.cache.storedResponse(for: .get())?.body.bytes == [1, 2, 3])
   }
 
-  @Test("A transfer that breaks off reports it, and leaves nothing where it could not be resumed")
+  @Test("A broken transfer throws its error and stores nothing that cannot be resumed")
   func breaksOff() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -55,7 +55,7 @@ struct StreamingTests {
     #expect(setting.log.reasons(.notStored) == [.incompleteContent])
   }
 
-  @Test("A caller that drops the body half way stores nothing that could not be completed")
+  @Test("A body dropped halfway is not stored if it could not be completed")
   func dropped() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -70,7 +70,7 @@ struct StreamingTests {
     #expect(setting.cache.storedResponse(for: .get()) == nil)
   }
 
-  @Test("The origin is read no faster than the caller reads, but for a bounded number of bytes")
+  @Test("The origin is read at the caller's pace, with a bounded lead")
   func backPressure() async throws {
     let setting = try Setting()
     let lead = Lead()
@@ -90,7 +90,7 @@ struct StreamingTests {
     #expect(received == 1000 * piece.count)
   }
 
-  @Test("The origin is read at the caller's pace again when nobody else waits any more")
+  @Test("The origin is read at the caller's pace again once all others have left")
   func backPressureReturns() async throws {
     let setting = try Setting()
     let lead = Lead()
@@ -118,7 +118,7 @@ struct StreamingTests {
     #expect(lead.largest <= 16)
   }
 
-  @Test("A caller that does not read does not hold up the others")
+  @Test("A caller that does not read does not block the others")
   func unreadLeader() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -134,7 +134,7 @@ struct StreamingTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("A body from the network can be read once; a second reading says so")
+  @Test("A body from the network can be read once, and a second reading throws an error")
   func readTwice() async throws {
     let setting = try Setting()
     let (stream, feed) = Stream.makeStream()
@@ -145,7 +145,7 @@ struct StreamingTests {
     await #expect(throws: HTTPCacheError.bodyAlreadyRead) { try await response.body.collect(upTo: .max) }
   }
 
-  @Test("More content than the caller takes is an error")
+  @Test("Content larger than the caller's limit is an error")
   func limit() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("12345") }
@@ -176,7 +176,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("Large content streams to disk and back, whole")
+  @Test("Large content streams to disk and back unchanged")
   func large() async throws {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)

@@ -14,7 +14,7 @@ import Testing
 struct PolicyTableTests {
   private static let table = Result { try PolicyTable() }
 
-  @Test("The table of policies has every cell once, and nothing that no cell needs")
+  @Test("The policy table has every cell once, and no unused row")
   func complete() throws {
     let table = try Self.table.get()
     #expect(table.cells.count == 6 * 2 * 19 * 18)
@@ -40,7 +40,7 @@ struct PolicyTableTests {
   }
 
   @Test(
-    "Each policy does what the table says, whatever is stored, asked for and answered",
+    "Each policy does what the table says in every cell",
     arguments: RequestCachePolicy.allCases, PolicyTable.Kind.allCases)
   func cells(policy: RequestCachePolicy, kind: PolicyTable.Kind) async throws {
     let table = try Self.table.get()

@@ -12,7 +12,7 @@ import Testing
 
 /// However an exchange ends, nothing of it outlives it. The inputs are the whole matrix: a leak in every response without a
 /// strong ETag once stood through 855 tests whose origins all sent one.
-@Suite("Every object of an exchange is released when it has ended", .timeLimit(.minutes(10)))
+@Suite("Release of the objects of an exchange", .timeLimit(.minutes(10)))
 struct ReleaseTests {
   enum Ending: CaseIterable {
     case whole, breaksOff, headFails
@@ -66,7 +66,9 @@ struct ReleaseTests {
     }
   }
 
-  @Test("Nothing of it is left", .timeLimit(.minutes(10)), arguments: Ending.allCases, [false, true])
+  @Test(
+    "No object of an exchange outlives it", .timeLimit(.minutes(10)), arguments: Ending.allCases,
+    [false, true])
   func released(ending: Ending, isOnDisk: Bool) async throws {
     try await withTemporaryDirectory { directory in
       var configuration = HTTPCache.Configuration(kind: .shared)

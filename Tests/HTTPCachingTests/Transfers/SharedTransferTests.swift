@@ -22,7 +22,7 @@ struct SharedTransferTests {
   }
 
   @Test(
-    "A reader that falls behind gets the rest from the store, and holds up nobody",
+    "A slow reader gets the rest from the store and does not block others",
     arguments: [1, 40, 200])
   func laggard(count: Int) async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
@@ -48,7 +48,7 @@ struct SharedTransferTests {
   }
 
   @Test(
-    "Who comes when the beginning is gone reads what the store has so far, and then what comes",
+    "A late reader gets the stored bytes first, then the arriving ones",
     // Were there nothing to read before the end, it would wait for ever.
     .timeLimit(.minutes(5)), arguments: [false, true])
   func growing(isOnDisk: Bool) async throws {
@@ -84,7 +84,8 @@ struct SharedTransferTests {
     }
   }
 
-  @Test("Who reads what is stored so far sees it break off with the others", .timeLimit(.minutes(5)))
+  @Test(
+    "A late reader gets the same error as the others when the transfer breaks off", .timeLimit(.minutes(5)))
   func growingBroken() async throws {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
@@ -101,7 +102,7 @@ struct SharedTransferTests {
     await #expect(throws: Broken.self) { while try await leaders.next() != nil {} }
   }
 
-  @Test("Who comes when the beginning of nobody knows how much is gone waits for the store")
+  @Test("A late reader of a response of unknown length waits for the store")
   func late() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
@@ -116,7 +117,7 @@ struct SharedTransferTests {
   }
 
   @Test(
-    "A response that a more recent one overtook on its way is not stored in its place (§4)",
+    "A response overtaken by a more recent one does not replace it (§4)",
     .timeLimit(.minutes(5)), arguments: ["max-age=0", "", "reload"])
   func overtaken(how: String) async throws {
     let setting = try Setting()
@@ -145,7 +146,7 @@ struct SharedTransferTests {
   }
 
   @Test(
-    "What is validated behind the client's back does not wait for a response from before an invalidation",
+    "A background revalidation does not wait for a response fetched before an invalidation",
     .timeLimit(.minutes(5)))
   func behind() async throws {
     let setting = try Setting()
@@ -167,7 +168,7 @@ struct SharedTransferTests {
   }
 
   @Test(
-    "Who cannot use what is under way asks the origin at once, and who has it already is told so",
+    "A request that cannot share the response in flight is forwarded; a matching condition gets 304",
     .timeLimit(.minutes(5)),
     arguments: [
       ("Accept", "b", 200), ("Cache-Control", "max-age=0", 200), ("Cache-Control", "min-fresh=90", 200),
@@ -199,7 +200,7 @@ struct SharedTransferTests {
     await setting.cache.settle()
   }
 
-  @Test("What breaks off breaks off for all who read it")
+  @Test("A transfer error reaches all readers")
   func broken() async throws {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
@@ -213,7 +214,7 @@ struct SharedTransferTests {
     await #expect(throws: Broken.self) { try await follower.body.collect(upTo: 10) }
   }
 
-  @Test("When all have gone, so has the transfer")
+  @Test("A transfer ends when its last reader leaves")
   func abandoned() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)

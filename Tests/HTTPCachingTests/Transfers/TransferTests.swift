@@ -48,7 +48,7 @@ struct TransferTests {
   }
 
   @Test(
-    "A reader gets only its part of the content that is stored, however far it is behind",
+    "A reader gets only its part of the stored content, however slow it is",
     .timeLimit(.minutes(5)), arguments: [Place.memory, .disk, .nowhere], [10, 5000, 100_000, 700_000])
   func part(place: Place, size: Int) async throws {
     try await withTemporaryDirectory { directory in
@@ -82,7 +82,7 @@ struct TransferTests {
     }
   }
 
-  @Test("No reader of a file is forgotten while the budget is full", .timeLimit(.minutes(5)))
+  @Test("Every reader of a file is woken while the budget is full", .timeLimit(.minutes(5)))
   func wakeUp() async throws {
     try await withTemporaryDirectory { directory in
       let store = try CacheStore(Self.configuration(.disk, directory: directory))

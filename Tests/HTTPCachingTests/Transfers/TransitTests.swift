@@ -32,7 +32,7 @@ struct TransitTests {
   }
 
   @Test(
-    "At the limit, origins are read no faster than readers take it, and every body arrives whole",
+    "At the limit, origins are read at the readers' pace, and every body arrives whole",
     .timeLimit(.minutes(5)), arguments: [0, 1 << 20], [false, true])
   func limit(capacity: Int, isLengthKnown: Bool) async throws {
     let setting = try Setting { $0.transitCapacity = capacity }
@@ -67,7 +67,7 @@ struct TransitTests {
   }
 
   @Test(
-    "A response that its last reader left is finished for the store if little is missing, and given up otherwise",
+    "A response whose last reader left is finished if little is missing, and abandoned otherwise",
     .timeLimit(.minutes(5)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
   func worthFinishing(missing: Int?, isFinished: Bool) async throws {
     let setting = try Setting()
@@ -97,7 +97,7 @@ struct TransitTests {
     }
   }
 
-  @Test("Waiting for the little that is missing ends, though the origin is silent", .timeLimit(.minutes(5)))
+  @Test("Waiting for the missing rest ends even if the origin is silent", .timeLimit(.minutes(5)))
   func silent() async throws {
     let setting = try Setting()
     let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
