@@ -18,7 +18,7 @@ import Testing
     return try bench.run(workloads)
   }
 
-  @Test func `put, get and mixed are measured beside a raw file, files and SQLite, for each size`() throws {
+  @Test func `put, get and mixed are compared with a raw file, files and SQLite at each size`() throws {
     let report = try Self.report([.put, .get, .mixed], "--value-size 500 --value-size 300000")
     let yardsticks: [Contender] = [.rawFile, .files] + (Contender.sqlite.isInstalled ? [.sqlite] : [])
     let ratios = report.measurements.filter { $0.kind == .ratio }
@@ -38,7 +38,7 @@ import Testing
     #expect(again.measurements == report.measurements)
   }
 
-  @Test func `put, get and mixed are measured beside LMDB and RocksDB where they are asked for and there`()
+  @Test func `put, get and mixed are compared with LMDB and RocksDB if requested and installed`()
     throws
   {
     var (flags, expected) = ("--value-size 5000 --beside raw", [Contender.rawFile])
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func `churn never uses more than the capacity, and says what is written for what is stored`() throws {
+  @Test func `churn stays within the capacity and reports the bytes written per byte stored`() throws {
     let report = try Self.report([.churn], "--value-size 2000 --capacity 2000000")
     let churn = try #require(report.measurements.first { $0.kind == .churn })
     let most = try #require(churn[.mostBytes])
@@ -67,20 +67,20 @@ import Testing
     #expect(report.text.contains("Churn at capacity"))
   }
 
-  @Test func `a cold get is counted in reads`() throws {
+  @Test func `a cold get is measured in read calls`() throws {
     let gets = try Self.report([.cold], "--value-size 16384").measurements
     guard ProcessIO.now != nil else { return }
     #expect(gets.map(\.contender) == [.ours, .rawFile])
     #expect(gets.allSatisfy { ($0[.readCallsPerGet] ?? 0) >= 1 && $0[.operations] == 30 })
   }
 
-  @Test func `opening is measured in processes of its own, closed or killed before`() throws {
+  @Test func `opening is measured in separate processes, after closing and after a kill`() throws {
     let report = try Self.report([.reopen], "--value-size 500")
     #expect(report.measurements.map(\.action) == [.reopenClosed, .reopenKilled])
     #expect(report.measurements.allSatisfy { $0[.entries] == 30 })
   }
 
-  @Test func `every target of the disk has a row, and what was measured a verdict`() throws {
+  @Test func `every disk target has a row, and every measurable one a figure`() throws {
     let report = try Self.report([], "--targets --capacity 2000000")
     #expect(report.targets.count == 16)
     for row in report.targets where row.figure == nil {

@@ -31,7 +31,7 @@ import Testing
     "targets --threads 0", "targets --keys=-5", "hash --rounds 0", "hash --keys 5", "report",
     "report --output", "--nonsense",
   ])
-  func `a bad flag is an error of usage`(line: String) {
+  func `a bad flag is a usage error`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
     let error = #expect(throws: (any Error).self) { _ = try CacheBench.parseAsRoot(arguments) }
     guard let error else { return }
@@ -43,7 +43,7 @@ import Testing
     ("--keys 100000000 --value-size 1073741824", "--keys 100000000"),
     ("--tier both --keys 1 --disk-keys 1000000 --value-size 1073741824", "--disk-keys 1000000"),
   ])
-  func `what cannot fit in memory is refused before anything is made`(line: String, named: String) {
+  func `a run too large for memory is refused before it begins`(line: String, named: String) {
     let arguments = ["throughput"] + line.split(separator: " ").map(String.init)
     let error = #expect(throws: (any Error).self) { _ = try CacheBench.parseAsRoot(arguments) }
     guard let error else { return }
@@ -52,7 +52,7 @@ import Testing
     #expect(CacheBench.message(for: error).contains("GiB"))
   }
 
-  @Test func `a refusal names the flag, the value and what to give`() {
+  @Test func `a refusal names the flag, the value and the valid range`() {
     let error = #expect(throws: (any Error).self) {
       _ = try CacheBench.parseAsRoot(["latency", "--threads", "0"])
     }
@@ -60,7 +60,7 @@ import Testing
     #expect(CacheBench.message(for: error) == "--threads is 0; give 1 to 256")
   }
 
-  @Test func `without flags the measurement is the one that the targets are for`() throws {
+  @Test func `the default options are those that the targets assume`() throws {
     let options = try StoreOptions.parse([])
     #expect(options.keys == 10_000)
     #expect(options.run.valueSize == 1024)
@@ -86,15 +86,15 @@ import Testing
     "disk --targets --capacity 9000000",
     "report a.json b.json -o r.html", "hash --seconds 0.5 --rounds 3 --json",
   ])
-  func `good flags are taken`(line: String) throws {
+  func `valid flags are accepted`(line: String) throws {
     _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))
   }
 
-  @Test func `without a subcommand the quick run is meant`() throws {
+  @Test func `the default subcommand is quick`() throws {
     #expect(try CacheBench.parseAsRoot([]) is Quick)
   }
 
-  @Test func `URLCache is left out where it would take for ever, and the notes say so`() throws {
+  @Test func `URLCache is left out with many keys, and the notes say so`() throws {
     let few = StoreBench(
       options: try StoreOptions.parse(["--tier", "both"]), kind: .latency, progress: ProgressLine())
     #expect(few.notes.isEmpty)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct FloorTests {
   private func key(_ number: Int) -> StoreKey { StoreKey("key \(number)") }
 
-  @Test func `the floor finds what was put in, and nothing else`() throws {
+  @Test func `the floor finds the stored entries and no others`() throws {
     let table = try FloorCache(keys: 1000)
     let values = (0..<1000).map { [UInt8](repeating: 1, count: $0) }
     for (number, value) in values.enumerated() { #expect(table.put(key(number), value)) }
@@ -20,7 +20,7 @@ import Testing
     #expect(table.byteCount >= 1000 * 128)
   }
 
-  @Test func `putting a key again gives it another value`() throws {
+  @Test func `storing a key again replaces its value`() throws {
     let table = try FloorCache(keys: 1)
     let (old, new): ([UInt8], [UInt8]) = ([1], [1, 2])
     #expect(table.put(key(1), old))
@@ -28,7 +28,7 @@ import Testing
     #expect(table.bodyCount(of: key(1)) == 2)
   }
 
-  @Test func `what has no room is refused`() throws {
+  @Test func `an entry without room is refused`() throws {
     let table = try FloorCache(keys: 2)
     let long = [UInt8](repeating: 7, count: Int(FLOOR_KEY_MAXIMUM))
     #expect(table.put(StoreKey(long), []))
@@ -39,7 +39,7 @@ import Testing
     #expect(table.bodyCount(of: StoreKey(long + [7])) == nil)
   }
 
-  @Test func `the floor with its entries apart finds what was put in last, and nothing else`() throws {
+  @Test func `the floor with separate entries finds the latest value of each key`() throws {
     let table = try FloorCache(keys: 1000, isApart: true)
     for number in 0..<1000 { #expect(table.put(key(number), [1])) }
     for number in 0..<1000 { #expect(table.put(key(number), [UInt8](repeating: 2, count: number))) }
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a hit takes a reference, and drops it`(isApart: Bool) throws {
+  func `a hit takes a reference and releases it`(isApart: Bool) throws {
     let table = try #require(floor_create(4, 1, isApart))
     defer { floor_destroy(table) }
     let name: [UInt8] = [1, 2, 3]

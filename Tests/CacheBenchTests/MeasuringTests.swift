@@ -11,14 +11,14 @@ import Testing
 typealias BenchMeasurement = Measurement
 
 @Suite(.timeLimit(.minutes(10))) struct MeasuringTests {
-  @Test func `the median is the middle, or the mean of the two in the middle`() {
+  @Test func `the median is the middle value, or the mean of the two middle values`() {
     #expect(median([]) == nil)
     #expect(median([7]) == 7)
     #expect(median([9, 1, 5]) == 5)
     #expect(median([4, 1, 3, 2]) == 2.5)
   }
 
-  @Test func `a pass does every key once`() {
+  @Test func `a pass visits every key once`() {
     var done: [Int] = []
     let round = Loop(timesEach: false).pass(over: [3, 1, 2]) { key in
       done.append(key)
@@ -30,7 +30,7 @@ typealias BenchMeasurement = Measurement
     #expect(round.latencies == nil)
   }
 
-  @Test func `a pass prepares a few keys at a time before it does them`() {
+  @Test func `a pass prepares each chunk of keys before it visits them`() {
     var story: [String] = []
     let round = Loop(timesEach: true).pass(
       over: [1, 2, 3], chunk: 2, prepare: { story.append("prepare \($0)") }
@@ -43,7 +43,7 @@ typealias BenchMeasurement = Measurement
     #expect(round.latencies?.totalCount == 3)
   }
 
-  @Test func `a loop goes round its keys until the time is over`() {
+  @Test func `a loop repeats its keys until the time is over`() {
     var done: [Int] = []
     let round = Loop(timesEach: false, batch: 2).run(for: 100_000, over: [5, 6, 7], from: 4) { key in
       done.append(key)
@@ -55,7 +55,7 @@ typealias BenchMeasurement = Measurement
     #expect(round.nanoseconds > 0)
   }
 
-  @Test func `latency counts every operation`() throws {
+  @Test func `the latencies include every operation`() throws {
     let round = Loop(timesEach: true).run(for: 100_000, over: [1]) { _ in true }
     let latencies = try #require(round.latencies)
     #expect(latencies.totalCount == UInt64(round.operations))
@@ -69,7 +69,7 @@ typealias BenchMeasurement = Measurement
     #expect(percentiles == percentiles.sorted())
   }
 
-  @Test func `rounds at the same time count their time once, rounds in turn add it up`() {
+  @Test func `concurrent rounds count their time once, consecutive rounds add it up`() {
     let one = Round(operations: 10, successes: 9, nanoseconds: 100)
     let other = Round(operations: 20, successes: 20, nanoseconds: 150)
     var together = one
@@ -91,7 +91,7 @@ typealias BenchMeasurement = Measurement
     #expect(round.latencies?.totalCount == 12)
   }
 
-  @Test func `an operation that must succeed and does not ends the measurement`() {
+  @Test func `a failed operation that must succeed ends the measurement`() {
     struct Broken: BenchCache {
       func operation(_ action: Action) -> Operation? { { $0 != 1 } }
     }

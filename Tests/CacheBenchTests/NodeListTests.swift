@@ -6,7 +6,7 @@ import Testing
 @testable import CacheBench
 
 @Suite(.timeLimit(.minutes(10))) struct NodeListTests {
-  @Test func `the least recently used goes first`() {
+  @Test func `the least recently used entry is evicted first`() {
     let list = NodeList<String, Int>(capacity: 2)
     _ = list.put("a", 1, cost: 1)
     _ = list.put("b", 2, cost: 1)
@@ -18,7 +18,7 @@ import Testing
     #expect(list.count == 2)
   }
 
-  @Test func `what is put again counts once, and as used`() {
+  @Test func `an entry stored again counts once and as used`() {
     let list = NodeList<String, Int>(capacity: 5)
     _ = list.put("a", 1, cost: 2)
     _ = list.put("b", 2, cost: 2)
@@ -30,7 +30,7 @@ import Testing
     #expect(list.cost == 4)
   }
 
-  @Test func `what costs more than all may is refused, and what was there is gone`() {
+  @Test func `an entry larger than the capacity is refused, and the older one is removed`() {
     let list = NodeList<String, Int>(capacity: 2)
     _ = list.put("a", 1, cost: 1)
     #expect(list.put("a", 2, cost: 3))
@@ -41,7 +41,7 @@ import Testing
     #expect(list.value(of: "b") == 2)
   }
 
-  @Test func `a long list is let go of without running out of stack`() {
+  @Test func `a long list is released without a stack overflow`() {
     var list: NodeList<Int, Int>? = NodeList(capacity: 50_000)
     for number in 0..<50_000 { _ = list?.put(number, number, cost: 1) }
     #expect(list?.count == 50_000)

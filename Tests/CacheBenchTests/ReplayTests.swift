@@ -17,7 +17,7 @@ import Testing
     try trace(text.map { "\($0) 1\n" }.joined())
   }
 
-  @Test func `a trace has its keys, sizes and totals`() throws {
+  @Test func `a trace is read with its keys, sizes and totals`() throws {
     let trace = try trace("a 10\nb\t20\r\na  10\nc 0")
     #expect(
       trace.requests == [
@@ -34,14 +34,14 @@ import Testing
     ("a 1073741825\n", "line 1"), ("a \u{1B}[31m\n", "line 1"),
     (String(repeating: "a", count: 70_000) + " 1\n", "line 1"),
   ])
-  func `a broken trace is refused, with the line`(text: String, named: String) throws {
+  func `an invalid trace is refused with the line or the reason`(text: String, named: String) throws {
     let error = #expect(throws: InputError.self) { _ = try trace(text) }
     #expect(error?.exitCode == ExitCode(65))
     #expect(error?.description.contains(named) == true)
     #expect(error?.description.contains("\u{1B}") == false)
   }
 
-  @Test func `a trace that is not there, or a directory, cannot be read`() {
+  @Test func `a missing trace, or a directory, cannot be read`() {
     for path in ["/nonexistent/trace", "/"] {
       let error = #expect(throws: InputError.self) { _ = try Trace(path: path) }
       #expect(error?.exitCode == ExitCode(66))
@@ -60,7 +60,7 @@ import Testing
 
   // With room for two: a, b are misses; a hits; c puts b out; b is a miss and puts a out; c hits; a is a miss.
   @Test(arguments: [Contender.exactLRU, .ours])
-  func `LRU hits what was worked out by hand`(policy: Contender) throws {
+  func `LRU gives the hits computed by hand`(policy: Contender) throws {
     let replayer = Replayer(trace: try letters("abacbca"), sizes: .replayUnits, shards: 1)
     let replay = try replayer.run(policy, capacityShare: 2.0 / 3)
     let expected: [Metric: Double] = [
@@ -69,7 +69,7 @@ import Testing
     for (metric, value) in expected { #expect(replay[metric] == value, "\(metric)") }
   }
 
-  @Test func `with room for all, every policy hits what was asked for before`() throws {
+  @Test func `with room for all keys, every policy hits every repeated key`() throws {
     for policy in Replayer.policies.map(\.value) {
       let replay = try Replayer(trace: try letters("abcabcabc"), sizes: .replayUnits, shards: 1)
         .run(policy, capacityShare: 1)
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func `with real sizes, bytes count against the capacity and in the ratio`() throws {
+  @Test func `with real sizes, bytes count against the capacity and in the byte hit ratio`() throws {
     // Room for 60 of 120 bytes: the large one pushes out both small ones.
     let trace = try trace("a 10\nb 50\na 10\nc 60\na 10\nb 50\nb 50\n")
     let replay = try Replayer(trace: trace, sizes: .replayBytes).run(.exactLRU, capacityShare: 0.5)
@@ -86,7 +86,7 @@ import Testing
     #expect(replay[.byteHitRatio] == 60.0 / 240)
   }
 
-  @Test func `S3-FIFO and LRU are told apart`() throws {
+  @Test func `S3-FIFO hits frequent keys that LRU misses`() throws {
     // Keys that come once between keys that come often: S3-FIFO keeps those.
     var text = ""
     for round in 0..<200 {

@@ -35,7 +35,7 @@ import Testing
     XMLParser(data: Data(text.utf8)).parse()
   }
 
-  @Test func `every target is measured, and has a verdict`() throws {
+  @Test func `every target is measured and has a verdict`() throws {
     let report = try Self.everything.get()
     #expect(report.targets.count == 16)
     // Whether two threads gain anything depends on what else the machine does.
@@ -46,21 +46,21 @@ import Testing
     #expect(report.text.contains("met"))
   }
 
-  @Test func `without a trace, its targets are not measured, and the report says how they are`() throws {
+  @Test func `without a trace, the targets for its hit ratio are not measured`() throws {
     var report = try Self.everything.get()
     report.measurements.removeAll { $0.kind == .replay }
     let rows = report.memoryTargets.filter { $0.what.hasPrefix("hit ratio on the trace") }
     #expect(rows.map(\.verdict) == ["not measured", "not measured"])
   }
 
-  @Test func `a bound holds at itself`() {
+  @Test func `a target is met at exactly its limit`() {
     #expect(Target("", .atMost, 2, 2).isMet == true)
     #expect(Target("", .atLeast, 2, 2).isMet == true)
     #expect(Target("", .atMost, 2, 2.1).isMet == false)
     #expect(Target("", .atLeast, 2, 1.9).isMet == false)
   }
 
-  @Test func `a report is the same after JSON`() throws {
+  @Test func `a report is unchanged after encoding and decoding`() throws {
     let report = try Self.everything.get()
     let again = try file(report).report
     #expect(try again.json() == report.json())
@@ -69,7 +69,7 @@ import Testing
     #expect(again.text == report.text)
   }
 
-  @Test func `the page has a plot of each kind, is well-formed, and loads nothing`() throws {
+  @Test func `the page has a plot of each kind, is well-formed, and loads no resources`() throws {
     let html = ReportPage(files: [try file(try Self.everything.get())]).html
     #expect(isWellFormed(html))
     for text in [
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test func `the command writes the page to a file`() throws {
+  @Test func `the command writes the page to a file, and reports errors by exit status`() throws {
     try TemporaryDirectory.with { directory in
       let (results, page) = (directory + "/results.json", directory + "/page.html")
       try Data(Self.everything.get().json().utf8).write(to: URL(fileURLWithPath: results))
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `several files stand one below the other`() throws {
+  @Test func `several files are shown one below the other`() throws {
     let report = try Self.everything.get()
     let session = Report(command: "session", machine: report.machine, notes: ["the second"])
     let html = ReportPage(files: [try file(report), try file(session, name: "b.json")]).html
@@ -110,7 +110,7 @@ import Testing
     #expect(html.contains("the second"))
   }
 
-  @Test func `nothing from a file is markup`() throws {
+  @Test func `text from a file is escaped in the page`() throws {
     let evil = "<script>alert('\"&')</script>\u{0}\u{1B}[31m\u{202E}"
     var report = try Self.everything.get()
     report.command = evil
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test func `figures beyond all bounds do no harm`() throws {
+  @Test func `extreme figures leave the page well-formed`() throws {
     var report = try Self.everything.get()
     let figures = [0, -1, 1e300, -1e300, 1e15, .leastNonzeroMagnitude]
     for index in report.measurements.indices {
@@ -160,7 +160,7 @@ import Testing
     ("{\"format\": 2}", "format 2"), ("{\"format\": 3}", "'command' is missing"),
     ("{\"format\": \"3\"}", "'format' is not of the right kind"), ("\u{0}\u{1}", "not JSON"),
   ])
-  func `a file that is no result is refused, with the reason`(text: String, named: String) throws {
+  func `a file that is not a report is refused with the reason`(text: String, named: String) throws {
     let error = #expect(throws: InputError.self) {
       _ = try ReportFile(name: "x.json", bytes: Array(text.utf8), path: "x.json")
     }
@@ -169,7 +169,7 @@ import Testing
     #expect(error?.description.hasPrefix("x.json: ") == true)
   }
 
-  @Test func `a value that this version does not know is named`() throws {
+  @Test func `an unknown value is named in the error`() throws {
     let json = try Self.everything.get().json()
       .replacingOccurrences(of: "\"kind\" : \"latency\"", with: "\"kind\" : \"guess\"")
     let error = #expect(throws: InputError.self) {
@@ -178,7 +178,7 @@ import Testing
     #expect(error?.description.contains("kind") == true)
   }
 
-  @Test func `an axis has marks around its figures`() {
+  @Test func `the marks of an axis enclose its figures`() {
     let linear = Scale.linear([3, 11, 17], fromZero: true) { "\($0)" }
     #expect(linear.marks.first?.value == 0)
     #expect((linear.marks.last?.value ?? 0) >= 17)

@@ -8,7 +8,7 @@ import Testing
 @testable import CacheBench
 
 @Suite(.timeLimit(.minutes(10))) struct ReportTests {
-  @Test func `a table has text to the left and figures to the right`() {
+  @Test func `a table aligns text to the left and figures to the right`() {
     var table = Table(title: "Costs", header: ["what", "one", "µs"])
     table.rows = [["get", "1", "12.5"], ["a long name", "1,000"]]
     #expect(
@@ -47,7 +47,7 @@ import Testing
     return try StoreBench(options: options, kind: kind, progress: ProgressLine(isShown: false)).report()
   }
 
-  @Test func `throughput measures ours and the yardsticks, and compares them`() throws {
+  @Test func `throughput measures the engine and the yardsticks, and compares them`() throws {
     let report = try Self.report(.throughput)
     let measurements = report.measurements.filter { $0.kind == .throughput }
     func actions(_ contender: Contender) -> Set<Action> {
@@ -73,7 +73,7 @@ import Testing
     #expect(report.measurements.first { $0[.bytesOfHead] != nil }?.contender == .ours)
   }
 
-  @Test func `hits are all, and misses none`() throws {
+  @Test func `lookups of stored keys all hit, and lookups of absent keys all miss`() throws {
     let report = try Self.report(.throughput, "--threads 2 --distribution uniform")
     for one in report.measurements where one.kind == .throughput {
       switch one.action {
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test func `too small a capacity costs hits, and is no failure`() throws {
+  @Test func `too small a capacity costs hits and is not an error`() throws {
     let report = try Self.report(.throughput, "--capacity 10000")
     let get = try #require(report.measurements.first(.get, .ours))
     #expect(try #require(get[.hitRatio]) < 1)
@@ -92,7 +92,7 @@ import Testing
     #expect(report.notes.contains { $0.contains("capacity") })
   }
 
-  @Test func `latency has percentiles for each`() throws {
+  @Test func `each latency has percentiles`() throws {
     let report = try Self.report(.latency)
     let latencies = report.measurements.filter { $0.kind == .latency }
     #expect(!latencies.isEmpty)
@@ -101,7 +101,7 @@ import Testing
     #expect(report.text.contains("reading the clock"))
   }
 
-  @Test func `JSON is one document with units in its names`() throws {
+  @Test func `the JSON report is one document with units in its names`() throws {
     let report = try Self.report(.latency)
     let document = try #require(
       try JSONSerialization.jsonObject(with: Data(report.json().utf8)) as? [String: Any])
@@ -134,7 +134,7 @@ import Testing
     #expect(again.measurements == report.measurements)
   }
 
-  @Test func `a ratio says by how many times, and whether the target is met`() throws {
+  @Test func `a ratio gives the factor and whether the target is met`() throws {
     func measured(_ contender: Contender, _ rate: Int, busy: UInt64 = 0) -> BenchMeasurement {
       let round = Round(
         operations: rate, successes: rate, nanoseconds: 1_000_000_000, processorNanoseconds: busy)

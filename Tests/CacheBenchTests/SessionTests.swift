@@ -6,7 +6,7 @@ import Testing
 @testable import CacheBench
 
 @Suite(.timeLimit(.minutes(10))) struct SessionTests {
-  @Test func `each kind of request reaches the origin as often as it has to`() async throws {
+  @Test func `each kind of request reaches the origin only as often as necessary`() async throws {
     let bench = SessionBench(requests: 3, valueSize: 200, progress: ProgressLine(isShown: false))
     let reaching: [Action] = [.plainRequest, .missRequest, .validatedRequest]
     let others: [Action] = [.hitRequest, .staleRequest, .respond, .storedResponse]

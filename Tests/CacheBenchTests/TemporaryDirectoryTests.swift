@@ -7,7 +7,7 @@ import Testing
 @testable import CacheBench
 
 @Suite(.timeLimit(.minutes(10))) struct TemporaryDirectoryTests {
-  @Test func `it is there, empty and private, and gone afterwards with what is in it`() throws {
+  @Test func `a temporary directory is empty and private, and is removed with its contents`() throws {
     var used = ""
     try TemporaryDirectory.with { path in
       used = path
@@ -22,7 +22,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: used))
   }
 
-  @Test func `it is gone also after an error`() {
+  @Test func `a temporary directory is removed after an error`() {
     var used = ""
     #expect(throws: CancellationError.self) {
       try TemporaryDirectory.with { path in

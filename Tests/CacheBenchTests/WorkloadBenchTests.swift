@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: [[true], [false], [false, true]])
-  func `get finds everything in every cache, with one thread and with two`(readsBody: [Bool]) throws {
+  func `get finds every key in every cache, with one thread and with two`(readsBody: [Bool]) throws {
     let measurements = try bench(readsBody: readsBody).run(.get)
     let actions: [Action] = readsBody.map { $0 ? .getAndRead : .getByKey }
     #expect(Set(measurements.map(\.action)) == Set(actions))
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func `mixed stores what it does not find, and hits some`() throws {
+  @Test func `mixed stores missed keys and hits others`() throws {
     let measurements = try bench(["--distribution", "uniform", "--capacity", "0.5"]).run(.mixed)
     #expect(Set(measurements.map(\.contender)) == [.ours, .oursS3FIFO, .nodes, .nsCache])
     for one in measurements {
@@ -58,13 +58,13 @@ import Testing
     }
   }
 
-  @Test func `with room for all, mixed finds everything`() throws {
+  @Test func `with room for all keys, mixed has only hits`() throws {
     for one in try bench(["--capacity", "1"]).run(.mixed) where one.contender == .nodes {
       #expect(one[.hitRatio] == 1)
     }
   }
 
-  @Test func `the hits of mixed are those of its lookups over one pass`() throws {
+  @Test func `mixed counts the hits of its lookups over one pass`() throws {
     // Of twenty operations two are stores. Room for all: the first pass stores each key, the second finds it.
     let arrivals = Arrivals(Array((0..<20).map { UInt32($0 % 10) })[...])
     let lane = Lane.mixed(
@@ -74,7 +74,7 @@ import Testing
     #expect(try lane.prepare() == 1)
   }
 
-  @Test func `churn stores only what is not there`() throws {
+  @Test func `churn stores only absent keys`() throws {
     let arrivals = WorkloadBench.everyKey(300, threads: 1, seed: 1)
     let cache = NodeCache(capacity: 30)
     let lane = Lane.churn(.nodes, cache, capacity: 30, Bodies(size: 100, seed: 1))
@@ -92,7 +92,7 @@ import Testing
     #expect(measurements.allSatisfy { $0[.hitRatio] == nil })
   }
 
-  @Test func `decide is measured beside get alone, and a response is judged`() throws {
+  @Test func `decide is measured beside get, and judging a response separately`() throws {
     let bench = try bench()
     let decide = try bench.run(.decide)
     #expect(Set(decide.map(\.action)) == [.get, .decide])
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func `a round goes on where the one before it ended`() throws {
+  @Test func `a round continues where the previous one ended`() throws {
     let arrivals = Arrivals(Array(0..<7)[...])
     let seen = Seen()
     let lane = Lane(name: .ours, action: .churn) { _ in
@@ -133,7 +133,7 @@ import Testing
     #expect(positions.indices.allSatisfy { positions[$0] == $0 % 7 })
   }
 
-  @Test func `keys have 64 bytes and are all different`() {
+  @Test func `all keys have 64 bytes and differ`() {
     let keys = (0..<1000).map { Keys.key($0) }
     #expect(Set(keys).count == 1000)
     #expect(keys.allSatisfy { $0.bytes.count == Keys.bytes })
@@ -141,20 +141,20 @@ import Testing
       Keys.key(1203).description == "https://cache.example.com/assets/objects/000000000000001203.webp")
   }
 
-  @Test func `every key comes once, to one of the threads`() {
+  @Test func `every key occurs once, on one of the threads`() {
     let keys = WorkloadBench.everyKey(101, threads: 3, seed: 5).flatMap(\.keys)
     #expect(keys.count == 101)
     #expect(Set(keys) == Set((0..<101).map { Keys.key($0) }))
   }
 
-  @Test func `the numbers of threads are powers of two and the most`() throws {
+  @Test func `the thread counts are the powers of two up to the maximum, and the maximum`() throws {
     #expect(try WorkloadOptions.parse(["--threads", "1"]).threadCounts == [1])
     #expect(try WorkloadOptions.parse(["--threads", "2"]).threadCounts == [1, 2])
     #expect(try WorkloadOptions.parse(["--threads", "6"]).threadCounts == [1, 2, 4, 6])
   }
 
   @Test(arguments: EvictionPolicy.allCases)
-  func `the store is given room for as many entries as the others`(eviction: EvictionPolicy) throws {
+  func `the store has room for as many entries as the other caches`(eviction: EvictionPolicy) throws {
     let cost = try EngineCache.cost(keyBytes: 64, bodyBytes: 100, eviction: eviction)
     #expect(cost > 164)
     let cache = try EngineCache(capacity: 50 * cost, eviction: eviction, shards: 1)
@@ -163,7 +163,7 @@ import Testing
     #expect(try #require(cache.entryCount) <= 50)
   }
 
-  @Test func `every cache finds what was put in, and gives a key another body`() throws {
+  @Test func `every cache finds its entries and replaces the body of a key`() throws {
     let caches: [any KeyedCache] = [
       try EngineCache(capacity: 1 << 20, eviction: .lru),
       try EngineCache(capacity: 1 << 20, eviction: .s3fifo),
@@ -188,7 +188,7 @@ import Testing
     withExtendedLifetime((short, long)) {}
   }
 
-  @Test func `the hash is measured in Swift, and by libxxhash where the package has it, at each length`()
+  @Test func `the hash is measured in Swift, and with libxxhash if available, at each length`()
     throws
   {
     let options = try RoundOptions.parse(["--rounds", "2", "--seconds", "0.001"])
@@ -204,7 +204,7 @@ import Testing
     #expect(text.contains("hash, 16.0 B") && text.contains("hash, 64.0 KiB"))
   }
 
-  @Test func `memory says what each cache occupies for each entry`() throws {
+  @Test func `memory reports the bytes that each cache uses for an entry`() throws {
     let figures = try MemoryBench(keys: 500, valueSize: 1000, progress: ProgressLine(isShown: false)).run()
     #expect(figures.map(\.contender) == [.ours, .oursS3FIFO, .dictionary, .nodes, .nsCache, .urlCache])
     for one in figures {

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 @Suite(.timeLimit(.minutes(10))) struct WorkloadTests {
-  @Test func `the generator gives the sequence that its authors publish`() {
+  @Test func `the generator gives the sequence that its authors published`() {
     var generator = SplitMix64(seed: 1_234_567)
     let drawn = (0..<5).map { _ in generator.next() }
     #expect(
@@ -23,7 +23,7 @@ import Testing
       ])
   }
 
-  @Test func `units lie from 0 up to 1`() {
+  @Test func `units are at least 0 and below 1`() {
     var generator = SplitMix64(seed: 3)
     let units = (0..<10_000).map { _ in generator.nextUnit() }
     #expect(units.allSatisfy { (0..<1).contains($0) })
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [0.2, 0.8, 0.99, 1.0, 1.3, 3.0])
-  func `zipf draws each rank as often as its weight says`(exponent: Double) {
+  func `zipf draws each rank in proportion to its weight`(exponent: Double) {
     let count = 50
     let draws = 200_000
     let sampler = ZipfSampler(count: count, exponent: exponent)
@@ -53,7 +53,7 @@ import Testing
     #expect((0..<1000).allSatisfy { _ in sampler.sample(using: &generator) == 0 })
   }
 
-  @Test func `zipf stays within very many keys`() {
+  @Test func `zipf stays within a large number of keys`() {
     let sampler = ZipfSampler(count: 1_000_000_000, exponent: 0.5)
     var generator = SplitMix64(seed: 1)
     let ranks = (0..<10_000).map { _ in sampler.sample(using: &generator) }
@@ -61,7 +61,7 @@ import Testing
     #expect(ranks.contains { $0 > 500_000_000 })
   }
 
-  @Test func `uniform draws every key about as often`() {
+  @Test func `uniform draws all keys about equally often`() {
     let sequence = KeySequence(
       keys: 10, distribution: .uniform, exponent: 1, seed: 5, stream: 0, length: 100_000)
     var seen = [Int](repeating: 0, count: 10)
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(arguments: Distribution.allCases)
-  func `the same seed gives the same keys, and each thread its own`(distribution: Distribution) {
+  func `a seed determines the keys, and each thread has its own sequence`(distribution: Distribution) {
     func keys(seed: UInt64, stream: Int) -> [UInt32] {
       KeySequence(
         keys: 1000, distribution: distribution, exponent: 0.99, seed: seed, stream: stream, length: 500
@@ -92,13 +92,13 @@ import Testing
     #expect(favourite(0) == favourite(1))
   }
 
-  @Test func `a shuffle has every key once`() {
+  @Test func `a shuffle contains every key once`() {
     let order = KeySequence.shuffle(keys: 777, seed: 4)
     #expect(order.sorted() == Array(0..<777))
     #expect(order != Array(0..<777))
   }
 
-  @Test func `all keys are distinct, also for URLCache, which ignores the query`() throws {
+  @Test func `all keys are distinct by path, as URLCache ignores the query`() throws {
     let data = try Dataset(count: 100, valueSize: 13, seed: 1, .foundation)
     #expect(Set(data.keys).count == 100)
     #expect(Set(data.urlRequests.map { $0.url?.path }).count == 100)
