@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The soak test's matrix", .timeLimit(.minutes(10)))
 struct MatrixTests {
-  @Test("Every cell has its own path, and the path gives back the cell")
+  @Test("Every cell has a unique path that is parsed back to the cell")
   func paths() {
     var paths: Set<String> = []
     for position in 0..<Cell.count {
@@ -26,7 +26,7 @@ struct MatrixTests {
     #expect(Cell(path: path) == nil)
   }
 
-  @Test("A few rounds draw every cell, but for some of those that are large or silent")
+  @Test("A few rounds draw every cell, except some large or silent ones")
   func drawing() {
     let draws = Draws(seed: 7, door: 1)
     var drawn: Set<Cell> = []
@@ -41,7 +41,7 @@ struct MatrixTests {
     #expect(draws.drawnCount == drawn.count)
   }
 
-  @Test("The same seed draws the same requests, and each new URL comes three times")
+  @Test("The same seed draws the same requests, and each new URL three times")
   func repeating() {
     let (one, other) = (Draws(seed: 7, door: 1), Draws(seed: 7, door: 1))
     var counts: [String: Int] = [:]
@@ -59,7 +59,7 @@ struct ContentTests {
   private let content = Content(of: "/a", number: 0, size: 100_000)
 
   @Test(
-    "A part is the same as that part of the whole",
+    "A part equals the same range of the whole",
     arguments: [0..<10, 5..<4096, 4090..<4100, 4096..<8192, 12_345..<54_321])
   func parts(range: Range<Int>) {
     let whole = content.bytes(0..<content.size)
@@ -67,7 +67,7 @@ struct ContentTests {
     #expect(content.matches(content.bytes(range), at: range.lowerBound))
   }
 
-  @Test("Another URL, variant, position or block does not match, nor what goes past the end")
+  @Test("Content of another URL, variant, position or block does not match, nor beyond the end")
   func others() {
     let piece = content.bytes(100..<110)
     #expect(!content.matches(piece, at: 101))
@@ -78,7 +78,7 @@ struct ContentTests {
   }
 }
 
-@Suite("What a client of the soak test accepts", .timeLimit(.minutes(10)))
+@Suite("Responses that the soak test's client accepts", .timeLimit(.minutes(10)))
 struct ExchangeTests {
   private func exchange(_ change: (inout Cell) -> Void = { _ in }, client: Exchange.Client = .reads)
     -> Exchange
@@ -89,14 +89,14 @@ struct ExchangeTests {
     return Exchange(cell: cell, client: client, variant: 1, detail: 0)
   }
 
-  @Test("The whole content, and an error only where the origin fails")
+  @Test("The whole content is accepted, and an error only from a failing origin")
   func whole() throws {
     #expect(try exchange().expected(status: 200) { _ in nil }.range == 0..<1000)
     #expect(throws: Exchange.Failure.self) { try exchange().expected(status: 504) { _ in nil } }
     #expect(try exchange { $0.origin = .silent }.expected(status: 504) { _ in nil }.content == nil)
   }
 
-  @Test("The range that was asked for and no other")
+  @Test("Only the requested range is accepted")
   func range() throws {
     let asking = exchange(client: .range)
     #expect(try asking.expected(status: 206) { _ in "bytes 250-500/1000" }.range == 250..<501)
@@ -106,7 +106,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("304 only after a precondition")
+  @Test("A 304 is accepted only after a precondition")
   func precondition() throws {
     #expect(try exchange { $0.status = 304 }.expected(status: 304) { _ in nil }.range.isEmpty)
     #expect(throws: Exchange.Failure.self) { try exchange().expected(status: 304) { _ in nil } }

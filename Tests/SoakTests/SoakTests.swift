@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A short soak test", .timeLimit(.minutes(10)))
 struct SoakTests {
-  @Test("Every answer is right, and nothing grows")
+  @Test("A short soak run has only correct responses and no growing resources")
   func short() throws {
     let process = Process()
     process.executableURL = URL(

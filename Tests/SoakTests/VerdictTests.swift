@@ -15,32 +15,32 @@ struct VerdictTests {
       (1...100).map { Sample(time: Double($0), values: [column: value($0)]) }, duration: 100)
   }
 
-  @Test("What is flat passes, and so does what is filled in the first fifth")
+  @Test("A flat series passes, and so does one that fills in the first fifth")
   func flat() {
     #expect(problems(.rss) { _ in 100 << 20 } == [])
     #expect(problems(.rss) { $0 < 20 ? $0 * 5 << 20 : 100 << 20 } == [])
     #expect(problems(.flight) { $0 % 10 } == [])
   }
 
-  @Test("What grows below its limit fails")
+  @Test("A series that grows below its limit fails")
   func growing() {
     #expect(problems(.rss) { (100 << 20) + $0 << 19 } != [])
   }
 
-  @Test("A spike fails after the first tenth, not within it")
+  @Test("A spike fails after the first tenth of the run, and not within it")
   func spike() {
     #expect(problems(.flight) { $0 == 50 ? 11 : 0 } == ["flight 11 after 50 s (limit: 10)"])
     #expect(problems(.flight) { $0 == 5 ? 11 : 0 } == [])
   }
 
-  @Test("A count that nothing keeps fails")
+  @Test("A column that is never counted fails")
   func uncounted() {
     let verdict = Verdict(limits: [:], counted: [.flight, .reader])
     let samples = [Sample(time: 1, values: [.flight: 1, .reader: 0]), Sample(time: 2, values: [.flight: 0])]
     #expect(verdict.problems(samples, duration: 2) == ["never counted: reader"])
   }
 
-  @Test("A report is read as it was written")
+  @Test("A line of a report is read back unchanged")
   func report() {
     let values: [Column: Int] = [.rss: 1, .clients: 2, .transit: 3]
     #expect([Column: Int](line: values.line) == values)
