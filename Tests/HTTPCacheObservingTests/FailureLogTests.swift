@@ -49,7 +49,7 @@ struct FailureLogTests {
     }
   }
 
-  @Test("The first failure is logged at once, and the others once a minute with their number")
+  @Test("The first failure is logged at once, later ones once a minute with their number")
   func repeats() {
     let setting = Setting()
     for _ in 1...500 { setting.failures.failed("a", "it fails") }
@@ -65,7 +65,7 @@ struct FailureLogTests {
     #expect(setting.lines == Array(repeating: "warning it fails 1", count: 3))
   }
 
-  @Test("The end of a failure is logged once, with the failures that no line told of")
+  @Test("The end of a failure is logged once, with the number of unlogged failures")
   func recovers() {
     let setting = Setting()
     setting.failures.recovered()
@@ -75,7 +75,7 @@ struct FailureLogTests {
     #expect(setting.lines == ["warning it fails 1", "notice it works again 3"])
   }
 
-  @Test("Each kind has its own warnings")
+  @Test("Each kind of failure has its own warnings")
   func kinds() {
     let setting = Setting()
     for _ in 1...2 {
@@ -87,7 +87,7 @@ struct FailureLogTests {
     #expect(setting.lines == ["notice it works again 1", "notice it works again 1"])
   }
 
-  @Test("What fails and works by turns makes one warning and one notice a minute")
+  @Test("An alternating failure makes at most one warning and one notice a minute")
   func flaps() {
     let setting = Setting()
     for second in 0..<600 {
@@ -100,7 +100,7 @@ struct FailureLogTests {
   }
 
   @Test(
-    "A failure within a minute of the last is logged when the minute is over, however it went on",
+    "A failure within a minute of the last is logged when the minute is over",
     arguments: [true, false])
   func tellsLater(isOver: Bool) {
     let setting = Setting()
@@ -118,7 +118,7 @@ struct FailureLogTests {
     #expect(setting.lines == (isOver ? [] : ["notice it works again 0"]))
   }
 
-  @Test("Failures of the disk are logged, and told to the observer that was there")
+  @Test("Disk failures are logged and passed on to the configured observer")
   func disk() throws {
     let setting = Setting()
     let told = Told()

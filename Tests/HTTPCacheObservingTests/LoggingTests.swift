@@ -7,7 +7,7 @@ import InMemoryLogging
 import Logging
 import Testing
 
-@Suite("A cache's log", .timeLimit(.minutes(10)))
+@Suite("The log of a cache", .timeLimit(.minutes(10)))
 struct LoggingTests {
   private func logger(_ level: Logger.Level) -> (InMemoryLogHandler, Logger) {
     let handler = InMemoryLogHandler()
@@ -16,7 +16,7 @@ struct LoggingTests {
     return (handler, logger)
   }
 
-  @Test("Says why something was not stored, with the request and without who asks")
+  @Test("The log says why a response was not stored, and omits credentials")
   func notStored() async throws {
     let (handler, logger) = logger(.debug)
     let (cache, _) = try makeCache()
@@ -37,7 +37,7 @@ struct LoggingTests {
   }
 
   @Test(
-    "Hits are traced, failures noticed, and what the level leaves out is not listened for",
+    "Hits are logged at trace, failures at notice, and nothing below the level",
     arguments: [(Logger.Level.trace, 6), (.debug, 5), (.notice, 1), (.warning, 0)])
   func levels(level: Logger.Level, count: Int) async throws {
     let (handler, logger) = logger(level)

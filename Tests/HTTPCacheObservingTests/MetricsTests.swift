@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Metrics of a cache", .timeLimit(.minutes(10)))
 struct MetricsTests {
-  @Test("Requests are counted by outcome, responses by what became of them, bytes as they go")
+  @Test("Metrics count requests by outcome, responses by storage, and the bytes stored and served")
   func counts() async throws {
     let test = TestMetrics()
     let metrics = CacheMetrics(factory: test)
@@ -44,7 +44,7 @@ struct MetricsTests {
     #expect(try test.expectGauge("httpcache_memory_entries").lastValue == 1)
   }
 
-  @Test("Evictions are counted once, whoever else stores in the same store")
+  @Test("Evictions are counted once, as in the store's statistics")
   func evictions() async throws {
     let (cache, _) = try makeCache(memory: 64 << 10)
     let metrics = CacheMetrics(factory: TestMetrics())
@@ -56,7 +56,7 @@ struct MetricsTests {
     #expect(metrics.answered == 0)
   }
 
-  @Test("Evictions count from the moment that counting begins, and once for all caches of a store")
+  @Test("Evictions are counted from the start of counting, once for all caches of a store")
   func evictionsOfSharedStore() async throws {
     let store = try CacheStore(.init(memoryCapacity: 64 << 10))
     let (one, two) = (try makeCache(store: store).0, try makeCache(store: store).0)
@@ -90,7 +90,7 @@ struct MetricsTests {
   }
 
   @Test(
-    "The gauges are right after the last of many responses that are stored at once, and after an invalidation"
+    "The gauges are correct after concurrent storing and after an invalidation"
   )
   func gauges() async throws {
     let (cache, _) = try makeCache(memory: 64 << 10)
