@@ -12,7 +12,7 @@ struct FolderTests {
     try Data(text.utf8).write(to: URL(fileURLWithPath: directory + "/" + name))
   }
 
-  @Test("What was written by hand is read: fields in one line or several, content beside the head or in it")
+  @Test("A folder written by hand is read, with content beside the head or in it")
   func byHand() async throws {
     try await withTemporaryDirectory { directory async throws in
       try write(
@@ -37,7 +37,7 @@ struct FolderTests {
   }
 
   @Test(
-    "What is not as it should be is an error that names the file, and what to do",
+    "An invalid file is an error that names the file and the fault",
     arguments: [
       ("{", "JSON"), ("{}", "\"url\" is missing"), (#"{"url": "a.test/x"}"#, "an http or https URL"),
       (#"{"url": "file:///etc/passwd"}"#, "an http or https URL"),
@@ -75,7 +75,7 @@ struct FolderTests {
     }
   }
 
-  @Test("Sizes and numbers are bounded, and what is no file is not waited for")
+  @Test("Sizes and numbers are limited, and a body that is not a file is refused")
   func limits() async throws {
     try await withTemporaryDirectory { directory async throws in
       try write(#"{"url": "https://a.test/", "body": "body"}"#, "a.json", in: directory)
@@ -97,7 +97,7 @@ struct FolderTests {
     }
   }
 
-  @Test("What is written is read again, is without credentials, and takes the place of an earlier one")
+  @Test("A written response is read back without credentials, and replaces an earlier one")
   func roundTrip() async throws {
     try await withTemporaryDirectory { directory async throws in
       let folder = ResponseFolder(directory + "/new")

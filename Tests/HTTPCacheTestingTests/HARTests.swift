@@ -24,7 +24,7 @@ struct HARTests {
     """
   }
 
-  @Test("Contents are decoded from base64, and texts are as they are, in UTF-8")
+  @Test("Base64 content is decoded, and text content becomes UTF-8")
   func contents() throws {
     let har = try file(
       entry(content: #"{"size": 5, "mimeType": "image/png", "text": "aGVs\nbG8=", "encoding": "base64"}"#),
@@ -38,7 +38,7 @@ struct HARTests {
     #expect(har.skipped.isEmpty)
   }
 
-  @Test("Fields are joined as they came, and those that no longer hold are left out")
+  @Test("Repeated fields are kept, and fields that no longer apply are left out")
   func fields() throws {
     let har = try file(
       entry(
@@ -59,7 +59,7 @@ struct HARTests {
     #expect(response.request.headerFields == [.accept: "a/b"])
   }
 
-  @Test("A redirect leads where it did, whichever way that is said")
+  @Test("The target of a redirect is read from Location or redirectURL")
   func redirects() throws {
     let har = try file(
       entry(status: 301, redirect: "https://b.test/"),
@@ -68,7 +68,7 @@ struct HARTests {
     #expect(har.responses.map { $0.head.headerFields[.location] } == ["https://b.test/", "/x", nil])
   }
 
-  @Test("Entries without a response to be had are left out, and it is said why")
+  @Test("Entries without a usable response are left out with the reason")
   func skipped() throws {
     let har = try file(
       entry("data:text/plain,x"), entry(status: 0), entry(status: 304), entry(status: 206),
@@ -81,7 +81,7 @@ struct HARTests {
   }
 
   @Test(
-    "What is not as it should be is an error that names the entry",
+    "An invalid HAR file is an error that describes the fault",
     arguments: [
       (#"{"log": {"entries": [{}]}}"#, "\"request\" is missing at log.entries[0]"),
       (#"{"log": {"entries": [{"request": {"method": "GET", "url": 1}}]}}"#, "at log.entries[0].request.url"),
@@ -92,7 +92,7 @@ struct HARTests {
     #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
   }
 
-  @Test("So is an entry whose content is not what it is said to be")
+  @Test("An entry with invalid or contradictory parts is an error that names the entry")
   func contentFaults() throws {
     let rows = [
       (entry(content: #"{"text": "a", "encoding": "base64"}"#), "is said to be base64, and is not"),

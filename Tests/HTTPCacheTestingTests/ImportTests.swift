@@ -41,7 +41,7 @@ struct ImportTests {
     ]
   }
 
-  @Test("Responses are stored by the rules, and answer without a server; what is not stored has its reason")
+  @Test("Archived responses follow the caching rules, are served offline, and are refused with a reason")
   func rules() async throws {
     let cache = try makeCache()
     let report = try await cache.store(responses())
@@ -62,7 +62,7 @@ struct ImportTests {
     #expect(varied.text == "de")
   }
 
-  @Test("With a lifetime, responses are stored whatever they say, for whoever asks, and fresh from now on")
+  @Test("With a lifetime, archived responses are stored despite no-store, and fresh for that time")
   func override() async throws {
     let clock = TestClock()
     let cache = try makeCache(clock: clock)
@@ -77,7 +77,7 @@ struct ImportTests {
     #expect(stale.response.reason == .policyReturnsStored)
   }
 
-  @Test("What the store has no room for is not said to be stored")
+  @Test("A response too large for the store is reported as not stored")
   func noRoom() async throws {
     let cache = try makeCache()
     let large = try archived(
@@ -86,7 +86,7 @@ struct ImportTests {
   }
 
   @Test(
-    "A session runs on a HAR file alone, redirects and all, and finds it when the directory is opened again")
+    "A session runs on a HAR file alone, including redirects, after the directory is reopened")
   func session() async throws {
     try await withTemporaryDirectory { directory async throws in
       let har = #"""
@@ -162,7 +162,7 @@ struct RecordingTests {
     }
   }
 
-  @Test("Real traffic of a session goes into a folder, which then stands in for the server")
+  @Test("A session's traffic is recorded in a folder, which then replaces the server")
   func session() async throws {
     try await withOrigin { origin, path, session, _ async throws in
       func load(
@@ -187,7 +187,7 @@ struct RecordingTests {
   }
 
   @Test(
-    "What cannot answer by itself is not recorded; nor is what is too long, and the caller has it all the same"
+    "Partial, 304 and oversized responses are not recorded, but reach the caller"
   )
   func left() async throws {
     try await withTemporaryDirectory { directory async throws in
@@ -208,7 +208,7 @@ struct RecordingTests {
     }
   }
 
-  @Test("A folder that cannot be written to fails no request, and somebody is told")
+  @Test("A folder that cannot be written fails no request, and its error is reported")
   func unwritable() async throws {
     try await withTemporaryDirectory { directory async throws in
       try Data().write(to: URL(fileURLWithPath: directory + "/file"))

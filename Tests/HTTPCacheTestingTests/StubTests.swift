@@ -39,7 +39,7 @@ struct StubTests {
     try stubs.verify()
   }
 
-  @Test("The cache does with stubs' answers what it does with an origin's")
+  @Test("The cache treats the responses of stubs like those of an origin")
   func caching() async throws {
     let (stubs, clock) = (HTTPStubs(), TestClock())
     let cache = try makeCache(clock: clock)
@@ -57,7 +57,7 @@ struct StubTests {
     #expect(stubs.requests.count == 2)
   }
 
-  @Test("Of stubs that match, the last one added answers, for as many requests as it is for")
+  @Test("The last matching stub answers, for its number of requests")
   func order() async throws {
     let (stubs, cache) = (HTTPStubs(), try makeCache())
     stubs.on(.get, "/x", .text("always"))
@@ -69,7 +69,7 @@ struct StubTests {
   }
 
   @Test(
-    "A request that no stub answers fails, and says which there are; so does a stub that nothing asked for")
+    "A request without a stub fails and lists the stubs; an unused stub fails verification")
   func unexpected() async throws {
     let (stubs, cache) = (HTTPStubs(), try makeCache())
     stubs.on(.get, "https://a.test/{x}", .text("x"))
@@ -85,7 +85,7 @@ struct StubTests {
     try stubs.verify()
   }
 
-  @Test("What is to go wrong goes wrong: an error, half a body, a file that is not there")
+  @Test("Stubs produce failures: an error, half a body, a missing file, an invalid status")
   func failures() async throws {
     let (stubs, cache) = (HTTPStubs(), try makeCache())
     stubs.on(.get, "/refused", .failure(URLError(.cannotConnectToHost)))
@@ -111,7 +111,7 @@ struct StubTests {
     }
   }
 
-  @Test("A file answers with what it has when it is asked for")
+  @Test("A file stub answers with the current content of the file")
   func file() async throws {
     try await withTemporaryDirectory { directory async throws in
       let (stubs, cache) = (HTTPStubs(), try makeCache())
@@ -124,7 +124,7 @@ struct StubTests {
     }
   }
 
-  @Test("A delay lasts until the clock is moved, and a cancelled request waits no more")
+  @Test("A delay lasts until the clock is advanced, or the request is cancelled")
   func delay() async throws {
     let clock = TestClock()
     let stubs = HTTPStubs(clock: clock)
@@ -143,7 +143,7 @@ struct StubTests {
     #expect(try await slow.text == "slow")
   }
 
-  @Test("A sleep that is cancelled before it begins is over, and one of no length is none")
+  @Test("A sleep cancelled before it begins throws, and a sleep of zero returns at once")
   func sleep() async throws {
     let clock = TestClock(Timestamp(seconds: 5))
     try await clock.sleep(for: .zero)
@@ -156,7 +156,7 @@ struct StubTests {
     #expect(clock.now == Timestamp(milliseconds: 6500))
   }
 
-  @Test("An answer that never comes can be cancelled")
+  @Test("A request whose answer never comes can be cancelled")
   func endless() async throws {
     let stubs = HTTPStubs()
     let (asked, signal) = AsyncStream.makeStream(of: Void.self)
@@ -171,7 +171,7 @@ struct StubTests {
     await #expect(throws: CancellationError.self) { try await waiting.value }
   }
 
-  @Test("The clock can be moved as far as times reach, and never back")
+  @Test("The clock can be advanced to the last representable time, and never goes back")
   func farFuture() async throws {
     let clock = TestClock(Timestamp(seconds: 5))
     clock.advance(by: .seconds(-1))

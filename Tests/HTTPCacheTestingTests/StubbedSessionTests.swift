@@ -31,7 +31,7 @@ struct StubbedSessionTests {
     try await body(session)
   }
 
-  @Test("A session without a cache is answered by its own stubs, and not by another's")
+  @Test("A session without a cache uses its own stubs only")
   func answers() async throws {
     let (stubs, others) = (HTTPStubs(), HTTPStubs())
     stubs.on(.post, "https://api.test/{name}") { call in
@@ -54,7 +54,7 @@ struct StubbedSessionTests {
     #expect(stubs.requests.count == 1)
   }
 
-  @Test("Uploads and streams reach the stub whole")
+  @Test("Uploads and streamed bodies reach the stub complete")
   func bodies() async throws {
     let stubs = HTTPStubs()
     stubs.on(nil, "/upload") { call in .text("\(call.body.count)") }
@@ -72,7 +72,7 @@ struct StubbedSessionTests {
     }
   }
 
-  @Test("A session with a cache stores what stubs answer, validates it and follows redirects")
+  @Test("A session with a cache stores stubbed responses, revalidates them and follows redirects")
   func caching() async throws {
     let (stubs, clock) = (HTTPStubs(), TestClock())
     let cache = try makeCache(clock: clock)
@@ -96,7 +96,8 @@ struct StubbedSessionTests {
   }
 
   @Test(
-    "A connection error, half a body and an unexpected request reach the caller", arguments: [false, true])
+    "A connection error, half a body and an unexpected request are errors for the caller",
+    arguments: [false, true])
   func failures(hasCache: Bool) async throws {
     let stubs = HTTPStubs()
     stubs.on(.get, "/refused", .failure(URLError(.cannotConnectToHost)))
@@ -116,7 +117,7 @@ struct StubbedSessionTests {
     #expect(stubs.unexpected.count == 1)
   }
 
-  @Test("A task that is cancelled while its stub takes its time ends as cancelled, and calls back once")
+  @Test("A task that is cancelled during the delay of its stub ends as cancelled")
   func cancelling() async throws {
     let clock = TestClock()
     let stubs = HTTPStubs(clock: clock)
