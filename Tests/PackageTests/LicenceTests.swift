@@ -20,7 +20,7 @@ struct LicenceTests {
     "\(mark) SPDX-License-Identifier: Apache-2.0\n\(mark) Copyright (c) 2026 the HTTPCacheEngine authors\n\n"
   }
 
-  @Test("It names the licence in LICENSE")
+  @Test("LICENSE is the Apache License 2.0")
   func licence() throws {
     let lines = try Repository.text("LICENSE").split(separator: "\n").prefix(2)
     #expect(
@@ -30,7 +30,7 @@ struct LicenceTests {
   }
 
   @Test(
-    "The script names a file without it, and --fix adds it where it belongs",
+    "The script names a file without the header, and --fix adds it in place",
     arguments: [
       ("a.swift", "import A\n", header("//") + "import A\n"),
       (

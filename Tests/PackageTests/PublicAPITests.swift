@@ -170,7 +170,7 @@ struct PublicAPITests {
       ]),
   ]
 
-  @Test("The scanner reads what the formatter accepts", arguments: examples)
+  @Test("The scanner lists the public declarations of each example", arguments: examples)
   func scanning(example: Example) throws {
     let scanner = try DeclarationScanner(example.source)
     let lines = APIDigest.lines(
@@ -179,7 +179,7 @@ struct PublicAPITests {
   }
 
   @Test(
-    "A source whose brackets do not match is an error",
+    "A source with unmatched brackets is an error",
     arguments: ["struct A {", "struct A {}}", "func a() { \"}\""])
   func unbalanced(source: String) {
     #expect(throws: DeclarationScanner.Failure.self) { try DeclarationScanner(source) }

@@ -5,12 +5,12 @@ import Foundation
 import Testing
 
 /// A package that depends on this one, made and resolved by the package manager.
-@Suite("What a package that depends on this one gets", .serialized, .timeLimit(.minutes(20)))
+@Suite("Packages that depend on this one", .serialized, .timeLimit(.minutes(20)))
 struct TraitTests {
   /// What is always needed.
   private static let base: Set = ["swift-http-types", "swift-http-structured-headers", "swift-system"]
 
-  @Test("With default traits, the lines of the README resolve three packages, build and run")
+  @Test("With default traits, the README's package resolves three dependencies, builds and runs")
   func defaultTraits() async throws {
     try await withTemporaryFolder { folder in
       let package = try Dependent(in: folder, traits: nil)
@@ -27,7 +27,7 @@ struct TraitTests {
     }
   }
 
-  @Test("With the trait Proxy, SwiftNIO is resolved, and what other traits need is not")
+  @Test("With the trait Proxy, SwiftNIO is resolved, and dependencies of other traits are not")
   func proxyTrait() async throws {
     try await withTemporaryFolder { folder in
       let package = try Dependent(in: folder, traits: ["Proxy"])

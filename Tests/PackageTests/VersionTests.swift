@@ -18,7 +18,7 @@ struct VersionTests {
     #expect(try Repository.text("README.md").contains("This is version \(HTTPCache.version):"))
   }
 
-  @Test("CHANGELOG.md has a section for what is not released, above all others")
+  @Test("CHANGELOG.md begins with a section for unreleased changes")
   func unreleased() throws {
     let headings = try Repository.text("CHANGELOG.md").split(separator: "\n").filter { $0.hasPrefix("## ") }
     #expect(headings.first == "## [Unreleased]")

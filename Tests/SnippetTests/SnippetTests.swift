@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Code in the documentation", .timeLimit(.minutes(5)))
 struct SnippetTests {
-  @Test("Each block of Swift in the README and in an article is compiled as it stands there")
+  @Test("Each block of Swift in the README and the articles is compiled unchanged")
   func areCompiled() throws {
     let snippets = try Snippet.all()
     #expect(snippets.count > 20)
