@@ -6,7 +6,7 @@ import Foundation
 import HTTPCacheEngine
 import Testing
 
-@Suite("The public suite of cache behaviour, where its file is at hand", .timeLimit(.minutes(10)))
+@Suite("The public suite of cache tests", .timeLimit(.minutes(10)))
 struct PublicSuiteTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -19,7 +19,7 @@ struct PublicSuiteTests {
     "vary-normalise-lang-select",
   ]
 
-  @Test("RFCNotes.md has the reason for every deliberate difference", arguments: deliberate)
+  @Test("The page on the public suite explains every deliberate difference", arguments: deliberate)
   func reasons(id: String) throws {
     let page = Self.root.appendingPathComponent("Documentation/RFC/public-suite.md")
     let notes = try String(contentsOf: page, encoding: .utf8)
@@ -27,7 +27,7 @@ struct PublicSuiteTests {
   }
 
   @Test(
-    "No scenario fails but those known to",
+    "Only scenarios with a deliberate difference fail",
     .enabled(if: FileManager.default.fileExists(atPath: file.path), "the suite's file is not here"),
     arguments: [(.private, []), (.shared, []), (.shared, ["CDN-Cache-Control"])]
       as [(CacheEngine.Configuration.Kind, [String])])

@@ -34,7 +34,7 @@ struct ScenarioTests {
     ("cdn", ScenarioRunner(kind: .shared, targets: ["CDN-Cache-Control"])),
   ]
 
-  @Test("Every scenario passes with every kind of cache it is for", arguments: files)
+  @Test("Every scenario passes with every kind of cache it applies to", arguments: files)
   func pass(file: String) async throws {
     let suites = try Self.load(file)
     var ran: Set<String> = []
@@ -50,7 +50,7 @@ struct ScenarioTests {
   }
 
   /// A name that the runner does not know would be an expectation that nothing checks.
-  @Test("They say only what the runner understands, and where it is written", arguments: files)
+  @Test("Every scenario names a section and uses only names that the runner knows", arguments: files)
   func areWellFormed(file: String) throws {
     for scenario in try Self.load(file).flatMap(\.tests) {
       #expect(!scenario.sections.isEmpty, "\(scenario.id) names no section")
@@ -61,7 +61,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("No two have the same id")
+  @Test("Every scenario has its own id")
   func idsAreUnique() throws {
     let ids = try Self.files.flatMap { try Self.load($0).flatMap(\.tests).map(\.id) }
     #expect(!ids.isEmpty)

@@ -109,7 +109,7 @@ struct AdviceTests {
     Row(code: "expires-beside-max-age", head: calm + "Expires: \(date)", fix: "Leave Expires out"),
   ]
 
-  @Test("Each check finds what it is for, and says what to write instead", arguments: rows)
+  @Test("Each check finds its problem and suggests a fix", arguments: rows)
   func finds(row: Row) throws {
     let advice = try Self.explanation(row.head, status: row.status).advice
     let note = try #require(advice.first { $0.code == row.code }, "\(advice.map(\.code))")
@@ -118,14 +118,14 @@ struct AdviceTests {
     #expect(advice.map(\.severity) == advice.map(\.severity).sorted(), "ranked")
   }
 
-  @Test("Every check is in that table, and has a code of its own")
+  @Test("Every check is in the table and has its own code")
   func table() {
     #expect(Set(Self.rows.map(\.code)) == Set(AdviceCheck.all.map(\.code)))
     #expect(Set(AdviceCheck.all.map(\.code)).count == AdviceCheck.all.count)
   }
 
   @Test(
-    "What is right gets no note",
+    "Correct fields get no note",
     arguments: [
       calm, calm + "Vary: Accept-Encoding, Accept-Language", "Cache-Control: no-store",
       "cache-control: NO-STORE",
@@ -146,7 +146,7 @@ struct AdviceTests {
   }
 
   @Test(
-    "One line says what comes of it, and what follows does not contradict it",
+    "The one-line verdict agrees with the details that follow",
     arguments: [
       (
         "Cache-Control: max-age=3600", "200 OK", "Private and shared caches: cached for 1 hour (3600 s).",
@@ -208,7 +208,7 @@ struct AdviceTests {
     #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
   }
 
-  @Test("Any text gets advice, and the corrected form of it none on syntax")
+  @Test("The corrected form of any Cache-Control text has valid syntax")
   func anyText() throws {
     var state: UInt64 = 7
     func next(_ count: Int) -> Int {

@@ -34,7 +34,7 @@ struct ArchiveCommandTests {
     }
   }
 
-  @Test("A folder's responses answer from the directory, whatever they say of caching where that is wanted")
+  @Test("Imported responses answer from the directory, and --fresh-for overrides no-store")
   func imports() async throws {
     try await withTemporaryDirectory { path async throws in
       let (folder, directory) = (path + "/folder", path + "/cache")
@@ -51,7 +51,7 @@ struct ArchiveCommandTests {
     }
   }
 
-  @Test("What cannot be read, or used, is told by the exit status")
+  @Test("The exit status of import and record reports invalid input and arguments")
   func faults() async throws {
     try await withTemporaryDirectory { path async throws in
       let directory = path + "/cache"

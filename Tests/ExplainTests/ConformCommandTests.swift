@@ -33,7 +33,7 @@ struct ConformCommandTests {
     return ConformReport(try await ScenarioRunner(kind: .shared).run(suites))
   }
 
-  @Test("The table counts by suite and kind, and a failure tells what came and why")
+  @Test("The table counts by suite and kind, and a failure shows its steps and reason")
   func text() async throws {
     let report = try await report()
     let lines = report.text().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -51,7 +51,7 @@ struct ConformCommandTests {
   }
 
   @Test(
-    "Scenarios for CDNs run against a cache that is one, and no other",
+    "Scenarios for CDNs run only against a CDN cache",
     arguments: ConformCommand.Kind.allCases)
   func kinds(kind: ConformCommand.Kind) async throws {
     let reports = try await kind.runner.run(ScenarioSuite.load(Data(Self.suite.utf8)))
@@ -69,7 +69,7 @@ struct ConformCommandTests {
   }
 
   @Test(
-    "A step that no origin can answer is refused when the file is read",
+    "A file with a step that no origin can answer is rejected",
     arguments: [
       ("\"response_status\": [99999]", "response_status"),
       ("\"response_status\": [-5, \"x\"]", "response_status"),
@@ -88,7 +88,7 @@ struct ConformCommandTests {
     }
   }
 
-  @Test("A text that is null is not checked: what a cache says beside its 504 is its own affair")
+  @Test("A null expected text is not checked")
   func anyText() async throws {
     let file = """
       [{"name": "", "id": "", "tests": [{"id": "a", "name": "", "requests": [
@@ -99,7 +99,7 @@ struct ConformCommandTests {
     #expect(reports.map(\.result) == [.passed])
   }
 
-  @Test("A Content-Length that is none does not end the run")
+  @Test("An invalid Content-Length does not end the run")
   func negativeLength() async throws {
     let file = """
       [{"name": "", "id": "", "tests": [{"id": "a", "name": "", "requests": [
@@ -110,7 +110,7 @@ struct ConformCommandTests {
   }
 
   @Test(
-    "The exit status says what went wrong",
+    "The exit status of conform reports the kind of error",
     arguments: [
       (["conform", "/does/not/exist"], 66), (["conform", "FILE", "--only", "nothing"], 65),
       (["conform", "FILE", "--only", "impossible"], 1),

@@ -82,7 +82,7 @@ final class StockedDirectory {
   }
 }
 
-@Suite("The commands for a cache directory", .timeLimit(.minutes(10)))
+@Suite("Commands for a cache directory", .timeLimit(.minutes(10)))
 struct DirectoryCommandTests {
   let directory = StockedDirectory()
 
@@ -111,7 +111,7 @@ struct DirectoryCommandTests {
       ])
   }
 
-  @Test("inspect sorts, picks by pattern, and shows so many at most")
+  @Test("inspect sorts, filters by pattern, and limits the number of entries")
   func choosing() async throws {
     try await directory.stock()
     #expect(urls(try inspect("--sort", "size")).first == "https://example.com/images/large.png")
@@ -135,7 +135,7 @@ struct DirectoryCommandTests {
     #expect(entries[0]["groups"] as? [String] == ["news"] && entries[0]["remaining"] as? Int == 60)
   }
 
-  @Test("a directory in use is read, and that is said; it is not purged")
+  @Test("A directory in use is read with a notice, and purge is refused")
   func inUse() async throws {
     try await directory.stock()
     let store = try directory.occupied()
@@ -151,7 +151,7 @@ struct DirectoryCommandTests {
     #expect(store.usage.diskEntries == 5)
   }
 
-  @Test("inspecting changes no file")
+  @Test("inspect, verify and stats change no file")
   func readOnly() async throws {
     try await directory.stock()
     try directory.damage("segment-") { _ in 50 }
@@ -168,14 +168,14 @@ struct DirectoryCommandTests {
     #expect(try contents() == before)
   }
 
-  @Test("verify finds nothing wrong where nothing is")
+  @Test("verify finds no damage in a sound directory")
   func sound() async throws {
     try await directory.stock()
     let (text, isSound) = try VerifyCommand.parse([directory.path]).output()
     #expect(isSound && text.contains("all as they were written") && text.contains("1 bodies in files"))
   }
 
-  @Test("verify finds a byte that is wrong, in the log and in a large body, and says where and of what")
+  @Test("verify finds a wrong byte in a log or a body, and reports place and entry")
   func damaged() async throws {
     try await directory.stock()
     try directory.damage("body-") { _ in 70_000 }
@@ -190,7 +190,7 @@ struct DirectoryCommandTests {
     #expect((document?["damages"] as? [[String: Any]])?.isEmpty == false)
   }
 
-  @Test("verify finds each flipped byte of a log")
+  @Test("verify finds flipped bytes throughout a log")
   func everyByte() async throws {
     try await directory.stock()
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -208,7 +208,7 @@ struct DirectoryCommandTests {
     #expect(missed.allSatisfy { bytes[$0] == 0 } && missed.count < 10)
   }
 
-  @Test("a body that is missing is found, and one that nothing names is no damage")
+  @Test("verify reports a missing body as damage, but not an unreferenced one")
   func bodies() async throws {
     try await directory.stock()
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -223,7 +223,7 @@ struct DirectoryCommandTests {
   }
 
   @Test(
-    "purge removes what it is told to, and no more",
+    "purge removes exactly the selected entries",
     arguments: [
       (["--url", "https://EXAMPLE.com/fresh.css"], 4), (["--url", "https://example.com/none"], 5),
       (["--glob", "https://example.com/*"], 2), (["--glob", "*.css"], 3), (["--group", "news"], 3),
@@ -243,7 +243,7 @@ struct DirectoryCommandTests {
   }
 
   @Test(
-    "purge makes stale what it is told to, and removes nothing",
+    "purge --soft makes exactly the selected entries stale and removes none",
     arguments: [
       (["--url", "https://example.com/fresh.css"], 1, ["/fresh.css", "/stale.css"]),
       (["--prefix", "https://example.com/"], 3, ["/fresh.css", "/images/large.png", "/stale.css"]),
@@ -280,7 +280,7 @@ struct DirectoryCommandTests {
     #expect(try #require(document["liveBytes"] as? Int) > 400_000)
   }
 
-  @Test("what is no cache directory is refused, and does not become one")
+  @Test("A folder that is not a cache directory is refused and stays unchanged")
   func strange() throws {
     try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
     for command in [
@@ -295,7 +295,7 @@ struct DirectoryCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
   }
 
-  @Test("a directory that cannot be used is explained with the flag that helps, or with what to give")
+  @Test("The error for an unusable directory names the option that helps")
   func explained() throws {
     func kind(_ change: (URL) throws -> Void) throws -> StoreError {
       let url = URL(fileURLWithPath: directory.path)
@@ -330,14 +330,14 @@ struct DirectoryCommandTests {
   }
 
   @Test(
-    "a purge says exactly what it is of",
+    "purge rejects missing, contradictory and invalid selections",
     arguments: [[], ["--all", "--url", "https://a.test/"], ["--url", "nonsense"], ["--glob", ""]])
   func purgeOptions(arguments: [String]) {
     #expect(throws: (any Error).self) { try PurgeCommand.parse([directory.path] + arguments) }
   }
 
   @Test(
-    "a pattern matches all of a text",
+    "A pattern matches the whole text",
     arguments: [
       ("*", "", true), ("", "", true), ("a*c", "abc", true), ("a*c", "ac", true), ("a*c", "acb", false),
       ("?", "", false), ("a?c", "abc", true), ("*a*b", "xaxbxab", true), ("*.png", "a.png.gif", false),
@@ -347,7 +347,7 @@ struct DirectoryCommandTests {
     #expect(TargetPattern.glob(pattern).matches(text) == isMatch)
   }
 
-  @Test("a key says its partition, its URL and what it is")
+  @Test("A stored key contains its partition, its URL and its kind")
   func keys() throws {
     let target = try #require(StoredRow.target("https://example.com/a?b"))
     func key(_ key: CacheKey) -> StoredKey { StoredKey(StoreKey(key.bytes)) }

@@ -21,7 +21,7 @@ struct ExplainCommandTests {
     text.split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
   }
 
-  @Test("A static file: how long, by which field, and what will be asked after")
+  @Test("The explanation of a static file states its lifetime, source and revalidation")
   func staticFile() throws {
     let text = flat(try explain(Transcripts.nginxStaticFile, "--url", "http://www.example.com/style.css"))
     for expected in [
@@ -38,7 +38,7 @@ struct ExplainCommandTests {
     }
   }
 
-  @Test("Private and shared caches are told apart where they differ")
+  @Test("Private and shared caches are explained separately where they differ")
   func bothKinds() throws {
     let text = flat(try explain(Transcripts.verboseOverHTTP2))
     for expected in [
@@ -61,7 +61,7 @@ struct ExplainCommandTests {
   }
 
   @Test(
-    "What the engine says is what is shown",
+    "The explanation shows the decisions of the engine",
     arguments: [
       Row(
         fields: "Cache-Control: no-store",
@@ -134,7 +134,7 @@ struct ExplainCommandTests {
     for expected in row.expected { #expect(text.contains(flat(expected)), "\(expected) in \(text)") }
   }
 
-  @Test("Redirects: the last is explained, where they led, and all if asked")
+  @Test("The last response of a chain of redirects is explained, or all with --all")
   func redirects() throws {
     let last = flat(try explain(Transcripts.redirects, "--url", "www.example.com"))
     #expect(last.contains("The last of 3 responses; before it: 301, 302."))
@@ -145,7 +145,7 @@ struct ExplainCommandTests {
     #expect(all.contains("GET https://www.example.com/start -> 302"))
   }
 
-  @Test("An unsafe method: what it invalidates")
+  @Test("The explanation of an unsafe method lists what it invalidates")
   func unsafeMethod() throws {
     let text = flat(try explain(Transcripts.throughProxy))
     #expect(text.contains("POST https://a.example/form -> 201 Created"))
@@ -153,7 +153,7 @@ struct ExplainCommandTests {
     #expect(text.contains(CacheEngine.Reason.methodNotStored.sentence))
   }
 
-  @Test("A response that invalidates a group, or its origin: which, and why")
+  @Test("The explanation names invalidated groups and origins with the reason")
   func scopes() throws {
     let group = try explain(
       "POST /f HTTP/1.1\nHost: a.example\n\nHTTP/1.1 200 OK\nCache-Group-Invalidation: \"news\"\n\n")
@@ -168,7 +168,7 @@ struct ExplainCommandTests {
         "A shared cache (many users', as in a proxy or a CDN) Stored Yes, but in effect it is not cached"))
   }
 
-  @Test("A request that only takes what is stored is refused before the origin")
+  @Test("A request with only-if-cached is explained as 504 without the origin")
   func onlyIfCached() throws {
     let text = try explain("GET / HTTP/1.1\nHost: a\nCache-Control: only-if-cached\n\nHTTP/1.1 200 OK\n\n")
     #expect(
@@ -176,7 +176,7 @@ struct ExplainCommandTests {
         "answers 504, and the origin is not asked. \(CacheEngine.Reason.onlyIfCached.sentence)"))
   }
 
-  @Test("Lines fit, sections are not broken, and control characters are shown as what they are not")
+  @Test("Lines fit, references are not broken, and control characters are replaced")
   func layout() throws {
     let text = try explain(Transcripts.verboseOverHTTP2)
     for line in text.split(separator: "\n") {
@@ -189,7 +189,7 @@ struct ExplainCommandTests {
   }
 
   @Test(
-    "Options that make no sense are refused with status 64",
+    "Invalid options are refused with status 64",
     arguments: [
       ["--bogus"], ["--cache", "x"], ["--policy", "x"], ["--after", "-1"], ["--after=-1"],
       ["--after", "soon"],
@@ -201,7 +201,7 @@ struct ExplainCommandTests {
   }
 
   @Test(
-    "Durations are said as people say them",
+    "Durations are written in readable units",
     arguments: [
       (0, "0 seconds"), (1, "1 second"), (59, "59 seconds"), (60, "1 minute (60 s)"),
       (90, "1 minute 30 seconds (90 s)"), (3600, "1 hour (3600 s)"), (3601, "about 1 hour (3601 s)"),

@@ -42,7 +42,7 @@ struct ExplainJSONTests {
       """
   }
 
-  @Test("Every key is there, null where there is no lifetime, and the keys are in order")
+  @Test("Every key of an answer is present and in order, with null for a missing lifetime")
   func keys() throws {
     let lines = try output(Self.line([["Cache-Control", "no-store"]], "\"later\": {\"afterSeconds\": 2.5}"))
     #expect(
@@ -77,7 +77,7 @@ struct ExplainJSONTests {
   private static let tag = ["ETag", "\\\"a\\\""]
 
   @Test(
-    "Each line is answered with what the engine says",
+    "Each line is answered with the decision of the engine",
     arguments: [
       Row(
         fields: [["Cache-Control", "max-age=60"]], stored: .storedWithLifetime, lifetime: 60, plan: .serve,
@@ -157,7 +157,7 @@ struct ExplainJSONTests {
     #expect(answer["conditionalHeaders"] as? [[String]] == row.conditions)
   }
 
-  @Test("A response without Date arrives by the clock, and what may not be stored has an age too")
+  @Test("A response without Date arrives at the current time, and an unstored one has an age")
   func arrival() throws {
     let expires = HTTPDate(clock.advanced(bySeconds: 20)).fieldValue
     let answer = try object(
@@ -175,7 +175,7 @@ struct ExplainJSONTests {
   }
 
   @Test(
-    "What a QUERY request has stored is not found by GET, nor by a QUERY of another type",
+    "A stored QUERY response matches neither GET nor a QUERY of another type",
     arguments: [
       ("QUERY", "a/b", "fresh"), ("QUERY", "a/c", "nothingStored"), ("GET", "a/b", "nothingStored"),
     ])
@@ -192,7 +192,7 @@ struct ExplainJSONTests {
   }
 
   @Test(
-    "A bad line is answered with what is wrong and its number, and the run goes on",
+    "An invalid line is answered with its number and error, and the run continues",
     arguments: [
       ("{", "this is no JSON"), ("[]", "this is no object"), ("{}", "request: this key is missing"),
       ("\u{0}", "this is no JSON"),
@@ -242,7 +242,7 @@ struct ExplainJSONTests {
     #expect(error.hasPrefix(problem), "\(error)")
   }
 
-  @Test("Nothing in a line is too large or too odd for an answer")
+  @Test("Lines with extreme values are answered")
   func hostileLines() throws {
     for seconds in ["1e308", "0.0001", "9223372036854775807", "3e13"] {
       let answer = try object(
@@ -258,7 +258,7 @@ struct ExplainJSONTests {
     #expect(try object(Self.line([["X", "\\n\\u0000\\ud83d\\ude00"]]))["stored"] as? Bool == true)
   }
 
-  @Test("Lines are split where they end, whatever the chunks, and one that is too long is passed over")
+  @Test("Lines are split across chunks, and a line that is too long is skipped")
   func lines() throws {
     let file = FileManager.default.temporaryDirectory
       .appendingPathComponent("httpcache-lines-\(UInt64.random(in: 0 ... .max))")
@@ -285,7 +285,7 @@ struct ExplainJSONTests {
   }
 
   @Test(
-    "The exit status tells wrong use from a wrong line",
+    "The exit status distinguishes unreadable files from wrong usage",
     arguments: [
       (["explain", "--json", "/does/not/exist"], 66), (["explain", "--json", "/"], 66),
       (["explain", "--json", "--cache", "shared"], 64), (["explain", "--json", "--after", "1"], 64),
@@ -302,7 +302,7 @@ struct ExplainJSONTests {
     #expect(actual == status)
   }
 
-  @Test("A line that cannot be read makes the exit status 1, after all others were answered")
+  @Test("After an invalid line, all other lines are answered and the exit status is 1")
   func failedLine() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).jsonl")
     defer { try? FileManager.default.removeItem(at: file) }
@@ -323,7 +323,7 @@ struct ExplainJSONTests {
     }
   }
 
-  @Test("The verdict and the ranked notes are in each answer")
+  @Test("Each answer contains the verdict and the ranked notes")
   func advice() throws {
     let answer = try object(
       Self.line([["Cache-Control", "maxage=60"], ["Pragma", "no-cache"], ["ETag", "\\\"a\\\""]]))

@@ -12,7 +12,7 @@ struct HeadParserTests {
     try HeadParser.exchanges(in: Array(text.utf8))
   }
 
-  @Test("curl -i: the head is read, the content is not, with CRLF or LF")
+  @Test("The head in curl -i output is parsed without the content, with CRLF or LF")
   func plain() throws {
     let crlf = Transcripts.nginxStaticFile
     for text in [crlf, crlf.replacing("\r\n", with: "\n"), "\u{FEFF}\n\r\n" + crlf] {
@@ -26,7 +26,7 @@ struct HeadParserTests {
     }
   }
 
-  @Test("curl -v: marked lines count, notes, progress and content do not")
+  @Test("The marked lines in curl -v output are parsed without notes, progress and content")
   func verbose() throws {
     let exchange = try #require(try parse(Transcripts.verboseOverHTTP2).first)
     let request = try #require(exchange.request)
@@ -41,7 +41,7 @@ struct HeadParserTests {
     #expect(exchange.line == 13)
   }
 
-  @Test("Redirects in a row are all found; 1xx and a proxy's tunnel are passed over")
+  @Test("All redirects are found, and 1xx responses and proxy tunnels are skipped")
   func several() throws {
     #expect(try parse(Transcripts.redirects).map(\.response.status.code) == [301, 302, 200])
     let proxied = try parse(Transcripts.throughProxy)
@@ -52,7 +52,7 @@ struct HeadParserTests {
     #expect(try parse(plain).map(\.response.status.code) == [404])
   }
 
-  @Test("A plain request head comes before the response, with or without content of its own")
+  @Test("A plain request head before the response is parsed, with or without content")
   func plainPair() throws {
     for content in ["", "a=b&c=d\n\n"] {
       let text = "PUT /x HTTP/1.1\nHost: a.example\nX: 1\n\n\(content)HTTP/1.1 204 No Content\nY: 2\n"
@@ -63,7 +63,7 @@ struct HeadParserTests {
     }
   }
 
-  @Test("A folded line goes on with the value before it, and repeated lines stay apart")
+  @Test("A folded line continues the value before it, and repeated lines stay separate")
   func folded() throws {
     let text = "HTTP/1.1 200 OK\nVary: a,\n\t b\nSet-Cookie: a\nSet-Cookie: b\n"
     let fields = try #require(try parse(text).first).response.headerFields
@@ -72,7 +72,7 @@ struct HeadParserTests {
   }
 
   @Test(
-    "What is no head is refused with its line",
+    "Text that is not a head is refused with its line number",
     arguments: [
       ("", nil, "empty"), (" \r\n\n", nil, "empty"), ("<html>", 1, "neither"), ("\n\nhello", 3, "neither"),
       ("{\"a\": 1}\n", 1, "neither"), ("HTTP/1.1\n", 1, "status code"),
@@ -100,7 +100,7 @@ struct HeadParserTests {
     #expect(!shown.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" })
   }
 
-  @Test("Bytes of any kind are refused or read, and never crash")
+  @Test("Arbitrary bytes never crash the head parser")
   func junk() {
     var state: UInt64 = 42
     func next() -> UInt8 {

@@ -8,7 +8,7 @@ import Testing
 @testable import OptionsReference
 @testable import httpcache
 
-@Suite("Pages about options", .timeLimit(.minutes(5)))
+@Suite("Reference pages for options", .timeLimit(.minutes(5)))
 struct OptionsReferenceTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -74,7 +74,7 @@ struct OptionsReferenceTests {
   }
 
   @Test(
-    "A default in the help text moves to its own place, and brackets that say more stay",
+    "A plain default moves out of the help text, and a longer remark stays",
     arguments: [
       ("The size (default: 10GB).", "The size.", "10GB"),
       ("The size (default: 10GB, as most need).", "The size (default: 10GB, as most need).", nil),

@@ -18,7 +18,7 @@ struct PastedHeadTests {
     "cache-control:\nmax-age=60\netag:\n\"a\"\ndate:\nSun, 06 Nov 1994 08:49:37 GMT\n"
 
   @Test(
-    "The response is found in every form",
+    "The response is found in heads from developer tools of every form",
     arguments: [
       // Chrome, formatted, with and without the other sections; HTTP/2 has pseudo fields.
       (
@@ -72,7 +72,7 @@ struct PastedHeadTests {
     }
   }
 
-  @Test("Other codes, empty values and repeated fields come through")
+  @Test("Other status codes, empty values and repeated fields are kept")
   func details() throws {
     let text =
       "Status Code:\n304 Not Modified\nage:\nvary:\nCookie\nset-cookie:\na=1\nset-cookie:\nb=2: c\nlocation:\nhttps://b.example/:\n"
@@ -86,7 +86,7 @@ struct PastedHeadTests {
   }
 
   @Test(
-    "A text that is no head is still none",
+    "Other text with colons is not a head",
     arguments: [
       "Dear Sir: hello", "error: no such file\nhint: none\n", "General\n", "Response Headers\n", "a:\nb\n",
       ":\n", "::\n:\n",
@@ -95,7 +95,7 @@ struct PastedHeadTests {
     #expect(throws: InputError.self) { try HeadParser.exchanges(in: Array(text.utf8)) }
   }
 
-  @Test("wget -S: each head under its address, and no progress bar")
+  @Test("Each head in wget -S output has its URL, and the progress bar is skipped")
   func wget() throws {
     let text = """
       --2024-01-31 12:00:00--  http://a.example/
@@ -131,14 +131,14 @@ struct PastedHeadTests {
     #expect(explanation.title == "GET https://a.example/x?y -> 200 OK")
   }
 
-  @Test("Without a status line the explanation says that 200 was taken for it")
+  @Test("A head without a status line is explained as 200")
   func assumed() throws {
     let exchange = try #require(try HeadParser.exchanges(in: Array(Self.columns.utf8)).first)
     let explanation = Explainer(systemTime: .init(seconds: 0)).explain(exchange)
     #expect(explanation.notes.contains("No status line is given: taken for 200 (OK)."))
   }
 
-  @Test("Bytes of any kind are refused or read, and never crash")
+  @Test("Arbitrary bytes never crash the parser of copied heads")
   func junk() {
     var state: UInt64 = 43
     func next() -> UInt8 {

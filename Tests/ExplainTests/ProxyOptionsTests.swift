@@ -17,7 +17,7 @@ struct ProxyOptionsTests {
   }
 
   @Test(
-    "A file says the same as the command line", arguments: ["\n", "\r\n"],
+    "A configuration file is equivalent to the command line", arguments: ["\n", "\r\n"],
     [
       """
       # A comment.
@@ -45,7 +45,7 @@ struct ProxyOptionsTests {
     )
   }
 
-  @Test("By default the proxy negotiates no language, which goes beyond RFC 9111 §4.1")
+  @Test("By default the proxy does not negotiate languages, as in RFC 9111 §4.1")
   func language() throws {
     for (arguments, isOn) in [
       ([], false), (["--negotiates-language"], true), (["--no-negotiates-language"], false),
@@ -55,7 +55,7 @@ struct ProxyOptionsTests {
     }
   }
 
-  @Test("Cookies of shareable responses are stored, stripped or bypassed, as --set-cookie says")
+  @Test("--set-cookie stores, strips or bypasses cookies of shareable responses")
   func cookies() throws {
     for (arguments, use) in [
       ([], .store), (["--set-cookie", "store"], .store), (["--set-cookie", "strip"], .strip),
@@ -67,13 +67,13 @@ struct ProxyOptionsTests {
     #expect(throws: (any Error).self) { try ProxyOptions.parse(["--set-cookie", "keep"]) }
   }
 
-  @Test("A file may be empty", arguments: ["", "\n", "# nothing\n", "---\n"])
+  @Test("A configuration file can be empty", arguments: ["", "\n", "# nothing\n", "---\n"])
   func emptyFile(text: String) throws {
     let file = try ConfigurationFile(text, options: OptionList(of: ProxyOptions.self))
     #expect(file.entries.isEmpty)
   }
 
-  @Test("The proxies whose word counts may be many, and who asks is told in the fields of choice")
+  @Test("Options set trusted peers, forwarding fields, the PROXY protocol and upgrades")
   func whoAsks() throws {
     let (byDefault, _, _) = try ProxyOptions.parse(["--origin", "http://a"]).resolved()
     #expect(byDefault.forwardedFields == .xForwarded)
@@ -113,7 +113,7 @@ struct ProxyOptionsTests {
     #expect(fault.text.contains(text), "\(fault.text)")
   }
 
-  @Test("Each option of the command can stand in a file, but for the name of the file")
+  @Test("A file can set every option except --config")
   func everyOption() throws {
     let options = OptionList(of: ProxyOptions.self)
     for name in options.names where name != "config" && name != "help" {
@@ -130,13 +130,13 @@ struct ProxyOptionsTests {
     }
   }
 
-  @Test("An option that can change without a restart is an option")
+  @Test("Every option that can change without a restart exists")
   func changeable() {
     #expect(ProxyControl.changeable.isSubset(of: OptionList(of: ProxyOptions.self).names))
   }
 
   @Test(
-    "An option that is given twice is told from one that may be",
+    "An option given twice is reported with its values",
     arguments: [
       ("--memory 1 --memory 2", "--memory is given twice, with '1' and '2'"),
       ("--memory=1 --log info --memory=1", "--memory is given twice"),
@@ -149,7 +149,7 @@ struct ProxyOptionsTests {
     #expect(fault?.hasPrefix(text ?? "none") ?? (text == nil), "\(fault ?? "")")
   }
 
-  @Test("The lists of a command may be repeated")
+  @Test("A list option can be repeated, a single option cannot")
   func lists() {
     let options = OptionList(of: ConformCommand.self)
     #expect(options.repeats(in: ["--field", "a: 1", "--field", "b: 2"]) == nil)
@@ -157,7 +157,7 @@ struct ProxyOptionsTests {
   }
 
   @Test(
-    "What cannot be is refused",
+    "Missing, invalid and contradictory options are refused",
     arguments: [
       [], ["--origin", "127.0.0.1:8000"], ["--origin", "https://a"], ["--origin", "http://a/path"],
       ["--origin", "http://a", "--listen", "8080"], ["--origin", "http://a", "--listen", "a:70000"],
@@ -174,14 +174,15 @@ struct ProxyOptionsTests {
   }
 
   @Test(
-    "Sizes are numbers with a unit", arguments: [("0", 0), ("1k", 1024), ("2MB", 2 << 20), ("3GiB", 3 << 30)])
+    "A size is a number with a unit",
+    arguments: [("0", 0), ("1k", 1024), ("2MB", 2 << 20), ("3GiB", 3 << 30)])
   func sizes(text: String, bytes: Int) {
     #expect(ByteSize(argument: text)?.bytes == bytes)
     #expect(ByteSize(argument: "-" + text) == nil)
     #expect(ByteSize(argument: text + "?") == nil)
   }
 
-  @Test("A number of bytes that no machine has is no size")
+  @Test("A size beyond the range of integers is rejected")
   func tooLarge() {
     #expect(ByteSize(argument: "99999999999GB") == nil)
   }

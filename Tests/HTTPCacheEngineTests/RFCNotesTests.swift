@@ -65,7 +65,7 @@ struct RFCNotesTests {
     .init(path: path, text: try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8))
   }
 
-  @Test("Every row names a file, a test and scenarios that exist, and every scenario has a row")
+  @Test("Every row names an existing file, test and scenarios, and every scenario has a row")
   func namesExist() throws {
     let paths = Self.files(below: "Documentation/RFC", suffix: ".md").keys.sorted()
     let pages = try paths.map { try Self.page("Documentation/RFC/\($0)") }
@@ -99,7 +99,7 @@ struct RFCNotesTests {
     exists: { ["RFCNotes.md", "Documentation/RFC/1.md", "Sources/A.swift"].contains($0) })
 
   @Test(
-    "A row that names what is not there is found",
+    "The check reports invalid rows and rows that name something missing",
     arguments: [
       ("| a | A.swift | \"it is so\", `scenario:s` |", []),
       ("| a | A.swift | `scenario:s` |", []),
@@ -129,7 +129,7 @@ struct RFCNotesTests {
   }
 
   @Test(
-    "An index that does not match the pages is found",
+    "The check reports an index that does not match the pages",
     arguments: [
       ("| [§1 One](1.md#1-one) | [Page](1.md) | 1 |", []),
       ("", ["not in the index: Documentation/RFC/1.md#1-one"]),

@@ -7,10 +7,10 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Whom the admin port answers", .timeLimit(.minutes(10)))
+@Suite("Hosts of the admin port", .timeLimit(.minutes(10)))
 struct AdminHostTests {
   @Test(
-    "Only addresses of the loopback network, and localhost, count as loopback",
+    "Only loopback addresses and localhost count as loopback",
     arguments: [
       ("127.0.0.1", true), ("127.255.0.9", true), ("::1", true), ("0:0:0:0:0:0:0:1", true),
       ("::ffff:127.0.0.1", true), ("localhost", true), ("LOCALHOST", true),
@@ -35,7 +35,7 @@ struct AdminHostTests {
   }
 
   @Test(
-    "Requests by a name that anyone may have made up get 421; addresses, localhost and configured names are answered",
+    "The admin port answers addresses, localhost and configured names, and other hosts get 421",
     arguments: [
       ("Host: evil.example\r\n", 421), ("Host: evil.example:9090\r\n", 421),
       ("Host: 127.0.0.1.example\r\n", 421),
@@ -63,7 +63,7 @@ struct AdminHostTests {
     }
   }
 
-  @Test("A port that other machines reach is asked by any name, and its purging needs the token")
+  @Test("An admin port reachable from other machines accepts any host, and purging requires the token")
   func open() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)

@@ -19,7 +19,7 @@ struct AdminTests {
       port: proxy.adminPort)
   }
 
-  @Test("It tells what was done, for Prometheus and for people, and that all is well")
+  @Test("The admin port reports metrics, status and health")
   func tells() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -47,7 +47,7 @@ struct AdminTests {
   }
 
   @Test(
-    "What is purged is fetched again",
+    "A purged response is refetched",
     arguments: [
       "url=http://a.example/", "url=http%3A%2F%2Fa.example%2F", "group=g&url=http://a.example/", "all",
     ])
@@ -77,7 +77,7 @@ struct AdminTests {
     return answer.split(separator: "\r\n\r\n", maxSplits: 1).last.map { String($0) } ?? ""
   }
 
-  @Test("A purge says how many responses it was of, and is of no others")
+  @Test("A purge reports the number of responses it removed, and removes no others")
   func purgeCounts() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -109,7 +109,7 @@ struct AdminTests {
     }
   }
 
-  @Test("A soft purge has responses validated, or serves them while that is done")
+  @Test("A softly purged response is revalidated, or served stale in the meantime")
   func softPurge() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -143,7 +143,7 @@ struct AdminTests {
   }
 
   @Test(
-    "What is wrong with a purge is said, and nothing is purged",
+    "An invalid purge reports the error and purges nothing",
     arguments: [
       ("?all=0", ""), ("?all=false", ""), ("?all&url=http://a.example/", ""), ("?soft=0&all", ""), ("", ""),
       ("?soft", ""), ("?url=ftp://a.example/", ""), ("?url=a.example/", ""), ("?url=http:///", ""),
@@ -172,7 +172,7 @@ struct AdminTests {
     }
   }
 
-  @Test("Purging needs the token where there is one, and is not for pages in a browser")
+  @Test("Purging requires the configured token, and requests from web pages are refused")
   func token() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -200,7 +200,7 @@ struct AdminTests {
     }
   }
 
-  @Test("It has few connections at a time, takes little content, and gives a request little time")
+  @Test("The admin port limits connections, request content and request time")
   func limits() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)

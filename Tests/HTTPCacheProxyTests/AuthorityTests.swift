@@ -28,7 +28,7 @@ struct AuthorityTests {
   }
 
   @Test(
-    "What names no host and port is not an authority (RFC 3986 §3.2)",
+    "Text without a valid host and port is not an authority (RFC 3986 §3.2)",
     arguments: [
       "", ":", ":80", "h:abc", "h:99999", "h:0", "h:-1", "h:+80", "h: 80", "h:80:80", "h:8_0", "]h[", "h%00",
       "h%41",
@@ -43,7 +43,7 @@ struct AuthorityTests {
     #expect(Authority.normalized(text, scheme: "http") == nil)
   }
 
-  @Test("The authority that the origin gets is the one of the key")
+  @Test("The origin gets the authority of the cache key")
   func agreesWithKey() throws {
     var generator = SeededGenerator(seed: 8)
     let pieces = [
@@ -70,7 +70,7 @@ struct AuthorityTests {
   }
 
   @Test(
-    "An address has one text (RFC 5952 §4)",
+    "An address has one text form (RFC 5952 §4)",
     arguments: [
       ("192.0.2.1", "192.0.2.1"), ("0.0.0.0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"),
       ("::", "::"), ("::1", "::1"),
@@ -86,7 +86,7 @@ struct AuthorityTests {
   }
 
   @Test(
-    "What is not an address is not read as one",
+    "A malformed address is rejected",
     arguments: [
       "", "1", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4", "1.2.3.4:80", "1..2.3", "a.b.c.d", "1.2.3.-4",
       "[::1]", "::1%eth0",
@@ -96,7 +96,7 @@ struct AuthorityTests {
     #expect(IPAddress(text) == nil)
   }
 
-  @Test("An IPv4-mapped address is that of the IPv4 client")
+  @Test("An IPv4-mapped address counts as the IPv4 address")
   func unmapped() throws {
     #expect(try #require(IPAddress("::ffff:192.0.2.1")).unmapped.description == "192.0.2.1")
     #expect(try #require(IPAddress("::fffe:192.0.2.1")).unmapped.isIPv6)

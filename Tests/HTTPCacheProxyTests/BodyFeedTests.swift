@@ -19,7 +19,7 @@ struct BodyFeedTests {
     BodyFeed(transit: transit) { signal in signals.all.withLock { $0.append(signal) } }
   }
 
-  @Test("Chunks of one byte occupy about their size, and none keeps the buffer of a read")
+  @Test("One-byte chunks occupy about their size and keep no read buffer alive")
   func tinyChunks() async throws {
     let transit = TransitBudget(capacity: 1 << 20)
     let feed = feed(transit)
@@ -34,7 +34,7 @@ struct BodyFeedTests {
   }
 
   @Test(
-    "A full feed tells once that it has room again, whether its own limit or the budget's stopped it",
+    "A full feed signals once that it has room again",
     arguments: [1 << 30, 40 << 10, 0])
   func demand(capacity: Int) async throws {
     let (transit, signals) = (TransitBudget(capacity: capacity), Signals())
@@ -58,7 +58,7 @@ struct BodyFeedTests {
     #expect(transit.used == 0)
   }
 
-  @Test("A budget that others fill stops a feed that holds something, and none that is empty")
+  @Test("A budget filled by others stops only feeds that hold bytes")
   func othersFill() async throws {
     let (transit, signals) = (TransitBudget(capacity: 100), Signals())
     let feed = feed(transit, signals)
@@ -73,7 +73,7 @@ struct BodyFeedTests {
     #expect(signals.demands == 1)
   }
 
-  @Test("What a feed counts is given back however it ends", arguments: 0..<3)
+  @Test("A feed returns its bytes to the budget, however it ends", arguments: 0..<3)
   func giveBack(ending: Int) {
     let transit = TransitBudget(capacity: 1 << 20)
     var feed: BodyFeed? = feed(transit)
@@ -91,7 +91,7 @@ struct BodyFeedTests {
     #expect(transit.used == 0)
   }
 
-  @Test("Bytes that wait make room for more, and hold no more memory than they need")
+  @Test("Waiting bytes make room for more and use no more memory than they need")
   func waitingBytes() {
     var buffer = ByteBuffer()
     for _ in 1...1000 {

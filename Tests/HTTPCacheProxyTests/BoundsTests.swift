@@ -7,7 +7,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("What a client or an origin can make the proxy hold", .timeLimit(.minutes(4)))
+@Suite("Resource limits for clients and origins", .timeLimit(.minutes(4)))
 struct BoundsTests {
   private static let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 
@@ -39,7 +39,7 @@ struct BoundsTests {
     }
   }
 
-  @Test("A response that came behind interim ones is delivered although its connection has been closed")
+  @Test("A response after interim ones is delivered even if its connection has closed")
   func closedBehindInterim() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(
@@ -54,7 +54,7 @@ struct BoundsTests {
     }
   }
 
-  @Test("Interim responses do not restart the time for the final one")
+  @Test("Interim responses do not restart the response timeout")
   func interimTime() async throws {
     try await ProxyFixture.run {
       $0.timeouts.response = .milliseconds(200)
@@ -84,7 +84,7 @@ struct BoundsTests {
     ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"),
   ]
 
-  @Test("A client that leaves while the origin is silent ends the request to the origin", arguments: partings)
+  @Test("A client that disconnects ends the request to the origin", arguments: partings)
   func clientLeaves(request: String, answer: String) async throws {
     let (arrival, end) = (Opening(), Opening())
     try await ProxyFixture.run {
@@ -110,8 +110,7 @@ struct BoundsTests {
     }
   }
 
-  @Test(
-    "A client that closes its half is served from memory, and from the origin where half-closure is allowed")
+  @Test("A half-closed client is served from memory, and from the origin if allowed")
   func halfClosure() async throws {
     let origin: RawOrigin.Answering = { _, connection in
       try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
@@ -134,7 +133,7 @@ struct BoundsTests {
 
   // MARK: - Time-outs
 
-  @Test("An origin that does not take the content of a request is given up")
+  @Test("A request times out if the origin does not accept its content")
   func uploadStalls() async throws {
     let isAnswered = Opening()
     try await ProxyFixture.run {
@@ -155,7 +154,7 @@ struct BoundsTests {
     }
   }
 
-  @Test("An idle connection to the origin is closed in time although no other request comes")
+  @Test("An idle connection to the origin is closed after its timeout")
   func idleOrigin() async throws {
     let end = Opening()
     try await ProxyFixture.run {
@@ -173,7 +172,7 @@ struct BoundsTests {
 
   // MARK: - Content in flight
 
-  @Test("Content that clients leave unread counts as content in flight until they are gone")
+  @Test("Content that clients leave unread counts as in flight until they disconnect")
   func unreadContent() async throws {
     let isGone = Opening()
     try await ProxyFixture.run(origin: { _, connection in

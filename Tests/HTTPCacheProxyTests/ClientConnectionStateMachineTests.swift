@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A client's connection as a state machine", .timeLimit(.minutes(10)))
+@Suite("State machine of a client connection", .timeLimit(.minutes(10)))
 struct ClientConnectionStateMachineTests {
   typealias Machine = ClientConnectionStateMachine
 
@@ -540,7 +540,9 @@ struct ClientConnectionStateMachineTests {
       ]),
   ]
 
-  @Test("Events lead to actions", arguments: exchanges + contents + endings + otherProtocols + times)
+  @Test(
+    "Each event on a client connection produces the expected action",
+    arguments: exchanges + contents + endings + otherProtocols + times)
   func course(_ course: Course) {
     var machine = Machine(
       allowsHalfClosure: course.allowsHalfClosure, allowsUpgrade: course.allowsUpgrade, at: Self.time(0))
@@ -551,7 +553,7 @@ struct ClientConnectionStateMachineTests {
   }
 
   @Test(
-    "The log learns how many bytes of content a client was sent, and whether it misses some",
+    "The state machine counts content bytes and reports incomplete responses",
     arguments: [
       ([], 0, true), ([.head(.length(3))], 0, true), ([.head(.length(3)), .piece(2)], 2, true),
       ([.head(.length(3)), .piece(3)], 3, false), ([.head(.chunked), .piece(3)], 3, true),
@@ -598,7 +600,7 @@ struct ClientConnectionStateMachineTests {
   }
 
   @Test(
-    "In whatever order events come, a connection that ends stays ended, and 100 (Continue) is sent once a request",
+    "In any order of events, a connection ends once and sends 100 (Continue) once per request",
     arguments: [false, true])
   func anyOrder(allowsHalfClosure: Bool) {
     var generator = SeededGenerator(seed: 7)

@@ -14,7 +14,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A client's connection without a socket", .timeLimit(.minutes(10)))
+@Suite("Client connections without sockets", .timeLimit(.minutes(10)))
 struct ClientConnectionTests {
   /// In place of the socket: counts the reads, and takes what is written, if it takes anything.
   private final class Wire: ChannelOutboundHandler {
@@ -105,7 +105,7 @@ struct ClientConnectionTests {
   }
 
   @Test(
-    "Pipelined requests are answered from memory in their order, however the bytes come",
+    "Pipelined requests are answered from memory in order, however their bytes arrive",
     arguments: [true, false])
   func pipelining(isWhole: Bool) async throws {
     let cache = try await Self.filledCache()
@@ -130,7 +130,7 @@ struct ClientConnectionTests {
     }
   }
 
-  @Test("While a client does not take its responses, no further request is read or answered")
+  @Test("No request is read or answered while the client does not accept responses")
   func backPressure() async throws {
     let cache = try await Self.filledCache()
     try inOneThread {
@@ -149,7 +149,8 @@ struct ClientConnectionTests {
   }
 
   @Test(
-    "What is refused is refused however the bytes come, and the rest is discarded", arguments: [true, false])
+    "Invalid requests are refused, however their bytes arrive, and the rest is discarded",
+    arguments: [true, false])
   func refusals(isWhole: Bool) throws {
     for (request, status) in RequestTests.refused {
       // Where content follows, a task waits for it.
@@ -169,7 +170,7 @@ struct ClientConnectionTests {
     }
   }
 
-  @Test("The header of the PROXY protocol comes before the first request", arguments: [true, false])
+  @Test("The PROXY header precedes the first request", arguments: [true, false])
   func proxyHeader(isWhole: Bool) async throws {
     let cache = try await Self.filledCache()
     try inOneThread {
@@ -184,7 +185,7 @@ struct ClientConnectionTests {
     }
   }
 
-  @Test("A proxy that stops ends an idle connection at once, and one with half a request after its response")
+  @Test("A stopping proxy ends idle connections at once, and others after a started request")
   func stopping() async throws {
     let cache = try await Self.filledCache()
     try inOneThread {
@@ -204,7 +205,7 @@ struct ClientConnectionTests {
     }
   }
 
-  @Test("A connection that has sent its last response waits two seconds for the client to close")
+  @Test("After its last response, a connection waits two seconds for the client to close")
   func lingering() throws {
     let fixture = try Fixture()
     try fixture.receive("nonsense\r\n\r\n")
@@ -217,7 +218,7 @@ struct ClientConnectionTests {
   }
 
   @Test(
-    "A client that leaves a refusal unread keeps its place only for the time of a stalled client",
+    "A client that does not read a refusal is disconnected after the stall timeout",
     arguments: ["GET / HT", "nonsense\r\n\r\n"])
   func refusalUnread(request: String) throws {
     let fixture = try Fixture(takes: false) {

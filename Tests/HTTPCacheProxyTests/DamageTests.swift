@@ -8,7 +8,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("A large response that is damaged on disk", .timeLimit(.minutes(10)))
+@Suite("Large responses damaged on disk", .timeLimit(.minutes(10)))
 struct DamageTests {
   private static let count = 700_001
 
@@ -51,7 +51,7 @@ struct DamageTests {
   }
 
   @Test(
-    "is asked for again, before a byte is sent, where its beginning or its table is damaged",
+    "A response damaged at its beginning or in its table is refetched before sending",
     arguments: [0, 65_535, count, count + 80])
   func beginning(place: Int) async throws {
     try await withDamage(at: place) { proxy in
@@ -63,7 +63,7 @@ struct DamageTests {
     }
   }
 
-  @Test("ends the connection where the damage is, and is asked for again by the next request")
+  @Test("Damage found while sending ends the connection, and the next request refetches the response")
   func later() async throws {
     try await withDamage(at: 400_000) { proxy in
       let cut = try await proxy.get("/")
@@ -81,7 +81,7 @@ struct DamageTests {
     }
   }
 
-  @Test("answers ranges and HEAD as far as it is whole")
+  @Test("A damaged response still answers HEAD and undamaged ranges")
   func parts() async throws {
     try await withDamage(at: 400_000) { proxy in
       #expect(try await proxy.get("/", "Range: bytes=0-9\r\n").hasSuffix("\r\n\r\naaaaaaaaaa"))

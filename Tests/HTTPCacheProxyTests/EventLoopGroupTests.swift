@@ -57,7 +57,7 @@ struct EventLoopGroupTests {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
-  @Test("A proxy starts event loops of its own, and ends them with itself")
+  @Test("A proxy starts its own event loops and ends them with itself")
   func own() async throws {
     let origin = try await RawOrigin.start { _, connection in
       try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
@@ -79,7 +79,7 @@ struct EventLoopGroupTests {
     await origin.stop()
   }
 
-  @Test("A proxy serves on the event loops that it is given, and leaves them running with nothing of its own")
+  @Test("A proxy serves on given event loops and leaves them running without its channels")
   func given() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
     // What is open at the end: a connection of a client, one of an administrator, and one to the origin.

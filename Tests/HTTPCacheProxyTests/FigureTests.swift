@@ -10,7 +10,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The proxy's figures", .timeLimit(.minutes(10)))
+@Suite("The proxy's statistics", .timeLimit(.minutes(10)))
 struct FigureTests {
   private func metrics(_ proxy: ProxyFixture) async throws -> PrometheusPage {
     try PrometheusPage(body(of: try await admin(proxy, "/metrics")))
@@ -25,8 +25,7 @@ struct FigureTests {
     response.firstRange(of: "\r\n\r\n").map { String(response[$0.upperBound...]) } ?? ""
   }
 
-  @Test(
-    "Requests are counted by outcome and class of status, with the bytes of their content, in strict form")
+  @Test("Valid metrics count requests and content bytes by outcome and status class")
   func outcomes() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -73,7 +72,7 @@ struct FigureTests {
     }
   }
 
-  @Test("The hit ratio counts what was answered without the origin; validated responses stand apart")
+  @Test("The hit ratio counts answers without the origin, and revalidations are separate")
   func ratios() {
     let statistics = ProxyStatistics()
     for (outcome, requests, bytes) in [
@@ -93,7 +92,7 @@ struct FigureTests {
     #expect((figures - figures).share(of: [.hit]).requests == nil)
   }
 
-  @Test("The page shows the last minute beside all time")
+  @Test("The status page shows the last minute and all time")
   func page() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -111,7 +110,7 @@ struct FigureTests {
     }
   }
 
-  @Test("The figures of the last minute are those since a minute ago, or since the beginning")
+  @Test("Recent statistics cover the last minute, or the time since the start")
   func lastMinute() {
     let statistics = ProxyStatistics()
     let clock = ManualClock(Timestamp(seconds: 1_000_000))
@@ -140,7 +139,7 @@ struct FigureTests {
     #expect(last().0 == 0)
   }
 
-  @Test("A time falls into the first bucket that it fits into")
+  @Test("A latency is counted in the first bucket that fits")
   func buckets() {
     for microseconds: Int64 in [
       0, 1, 99, 100, 101, 200, 201, 400, 12_345, 100 << 17, (100 << 17) + 1, 1 << 40,

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Who asks, told to the origin", .timeLimit(.minutes(10)))
+@Suite("Client information in forwarded requests", .timeLimit(.minutes(10)))
 struct ForwardingTests {
   private static let fields = ["forwarded", "x-forwarded-", "x-real-ip"]
 
@@ -42,7 +42,7 @@ struct ForwardingTests {
     + "X-Real-IP: 1.1.1.1\r\nForwarded: for=1.1.1.1;host=evil\r\nX-Forwarded-Anything: evil\r\n"
 
   @Test(
-    "What a client that is not trusted says of itself is replaced",
+    "Forwarding fields of an untrusted client are replaced",
     arguments: [
       (
         .xForwarded, ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: a.example"]
@@ -67,7 +67,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "A spelling with underscores is of the same kind: CGI does not tell them apart",
+    "Names with underscores count as forwarding fields, because CGI does not distinguish them",
     arguments: [
       ("x_forwarded_host", true), ("x-forwarded_for", true), ("x_real_ip", true), ("x-forwarded-port", true),
       ("x_other", false), ("x-forward", false), ("x", false), ("", false), ("y_forwarded_for", false),
@@ -77,7 +77,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "What a trusted proxy says is kept, and the proxy's own address added",
+    "Forwarding fields of a trusted proxy are kept, and its own address is added",
     arguments: [
       (
         .xForwarded,
@@ -121,9 +121,7 @@ struct ForwardingTests {
     #expect(Set(try await Self.forwarded(kind, trusts: "127.0.0.0/8", given)) == Set(expected))
   }
 
-  @Test(
-    "A host with a port or an IPv6 address is quoted (RFC 7239 §4), and the scheme is the one of the configuration"
-  )
+  @Test("Forwarded quotes hosts with a port or IPv6 address, and has the configured scheme (RFC 7239 §4)")
   func quoting() async throws {
     for (host, quoted) in [("a:81", "\"a:81\""), ("[::1]", "\"[::1]\""), ("a:443", "a")] {
       #expect(
@@ -144,7 +142,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "The client is the last address that a trusted proxy names, and nobody where it names none",
+    "The client is the last untrusted address that a trusted proxy names, if any",
     arguments: [
       (.xForwarded, "X-Forwarded-For", "198.51.100.1", "198.51.100.1"),
       (.xForwarded, "X-Forwarded-For", "1.1.1.1, 198.51.100.1", "198.51.100.1"),
@@ -189,7 +187,7 @@ struct ForwardingTests {
     }
   }
 
-  @Test("A response that varies by who asks is for that client; all others are shared (RFC 9111 §4.1)")
+  @Test("A response that varies on the client is stored per client (RFC 9111 §4.1)")
   func vary() async throws {
     try await ProxyFixture.run {
       if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
@@ -208,7 +206,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "A range of addresses is an address or a network",
+    "An address range is an address or a network",
     arguments: [
       ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.0", false), ("192.0.2.1", "192.0.2.1", true),
       ("192.0.2.1", "192.0.2.2", false), ("0.0.0.0/0", "255.1.2.3", true), ("0.0.0.0/0", "::1", false),
@@ -228,7 +226,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "What is not a range says what is wrong",
+    "The error for an invalid address range states what is wrong",
     arguments: [
       ("", "expected an IP address"), ("a.example", "expected an IP address"),
       ("10.0.0/8", "expected an IP address"),

@@ -22,7 +22,7 @@ struct HealthTests {
   }
 
   @Test(
-    "The origin is ready if it answered lately, and otherwise if a recent probe reached it",
+    "The origin is ready after a recent answer, or after a recent successful probe",
     arguments: [
       ([], nil), ([.success], .ready), ([.failure], .unreachable(.responseTimeout)),
       ([.success, .failure], .ready), ([.failure, .success], .ready),
@@ -54,7 +54,7 @@ struct HealthTests {
       "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", port: proxy.adminPort)
   }
 
-  @Test("Readiness is learnt from a connection without a request, or from requests")
+  @Test("Readiness follows from a connection without a request, or from requests")
   func readiness() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -89,8 +89,7 @@ struct HealthTests {
     }
   }
 
-  @Test(
-    "While the proxy drains it is neither healthy nor ready, and says so until the last request has ended")
+  @Test("A draining proxy reports neither healthy nor ready until its last request ends")
   func draining() async throws {
     let (isAsked, isReleased) = (Opening(), Opening())
     try await ProxyFixture.run {
@@ -123,7 +122,7 @@ struct HealthTests {
     }
   }
 
-  @Test("To stop at once closes what is in flight, draining or not", arguments: [true, false])
+  @Test("Stopping at once closes requests in flight, draining or not", arguments: [true, false])
   func atOnce(drainsFirst: Bool) async throws {
     let isAsked = Opening()
     try await ProxyFixture.run(origin: { _, connection in
@@ -144,7 +143,7 @@ struct HealthTests {
 
   // MARK: - What changes while the proxy serves
 
-  @Test("Limits, time-outs and the token change while the proxy serves, and nothing else")
+  @Test("Limits, timeouts and the token change while the proxy serves, and nothing else")
   func update() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -172,7 +171,7 @@ struct HealthTests {
     }
   }
 
-  @Test("A higher limit of connections lets in those that wait")
+  @Test("A higher connection limit admits waiting clients")
   func connectionLimit() async throws {
     try await ProxyFixture.run {
       $0.limits.connections = 1
@@ -195,7 +194,7 @@ struct HealthTests {
     }
   }
 
-  @Test("What no proxy may start with, it does not change to")
+  @Test("An invalid update of the configuration is rejected")
   func invalidUpdate() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)
@@ -209,7 +208,7 @@ struct HealthTests {
     }
   }
 
-  @Test("An address that cannot be listened on is named with the reason", arguments: [true, false])
+  @Test("A listen error names the address and the reason", arguments: [true, false])
   func listenError(isAdmin: Bool) async throws {
     try await ProxyFixture.run(origin: { _, _ in false }) { taken in
       var configuration = ProxyConfiguration(
@@ -229,7 +228,7 @@ struct HealthTests {
 
   // MARK: - What clients learn
 
-  @Test("A 502 says nothing of what is behind the proxy", arguments: [true, false])
+  @Test("A 502 response reveals nothing about the origin", arguments: [true, false])
   func badGateway(isDown: Bool) async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send("nonsense at 10.1.2.3\r\n\r\n")

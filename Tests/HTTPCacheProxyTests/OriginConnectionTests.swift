@@ -12,7 +12,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("A connection to the origin, which serves one request after another", .timeLimit(.minutes(10)))
+@Suite("Reusable connections to the origin", .timeLimit(.minutes(10)))
 struct OriginConnectionTests {
   /// A connection without an origin. Its event loop runs when the test says so.
   private struct Fixture: ~Copyable {
@@ -173,7 +173,7 @@ struct OriginConnectionTests {
   }
 
   @Test(
-    "An exchange ends as its bytes say, however they come", arguments: whole + broken, [true, false])
+    "An exchange ends as its bytes require, however they arrive", arguments: whole + broken, [true, false])
   func course(_ course: Course, isWhole: Bool) async throws {
     let (ended, isReused) = try Self.run(course, isWhole: isWhole)
     #expect(ended.statuses == course.statuses)
@@ -200,7 +200,7 @@ struct OriginConnectionTests {
   }
 
   @Test(
-    "The time for a response begins with the whole request, and no interim response restarts it",
+    "The response timeout begins with the whole request, and interim responses do not restart it",
     arguments: [false, true])
   func responseTime(isSending: Bool) throws {
     let fixture = try Fixture(Self.timeouts)
@@ -227,7 +227,7 @@ struct OriginConnectionTests {
     _ = try? fixture.channel.finish()
   }
 
-  @Test("Content that nobody reads has no time")
+  @Test("Unread content has no timeout")
   func unreadTime() throws {
     let fixture = try Fixture(Self.timeouts)
     let record = Record()
@@ -242,7 +242,7 @@ struct OriginConnectionTests {
   }
 
   @Test(
-    "An idle connection is closed in time, and before the origin closes it",
+    "An idle connection is closed after its timeout, and before the origin closes it",
     arguments: [("", 4000), ("Keep-Alive: timeout=3\r\n", 2000), ("Keep-Alive: timeout=60\r\n", 4000)])
   func idleTime(field: String, milliseconds: Int64) throws {
     let fixture = try Fixture(Self.timeouts)
@@ -262,7 +262,7 @@ struct OriginConnectionTests {
   enum Late: CaseIterable { case abandonment, closing }
 
   @Test(
-    "What comes too late for one request does not end the connection of the next", arguments: Late.allCases)
+    "A late event of one request does not end the connection of the next", arguments: Late.allCases)
   func late(_ late: Late) throws {
     let fixture = try Fixture()
     let answered = fixture.start(fixture.first)
@@ -287,7 +287,7 @@ struct OriginConnectionTests {
     _ = try? fixture.channel.finish()
   }
 
-  @Test("Content that is given up in the middle ends its connection", arguments: Late.allCases)
+  @Test("Content abandoned midway ends its connection", arguments: Late.allCases)
   func givenUp(_ late: Late) throws {
     let fixture = try Fixture()
     let answered = fixture.start(fixture.first)
@@ -303,7 +303,7 @@ struct OriginConnectionTests {
     _ = try? fixture.channel.finish()
   }
 
-  @Test("A request on a connection that has ended is not sent, and its content stays unread")
+  @Test("A request on an ended connection is not sent, and its content stays unread")
   func unsent() throws {
     let fixture = try Fixture()
     fixture.channel.pipeline.fireChannelInactive()
@@ -318,7 +318,7 @@ struct OriginConnectionTests {
   }
 
   @Test(
-    "A request is repeated if it was not sent, or if it may be applied twice and its content is there (RFC 9110 §9.2.2)",
+    "A request is retried if it was not sent, or is idempotent with its content available (RFC 9110 §9.2.2)",
     arguments: [
       (.unsent, .post, false, true), (.unsent, .get, true, true),
       (.unanswered, .get, true, true), (.unanswered, .put, true, true), (.unanswered, .put, false, false),
@@ -334,9 +334,7 @@ struct OriginConnectionTests {
   }
 
   #if os(Linux)
-    @Test(
-      "A request is not sent on a connection that the origin has closed, though the event loop has not looked yet"
-    )
+    @Test("A request is not sent on a connection that the origin has just closed")
     func ending() async throws {
       let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
       let (accepted, peers) = AsyncStream.makeStream(of: (any Channel).self)

@@ -52,7 +52,7 @@ struct ProxyHeaderTests {
   private static let request = Array(
     "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n".utf8)
 
-  @Test("The header names the client, whether it comes at once or in single bytes", arguments: headers)
+  @Test("The PROXY header names the client, whether it arrives at once or byte by byte", arguments: headers)
   func accepted(header: [UInt8], client: String) async throws {
     try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
       for isWhole in [true, false] {
@@ -92,7 +92,7 @@ struct ProxyHeaderTests {
   ]
 
   @Test(
-    "A connection without a header, or with one that is malformed or too long, is closed",
+    "A connection without a valid PROXY header is closed",
     arguments: malformed)
   func refused(header: [UInt8]) async throws {
     try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
@@ -105,7 +105,7 @@ struct ProxyHeaderTests {
     }
   }
 
-  @Test("A header has the time of a request's head, and a peer that is not trusted has none")
+  @Test("A PROXY header must arrive within the head timeout and from a trusted peer")
   func time() async throws {
     try await ProxyFixture.run {
       Self.trusting(&$0)
@@ -134,7 +134,7 @@ struct ProxyHeaderTests {
     }
   }
 
-  @Test("A proxy that expects headers and trusts no peer does not start")
+  @Test("A proxy that expects PROXY headers and trusts no peer does not start")
   func noPeers() async throws {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
@@ -144,8 +144,7 @@ struct ProxyHeaderTests {
     await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
   }
 
-  @Test(
-    "Every beginning of a header is incomplete, and no bytes make the parser fail otherwise than by an error")
+  @Test("Every beginning of a PROXY header is incomplete, and changed bytes do not crash the parser")
   func prefixes() throws {
     for (header, _) in Self.headers {
       for count in 0..<header.count {

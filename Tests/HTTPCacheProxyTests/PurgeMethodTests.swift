@@ -5,7 +5,7 @@ import HTTPCacheProxy
 import NIOCore
 import Testing
 
-@Suite("The method PURGE", .timeLimit(.minutes(10)))
+@Suite("The PURGE method", .timeLimit(.minutes(10)))
 struct PurgeMethodTests {
   private func purge(_ proxy: ProxyFixture, _ target: String, _ fields: String = "") async throws -> String {
     try await proxy.exchange(
@@ -31,7 +31,7 @@ struct PurgeMethodTests {
     }
   }
 
-  @Test("is never passed on, not even as a request to switch protocols", arguments: [nil, "127.0.0.1"])
+  @Test("PURGE is never forwarded, not even with Upgrade", arguments: [nil, "127.0.0.1"])
   func upgrade(range: String?) async throws {
     try await run(trusting: range) { proxy in
       let answer = try await proxy.exchange(
@@ -41,7 +41,7 @@ struct PurgeMethodTests {
   }
 
   @Test(
-    "is for nobody where a trusted proxy does not say whom it asks for",
+    "PURGE is refused if a trusted proxy does not name its client",
     arguments: ["X-Forwarded-For: unknown", "X-Forwarded-For: _hidden", "Forwarded: for=10.0.0.1"])
   func unnamed(field: String) async throws {
     try await run(trusting: "127.0.0.0/8") { proxy in
@@ -50,7 +50,7 @@ struct PurgeMethodTests {
     }
   }
 
-  @Test("is for those who are trusted now")
+  @Test("PURGE follows the current list of trusted peers")
   func revoked() async throws {
     try await run(trusting: "127.0.0.0/8") { proxy in
       var configuration = proxy.proxy.configuration
@@ -61,7 +61,7 @@ struct PurgeMethodTests {
   }
 
   @Test(
-    "removes what is stored for its target, and says how much that is",
+    "PURGE removes the stored responses of its target and reports their number",
     arguments: ["127.0.0.1", "127.0.0.0/8"])
   func removes(range: String) async throws {
     try await run(trusting: range) { proxy in
@@ -76,7 +76,7 @@ struct PurgeMethodTests {
     }
   }
 
-  @Test("makes it stale where the client asks for that")
+  @Test("PURGE with Soft-Purge makes stored responses stale")
   func soft() async throws {
     try await run(trusting: "127.0.0.1") { proxy in
       expect(try await purge(proxy, "/a?b", "Soft-Purge: 1\r\n"), endsWith: "Marked 1 response stale.\n")
@@ -88,7 +88,7 @@ struct PurgeMethodTests {
   }
 
   @Test(
-    "is refused to all others, also to those who come through a trusted proxy",
+    "PURGE from an untrusted client is refused, even through a trusted proxy",
     arguments: [
       (nil, ""), ("10.0.0.0/8", ""), ("127.0.0.1", "X-Forwarded-For: 192.0.2.1\r\n"),
       ("10.0.0.0/8", "X-Forwarded-For: 10.0.0.1\r\n"),

@@ -63,7 +63,7 @@ struct RequestTests {
   ]
 
   @Test(
-    "What could be read in two ways, or is too much, is refused, and nothing behind it is a request",
+    "Ambiguous or oversized requests are refused, and bytes after them are not a request",
     arguments: refused)
   func refuse(request: String, status: Int) async throws {
     try await ProxyFixture.run {
@@ -83,7 +83,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Pipelined requests are answered in their order, from the origin and from memory")
+  @Test("Pipelined requests are answered in order, from the origin and from memory")
   func pipelining() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       let path = String(request.split(separator: " ")[1])
@@ -100,7 +100,7 @@ struct RequestTests {
     }
   }
 
-  @Test("A request in single bytes is a request")
+  @Test("A request that arrives byte by byte is answered")
   func slowly() async throws {
     try await ProxyFixture.run(origin: Self.hello) { proxy in
       let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
@@ -114,7 +114,7 @@ struct RequestTests {
   }
 
   @Test(
-    "Targets of every form reach the origin as it knows them",
+    "Targets of every form reach the origin in the form it expects",
     arguments: [
       ("GET http://b.example/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x?y HTTP/1.1\r\nHost: b.example\r\n"),
       ("GET http://b.example?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?y HTTP/1.1\r\nHost: b.example\r\n"),
@@ -130,9 +130,7 @@ struct RequestTests {
     }
   }
 
-  @Test(
-    "All spellings of an authority share a stored response, and the origin sees one of them (RFC 9110 §4.2.3)"
-  )
+  @Test("All spellings of an authority share a stored response, and the origin sees one (RFC 9110 §4.2.3)")
   func authoritySpellings() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       // An origin that writes its own name into what it answers.
@@ -160,7 +158,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Fields go on in order and case; those of the connection, and what Connection names, do not")
+  @Test("Request fields keep their order and case, and connection fields are removed")
   func requestFields() async throws {
     try await ProxyFixture.run(origin: Self.hello) { proxy in
       _ = try await proxy.exchange(
@@ -178,7 +176,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Max-Forwards is counted down for OPTIONS and TRACE, and at 0 the proxy answers (RFC 9110 §7.6.2)")
+  @Test("Max-Forwards is decremented for OPTIONS and TRACE, and at 0 the proxy answers (RFC 9110 §7.6.2)")
   func maxForwards() async throws {
     try await ProxyFixture.run(origin: Self.hello) { proxy in
       let options = try await proxy.exchange("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")
@@ -192,7 +190,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Content goes on as it comes, and 100 (Continue) is sent when the origin wants it (RFC 9110 §10.1.1)")
+  @Test("Content is forwarded as it arrives, and 100 (Continue) comes from the origin (RFC 9110 §10.1.1)")
   func expectation() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       #expect(request.contains("Expect: 100-continue\r\n"))
@@ -215,7 +213,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Chunked content is chunked for the origin")
+  @Test("Chunked content is sent to the origin in chunks")
   func chunkedContent() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       #expect(request.contains("Transfer-Encoding: chunked\r\n"))
@@ -231,7 +229,7 @@ struct RequestTests {
     }
   }
 
-  @Test("A head that does not end is given up, and an idle connection closed")
+  @Test("Unfinished heads, idle connections and stalled content time out")
   func timeouts() async throws {
     let silent: RawOrigin.Answering = { _, _ in true }
     try await ProxyFixture.run({ $0.timeouts.head = .milliseconds(50) }, origin: silent) { proxy in

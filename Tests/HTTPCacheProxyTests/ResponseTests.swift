@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Responses through the proxy", .timeLimit(.minutes(10)))
 struct ResponseTests {
-  @Test("On a miss the origin's fields come unchanged, its Age too, and without those of the connection")
+  @Test("On a miss the origin's fields pass unchanged, with Age and without connection fields")
   func fields() async throws {
     let head =
       "HTTP/1.1 203 Some Phrase\r\nx-ONE: 1\r\nAge: 7\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n"
@@ -27,7 +27,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("Bytes of field values that are no UTF-8 come as they are (RFC 9110 §5.5)")
+  @Test("Field values that are not UTF-8 pass unchanged (RFC 9110 §5.5)")
   func octets() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(
@@ -46,7 +46,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("Interim responses come before the final one, but not to HTTP/1.0 (RFC 9110 §15.2)")
+  @Test("Interim responses precede the final one, except for HTTP/1.0 (RFC 9110 §15.2)")
   func interim() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(
@@ -62,7 +62,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("Chunks and trailers come through, and HTTP/1.0 gets the content alone")
+  @Test("Chunks and trailers pass through, and HTTP/1.0 gets the content alone")
   func trailers() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(
@@ -77,7 +77,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("A response to HEAD has no content, whatever its length says, and neither has a 304")
+  @Test("Responses to HEAD and 304 responses have no content")
   func noContent() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       let status = request.hasPrefix("HEAD") ? "200 OK" : "304 Not Modified"
@@ -112,7 +112,7 @@ struct ResponseTests {
   ]
 
   @Test(
-    "An origin that breaks off, or makes no sense, is answered for with 502 and a reason", arguments: broken)
+    "An incomplete or invalid response from the origin yields 502 with a reason", arguments: broken)
   func badGateway(answer: String, status: Int) async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(answer)
@@ -126,7 +126,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("Empty elements of a list of transfer codings say nothing (RFC 9110 §5.6.1)")
+  @Test("Empty elements of Transfer-Encoding are ignored (RFC 9110 §5.6.1)")
   func emptyCodings() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: , Chunked,\r\n\r\n1\r\nx\r\n0\r\n\r\n")
@@ -136,7 +136,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("A silent origin is answered for with 504, and one that is not there with 502")
+  @Test("A silent origin yields 504, an unreachable one 502")
   func silence() async throws {
     try await ProxyFixture.run {
       $0.timeouts.response = .milliseconds(50)
@@ -151,7 +151,7 @@ struct ResponseTests {
   }
 
   @Test(
-    "Content that breaks off is seen to be broken, and not stored as whole",
+    "Truncated content is visibly incomplete and not stored as complete",
     arguments: [
       "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10\r\n\r\nhello",
       "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -171,7 +171,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("A connection with more on it than was asked for is not used again")
+  @Test("A connection with unsolicited bytes is not reused")
   func unsolicited() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(ok("one") + ok("poison"))
@@ -183,7 +183,7 @@ struct ResponseTests {
   }
 
   @Test(
-    "A request that meets a closing connection is sent again if that is safe, and never otherwise (RFC 9110 §9.2.2)",
+    "A request on a closing connection is retried only if idempotent and unanswered (RFC 9110 §9.2.2)",
     arguments: [
       ("GET", "", 2, "200"), ("HEAD", "", 2, "200"), ("OPTIONS", "", 2, "200"), ("DELETE", "", 2, "200"),
       ("POST", "", 1, "502"), ("PATCH", "", 1, "502"),
@@ -216,7 +216,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("A request is sent again once, and not on another idle connection")
+  @Test("A request is retried once, and not on another idle connection")
   func retryOnce() async throws {
     let arrivals = Mutex(0)
     let together = Opening()
@@ -251,7 +251,7 @@ struct ResponseTests {
   enum Closing: CaseIterable { case announced, afterResponse, resetAfterResponse, onArrival, resetOnArrival }
 
   @Test(
-    "An origin that closes its connections after a few responses never fails a safe request (RFC 9112 §9.5)",
+    "An origin that closes connections after a few responses fails no safe request (RFC 9112 §9.5)",
     arguments: Closing.allCases)
   func closingOrigin(closing: Closing) async throws {
     let generator = Mutex(SeededGenerator(seed: 11))
@@ -297,7 +297,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("Who follows another's request reads what comes while it comes, though the first one leaves")
+  @Test("Coalesced clients read content as it arrives, even after the first client leaves")
   func readWhileWrite() async throws {
     let (arrival, half, rest) = (Opening(), Opening(), Opening())
     try await ProxyFixture.run(origin: { _, connection in
@@ -333,7 +333,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("What is under way when the proxy stops is finished")
+  @Test("Requests in flight finish when the proxy stops")
   func drain() async throws {
     let (arrival, go) = (Opening(), Opening())
     try await ProxyFixture.run(origin: { _, connection in
@@ -350,7 +350,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("A client that has not read its response yet receives all of it when the proxy stops")
+  @Test("A client that reads late receives its whole response when the proxy stops")
   func drainUnread() async throws {
     let content = String(repeating: "0123456789abcdef", count: 1 << 18)
     try await ProxyFixture.run(origin: { _, connection in

@@ -6,9 +6,9 @@ import HTTPCaching
 import Synchronization
 import Testing
 
-@Suite("What clients of a shared cache share, over sockets", .timeLimit(.minutes(10)))
+@Suite("Sharing between clients of the proxy", .timeLimit(.minutes(10)))
 struct SharingTests {
-  @Test("The proxy asks the origin for every Accept-Language that differs (§4.1)")
+  @Test("The proxy sends a request to the origin for every different Accept-Language (§4.1)")
   func language() async throws {
     try await ProxyFixture.run { request, origin in
       let language = request.contains("fr, de;q=0.5") ? "fr" : "de"
@@ -37,7 +37,7 @@ struct SharingTests {
   }
 
   @Test(
-    "A response with Set-Cookie and no word on caching is each client's own",
+    "A response with Set-Cookie that is not declared shareable is not shared",
     arguments: [
       "", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "Expires: 0\r\n", "Cache-Control: no-cache\r\n",
     ])
@@ -73,7 +73,7 @@ struct SharingTests {
     }
   }
 
-  @Test("Of a stored response nobody gets the cookies that are stripped, not even who fetched it")
+  @Test("No client of a coalesced request gets stripped cookies")
   func coalescedCookies() async throws {
     let rest = Opening()
     try await ProxyFixture.run(rules: { $0.setCookie = .strip }) { _, connection in
@@ -124,7 +124,7 @@ struct SharingTests {
     }
   }
 
-  @Test("An odd Last-Modified goes back as it came, with the client's entity tags (§4.3.1, §4.3.2)")
+  @Test("A nonstandard Last-Modified is sent back unchanged, with the client's entity tags (§4.3.1, §4.3.2)")
   func oddDate() async throws {
     let modified = "Sun, 6 Nov 1994 8:49:37 UTC"
     try await ProxyFixture.run { request, connection in

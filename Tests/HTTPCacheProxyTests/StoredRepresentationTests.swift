@@ -18,7 +18,7 @@ struct StoredRepresentationTests {
   }
 
   @Test(
-    "A 304 that names another coding or type leaves those of the stored bytes (§3.2)",
+    "A 304 does not change fields that describe the stored bytes (§3.2)",
     arguments: [
       ("Content-Encoding: gzip", ""), ("Content-Type: text/html", "text/plain"),
       ("Content-Range: bytes 0-1/2", ""), ("Content-Language: de", "en"), ("Content-MD5: x", ""),
@@ -47,7 +47,7 @@ struct StoredRepresentationTests {
     }
   }
 
-  @Test("After one 304, requests of the same kind are hits, and are served when the origin is gone (§4.1)")
+  @Test("After one 304, requests of the same kind are hits, even without the origin (§4.1)")
   func learned() async throws {
     let isGone = Atomic(false)
     try await ProxyFixture.run(origin: { request, connection in
@@ -71,7 +71,7 @@ struct StoredRepresentationTests {
     }
   }
 
-  @Test("Ranges that are fetched at the same time make up the whole (§3.4)", arguments: [2, 8])
+  @Test("Ranges that are fetched at the same time are combined into the whole (§3.4)", arguments: [2, 8])
   func parts(count: Int) async throws {
     let size = 1000
     let arrivals = Atomic(0)
@@ -109,7 +109,7 @@ struct StoredRepresentationTests {
   }
 
   @Test(
-    "Where the origin is gone and a directive requires a revalidation, the answer is 504 (§5.2.2.2)",
+    "If a required revalidation cannot reach the origin, the answer is 504 (§5.2.2.2)",
     arguments: [
       "max-age=0, must-revalidate", "max-age=0, proxy-revalidate", "s-maxage=0",
     ])
@@ -134,7 +134,7 @@ struct StoredRepresentationTests {
     }
   }
 
-  @Test("only-if-cached without anything stored is 504 that says so (§5.2.1.7)")
+  @Test("only-if-cached with nothing stored yields 504 with the reason (§5.2.1.7)")
   func onlyIfCached() async throws {
     try await ProxyFixture.run(origin: { _, _ in false }) { proxy in
       let answer = try await proxy.get("/", "Cache-Control: only-if-cached\r\n")

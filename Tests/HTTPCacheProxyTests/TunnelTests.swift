@@ -31,7 +31,7 @@ struct TunnelTests {
     func sent() throws -> String? { try channel.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) } }
   }
 
-  @Test("A side is not read while the other does not take what came")
+  @Test("A side of a tunnel is not read while the other does not accept bytes")
   func backPressure() throws {
     let ends = Tunnel.ends(.patient, ProxyStatistics()) { _ in }
     let (client, origin) = (try Side(ends.client), try Side(ends.origin))
@@ -56,7 +56,7 @@ struct TunnelTests {
     _ = try? origin.channel.finish()
   }
 
-  @Test("The ends of a tunnel are let go when one connection is gone", arguments: [true, false])
+  @Test("Both ends of a tunnel are released when one connection closes", arguments: [true, false])
   func release(clientGoes: Bool) throws {
     weak var first: TunnelEnd?
     weak var second: TunnelEnd?
@@ -77,7 +77,7 @@ struct TunnelTests {
     #expect(first == nil && second == nil)
   }
 
-  @Test("What the client has not taken when the origin goes is kept for the time of a stalled client")
+  @Test("After the origin closes, unread bytes wait for the client until the stall timeout")
   func stalled() throws {
     var timeouts = ProxyConfiguration.Timeouts.patient
     timeouts.stall = .milliseconds(1000)

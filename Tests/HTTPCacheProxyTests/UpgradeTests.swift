@@ -16,7 +16,7 @@ struct UpgradeTests {
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-  @Test("WebSocket frames of every length go both ways")
+  @Test("WebSocket frames of every length pass in both directions")
   func webSocket() async throws {
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(Self.switching)
@@ -60,7 +60,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("What the client sends ahead goes to the origin after it has switched, and not before")
+  @Test("Early bytes from the client reach the origin only after it has switched protocols")
   func early() async throws {
     let (arrived, go) = (Opening(), Opening())
     try await ProxyFixture.run(origin: { _, connection in
@@ -89,7 +89,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "Where the origin refuses, its response goes to the client, is not stored, and ends the connection",
+    "If the origin refuses an upgrade, its response is passed on unstored, and the connection ends",
     arguments: ["200 OK", "404 Not Found", "426 Upgrade Required"])
   func refused(status: String) async throws {
     try await ProxyFixture.run(origin: { request, connection in
@@ -111,7 +111,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("The connection to an origin that refuses and sends FIN is closed")
+  @Test("The connection to an origin that refuses an upgrade and sends FIN is closed")
   func refusedWithFIN() async throws {
     let closed = Opening()
     try await ProxyFixture.run(origin: { _, connection in
@@ -127,7 +127,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("A stored response does not answer a request for another protocol")
+  @Test("A stored response does not answer an upgrade request")
   func stored() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       guard request.contains("Upgrade: websocket\r\n") else {
@@ -144,7 +144,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("Without upgrades, a request for another protocol is refused with 501")
+  @Test("If upgrades are disabled, an upgrade request gets 501")
   func notAllowed() async throws {
     try await ProxyFixture.run {
       $0.allowsUpgrade = false
@@ -158,7 +158,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "Upgrade is ignored where it would carry HTTP past the cache, and where it does not apply (RFC 9110 §7.8)",
+    "Upgrade is ignored if it would carry HTTP, or does not apply (RFC 9110 §7.8)",
     arguments: [
       "GET /# HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n",
       "GET /# HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: H2C, HTTP/2.0\r\nUpgrade: TLS/1.0, h2, h3\r\n\r\n",
@@ -184,7 +184,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("Of several protocols, those that carry HTTP are not passed on")
+  @Test("Protocols that carry HTTP are removed from the offered list")
   func filtered() async throws {
     try await ProxyFixture.run(origin: { request, connection in
       #expect(request.contains("\r\nUpgrade: foo/2, bar\r\n"))
@@ -200,7 +200,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "A switch to what nobody asked for is a bad response",
+    "A switch to a protocol that was not requested yields 502",
     arguments: [
       "Upgrade: h2c\r\nConnection: Upgrade\r\n", "Connection: Upgrade\r\n", "",
       "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n",
@@ -215,7 +215,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("An origin that is silent, breaks off or is not there is answered for, as for any request")
+  @Test("An upgrade request to a silent origin yields 504, to a failing or unreachable one 502")
   func failures() async throws {
     try await ProxyFixture.run {
       $0.timeouts.response = .milliseconds(50)
@@ -232,7 +232,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("Each side may end its direction, and still gets the other")
+  @Test("Each side of a tunnel can end its direction and still receive")
   func halfClosure() async throws {
     for allows in [true, false] {
       try await ProxyFixture.run {
@@ -268,7 +268,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("A tunnel in which nothing moves ends, and one that is open when the proxy stops")
+  @Test("A tunnel ends when it is idle, or when the proxy stops")
   func ending() async throws {
     let ended = Mutex(0)
     let origin: RawOrigin.Answering = { _, connection in
@@ -291,7 +291,7 @@ struct UpgradeTests {
     #expect(ended.withLock { $0 } == 2)
   }
 
-  @Test("A side that is reset ends the other")
+  @Test("A reset of one side of a tunnel ends the other")
   func reset() async throws {
     let ended = Opening()
     try await ProxyFixture.run(origin: { request, connection in

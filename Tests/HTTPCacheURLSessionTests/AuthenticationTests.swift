@@ -14,7 +14,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Challenges for a user and a password", .timeLimit(.minutes(10)))
+@Suite("Authentication challenges", .timeLimit(.minutes(10)))
 struct AuthenticationTests {
   private static let right = "Basic " + Data("ann:secret".utf8).base64EncodedString()
 
@@ -30,7 +30,7 @@ struct AuthenticationTests {
     URLCredential(user: "ann", password: password, persistence: .none)
   }
 
-  @Test("Nobody who could answer: the task ends with the 401")
+  @Test("Without credentials for a challenge, the task ends with the 401")
   func unanswered() async throws {
     try await Setting.with(Self.guarded) { setting async throws in
       let answer = try await setting.load()
@@ -40,7 +40,7 @@ struct AuthenticationTests {
   }
 
   @Test(
-    "The option answers, and the request is repeated with credentials that the rules see",
+    "The authenticate option answers, and the rules apply to its credentials",
     arguments: [true, false])
   func option(isShared: Bool) async throws {
     var options = CachingOptions()
@@ -80,7 +80,7 @@ struct AuthenticationTests {
   }
 
   @Test(
-    "The option may decline",
+    "The authenticate option can decline a challenge",
     arguments: [URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge, .rejectProtectionSpace])
   func declined(disposition: URLSession.AuthChallengeDisposition) async throws {
     var options = CachingOptions()
@@ -102,7 +102,7 @@ struct AuthenticationTests {
     }
   }
 
-  @Test("The configuration's credential storage answers")
+  @Test("The configuration's credential storage answers challenges")
   func storage() async throws {
     let base = URLSessionConfiguration.ephemeral
     let storage = URLCredentialStorage()
@@ -118,7 +118,7 @@ struct AuthenticationTests {
   }
 
   @Test(
-    "A challenge of another kind reaches the caller as it is",
+    "A challenge of another scheme reaches the caller unchanged",
     arguments: ["Bearer", "Digest realm=\"r\", nonce=\"n\""])
   func otherScheme(challenge: String) async throws {
     try await Setting.with { _ in

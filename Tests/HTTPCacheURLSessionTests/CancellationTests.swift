@@ -25,7 +25,7 @@ struct CancellationTests {
   private static let atOnce = 8
 
   @Test(
-    "A load that is cancelled ends once, with its answer or cancelled, and no other with it",
+    "A cancelled load ends once and affects no other load",
     .timeLimit(.minutes(10)), arguments: Kind.allCases, Form.allCases)
   func cancelled(_ kind: Kind, _ form: Form) async throws {
     let arrivals = Arrivals()

@@ -11,7 +11,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The configuration that switches the cache on", .timeLimit(.minutes(10)))
+@Suite("Session configurations with a cache", .timeLimit(.minutes(10)))
 struct ConfigurationTests {
   private final class OtherProtocol: URLProtocol {
     override static func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "other" }
@@ -20,7 +20,7 @@ struct ConfigurationTests {
     override func stopLoading() {}
   }
 
-  @Test("It is a copy, without Foundation's cache, and keeps other protocols behind ours")
+  @Test("A caching configuration is a copy without URLCache, and keeps other protocol classes")
   func copies() throws {
     let base = URLSessionConfiguration.ephemeral
     base.protocolClasses = [OtherProtocol.self]
@@ -34,7 +34,7 @@ struct ConfigurationTests {
     #expect(classes.last.map { ObjectIdentifier($0) } == ObjectIdentifier(OtherProtocol.self))
   }
 
-  @Test("One made from another has one cache, the last")
+  @Test("A configuration made from a caching one uses only the last cache")
   func replaces() throws {
     let first = URLSessionConfiguration.caching(with: try HTTPCache(), base: .ephemeral)
     let second = URLSessionConfiguration.caching(with: try HTTPCache(), base: first)
@@ -44,7 +44,7 @@ struct ConfigurationTests {
       ours.first.map { ObjectIdentifier($0) } != first.protocolClasses?.first.map { ObjectIdentifier($0) })
   }
 
-  @Test("Any number can be made, each with a class of its own")
+  @Test("Each caching configuration has its own protocol class")
   func manyClasses() throws {
     let cache = try HTTPCache()
     let classes = (0..<100).compactMap { _ in
@@ -53,7 +53,7 @@ struct ConfigurationTests {
     #expect(Set(classes.map { ObjectIdentifier($0) }).count == 100)
   }
 
-  @Test("What is set on it afterwards holds for the requests to the origin")
+  @Test("Later changes to a caching configuration apply to requests to the origin")
   func setAfterwards() async throws {
     let origin = try await LoopbackOrigin.start { request in .init(body: request.fields[.userAgent] ?? "") }
     let configuration = URLSessionConfiguration.caching(with: try HTTPCache(), base: .ephemeral.patient)
@@ -66,7 +66,7 @@ struct ConfigurationTests {
     await origin.stop()
   }
 
-  @Test("A fragment is no part of what is asked for, and stays in the response's URL")
+  @Test("A fragment is not part of the key and stays in the response's URL")
   func fragment() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "max-age=60"], body: "x")

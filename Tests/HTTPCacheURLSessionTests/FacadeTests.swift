@@ -14,7 +14,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The cache in the shape of URLCache", .timeLimit(.minutes(10)))
+@Suite("The interface of URLCache", .timeLimit(.minutes(10)))
 struct FacadeTests {
   private static let start = SystemCacheClock.shared.now
   private let clock = ManualClock(Self.start)
@@ -56,8 +56,7 @@ struct FacadeTests {
 
   // MARK: - Responses
 
-  @Test(
-    "A response to a GET whose content is a stream is not stored for others, nor are others' given for it")
+  @Test("A GET with a content stream is neither stored nor answered from the store")
   func contentStream() throws {
     let store = try CacheStore(.init(memoryCapacity: 4 << 20))
     let cache = HTTPURLCache(HTTPCache(store: store, configuration: .init(kind: .private)))
@@ -77,7 +76,7 @@ struct FacadeTests {
     #expect(cache.storeCachedResponse(response, for: request) != .requestContent)
   }
 
-  @Test("What a session stores is found, and what is stored by hand is served to the session")
+  @Test("A session and HTTPURLCache share stored responses")
   func bothWays() async throws {
     try await Setting.with { request in
       .init(
@@ -105,7 +104,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("Another query string is another response, and so is another field that Vary names")
+  @Test("Query strings and fields named by Vary distinguish responses")
   func keys() throws {
     let cache = try facade()
     let vary = ["Cache-Control": "max-age=60", "Vary": "Accept-Language"]
@@ -121,7 +120,7 @@ struct FacadeTests {
     #expect(cache.cachedResponse(for: try request("/")) == nil)
   }
 
-  @Test("What is stored is given whatever its age, with its age")
+  @Test("A stored response is returned at any age, with its Age")
   func staleIsGiven() throws {
     let cache = try facade()
     cache.storeCachedResponse(try response("old", to: request()), for: try request())
@@ -132,7 +131,7 @@ struct FacadeTests {
   }
 
   @Test(
-    "What the rules forbid to store is refused, with the reason",
+    "A response that the rules forbid to store is refused with the reason",
     arguments: [
       ("GET", "Cache-Control", "no-store", CacheEngine.Reason.responseNoStore),
       ("GET", "Cache-Control", "max-age=60", .storedWithLifetime),
@@ -151,7 +150,7 @@ struct FacadeTests {
   }
 
   @Test(
-    "The storage policy says where a response lies",
+    "The storage policy decides where a response is stored",
     arguments: [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly, .notAllowed])
   func storagePolicy(policy: URLCache.StoragePolicy) throws {
     try withFolder { folder in
@@ -172,7 +171,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("userInfo is kept as long as its response, on disk too, as far as it is a property list")
+  @Test("userInfo is stored with its response, on disk too, if it is a property list")
   func userInfo() throws {
     try withFolder { folder in
       let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
@@ -194,7 +193,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("Responses are removed one by one, since a date, and all")
+  @Test("Responses are removed one by one, since a date, or all")
   func removal() throws {
     let cache = try facade()
     func store(_ path: String) throws {
@@ -220,7 +219,7 @@ struct FacadeTests {
     #expect(cache.currentMemoryUsage == 0)
   }
 
-  @Test("A task's request does as well as a request")
+  @Test("A task can stand in for its request")
   func byTask() throws {
     let cache = try facade()
     let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
@@ -242,7 +241,7 @@ struct FacadeTests {
 
   // MARK: - Size
 
-  @Test("Capacities are what they were set to, and usage is within them at once")
+  @Test("Capacities are as set, and usage stays within them")
   func capacity() throws {
     try withFolder { folder in
       let cache = HTTPURLCache(memoryCapacity: 1_500_000, diskCapacity: 6_000_000, directory: folder)
@@ -272,7 +271,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("A disk capacity of 0 empties the disk and keeps it so; raising it brings it back")
+  @Test("A disk capacity of 0 empties the disk, and raising it enables the disk again")
   func noDisk() throws {
     try withFolder { folder in
       let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
@@ -294,7 +293,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("Without a disk there is none, and no folder is made")
+  @Test("A cache without a disk creates no folder")
   func memoryOnly() throws {
     try withFolder { folder in
       let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: folder)
@@ -305,7 +304,7 @@ struct FacadeTests {
     }
   }
 
-  @Test("A folder that another cache uses leaves a cache in memory, which says why")
+  @Test("If the folder is in use, the cache works in memory and reports the error")
   func folderInUse() throws {
     try withFolder { folder in
       let first = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, diskPath: folder.path)
@@ -319,7 +318,7 @@ struct FacadeTests {
   }
 
   @Test(
-    "A response larger than its share of the disk is not stored, and the reason says so",
+    "A response too large for the disk limit is not stored, and the reason reports it",
     arguments: [0.05, 0.5])
   func share(share: Double) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")

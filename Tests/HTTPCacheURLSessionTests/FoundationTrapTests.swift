@@ -17,7 +17,7 @@ import Testing
 #endif
 
 /// Each of these went wrong in Foundation on Linux, or would have in an adapter that did the obvious thing.
-@Suite("Traps of Foundation that the adapter steps around", .timeLimit(.minutes(10)))
+@Suite("Workarounds for Foundation", .timeLimit(.minutes(10)))
 struct FoundationTrapTests {
   /// 20 times "decoded content ", gzipped.
   private static let gzipped =
@@ -39,7 +39,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("Decoded content carries no Content-Encoding and no length of the encoded bytes")
+  @Test("Decoded content has no Content-Encoding and no encoded length")
   func decodedContent() async throws {
     try await Setting.with { request in
       let coding = request.fields[.acceptEncoding]?.contains("gzip") == true
@@ -59,7 +59,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("Nothing is stored in part of what Foundation decodes: its positions are others")
+  @Test("Content that Foundation decodes is not stored in parts")
   func decodedPart() async throws {
     try await Setting.with { request in
       let fields: HTTPFields = [
@@ -93,7 +93,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("No field of the adapter's own reaches the wire")
+  @Test("The adapter sends no field of its own to the origin")
   func noMarker() async throws {
     try await Setting.with { _ in
       .init(body: "x")
@@ -108,7 +108,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("Completion handlers get the body", arguments: [1, 2])
+  @Test("Completion handlers receive the body", arguments: [1, 2])
   func completionHandler(load: Int) async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "max-age=60"], body: "for the handler")
@@ -129,7 +129,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("Delegates get the response, the body and the end, once each")
+  @Test("Delegates receive the response, the body and the end, once each")
   func delegate() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "max-age=60"], body: String(repeating: "d", count: 50_000))
@@ -149,7 +149,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("A task that is cancelled at the moment of its answer ends once, and no other with it")
+  @Test("A task cancelled during its answer affects no other task")
   func cancelledWhileAnswered() async throws {
     try await Setting.with { _ in
       .init(
@@ -170,7 +170,7 @@ struct FoundationTrapTests {
     }
   }
 
-  @Test("A task that is cancelled reports so, and the request to the origin is given up")
+  @Test("A cancelled task fails with cancelled, and nothing is stored")
   func cancelled() async throws {
     let gate = Gate()
     try await Setting.with { _ in
@@ -199,7 +199,7 @@ struct FoundationTrapTests {
   }
 
   #if canImport(FoundationNetworking)
-    @Test("A download task fails with an error that says why, in both of its forms")
+    @Test("A download task of either form fails with an explanatory error")
     func download() async throws {
       try await Setting.with { _ in
         .init(body: "x")
@@ -221,7 +221,7 @@ struct FoundationTrapTests {
     }
   #endif
 
-  @Test("Repeated response fields reach the caller joined, and are stored so")
+  @Test("Repeated response fields reach the caller joined, from the origin and the store")
   func repeatedFields() async throws {
     let name = try #require(HTTPField.Name("X-List"))
     try await Setting.with { _ in

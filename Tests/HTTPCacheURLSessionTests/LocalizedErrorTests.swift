@@ -6,7 +6,7 @@ import HTTPCacheStore
 import HTTPCacheURLSession
 import Testing
 
-@Suite("Errors as Foundation shows them", .timeLimit(.minutes(10)))
+@Suite("Localized error descriptions", .timeLimit(.minutes(10)))
 struct LocalizedErrorTests {
   @Test(
     "The localized description of an error is its own text",
@@ -19,7 +19,7 @@ struct LocalizedErrorTests {
     #expect(error.localizedDescription == "\(error)")
   }
 
-  @Test("A store that cannot be opened says so through Foundation")
+  @Test("A store that cannot be opened throws an error with a localized description")
   func opening() throws {
     let error = try #require(throws: StoreError.self) {
       _ = try HTTPCache(.init(directory: URL(fileURLWithPath: "/dev/null/directory")))

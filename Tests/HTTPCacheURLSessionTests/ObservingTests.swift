@@ -15,9 +15,9 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("What a session tells of its responses", .timeLimit(.minutes(10)))
+@Suite("Cache status and events of a session", .timeLimit(.minutes(10)))
 struct ObservingTests {
-  @Test("Every response tells its story: its source, why, its age and how much longer it is fresh")
+  @Test("Every response reports its source, reason, age and remaining lifetime")
   func stories() async throws {
     try await Setting.with { request in
       if request.fields[.ifNoneMatch] != nil { return .init(status: 304, fields: [.eTag: "\"a\""]) }
@@ -59,7 +59,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("The cache's events tell of a session's requests: why was this not cached?")
+  @Test("Cache events report why a session's response was not stored")
   func events() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "no-store"], body: "x")
@@ -73,9 +73,7 @@ struct ObservingTests {
     }
   }
 
-  @Test(
-    "stale-while-revalidate answers at once, and the request behind it outlives its caller, cancelled and gone"
-  )
+  @Test("stale-while-revalidate answers at once, and its revalidation outlives task and session")
   func staleWhileRevalidate() async throws {
     let gate = Gate()
     try await Setting.with { request in
@@ -111,7 +109,7 @@ struct ObservingTests {
 
 @Suite("Partitions of a session's cache", .timeLimit(.minutes(10)))
 struct SessionPartitionTests {
-  @Test("A closure puts each request into a partition, redirects with it, and a partition can be removed")
+  @Test("A closure assigns requests and redirects to partitions, which can be removed")
   func partitions() async throws {
     let cache = HTTPCache(store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: .init())
     let origin = try await LoopbackOrigin.start { request in
@@ -142,7 +140,7 @@ struct SessionPartitionTests {
     await origin.stop()
   }
 
-  @Test("What stands between cache and origin sees the requests that go there, and may answer them")
+  @Test("Middleware sees requests to the origin and can answer them")
   func through() async throws {
     try await Setting.with { _ in
       .init(body: "origin")

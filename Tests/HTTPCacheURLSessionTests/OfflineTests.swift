@@ -15,10 +15,10 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Without the origin", .timeLimit(.minutes(10)))
+@Suite("Offline use", .timeLimit(.minutes(10)))
 struct OfflineTests {
   @Test(
-    "When the origin is out of reach, what the app chose is served, marked stale, and else its error comes",
+    "If the origin is unreachable, permitted responses are served stale, and others fail",
     arguments: [
       (CacheEngine.DisconnectedUse.nothing, "max-age=60", nil),
       (.unlessForbidden, "max-age=60", CacheEngine.Reason.staleWhileDisconnected),
@@ -50,7 +50,7 @@ struct OfflineTests {
   }
 
   @Test(
-    "A host without a name, and one that does not answer in time, are out of reach, too",
+    "An unknown host and a timeout count as unreachable",
     arguments: [true, false])
   func otherDisconnections(isTimeout: Bool) async throws {
     let gate = Gate()
@@ -75,7 +75,7 @@ struct OfflineTests {
     }
   }
 
-  @Test("An origin that answers badly is not out of reach: its error comes")
+  @Test("An invalid response does not count as unreachable, and its error is thrown")
   func badAnswer() async throws {
     try await Setting.with(configure: { $0.rules.whenDisconnected = .anyStored }) { request in
       .init(
@@ -89,7 +89,7 @@ struct OfflineTests {
     }
   }
 
-  @Test("A closure may know that there is no network: then no request goes out")
+  @Test("If isReachable returns false, no request is sent")
   func reachability() async throws {
     let isReachable = Mutex(true)
     var options = CachingOptions()
@@ -110,7 +110,7 @@ struct OfflineTests {
     }
   }
 
-  @Test("A redirect and its target are served offline each by its own rules", arguments: [true, false])
+  @Test("A redirect and its target are served offline, each by its own rules", arguments: [true, false])
   func redirects(isStored: Bool) async throws {
     try await Setting.with(configure: { $0.rules.whenDisconnected = .unlessForbidden }) { request in
       request.target == "/from"

@@ -16,7 +16,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("What a session has its own way", .timeLimit(.minutes(10)))
+@Suite("Per-session options", .timeLimit(.minutes(10)))
 struct OptionsTests {
   private static func fresh(_ body: String) -> LoopbackOrigin.Response {
     .init(fields: [.cacheControl: "max-age=60", .contentType: "text/plain"], body: body)
@@ -24,7 +24,7 @@ struct OptionsTests {
 
   // MARK: - willCache
 
-  @Test("willCache sees the whole response, and its edits are what is stored; the task gets what came")
+  @Test("willCache receives the whole response, and its edits are stored and not delivered")
   func edits() async throws {
     let seen = Mutex<[String]>([])
     var options = CachingOptions()
@@ -53,7 +53,7 @@ struct OptionsTests {
     }
   }
 
-  @Test("willCache may refuse, and the reasons say that it did", arguments: [true, false])
+  @Test("willCache can refuse, and the reason reports it", arguments: [true, false])
   func refuses(byPolicy: Bool) async throws {
     var options = CachingOptions()
     options.willCache = { proposed, _ in
@@ -82,7 +82,7 @@ struct OptionsTests {
     }
   }
 
-  @Test("willCache is not asked of what the rules forbid, nor of what is stored already")
+  @Test("willCache is not called for forbidden or already stored responses")
   func notAsked() async throws {
     let count = Mutex(0)
     var options = CachingOptions()
@@ -105,7 +105,7 @@ struct OptionsTests {
     }
   }
 
-  @Test("A transfer that breaks off leaves nothing that willCache has refused")
+  @Test("A truncated transfer is not stored if willCache refuses it")
   func refusesPart() async throws {
     var options = CachingOptions()
     options.willCache = { _, _ in nil }
@@ -119,7 +119,7 @@ struct OptionsTests {
     }
   }
 
-  @Test("willCache of many at once is asked once for each that goes to the origin")
+  @Test("Concurrent loads with willCache send one request to the origin")
   func many() async throws {
     var options = CachingOptions()
     options.willCache = { proposed, _ in proposed }
@@ -136,7 +136,7 @@ struct OptionsTests {
 
   // MARK: - Which requests
 
-  @Test("A predicate chooses which requests go through the cache; others reach the origin each time")
+  @Test("A predicate chooses the requests that use the cache, and others reach the origin")
   func intercepts() async throws {
     var options = CachingOptions()
     options.shouldIntercept = {
@@ -160,7 +160,7 @@ struct OptionsTests {
   // MARK: - Which are one
 
   @Test(
-    "A rule says which URLs are one for the cache; the origin gets each as it is",
+    "A target rule unifies URLs for the cache, and the origin gets the original URL",
     arguments: [
       ("tracking", "/a?id=1&utm_source=mail&fbclid=z", "/a?id=1", true),
       ("tracking", "/a?utm_source=x", "/a", true),
@@ -192,7 +192,7 @@ struct OptionsTests {
 
   // MARK: - Policies
 
-  @Test("The request's policy goes before the session's, which holds where the request has none")
+  @Test("A request's policy overrides the session's policy")
   func policies() async throws {
     let base = URLSessionConfiguration.ephemeral
     base.requestCachePolicy = .returnCacheDataDontLoad

@@ -14,7 +14,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("The six request cache policies, through a session", .timeLimit(.minutes(10)))
+@Suite("The six request cache policies of a session", .timeLimit(.minutes(10)))
 struct PolicyTests {
   /// What is stored when the request is made.
   enum Stored: String, CaseIterable { case nothing, fresh, stale, staleWithoutValidator }
@@ -73,7 +73,7 @@ struct PolicyTests {
       requests: 1),
   ]
 
-  @Test("Each policy means what its name says", arguments: cases)
+  @Test("Each policy uses the expected source and sends the expected requests", arguments: cases)
   func policy(_ example: Case) async throws {
     let hasValidator = example.stored != .staleWithoutValidator
     try await Setting.with { request in
@@ -102,7 +102,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("What a reload brings is stored")
+  @Test("A reloaded response replaces the stored one")
   func reloadStores() async throws {
     try await Setting.with { request in
       .init(fields: [.cacheControl: "max-age=60"], body: "\(request.number)")
@@ -113,7 +113,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("reloadIgnoringLocalAndRemoteCacheData tells caches on the way, by both of the fields")
+  @Test("reloadIgnoringLocalAndRemoteCacheData sends no-cache in Cache-Control and Pragma")
   func remote() async throws {
     try await Setting.with { _ in
       .init(body: "x")
@@ -127,7 +127,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("The session's policy holds for requests with the default one; a request's own wins")
+  @Test("The session's policy applies to requests with the default policy")
   func sessionPolicy() async throws {
     let base = URLSessionConfiguration.ephemeral
     base.requestCachePolicy = .returnCacheDataDontLoad

@@ -14,7 +14,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Redirects, each hop through the cache", .timeLimit(.minutes(10)))
+@Suite("Redirects through the cache", .timeLimit(.minutes(10)))
 struct RedirectTests {
   @Test("A stored redirect and a stored target are replayed without a request")
   func replayed() async throws {
@@ -34,7 +34,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "A stored redirect is served once for each load, wherever its target comes from",
+    "A stored redirect is served once per load, wherever its target comes from",
     arguments: [true, false])
   func servedOnce(targetIsStored: Bool) async throws {
     let served = Mutex<[String]>([])
@@ -54,7 +54,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A loop of stored redirects is found when it closes; one through the origin when it is too long")
+  @Test("A loop of stored redirects fails when it closes")
   func storedLoop() async throws {
     try await Setting.with { request in
       .init(
@@ -69,7 +69,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("The limit of redirects can be set", arguments: [0, 2, 30])
+  @Test("The redirect limit can be set", arguments: [0, 2, 30])
   func limit(limit: Int) async throws {
     var options = CachingOptions()
     options.redirectLimit = limit
@@ -87,7 +87,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A redirect that may not be stored is asked for again, its stored target is not")
+  @Test("A redirect that must not be stored is refetched, and its stored target is reused")
   func eachHopByItsOwnRules() async throws {
     try await Setting.with { request in
       request.target == "/from"
@@ -100,7 +100,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "The method changes as the status code says (RFC 9110 §15.4)",
+    "The method changes as the status code requires (RFC 9110 §15.4)",
     arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
   func method(status: Int, expected: String) async throws {
     try await Setting.with { request in
@@ -115,7 +115,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("Credentials do not follow to another origin")
+  @Test("Credentials do not follow a redirect to another origin")
   func credentials() async throws {
     let other = try await LoopbackOrigin.start { request in
       .init(body: request.fields[.authorization] ?? "none")
@@ -132,7 +132,7 @@ struct RedirectTests {
     await other.stop()
   }
 
-  @Test("A loop ends with an error")
+  @Test("A redirect loop ends with an error")
   func loop() async throws {
     try await Setting.with { _ in
       .init(status: 302, fields: [.location: "/round"])
@@ -144,7 +144,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A redirect out of HTTP is an error")
+  @Test("A redirect to a scheme other than HTTP is an error")
   func otherScheme() async throws {
     try await Setting.with { _ in
       .init(status: 302, fields: [.location: "ftp://127.0.0.1/x"])
@@ -155,7 +155,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A 3xx response that leads nowhere is delivered as it is", arguments: [300, 304])
+  @Test("A 3xx response without Location is delivered unchanged", arguments: [300, 304])
   func withoutLocation(status: Int) async throws {
     try await Setting.with { _ in
       .init(status: status)
@@ -164,7 +164,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("Content that came as a stream is sent again where the redirect keeps the method")
+  @Test("Streamed content is sent again if the redirect keeps the method")
   func streamedContent() async throws {
     try await Setting.with { request in
       request.target == "/from"
@@ -177,7 +177,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A cookie that a redirect sets counts where the target varies on it")
+  @Test("A cookie set by a redirect selects the variant of its target")
   func cookies() async throws {
     try await Setting.with { request in
       request.target == "/login"
@@ -196,7 +196,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("A cookie that a redirect deletes is not sent on")
+  @Test("A cookie deleted by a redirect is not sent on")
   func deletedCookie() async throws {
     try await Setting.with { request in
       switch request.target {

@@ -16,7 +16,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Sessions of every shape", .timeLimit(.minutes(10)))
+@Suite("Kinds of sessions and tasks", .timeLimit(.minutes(10)))
 struct SessionShapeTests {
   private static let fresh: HTTPFields = [.cacheControl: "max-age=60"]
 
@@ -34,7 +34,7 @@ struct SessionShapeTests {
     override func stopLoading() {}
   }
 
-  @Test("Other protocols beside the cache's get their requests")
+  @Test("Other protocol classes beside the cache receive their requests")
   func otherProtocol() async throws {
     let base = URLSessionConfiguration.ephemeral
     base.protocolClasses = [OtherProtocol.self] + (base.protocolClasses ?? [])
@@ -49,7 +49,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("Several sessions with several caches answer at the same time, each from its own")
+  @Test("Several sessions with several caches answer concurrently, each from its own")
   func severalCaches() async throws {
     try await Setting.with { request in
       .init(fields: Self.fresh, body: "\(request.number)")
@@ -75,7 +75,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("Two sessions with one cache share what is stored")
+  @Test("Two sessions with one cache share stored responses")
   func sharedCache() async throws {
     try await Setting.with { _ in
       .init(fields: Self.fresh, body: "x")
@@ -88,7 +88,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("A cache in memory writes no file, and is gone with its process")
+  @Test("A cache in memory stores responses and uses no disk")
   func ephemeral() async throws {
     try await Setting.with { _ in
       .init(fields: Self.fresh, body: "x")
@@ -100,9 +100,7 @@ struct SessionShapeTests {
   }
 
   #if canImport(FoundationNetworking)
-    @Test(
-      "On Linux a registered class is never asked: URLSession.shared goes to the origin, and gets the right answer"
-    )
+    @Test("On Linux, URLSession.shared does not use a registered protocol class")
     func registered() async throws {
       try await Setting.with { request in
         .init(fields: Self.fresh, body: "\(request.number)")
@@ -161,7 +159,7 @@ struct SessionShapeTests {
     }
 
     @Test(
-      "On Linux a delegate is not asked of storing, redirects and challenges; its tasks end all the same",
+      "On Linux, a delegate is not asked about storing, redirects and challenges, and its tasks end",
       arguments: [("/plain", 200), ("/moved", 200), ("/guarded", 401)])
     func delegateHooks(path: String, status: Int) async throws {
       try await Setting.with { request in
@@ -184,7 +182,7 @@ struct SessionShapeTests {
     }
   #endif
 
-  @Test("A session's own fields reach the origin, and a request's go before them")
+  @Test("The session's fields reach the origin, and a request's fields override them")
   func additionalHeaders() async throws {
     let base = URLSessionConfiguration.ephemeral
     base.httpAdditionalHeaders = ["X-Mode": "session"]
@@ -220,7 +218,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("Request content arrives, as data, as a stream, from upload tasks and from their files")
+  @Test("Request content arrives from data, streams, upload tasks and their files")
   func content() async throws {
     let body = Data((0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     try await Setting.with { request in
@@ -241,7 +239,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("Priorities are taken and change no answer")
+  @Test("Task priorities are accepted and change no answer")
   func priorities() async throws {
     try await Setting.with { request in
       .init(fields: Self.fresh, body: request.target)
@@ -264,7 +262,7 @@ struct SessionShapeTests {
     }
   }
 
-  @Test("100 tasks at once, of all kinds, each get their own answer")
+  @Test("100 concurrent loads each get their own answer")
   func hundred() async throws {
     try await Setting.with { request in
       .init(fields: Self.fresh, body: String(repeating: request.target, count: 1000))

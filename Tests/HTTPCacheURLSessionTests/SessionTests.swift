@@ -15,9 +15,9 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("A session with a cache, over real sockets", .timeLimit(.minutes(10)))
+@Suite("A session with a cache over real sockets", .timeLimit(.minutes(10)))
 struct SessionTests {
-  @Test("A GET with content, which Foundation does not send, fails as it does without a cache")
+  @Test("A GET with content fails as it does without a cache")
   func getWithContent() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "max-age=600"], body: "plain")
@@ -32,7 +32,7 @@ struct SessionTests {
     }
   }
 
-  @Test("The first load comes from the network, the second from the store, without a request")
+  @Test("The first load comes from the network, the second from the store without a request")
   func storesAndReuses() async throws {
     try await Setting.with { request in
       .init(fields: [.cacheControl: "max-age=60"], body: "answer \(request.number)")
@@ -51,7 +51,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A stale response is validated: a conditional request, 304, and the stored body")
+  @Test("A stale response is revalidated with a conditional request and served with its stored body")
   func validates() async throws {
     try await Setting.with { request in
       if request.fields[.ifNoneMatch] == "\"v1\"" {
@@ -72,7 +72,7 @@ struct SessionTests {
     }
   }
 
-  @Test("Another query string is another resource")
+  @Test("Different query strings are different resources")
   func queryIsPartOfTheKey() async throws {
     try await Setting.with { request in
       .init(fields: [.cacheControl: "max-age=60"], body: request.target)
@@ -84,7 +84,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A response varies on what was really sent, Accept-Encoding and the session's own fields among it")
+  @Test("A response varies on the fields sent, including Accept-Encoding and the session's fields")
   func variesOnWhatIsSent() async throws {
     let base = URLSessionConfiguration.ephemeral
     base.httpAdditionalHeaders = ["X-Tenant": "blue"]
@@ -117,8 +117,7 @@ struct SessionTests {
     }
   }
 
-  @Test(
-    "A QUERY reaches the origin with its content, and is answered from the store for the same content only")
+  @Test("A QUERY reaches the origin with its content, and is reused for the same content only")
   func query() async throws {
     try await Setting.with { request in
       .init(
@@ -138,7 +137,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A successful POST reaches the origin with its body, and invalidates")
+  @Test("A successful POST reaches the origin with its body and invalidates the stored response")
   func postInvalidates() async throws {
     try await Setting.with { request in
       .init(
@@ -153,7 +152,7 @@ struct SessionTests {
     }
   }
 
-  @Test("What the origin wants nobody to keep is not kept")
+  @Test("A response with no-store is not stored")
   func noStore() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "no-store"], body: "secret")
@@ -166,7 +165,7 @@ struct SessionTests {
   }
 
   @Test(
-    "The story is that of this cache, whatever caches before it wrote",
+    "The cache status is that of this cache, whatever caches before it wrote",
     arguments: ["Edge; hit", "not a (structured field", "\"a, b\"; fwd=miss"])
   func upstreamCacheStatus(value: String) async throws {
     let name = try #require(HTTPField.Name("Cache-Status"))
@@ -182,7 +181,7 @@ struct SessionTests {
   }
 
   @Test(
-    "A story is read from under any name, and beside a key",
+    "The cache status is readable with any cache name and with a key",
     arguments: ["a, \"b\"", "c\\", "Example CDN", "\""])
   func namedCache(name: String) async throws {
     try await Setting.with(
@@ -198,7 +197,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A response that came through no cache of ours has no story")
+  @Test("A response of a session without the cache has no cache status")
   func noStory() async throws {
     let name = try #require(HTTPField.Name("Cache-Status"))
     try await Setting.with { _ in
@@ -211,7 +210,7 @@ struct SessionTests {
     }
   }
 
-  @Test("Two sessions with two caches know nothing of each other")
+  @Test("Two sessions with two caches share nothing")
   func separateCaches() async throws {
     try await Setting.with { _ in
       .init(fields: [.cacheControl: "max-age=60"], body: "x")
@@ -226,7 +225,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A response that breaks off is an error, and is not stored")
+  @Test("A truncated response is an error and is not stored")
   func brokenBody() async throws {
     try await Setting.with { request in
       request.number == 1
@@ -268,7 +267,7 @@ struct SessionTests {
     }
   }
 
-  @Test("Cancelling one of those who wait cancels no other")
+  @Test("Cancelling one of several coalesced requests cancels no other")
   func cancellation() async throws {
     let gate = Gate()
     try await Setting.with { _ in
@@ -286,7 +285,7 @@ struct SessionTests {
   }
 
   @Test(
-    "Stored content that is found damaged while it is read is loaded from the origin, as is what was to complete it",
+    "Stored content found damaged while it is read is refetched, even during a completion",
     arguments: [true, false])
   func damagedContent(isWhole: Bool) async throws {
     let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
@@ -332,7 +331,8 @@ struct SessionTests {
   }
 
   @Test(
-    "The request's timeout, or the configuration's, ends the wait for the origin", arguments: [true, false])
+    "The timeout of the request or the configuration limits the wait for the origin",
+    arguments: [true, false])
   func timeout(isRequests: Bool) async throws {
     let gate = Gate()
     let base = URLSessionConfiguration.ephemeral
@@ -350,7 +350,7 @@ struct SessionTests {
   }
 
   @Test(
-    "A URL reaches the origin, and the caller, as without the cache",
+    "A URL reaches the origin and the caller as without the cache",
     arguments: [
       "", "/a%20b?q=%E2%82%AC&x=a+b", "/ü?q=€", "/a?b#fragment", "//double//slash", "/%2F..%2e/x", "?q",
       "/[x]|{y}?a[]=1", "/x;y=1,2'*()!$&", "/a/../b/./c",
@@ -372,7 +372,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A transfer that breaks off is resumed, and ranges are answered from what came of it")
+  @Test("A truncated transfer is resumed, and ranges are answered from its stored part")
   func resumes() async throws {
     let content = String(repeating: "0123456789", count: 20_000)
     try await Setting.with { request in

@@ -17,7 +17,7 @@ import Testing
 #endif
 
 /// Many requests of all kinds at once. `STRESS_REQUESTS` sets how many; `make test-session` has all ten thousand.
-@Suite("Ten thousand requests, a hundred at once", .timeLimit(.minutes(60)))
+@Suite("Many concurrent requests of all kinds", .timeLimit(.minutes(60)))
 struct StressTests {
   private static let requests =
     ProcessInfo.processInfo.environment["STRESS_REQUESTS"].flatMap { Int($0) } ?? 1500
@@ -103,7 +103,7 @@ struct StressTests {
     }
   }
 
-  @Test("Every answer is right, and the memory of the second half is that of the first")
+  @Test("Every answer is correct, and memory does not grow in the second half")
   func everything() async throws {
     try await Setting.with { request in
       await Self.answer(request)

@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("What the command says when it cannot", .serialized, .timeLimit(.minutes(10)))
+@Suite("Errors of the command", .serialized, .timeLimit(.minutes(10)))
 struct CommandErrorTests {
   /// A way to start the proxy in vain.
   struct Failure: Sendable, CustomTestStringConvertible {
@@ -188,7 +188,7 @@ struct CommandErrorTests {
       "httpcache: cannot listen on 192.0.2.1:8080 (--listen): no interface of this machine has the address; "),
   ]
 
-  @Test("Each error has its exit status and its text, and stands in the manual", arguments: failures)
+  @Test("Each error has its exit status and text, and is in the manual", arguments: failures)
   func failure(_ failure: Failure) async throws {
     let taken = try await LoopbackOrigin.start { _ in .init() }
     let port = "\(taken.port)"
@@ -225,7 +225,7 @@ struct CommandErrorTests {
     await taken.stop()
   }
 
-  @Test("Each error of the manual occurs here")
+  @Test("Each error in the manual has a test case")
   func manual() throws {
     for row in try Manual.errors.get() {
       let occurs = try Self.failures.contains {
@@ -242,7 +242,7 @@ struct CommandErrorTests {
     #expect(end.output.wholeMatch(of: /\d+\.\d+\.\d+\n/) != nil, "\(end.output)")
   }
 
-  @Test("Help of the proxy lists its options, and what the opposite of a flag does")
+  @Test("The help of the proxy lists its options and the effect of an opposite flag")
   func help() async throws {
     let end = try await CommandProcess.run(["proxy", "--help"])
     #expect(end.status == 0)
@@ -250,7 +250,7 @@ struct CommandErrorTests {
     #expect(end.output.contains("--no-half-closure takes"))
   }
 
-  @Test("Other commands refuse repeated options, too")
+  @Test("Other commands refuse repeated options too")
   func otherCommand() async throws {
     let end = try await CommandProcess.run(["explain", "--json", "--json"])
     #expect(end.status == 64)

@@ -30,7 +30,7 @@ struct LiveConformanceTests {
     ]}]
     """
 
-  @Test("A live run goes through proxies of its own")
+  @Test("A live run starts its own proxies and passes")
   func live() async throws {
     try await Scratch.use { scratch in
       let file = try scratch.write(Self.scenarios, to: "scenarios.json")
@@ -40,7 +40,7 @@ struct LiveConformanceTests {
     }
   }
 
-  @Test("A live run says which scenario failed, and ends with status 1")
+  @Test("A live run names the failed scenario and ends with status 1")
   func failure() async throws {
     try await Scratch.use { scratch in
       let file = try scratch.write(Self.failing, to: "scenarios.json")
@@ -50,7 +50,7 @@ struct LiveConformanceTests {
     }
   }
 
-  @Test("A live run goes through a proxy that runs already, and leaves out what needs another one")
+  @Test("A live run through a running proxy skips scenarios that need another one")
   func through() async throws {
     try await Scratch.use { scratch in
       let file = try scratch.write(Self.scenarios, to: "scenarios.json")
@@ -69,7 +69,7 @@ struct LiveConformanceTests {
     }
   }
 
-  @Test("An address that is not one is refused")
+  @Test("An invalid --through address is refused")
   func invalidAddress() async throws {
     try await Scratch.use { scratch in
       let file = try scratch.write(Self.scenarios, to: "scenarios.json")

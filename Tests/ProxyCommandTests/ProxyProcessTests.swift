@@ -35,7 +35,7 @@ struct ProxyProcessTests {
   // MARK: - Starting
 
   @Test(
-    "It starts with options, stores a response, and ends with status 0",
+    "The proxy starts with options, stores a response, and ends with status 0",
     arguments: [SIGTERM, SIGINT, SIGQUIT])
   func options(signal: Int32) async throws {
     try await withOrigin { origin in
@@ -53,7 +53,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("It starts with a file, which the command line overrides", arguments: ["\n", "\r\n"])
+  @Test("The proxy starts with a file, which the command line overrides", arguments: ["\n", "\r\n"])
   func file(ending: String) async throws {
     try await withOrigin { origin in
       try await Scratch.use { scratch in
@@ -78,7 +78,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("What a directory holds is there after a restart")
+  @Test("Responses stored in a directory survive a restart")
   func restart() async throws {
     try await withOrigin { origin in
       try await Scratch.use { scratch in
@@ -100,7 +100,7 @@ struct ProxyProcessTests {
 
   // MARK: - Ending
 
-  @Test("SIGTERM lets a request in flight end; meanwhile nobody else is let in, and the proxy is not healthy")
+  @Test("After SIGTERM requests in flight finish, new clients are refused, and the proxy is unhealthy")
   func drain() async throws {
     let gate = Gate()
     try await withOrigin {
@@ -132,7 +132,7 @@ struct ProxyProcessTests {
   }
 
   @Test(
-    "A second signal ends it at once",
+    "A second signal ends the proxy at once",
     arguments: [[SIGTERM, SIGTERM], [SIGINT, SIGINT], [SIGTERM, SIGINT]])
   func secondSignal(signals: [Int32]) async throws {
     let gate = Gate()
@@ -158,7 +158,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("The time for requests in flight is that of --drain-timeout")
+  @Test("--drain-timeout limits the time for requests in flight")
   func drainTimeout() async throws {
     let gate = Gate()
     try await withOrigin {
@@ -183,7 +183,7 @@ struct ProxyProcessTests {
 
   // MARK: - Signals
 
-  @Test("No other usual signal ends it")
+  @Test("Other common signals do not end the proxy")
   func ignored() async throws {
     try await withOrigin { origin in
       try await CommandProcess.run(arguments(origin)) { proxy in
@@ -196,7 +196,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("SIGUSR1 opens the access log again")
+  @Test("SIGUSR1 reopens the access log")
   func rotation() async throws {
     try await withOrigin { origin in
       try await Scratch.use { scratch in
@@ -218,7 +218,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("SIGHUP changes what can change, says what cannot, and keeps everything if the file is invalid")
+  @Test("SIGHUP applies what can change, reports what cannot, and ignores an invalid file")
   func reload() async throws {
     try await withOrigin { origin in
       try await Scratch.use { scratch in
@@ -280,7 +280,7 @@ struct ProxyProcessTests {
     }
   }
 
-  @Test("An option that goes with one that needs a restart waits for the restart, too")
+  @Test("An option that belongs to one that needs a restart waits for the restart too")
   func reloadPairs() async throws {
     try await withOrigin { origin in
       try await Scratch.use { scratch in

@@ -67,7 +67,7 @@ struct HitTests {
       stored: ["Cache-Control: max-age=60", "Vary: A, B, C, D, E, F, G, H, I"], isHit: false),
   ]
 
-  @Test("A fresh response that matches to the letter is a hit, and the door says the same", arguments: cases)
+  @Test("The fast path serves fresh responses that match literally, as the plan does", arguments: cases)
   func table(given: Case) throws {
     let first = HTTPRequest(
       method: .get, scheme: "http", authority: "a.example", path: "/r",
@@ -83,7 +83,7 @@ struct HitTests {
   }
 
   @Test(
-    "A request that says anything of caching, conditions or ranges takes the long way",
+    "A request with caching directives, conditions or ranges does not take the fast path",
     arguments: [
       "Cache-Control: max-age=9999", "cache-control: x", "Pragma: x", "If-None-Match: \"a\"",
       "If-Modified-Since: \(arrivalDate)", "Range: bytes=0-1", "If-Range: \"a\"", "If-Match: \"a\"",
@@ -94,7 +94,7 @@ struct HitTests {
     try expect(false, stored, request("Accept: a", line))
   }
 
-  @Test("Only what is read, and by policies that look at what is stored")
+  @Test("Methods other than GET and HEAD, and reloading policies, do not take the fast path")
   func methodsAndPolicies() throws {
     let stored = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
     for method in [HTTPRequest.Method("POST"), .init("OPTIONS"), .init("QUERY"), .init("get")] {
@@ -106,7 +106,7 @@ struct HitTests {
     }
   }
 
-  @Test("What is in parts, marked invalid, heuristic or from the future is told apart")
+  @Test("The fast path serves heuristically fresh responses, but no partial, invalidated or future ones")
   func special() throws {
     var stored = try #require(CacheEngine.privately.stored(response(200, "Last-Modified: \(date(-10_000))")))
     let hit = try #require(try expect(true, stored, request()))

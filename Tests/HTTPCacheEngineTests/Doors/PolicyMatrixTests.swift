@@ -54,7 +54,7 @@ struct PolicyMatrixTests {
   }
 
   @Test(
-    "Each policy does for HEAD what it does for GET, but without conditions (§4.3.5)",
+    "Each policy treats HEAD like GET, but without conditions (§4.3.5)",
     arguments: RequestCachePolicy.allCases, CacheEngine.Configuration.Kind.allCases)
   func head(policy: RequestCachePolicy, kind: CacheEngine.Configuration.Kind) throws {
     let engine = CacheEngine.of(kind)
@@ -72,7 +72,7 @@ struct PolicyMatrixTests {
     }
   }
 
-  @Test("Only the policy for it tells remote caches to reload, and the validating one to validate")
+  @Test("A remote reload sends no-cache, a revalidating reload max-age=0, other policies neither")
   func directivesSent() throws {
     let stored = try candidates(.stale, .privately)
     for policy in RequestCachePolicy.allCases where policy != .returnCacheDataDontLoad {
@@ -90,7 +90,7 @@ struct PolicyMatrixTests {
   }
 
   @Test(
-    "A reload adds no-cache to what the client says, once",
+    "A remote reload adds no-cache to the request's Cache-Control once",
     arguments: [
       ("", "no-cache"), ("Cache-Control: no-store", "no-store, no-cache"),
       ("Cache-Control: No-Cache", "No-Cache"),
@@ -101,7 +101,7 @@ struct PolicyMatrixTests {
     #expect(plan.forwarding?.request.headerFields[.cacheControl] == sent)
   }
 
-  @Test("What a reload brings is stored", arguments: RequestCachePolicy.allCases)
+  @Test("A response fetched under any policy is stored", arguments: RequestCachePolicy.allCases)
   func stores(policy: RequestCachePolicy) throws {
     guard policy != .returnCacheDataDontLoad else { return }
     let outcome = try #require(
@@ -110,13 +110,13 @@ struct PolicyMatrixTests {
     #expect(outcome.storage.reason == .storedWithLifetime)
   }
 
-  @Test("A policy that never loads keeps no request from failing as it should")
+  @Test("returnCacheDataDontLoad refuses a request when nothing is stored")
   func neverLoads() {
     let plan = CacheEngine.privately.plan(request(), [], policy: .returnCacheDataDontLoad)
     #expect(plan.refusal?.reason == .policyForbidsNetwork)
   }
 
-  @Test("A reload that fails is not answered from the store", arguments: RequestCachePolicy.allCases)
+  @Test("A failed reload is not answered from the store", arguments: RequestCachePolicy.allCases)
   func reloadFails(policy: RequestCachePolicy) throws {
     let engine = CacheEngine(.init(kind: .private, whenDisconnected: .unlessForbidden))
     let stored = try #require(

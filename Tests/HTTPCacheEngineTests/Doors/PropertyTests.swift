@@ -67,7 +67,7 @@ struct PropertyTests {
   }
 
   @Test(
-    "Parsers survive anything, and what they accept they write so that they accept it again",
+    "Every property holds for generated inputs",
     arguments: Property.all)
   func properties(property: Property) throws {
     var numbers = SeededNumbers(seed: 7)
@@ -82,7 +82,7 @@ struct PropertyTests {
     }
   }
 
-  @Test("Neither door crashes, and no plan serves what must not be served")
+  @Test("Generated inputs crash neither entry point, and no plan serves a forbidden response")
   func doors() throws {
     var numbers = SeededNumbers(seed: 23)
     var servings = 0
@@ -98,7 +98,7 @@ struct PropertyTests {
     #expect(servings > 300, "the numbers hit something")
   }
 
-  @Test("What the short way serves, the door serves just so")
+  @Test("The plan serves every generated fast-path hit in the same way")
   func hits() throws {
     var numbers = SeededNumbers(seed: 31)
     var hits = 0
@@ -114,7 +114,7 @@ struct PropertyTests {
     #expect(hits > 300, "the numbers hit something")
   }
 
-  @Test("What the fuzzer has found stays mended")
+  @Test("Every property holds for the fuzzing corpus")
   func corpus() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("../../../Fuzz/Corpus").standardized

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ReasonTests {
-  @Test("Every reason has a section and one plain sentence", arguments: CacheEngine.Reason.allCases)
+  @Test("Every reason has a section and one sentence of text", arguments: CacheEngine.Reason.allCases)
   func texts(reason: CacheEngine.Reason) {
     let others = ["Policy", "Store", "QUERY draft", "Clear-Site-Data"]
     #expect(reason.section.hasPrefix("RFC ") || others.contains(reason.section))
@@ -19,12 +19,12 @@ struct ReasonTests {
     #expect(reason.description == "\(reason.sentence) (\(reason.section))")
   }
 
-  @Test("No two reasons say the same")
+  @Test("Every reason has its own sentence")
   func distinct() {
     #expect(Set(CacheEngine.Reason.allCases.map(\.sentence)).count == CacheEngine.Reason.allCases.count)
   }
 
-  @Test("Every reason to ask the origin has its name in Cache-Status (RFC 9211 §2.2)")
+  @Test("Every reason to forward has an fwd value for Cache-Status (RFC 9211 §2.2)")
   func forwards() {
     let asking: [CacheEngine.Reason: CacheStatus.Forward] = [
       .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
@@ -38,7 +38,7 @@ struct ReasonTests {
     #expect(CacheEngine.Reason.fresh.forward == nil)
   }
 
-  @Test("A member of Cache-Status is written as RFC 9211 has it")
+  @Test("A Cache-Status member has the format of RFC 9211")
   func cacheStatus() {
     #expect(CacheStatus(cache: "c", isHit: true, timeToLive: .seconds(-5)).fieldValue == "c; hit; ttl=-5")
     #expect(

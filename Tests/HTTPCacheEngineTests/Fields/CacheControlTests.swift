@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct CacheControlTests {
   @Test(
-    "Every directive without an argument is recognised, in any case",
+    "Directives without an argument are recognised in any case",
     arguments: [
       ("no-cache", .noCache), ("no-store", .noStore), ("no-transform", .noTransform),
       ("only-if-cached", .onlyIfCached), ("must-revalidate", .mustRevalidate),
@@ -25,7 +25,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "Every directive with a time takes it as a token or quoted",
+    "Directives with a time accept a token or a quoted string",
     arguments: [
       "max-age", "s-maxage", "max-stale", "min-fresh", "stale-while-revalidate", "stale-if-error",
     ])
@@ -61,7 +61,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "A lifetime that is no number of seconds makes the response stale (§4.2.1)",
+    "An invalid max-age counts as 0 (§4.2.1)",
     arguments: [
       "max-age", "max-age=", "max-age=\"\"", "max-age=-1", "max-age=+1", "max-age=1.5", "max-age=1s",
       "max-age='5'", "max-age=5 6", "max-age=abc", "max-age= 5", "max-age =5", "max-age = 5",
@@ -83,7 +83,7 @@ struct CacheControlTests {
     #expect(CacheControl(parsing: lines).maxAge == 5)
   }
 
-  @Test("Of two limits of the request the stricter counts")
+  @Test("Repeated min-fresh and max-stale directives keep the stricter limit")
   func requestDuplicates() {
     #expect(CacheControl(parsing: "min-fresh=5, min-fresh=9").minFresh == 9)
     #expect(CacheControl(parsing: "max-stale=5, max-stale=9").maxStale == 5)
@@ -93,7 +93,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "What forbids something counts behind a quote that nothing closes, too (§4.2.1)",
+    "Restrictive directives count after an unclosed quote (§4.2.1)",
     arguments: [
       ("ext=\"a, no-store", .noStore),
       ("max-age=60, a=\"b, no-cache , private=x", [.noCache, .misplacedPrivate]),
@@ -109,7 +109,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "Between other separators than commas, what restricts counts and what permits does not (§4.2.1)",
+    "Directives between separators other than commas count only if they restrict (§4.2.1)",
     arguments: [
       ("no-store; no-cache", [.noStore, .noCache]), ("no-store no-cache", [.noStore, .noCache]),
       ("no-store;", .noStore), ("\"no-store\"", .noStore), ("\"no-store, no-cache\"", [.noStore, .noCache]),
@@ -138,7 +138,7 @@ struct CacheControlTests {
     #expect(beside.maxAge == 5 && beside.sharedMaxAge == 6)
   }
 
-  @Test("A time with something behind it is invalid itself, and what is behind it restricts")
+  @Test("A time followed by other text is invalid, and directives in that text restrict")
   func behindTimes() {
     let parsed = CacheControl(parsing: "max-age=600; private, s-maxage=60 no-store")
     #expect(parsed.flags == [.invalidTime, .misplacedPrivate, .noStore])
@@ -146,7 +146,7 @@ struct CacheControlTests {
     #expect(CacheControl(parsing: "max-age=\"600; private\"").flags == .invalidTime)
   }
 
-  @Test("Commas within quotes separate nothing, and unknown directives are ignored (§5.2.3)")
+  @Test("Quoted commas separate nothing, and unknown directives are ignored (§5.2.3)")
   func extensions() {
     let value = #"ext="no-store, max-age=1", other="a\", no-cache", max-age=9, community=UCI"#
     let directives = CacheControl(parsing: value)
@@ -155,7 +155,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "no-cache and private with field names concern these fields only (§5.2.2.4, §5.2.2.7)",
+    "no-cache and private with field names apply to these fields only (§5.2.2.4, §5.2.2.7)",
     arguments: [
       (#"no-cache="Set-Cookie""#, ["set-cookie"]),
       (#"no-cache="Set-Cookie, X-A""#, ["set-cookie", "x-a"]),
@@ -172,7 +172,7 @@ struct CacheControlTests {
   }
 
   @Test(
-    "An argument that names no field leaves the form without one, which forbids more",
+    "no-cache and private with an invalid field list apply to the whole response",
     arguments: [
       "no-cache=", "no-cache=\"\"", "no-cache=\"", "no-cache=\" , \"", "no-cache=\"a", "no-cache=\"a b\"",
       "no-cache=\"a\"b", "no-cache =\"a\"", "no-cache =", "no-cache=\"a, b\", no-cache",
@@ -184,14 +184,14 @@ struct CacheControlTests {
   }
 
   @Test(
-    "An argument where none belongs does not switch a prohibition off",
+    "no-store with an argument still forbids storing",
     arguments: ["no-store=1", "no-store=\"\"", "no-store =", "No-Store=no"])
   func superfluousArguments(value: String) {
     #expect(CacheControl(parsing: value).contains(.noStore))
   }
 
   @Test(
-    "What is no directive of ours sets nothing",
+    "An unknown or malformed directive has no effect",
     arguments: [
       "", " ", ",", ",,,\t,", "=", "=5", "\"", "no_store", "nostore", "no-store2", "no store", "'no-store'",
       "\\", "\"\\",

@@ -20,7 +20,7 @@ struct CacheStatusTests {
   private struct ParsingFailed: Error {}
 
   @Test(
-    "The name is a token where it can be, and else a string (§2)",
+    "The cache name is a token if possible, otherwise a string (§2)",
     arguments: [
       ("HTTPCacheEngine", .token("HTTPCacheEngine")), ("*edge", .token("*edge")),
       ("cache-3.example.com:80/a", .token("cache-3.example.com:80/a")),
@@ -37,7 +37,7 @@ struct CacheStatusTests {
     #expect(HTTPField.isValidValue(value))
   }
 
-  @Test("Every reason for going forward is told by a word of §2.2", arguments: CacheStatus.Forward.allCases)
+  @Test("Every reason for forwarding is an fwd value of §2.2", arguments: CacheStatus.Forward.allCases)
   func forwards(forward: CacheStatus.Forward) throws {
     let words: Set = ["bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial"]
     #expect(words.contains(forward.rawValue))
@@ -45,8 +45,7 @@ struct CacheStatusTests {
     #expect(item.rfc9651Parameters["fwd"] == .token(forward.rawValue))
   }
 
-  @Test(
-    "hit and fwd exclude each other, and what concerns fwd stands beside it only (§2.1, §2.3, §2.5, §2.6)")
+  @Test("hit excludes fwd, and fwd-status, stored and collapsed require fwd (§2.1, §2.3, §2.5, §2.6)")
   func combinations() throws {
     for isHit in [true, false] {
       for forward in [nil, CacheStatus.Forward.stale] {
@@ -71,7 +70,7 @@ struct CacheStatusTests {
     }
   }
 
-  @Test("The key is a string, with what a string cannot hold percent-encoded (§2.7)")
+  @Test("The key parameter percent-encodes what a string cannot hold (§2.7)")
   func key() throws {
     let uri = TargetURI(scheme: "https", authority: "a.example", path: "/\"x\"?\u{E9}")
     let item = try parse(CacheStatus(cache: "c", isHit: true, key: CacheKey(uri, partition: "p")).fieldValue)
@@ -79,14 +78,14 @@ struct CacheStatusTests {
     #expect(try parse(CacheStatus(cache: "c", isHit: true).fieldValue).rfc9651Parameters["key"] == nil)
   }
 
-  @Test("Times beyond what an integer can hold are cut", arguments: [Int64.min, .max, 1_000_000_000_000_000])
+  @Test("A ttl beyond the range of integers is clamped", arguments: [Int64.min, .max, 1_000_000_000_000_000])
   func times(seconds: Int64) throws {
     let item = try parse(CacheStatus(cache: "c", isHit: true, timeToLive: .seconds(seconds)).fieldValue)
     #expect(
       item.rfc9651Parameters["ttl"] == .integer(seconds < 0 ? -999_999_999_999_999 : 999_999_999_999_999))
   }
 
-  @Test("Every reason can be the detail", arguments: CacheEngine.Reason.allCases)
+  @Test("Every reason can be the detail parameter", arguments: CacheEngine.Reason.allCases)
   func details(reason: CacheEngine.Reason) throws {
     let item = try parse(CacheStatus(cache: "c", forward: .stale, reason: reason).fieldValue)
     #expect(item.rfc9651Parameters["detail"] == .token(reason.rawValue))
@@ -95,7 +94,7 @@ struct CacheStatusTests {
   // MARK: - Parsing
 
   @Test(
-    "The last member is read, whatever the caches before it wrote (§2)",
+    "The Cache-Status parser reads the last member, whatever precedes it (§2)",
     arguments: [
       "c; hit", "o; fwd=stale, c; hit", "o; detail=\"a, b; c\", c; hit", "o; detail=\", c; hit",
       "o; detail=\"\\\", c; hit", "(((,c; hit", ",,\t c; hit", "\\, c; hit", "o; key=\"\\\\\",c;hit",
@@ -105,7 +104,7 @@ struct CacheStatusTests {
     #expect(CacheStatus(parsing: value) == CacheStatus(cache: "c", isHit: true))
   }
 
-  @Test("All that a member says is read, except for the key")
+  @Test("The Cache-Status parser reads every parameter except the key")
   func parameters() {
     var status = CacheStatus(
       cache: "a \"b\", c", forward: .varyMiss, forwardStatus: 304, timeToLive: .seconds(-3), isStored: true,
@@ -117,7 +116,7 @@ struct CacheStatusTests {
     #expect(CacheStatus(parsing: "o; hit, " + withKey.fieldValue) == status)
   }
 
-  @Test("Parameters of another type, and words that are unknown, are ignored")
+  @Test("Cache-Status parameters with a wrong type or an unknown value are ignored")
   func unknownParameters() {
     #expect(
       CacheStatus(
@@ -127,7 +126,7 @@ struct CacheStatusTests {
   }
 
   @Test(
-    "A member that is malformed is not read",
+    "A malformed Cache-Status member is not parsed",
     arguments: [
       "", ",", "c,", "c; hit,", "5; hit", "?1", "(c d)", "c; Hit", "c; ttl=1000000000000000", "c d", "\"c",
       "c; detail=\"", "k\u{E4}se", "c; hit\u{0}",
@@ -136,7 +135,7 @@ struct CacheStatusTests {
     #expect(CacheStatus(parsing: value) == nil)
   }
 
-  @Test("Nobody can have the parser compare thousands of parameters with each other")
+  @Test("A Cache-Status member with too many parameters is not parsed")
   func manyParameters() {
     func value(_ count: Int) -> String { "c" + (0..<count).map { "; a\($0)" }.joined() }
     #expect(CacheStatus(parsing: value(200)) == CacheStatus(cache: "c"))

@@ -9,7 +9,7 @@ import Testing
 @Suite("Content-Range (RFC 9110 §14.4)", .timeLimit(.minutes(10)))
 struct ContentRangeTests {
   @Test(
-    "A range of bytes is read, with the complete length or without",
+    "A byte range is parsed with or without a complete length",
     arguments: [
       ("bytes 0-4/10", .bytes(0..<5, of: 10)), ("bytes 9-9/10", .bytes(9..<10, of: 10)),
       ("BYTES 0-0/1", .bytes(0..<1, of: 1)), ("  bytes 4-9/*\t", .bytes(4..<10, of: nil)),
@@ -23,7 +23,7 @@ struct ContentRangeTests {
   }
 
   @Test(
-    "What contradicts itself, is no range of bytes, or is too large to count is no Content-Range",
+    "A contradictory, malformed or overflowing Content-Range is rejected",
     arguments: [
       "", "bytes", "bytes ", "bytes=0-4/10", "bytes 0-4", "bytes 0-4/", "bytes /10", "bytes -/10",
       "bytes -4/10",

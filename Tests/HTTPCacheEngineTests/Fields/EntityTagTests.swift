@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct EntityTagTests {
   @Test(
-    "A tag is sent back byte for byte",
+    "An entity tag is sent back byte for byte",
     arguments: [
       ("\"xyzzy\"", false), ("W/\"xyzzy\"", true), ("\"\"", false), ("W/\"\"", true), ("\"a,b\"", false),
       ("\"a\\b\"", false), ("\"é!#\"", false), ("\"W/\"", false), ("\"*\"", false), ("\"a b\"", false),
@@ -22,7 +22,7 @@ struct EntityTagTests {
   }
 
   @Test(
-    "What would be a list or a wildcard in If-None-Match is no tag",
+    "A list, a wildcard or a malformed value is not an entity tag",
     arguments: [
       "", " ", "W/", "*", "W/*", "a, b", "\"a\", \"b\"", "\"a\", *", "*, \"a\"", "\"a\"b\"", "\"", "\"a",
       "a\"",
@@ -33,7 +33,7 @@ struct EntityTagTests {
   }
 
   @Test(
-    "Strong and weak comparison are those of the table in §8.8.3.2",
+    "Strong and weak comparison follow the table in RFC 9110 §8.8.3.2",
     arguments: [
       ("W/\"1\"", "W/\"1\"", false, true), ("W/\"1\"", "W/\"2\"", false, false),
       ("W/\"1\"", "\"1\"", false, true), ("\"1\"", "\"1\"", true, true), ("\"a\"", "\"A\"", false, false),
@@ -47,7 +47,7 @@ struct EntityTagTests {
   }
 
   @Test(
-    "If-None-Match is a list over one line or several",
+    "If-None-Match is a list in one or several lines",
     arguments: [
       (["\"a\""], true), (["\"b\", \"a\""], true), (["\"b\"", "\"a\""], true), (["W/\"a\""], true),
       ([",, \"a\" ,"], true), (["*"], true), ([" * "], true), (["\"b\"", "*"], true), (["\"A\""], false),
@@ -58,7 +58,7 @@ struct EntityTagTests {
     #expect(EntityTagCondition(parsing: lines).matches(EntityTag(parsing: "\"a\"")) == matches)
   }
 
-  @Test("Only * matches a representation without a tag")
+  @Test("Only * matches a representation without an entity tag")
   func withoutTag() {
     #expect(EntityTagCondition(parsing: ["*"]).matches(nil))
     #expect(!EntityTagCondition(parsing: ["\"a\""]).matches(nil))

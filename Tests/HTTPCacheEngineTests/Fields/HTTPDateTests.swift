@@ -11,7 +11,7 @@ struct HTTPDateTests {
   private func parse(_ text: String) -> Int64? { HTTPDate(parsing: text, now: arrival)?.secondsSince1970 }
 
   @Test(
-    "The three formats say the same, in any case",
+    "The three date formats are equivalent in any case",
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
@@ -23,7 +23,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "Dates that were worked out elsewhere",
+    "Known dates have the expected timestamps",
     arguments: [
       ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
       ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Wed, 29 Feb 2012 23:59:59 GMT", 1_330_559_999),
@@ -36,7 +36,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "Anything else is no date, and so in the past where it is an Expires",
+    "An invalid date is rejected",
     arguments: [
       "", " ", "0", "-1", "1", "784111777", "Sun", "Sun,", "Sun, 06 Nov 1994", "Sun, 06 Nov 1994 08:49:37",
       "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 EST", "Sun, 06 Nov 1994 08:49:37 +0000",
@@ -76,7 +76,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "Nothing but digits is a number, whatever bytes it has",
+    "Only ASCII digits form a number in a date",
     arguments: [
       ("Sun, 06 Nov 1994 08:49:37 GMT", [5, 12, 14, 17, 20, 23]),
       ("Sunday, 06-Nov-94 08:49:37 GMT", [8, 15, 18, 21, 24]),
@@ -107,7 +107,7 @@ struct HTTPDateTests {
     #expect(read == [])
   }
 
-  @Test("The 50 years are counted to the day")
+  @Test("The 50-year limit for two-digit years is exact to the day")
   func centuryEdge() throws {
     let now = try #require(HTTPDate(parsing: "Mon, 15 Jun 2026 00:00:00 GMT", now: arrival)).timestamp
     let (on, after) = ("Monday, 15-Jun-76 00:00:00 GMT", "Monday, 16-Jun-76 00:00:00 GMT")
@@ -115,7 +115,7 @@ struct HTTPDateTests {
     #expect(try #require(HTTPDate(parsing: after, now: now)).calendarDate.year == 1976)
   }
 
-  @Test("Every date is read as it was written, from year 0 to 9999")
+  @Test("Dates from year 0 to 9999 survive formatting and parsing")
   func roundTrip() throws {
     var numbers = SeededNumbers(seed: 1)
     for _ in 0..<5000 {
@@ -152,7 +152,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "A time before the epoch is rounded down to its second, the earliest too",
+    "A time before the epoch is rounded down to its second",
     arguments: [(0, 0), (-1, -1), (-1000, -1), (-1001, -2), (.min, -9_223_372_036_854_776), (1999, 1)]
       as [(Int64, Int64)])
   func secondsBeforeTheEpoch(milliseconds: Int64, seconds: Int64) {

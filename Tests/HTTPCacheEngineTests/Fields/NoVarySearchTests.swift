@@ -6,7 +6,7 @@ import Testing
 
 @Suite("No-Vary-Search", .timeLimit(.minutes(10)))
 struct NoVarySearchTests {
-  @Test("A No-Vary-Search of more keys than anybody needs is not read, so that none can take minutes")
+  @Test("A No-Vary-Search field with too many keys is ignored")
   func manyKeys() {
     let keys = (0..<511).map { "a\($0)" }.joined(separator: ",")
     #expect(NoVarySearch(parsing: [keys + ",key-order"]) != nil)
@@ -14,7 +14,7 @@ struct NoVarySearchTests {
   }
 
   @Test(
-    "What is not understood changes nothing",
+    "An invalid or default No-Vary-Search field has no effect",
     arguments: [
       [], [""], ["key-order=\"not a boolean\""], ["params=\"not an inner list\""], ["params=(not-a-string)"],
       ["params=?0"], ["params=?1"], ["params=?1, except=(\"x\")"], ["params=(\"a\"), except=(\"x\")"],
@@ -26,7 +26,7 @@ struct NoVarySearchTests {
   }
 
   @Test(
-    "Conventional and unconventional spellings say the same",
+    "Equivalent spellings of No-Vary-Search are parsed alike",
     arguments: [
       (["key-order=?1"], ["key-order"]), (["except=(\"x\")", "key-order"], ["key-order, except=(\"x\")"]),
       (["params=(\"a\" \"b\");x=1, later=7"], ["params=(\"b\" \"a\")"]),
@@ -49,7 +49,7 @@ struct NoVarySearchTests {
   }
 
   @Test(
-    "URIs have one key exactly where they are equivalent under the rule",
+    "URIs share a key exactly if No-Vary-Search makes them equivalent",
     arguments: [
       Case("key-order", "/a", "/a?", true),
       Case("key-order", "/a?a=x", "/a?%61=%78", true),

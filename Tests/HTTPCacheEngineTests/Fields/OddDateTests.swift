@@ -5,10 +5,10 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Dates in formats that are not those of HTTP", .timeLimit(.minutes(10)))
+@Suite("Dates in nonstandard formats", .timeLimit(.minutes(10)))
 struct OddDateTests {
   @Test(
-    "A date is recognised where nothing in it is in doubt",
+    "An unambiguous date in another format is recognised",
     arguments: [
       "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37", "06 Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 Z", "Sun, 06 Nov 1994 09:49:37 +0100",
@@ -27,7 +27,7 @@ struct OddDateTests {
   }
 
   @Test(
-    "Anything else is not",
+    "An ambiguous or malformed date is not recognised",
     arguments: [
       "", " ", ",", "yesterday", "0", "-1", "784111777", "1994", "08:49:37", "6 Nov 1994", "1994-11-06",
       "1994-11-06T", "Sun", "Sun, 06 Nov 94 08:49:37", "06 Nov 1994 08:49:37 EST", "06 Nov 1994 08:49:37 CET",

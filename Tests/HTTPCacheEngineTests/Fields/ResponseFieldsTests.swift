@@ -13,7 +13,7 @@ struct ResponseFieldsTests {
   }
 
   @Test(
-    "Age is the first member of its field, or is ignored (RFC 9111 §5.1)",
+    "Age is the first member of its field, and an invalid Age is ignored (RFC 9111 §5.1)",
     arguments: [
       (["Age: 5"], 5), (["Age: 0"], 0), (["Age: 5, 60"], 5), (["Age: 5", "Age: 60"], 5),
       (["Age: 007"], 7), (["Age: 99999999999999999999"], 2_147_483_648), (["Age: -5"], nil),
@@ -25,7 +25,7 @@ struct ResponseFieldsTests {
     #expect(ResponseFields(HTTPFields(lines: lines), now: arrival, targets: []).age?.seconds == seconds)
   }
 
-  @Test("A date field is absent, a date, or invalid; lines that differ are invalid (§4.2.1)")
+  @Test("Malformed or differing lines make a date field invalid (§4.2.1)")
   func dates() throws {
     let noon = try #require(HTTPDate(parsing: arrivalDate, now: arrival))
     #expect(fields().expires == .absent)
@@ -53,7 +53,7 @@ struct ResponseFieldsTests {
     #expect(asctime != other && !other.hasValidator)
   }
 
-  @Test("Directives of several lines are one list, in whatever case the name is")
+  @Test("Cache-Control lines form one list, whatever the case of the name")
   func lines() {
     let parsed = fields("cache-control: max-age=60", "CACHE-CONTROL: private, max-age=5")
     #expect(parsed.cacheControl.maxAge == 5)
@@ -61,7 +61,7 @@ struct ResponseFieldsTests {
   }
 
   @Test(
-    "A validator is a tag, or a modification date that is one (§4.3.1)",
+    "A validator is an entity tag or a valid Last-Modified date (§4.3.1)",
     arguments: [
       ("ETag: \"a\"", true), ("ETag: W/\"a\"", true), ("ETag: ", false), ("ETag: *", false),
       ("Last-Modified: \(arrivalDate)", true), ("Last-Modified: x", false), ("X: y", false),

@@ -20,7 +20,7 @@ struct TargetedFieldTests {
   }
 
   @Test(
-    "The first valid field of the target list governs, and an empty or invalid one counts as absent (§2.1, §2.2)",
+    "The first valid field of the target list governs, empty or invalid fields do not (§2.1, §2.2)",
     arguments: [
       (["CDN-Cache-Control: max-age=60", "Cache-Control: max-age=1"], "cdn-cache-control", 60),
       (["cdn-cache-control: max-age=60"], "cdn-cache-control", 60),
@@ -47,7 +47,7 @@ struct TargetedFieldTests {
   }
 
   @Test(
-    "A value of another type is not used, and the directive then forbids what it can (§2.1)",
+    "A max-age of the wrong type counts as 0 (§2.1)",
     arguments: [
       ("max-age=1.5", 0), ("max-age=\"60\"", 0), ("max-age=x", 0), ("max-age", 0), ("max-age=-5", 0),
       ("max-age=(60)", 0), ("max-age=:YQ==:", 0), ("max-age=60", 60), ("max-age=99999999999", 2_147_483_648),
@@ -59,7 +59,7 @@ struct TargetedFieldTests {
   }
 
   @Test(
-    "Every directive of Cache-Control is one of a targeted field (§2.2)",
+    "Targeted fields support every directive of Cache-Control (§2.2)",
     arguments: [
       ("no-store", .noStore), ("no-store=?0", .noStore), ("no-cache", .noCache), ("no-cache=1", .noCache),
       ("private", .isPrivate), ("private=?0", .isPrivate), ("must-revalidate", .mustRevalidate),
@@ -72,7 +72,7 @@ struct TargetedFieldTests {
     #expect(fields(["CDN-Cache-Control: \(value)"]).cacheControl.flags == flags)
   }
 
-  @Test("Times and field names are read as those of Cache-Control")
+  @Test("Targeted fields parse times and field names like Cache-Control")
   func arguments() {
     let directives = fields([
       "CDN-Cache-Control: s-maxage=7, stale-while-revalidate=8, stale-if-error=9, no-cache=\"A, b\", private=\"c\""
@@ -85,7 +85,7 @@ struct TargetedFieldTests {
     #expect(directives.flags == [])
   }
 
-  @Test("A targeted field that nobody can be asked to read to its end stores nothing")
+  @Test("An oversized targeted field forbids storing")
   func tooLong() {
     let keys = (0..<100_000).map { "k\($0)" }.joined(separator: ",")
     let fields = fields(["CDN-Cache-Control: \(keys)", "Cache-Control: max-age=60"])
@@ -94,7 +94,7 @@ struct TargetedFieldTests {
   }
 
   @Test(
-    "It decides on storing in place of Cache-Control and Expires",
+    "A targeted field decides on storing instead of Cache-Control and Expires",
     arguments: [
       (["CDN-Cache-Control: max-age=60", "Cache-Control: no-store"], .storedWithLifetime),
       (["CDN-Cache-Control: no-store", "Cache-Control: max-age=60"], .responseNoStore),
@@ -111,7 +111,7 @@ struct TargetedFieldTests {
     #expect(engine().firstOutcome(request(), head).storage.reason == reason)
   }
 
-  @Test("It says whether a response to an authorized request is stored (RFC 9111 §3.5)")
+  @Test("A targeted field decides on storing responses to requests with Authorization (RFC 9111 §3.5)")
   func authorization() {
     let user = request("Authorization: x")
     let closed = response(200, "CDN-Cache-Control: max-age=60", "Cache-Control: public, max-age=60")
@@ -120,7 +120,7 @@ struct TargetedFieldTests {
     #expect(engine().firstOutcome(user, open).storage.reason == .storedWithLifetime)
   }
 
-  @Test("It decides on reuse, and Age counts as ever (§2.3)")
+  @Test("A targeted field decides on reuse, and Age still counts (§2.3)")
   func reuse() throws {
     let head = response(
       200, "Date: \(arrivalDate)", "Age: 30", "Cache-Control: max-age=1, must-revalidate",
@@ -135,7 +135,7 @@ struct TargetedFieldTests {
     #expect(engine().plan(request(), [noCache]).forwarding?.reason == .storedNoCache)
   }
 
-  @Test("Fields that its no-cache names are kept out of the store, those of Cache-Control are not")
+  @Test("Only no-cache of the targeted field keeps fields out of the store")
   func withheld() throws {
     let stored = try #require(
       engine().stored(
@@ -148,7 +148,7 @@ struct TargetedFieldTests {
     #expect(stored.fields.map(\.name.canonicalName).contains("cdn-cache-control"))
   }
 
-  @Test("An update by a 304 response is governed by it too")
+  @Test("A targeted field governs an update by a 304 response")
   func update() throws {
     let first = response(200, "ETag: \"a\"", "CDN-Cache-Control: max-age=60", "Cache-Control: max-age=1")
     let stored = try #require(engine().stored(first))
@@ -163,7 +163,7 @@ struct TargetedFieldTests {
     #expect(ended.removals == [0])
   }
 
-  @Test("A field that is not on the target list has no effect and passes through (§2.2)")
+  @Test("A field that is not on the target list has no effect and is passed through (§2.2)")
   func unlisted() throws {
     let head = response(200, "Cache-Control: max-age=60", "CDN-Cache-Control: no-store")
     let stored = try #require(CacheEngine.shared.stored(head))

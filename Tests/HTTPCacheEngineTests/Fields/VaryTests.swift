@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct VaryTests {
   @Test(
-    "Names are a list without case or order; * or what is no name matches nothing",
+    "Vary lists names without case or order; * or an invalid name matches nothing",
     arguments: [
       ([], .names([])), ([""], .names([])), ([" , "], .names([])), (["Accept"], .names(["accept"])),
       (["B, a"], .names(["a", "b"])), (["a", "B"], .names(["a", "b"])), (["a,A , a"], .names(["a"])),
@@ -22,7 +22,7 @@ struct VaryTests {
   }
 
   @Test(
-    "Requests match when their nominated fields do, whitespace and lines aside",
+    "Requests match if their nominated fields do, whatever their whitespace and lines",
     arguments: [
       (["A: 1"], ["A: 1"], true), (["A: 1"], ["a: 1"], true), (["A: 1"], ["A: 2"], false),
       (["A: 1"], [], false), ([], ["A: 1"], false), ([], [], true), ([], ["B: 1"], true),
@@ -40,7 +40,7 @@ struct VaryTests {
   }
 
   @Test(
-    "Case counts but for fields in which it has no meaning (§4.1)",
+    "Selecting fields match case-sensitively, except content negotiation fields (§4.1)",
     arguments: [
       ("Accept-Language", true), ("Accept-Encoding", true), ("Accept-Charset", true), ("Cookie", false),
       ("User-Agent", false),
@@ -51,7 +51,7 @@ struct VaryTests {
   }
 
   @Test(
-    "Of preferences, neither the order nor the spelling counts; what they say does (§4.1, RFC 9110 §12.5)",
+    "Preferences match by meaning, whatever their order and spelling (§4.1, RFC 9110 §12.5)",
     arguments: [
       ("Accept-Language", "en, de", "de, en", true),
       ("Accept-Language", "en;q=0.5, de", "DE , en ; q=0.50", true),
@@ -82,7 +82,7 @@ struct VaryTests {
     #expect(selecting.match(HTTPFields("\(name): \(second)")) == match)
   }
 
-  @Test("All nominated fields have to match, and * never does")
+  @Test("All nominated fields must match, and * never matches")
   func several() {
     let both = SelectingFields(.names(["a", "b"]), of: HTTPFields("A: 1", "B: 2"))
     #expect(both.match(HTTPFields("B: 2", "A: 1")))
@@ -92,7 +92,7 @@ struct VaryTests {
     #expect(SelectingFields.none.match(HTTPFields("A: 1")))
   }
 
-  @Test("No two different selections have one variant key")
+  @Test("Different selecting fields have different variant keys")
   func variantKeys() {
     let selections = [
       SelectingFields(.names([]), of: [:]), SelectingFields(.any, of: [:]),

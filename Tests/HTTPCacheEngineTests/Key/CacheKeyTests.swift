@@ -6,9 +6,9 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Keys made straight from a request", .timeLimit(.minutes(10)))
+@Suite("Keys created directly from requests", .timeLimit(.minutes(10)))
 struct CacheKeyTests {
-  @Test("They are those of the request's target URI, whatever its parts are made of")
+  @Test("The key of a request equals the key of its target URI")
   func equalsLongWay() {
     let schemes = ["http", "HTTPS", "https", "ftp", "h", "", "http2", "httpx", "ht tp"]
     let hosts = [

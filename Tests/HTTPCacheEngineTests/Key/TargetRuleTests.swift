@@ -11,7 +11,7 @@ struct TargetRuleTests {
   }
 
   @Test(
-    "Parameters are left out by name, whole or by how it begins, and the rest stays as it is",
+    "Query parameters are dropped by name or prefix, and the rest is unchanged",
     arguments: [
       ("/p?a=1&b=2", "/p?b=2"), ("/p?a=1", "/p"), ("/p?A=1", "/p?A=1"), ("/p?b", "/p?b"), ("/p", "/p"),
       ("/p?", "/p?"), ("/p?x_1=1&x_=2&x=3", "/p?x=3"), ("/p?b=%61&a", "/p?b=%61"),
@@ -23,7 +23,7 @@ struct TargetRuleTests {
   }
 
   @Test(
-    "Parameters are sorted by name; those of one name keep their order",
+    "Query parameters are sorted by name, and those of one name keep their order",
     arguments: [
       ("/p?b=1&a=2", "/p?a=2&b=1"), ("/p?a=2&a=1", "/p?a=2&a=1"), ("/p?ab=1&a=2", "/p?a=2&ab=1"),
       ("/p?b&a", "/p?a&b"),
@@ -34,7 +34,7 @@ struct TargetRuleTests {
     #expect(applied(.sortingParameters, expected) == expected)
   }
 
-  @Test("Rules follow one another")
+  @Test("Chained target rules apply in order")
   func chain() {
     #expect(
       applied(.droppingTrackingParameters.then(.sortingParameters), "/?utm_source=x&b=1&a=2&gclid=3")

@@ -11,7 +11,7 @@ struct TargetURITests {
   private let base = TargetURI(scheme: "http", authority: "a", path: "/b/c/d;p?q")
 
   @Test(
-    "Equivalent spellings have one key (RFC 9110 §4.2.3)",
+    "Equivalent spellings of a URI have one key (RFC 9110 §4.2.3)",
     arguments: [
       ("http", "example.com", "/"), ("http", "example.com:80", "/"), ("HTTP", "EXAMPLE.com", ""),
       ("http", "example.com:", "/"), ("http", "example.com", "/#fragment"),
@@ -22,7 +22,7 @@ struct TargetURITests {
     #expect(CacheKey(uri) == CacheKey(TargetURI(scheme: "http", authority: "example.com", path: "/")))
   }
 
-  @Test("What may differ for a server keeps its own key")
+  @Test("URIs that a server may distinguish have different keys")
   func distinct() {
     let uris: [(String, String, String)] = [
       ("http", "e", "/"), ("https", "e", "/"), ("http", "e:443", "/"), ("https", "e:80", "/"),
@@ -39,7 +39,7 @@ struct TargetURITests {
   }
 
   @Test(
-    "An authority that is none is not made another",
+    "A malformed authority is not changed",
     arguments: ["e::", "e:80:80", "e:1:", "]e:80:", "[::1:80"])
   func oddAuthorities(authority: String) {
     let uri = TargetURI(scheme: "http", authority: authority, path: "/")
@@ -48,7 +48,7 @@ struct TargetURITests {
   }
 
   @Test(
-    "A reference to no host leads nowhere (RFC 9110 §4.2.1)",
+    "A reference without a valid host does not resolve (RFC 9110 §4.2.1)",
     arguments: [
       "http:///x", "//", "//:80/", "//:/", "http://u@/", "//u@:80/", "//a b/", "//a\\b/", "mailto:x",
     ])
@@ -56,7 +56,7 @@ struct TargetURITests {
     #expect(base.resolving(reference) == nil)
   }
 
-  @Test("Partitions are apart, whatever they are called")
+  @Test("Different partitions have different keys")
   func partitions() {
     let uri = TargetURI(scheme: "http", authority: "e", path: "/")
     let keys = ["", "a", "b", "ab", "http://e/"].map { CacheKey(uri, partition: $0) }
@@ -64,7 +64,7 @@ struct TargetURITests {
   }
 
   @Test(
-    "A target whose parts run into one another, or lack, is none",
+    "A request with an incomplete or ambiguous target is not cacheable",
     arguments: [
       (nil, "e", "/"), ("http", nil, "/"), ("http", "e", nil), ("http", "", "/"), ("", "e", "/"),
       ("http", "e/x", "/"), ("http", "e?x", "/"), ("http", "e#x", "/"), ("http", "e\\x", "/"),
@@ -106,7 +106,7 @@ struct TargetURITests {
   }
 
   @Test(
-    "References with an authority, and those that name no HTTP resource",
+    "References with an authority resolve, and references outside HTTP do not",
     arguments: [
       ("//g", "http://g/"), ("//G:80/x/../y", "http://g/y"), ("https://g:443", "https://g/"),
       ("HTTP://A/b", "http://a/b"), ("http://g?x", "http://g/?x"), ("http://g/a?b#c", "http://g/a?b"),
@@ -116,14 +116,14 @@ struct TargetURITests {
     #expect(base.resolving(reference)?.text == text)
   }
 
-  @Test("A colon in a path is no scheme")
+  @Test("A colon in a path does not make a scheme")
   func colons() {
     #expect(base.resolving("./g:h")?.text == "http://a/b/c/g:h")
     #expect(base.resolving("1:2")?.text == "http://a/b/c/1:2")
     #expect(base.resolving("/x:y")?.text == "http://a/x:y")
   }
 
-  @Test("Dot segments are removed from long paths in no time")
+  @Test("Dot segments are removed from long paths")
   func manySegments() {
     let long = String(repeating: "../a/", count: 20_000)
     #expect(base.resolving(long)?.path == "/b/a/")

@@ -13,7 +13,7 @@ struct CombiningTests {
   // MARK: - Completing
 
   @Test(
-    "What is missing is asked for where it is one run, tied to a strong validator (§3.4)",
+    "A single missing range is requested with a strong validator (§3.4)",
     arguments: [
       ("0-4/10", ["ETag: \"a\""], "bytes=5-", "\"a\""), ("4-9/10", ["ETag: \"a\""], "bytes=0-3", "\"a\""),
       ("0-4/*", ["ETag: \"a\""], "bytes=5-", "\"a\""), ("3-4/10", ["ETag: \"a\""], nil, nil),
@@ -41,7 +41,7 @@ struct CombiningTests {
         == nil)
   }
 
-  @Test("A date that was too recent to be strong does not become so by an update")
+  @Test("An update does not make a weak Last-Modified date strong")
   func weakDate() throws {
     let stored = try part(
       "0-4/10", defaults: ["Cache-Control: max-age=60", "Last-Modified: \(date(0))", "Date: \(date(0))"])
@@ -59,7 +59,7 @@ struct CombiningTests {
         .forwarding?.completion == nil)
   }
 
-  @Test("What was missing makes it whole: a 200 with updated fields, between what is stored")
+  @Test("A completed response is a 200 with updated fields and all bytes")
   func completes() throws {
     var stored = try part("4-9/10", "X: old", "Vary: Accept")
     stored.parts = StoredParts(ranges: [0..<2, 7..<10], completeLength: 10, isCombinable: true)
@@ -91,8 +91,7 @@ struct CombiningTests {
     #expect(outcome.incomplete(after: 6) == nil)
   }
 
-  @Test(
-    "Fields that no-cache keeps out of the store reach the client whose completion brought them (§5.2.2.4)")
+  @Test("Fields that no-cache keeps out of the store reach the client of the completion (§5.2.2.4)")
   func completedWithWithheldFields() throws {
     let lines = ["Cache-Control: max-age=60, no-cache=\"x\"", "ETag: \"a\"", "Date: \(arrivalDate)"]
     let stored = try part("0-4/10", "X: old", defaults: lines)
@@ -106,7 +105,7 @@ struct CombiningTests {
     #expect(storing(outcome)?.fields[name] == nil)
   }
 
-  @Test("A HEAD response is compared with the length of the whole, not with that of the parts (§4.3.5)")
+  @Test("A HEAD response is compared with the complete length, not with that of the parts (§4.3.5)")
   func head() throws {
     let head = CacheEngine.Exchange.Result.response(response(200, "ETag: \"a\"", "Content-Length: 10"))
     for (range, reason) in [
@@ -120,7 +119,7 @@ struct CombiningTests {
   }
 
   @Test(
-    "An answer that does not complete is none: the request is repeated in full",
+    "After an unusable completion the request is repeated in full",
     arguments: [
       (206, "bytes 5-9/10", "ETag: \"b\""), (206, "bytes 5-9/10", ""), (206, "bytes 5-9/10", "ETag: W/\"a\""),
       (206, "bytes 5-8/10", "ETag: \"a\""), (206, "bytes 4-9/10", "ETag: \"a\""),
@@ -142,7 +141,7 @@ struct CombiningTests {
     #expect(outcome.storage == .none)
   }
 
-  @Test("A full answer to a completion replaces what is stored; an error is passed on")
+  @Test("A full response to a completion replaces the stored part, and an error is passed on")
   func otherAnswers() throws {
     let stored = try part("0-4/10")
     let full = try #require(
@@ -158,7 +157,7 @@ struct CombiningTests {
     #expect(own.answer == .network, "the client's own condition holds")
   }
 
-  @Test("A completion that may not be stored answers all the same, and ends the storing")
+  @Test("A completion with no-store answers the request and removes the stored part")
   func completionNotStored() throws {
     let stored = try part("0-4/10")
     let refused = try outcome(
@@ -177,7 +176,7 @@ struct CombiningTests {
 
   // MARK: - Combining
 
-  @Test("A part of the same representation is combined with those that are stored")
+  @Test("Parts of the same representation are combined")
   func combines() throws {
     let stored = try part("0-4/10", "X: old")
     let more = try outcome("7-8/10", "ETag: \"a\"", "X: new", meeting: [stored])
@@ -198,7 +197,7 @@ struct CombiningTests {
   }
 
   @Test(
-    "A part of another representation takes the place of what is stored, and one of which nobody knows only that of parts",
+    "A part of another representation replaces stored content, an unidentified part only parts",
     arguments: [
       (["ETag: \"b\""], CacheEngine.Reason.storedAsPart, CacheEngine.Reason.storedAsPart),
       ([], .storedAsPart, .partNotCombined),
@@ -225,7 +224,7 @@ struct CombiningTests {
     }
   }
 
-  @Test("Contradictory lengths are not combined")
+  @Test("Parts with contradictory lengths are not combined")
   func lengths() throws {
     let stored = try part("0-4/10")
     #expect(storing(try outcome("7-8/11", "ETag: \"a\"", meeting: [stored]))?.parts?.ranges == [7..<9])
@@ -234,7 +233,7 @@ struct CombiningTests {
     #expect(storing(try outcome("1-2/3", "ETag: \"a\"", meeting: [open]))?.parts?.ranges == [1..<3])
   }
 
-  @Test("Combining costs no more than a bounded copy, and the larger stays")
+  @Test("Combining copies a bounded amount, otherwise the larger part stays")
   func costs() throws {
     let stored = try part("0-99999999/200000000")
     let small = try outcome("150000000-150000009/200000000", "ETag: \"a\"", meeting: [stored])
@@ -252,7 +251,7 @@ struct CombiningTests {
   // MARK: - Incomplete responses
 
   @Test(
-    "The beginning of a 200 is kept where it can be completed",
+    "The beginning of a 200 is kept if it can be completed",
     arguments: [
       (["ETag: \"a\"", "Content-Length: 10"], true), (["ETag: \"a\""], false),
       (["ETag: W/\"a\"", "Content-Length: 10"], false), (["Content-Length: 10"], false),
@@ -280,7 +279,7 @@ struct CombiningTests {
         == nil)
   }
 
-  @Test("A beginning takes the place of nothing that is whole, and joins what is stored of the same")
+  @Test("A beginning does not replace a complete response, and joins matching parts")
   func beginningBeside() throws {
     let head = response(200, "ETag: \"a\"", "Content-Length: 10")
     var whole = try #require(engine.stored(head))

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct ContentCodingTests {
   @Test(
-    "A coding is accepted where Accept-Encoding names it with a weight, or all others (RFC 9110 §12.5.3)",
+    "A coding is accepted if Accept-Encoding weights it, by name or by * (RFC 9110 §12.5.3)",
     arguments: [
       ([], nil, true), (["identity"], nil, true), (["gzip"], nil, false), (["gzip"], "", false),
       (["gzip"], "gzip", true), (["GZip"], "br;q=0.5, GZIP;q=0.1", true), (["gzip"], "gzip;q=0", false),

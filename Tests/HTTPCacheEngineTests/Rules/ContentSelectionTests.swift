@@ -20,7 +20,7 @@ struct ContentSelectionTests {
   }
 
   @Test(
-    "What is no list of byte ranges is ignored (§14.2)",
+    "An invalid list of byte ranges is ignored (§14.2)",
     arguments: [
       "", "bytes", "bytes=", "bytes=a-b", "bytes=5-2", "bytes=-", "lines=0-1", "bytes=1", "bytes=0-1, x",
       "bytes=+1-2", "bytes=" + Array(repeating: "0-0", count: 17).joined(separator: ","),
@@ -44,7 +44,7 @@ struct ContentSelectionTests {
     return CacheEngine.privately.plan(asked, [stored], after: 1).service?.content
   }
 
-  @Test("A stored whole answers a range with 206, its fields and Content-Range")
+  @Test("A complete stored response answers a range with 206 and Content-Range")
   func single() throws {
     let stored = try self.stored("Cache-Control: max-age=60", "ETag: \"a\"", "Content-Length: 10")
     let selection = try #require(cut("Range: bytes=2-4", of: stored))
@@ -58,7 +58,7 @@ struct ContentSelectionTests {
     #expect(stored.pieces(of: selection, boundary: "b") == [.stored(2..<5)])
   }
 
-  @Test("Several ranges make a multipart response, as long as it says")
+  @Test("Several ranges make a multipart response of the stated length")
   func multipart() throws {
     let stored = try self.stored("Cache-Control: max-age=60", "Content-Type: text/plain")
     let selection = try #require(cut("Range: bytes=0-1, -2", of: stored))
@@ -75,7 +75,7 @@ struct ContentSelectionTests {
     #expect(response.headerFields[.contentLength] == String(pieces.reduce(0) { $0 + $1.count }))
   }
 
-  @Test("A range beyond the content is answered 416, with the length")
+  @Test("A range beyond the content is answered with 416 and the length")
   func unsatisfiable() throws {
     let stored = try self.stored("Cache-Control: max-age=60")
     let selection = try #require(cut("Range: bytes=10-", of: stored))
@@ -87,7 +87,7 @@ struct ContentSelectionTests {
   }
 
   @Test(
-    "Of an empty content, a range from the end is the whole, and any other is not there (RFC 9110 §14.1.2)")
+    "For empty content, a suffix range selects all, and other ranges are unsatisfiable (RFC 9110 §14.1.2)")
   func empty() throws {
     var stored = try self.stored("Cache-Control: max-age=60")
     stored.contentLength = 0
@@ -97,7 +97,7 @@ struct ContentSelectionTests {
   }
 
   @Test(
-    "If-Range lets the range count for the same representation only, by strong comparison (RFC 9110 §13.1.5)",
+    "If-Range applies the range only on a strong match (RFC 9110 §13.1.5)",
     arguments: [
       ("\"a\"", true), ("\"b\"", false), ("W/\"a\"", false), (date(-1000), true), (date(-999), false),
       ("nonsense", false),
@@ -108,25 +108,25 @@ struct ContentSelectionTests {
     #expect(selection == (holds ? .ranges([0..<2], of: 10) : .whole))
   }
 
-  @Test("A date in the second of the response is no strong validator (RFC 9110 §8.8.2.2)")
+  @Test("A Last-Modified in the second of the response is not a strong validator (RFC 9110 §8.8.2.2)")
   func weakDate() throws {
     let stored = try self.stored("Cache-Control: max-age=60", "Date: \(date(0))", "Last-Modified: \(date(0))")
     #expect(cut("Range: bytes=0-1", "If-Range: \(date(0))", of: stored) == .whole)
   }
 
-  @Test("Preconditions go before the range (RFC 9110 §13.2.2)")
+  @Test("Preconditions take precedence over the range (RFC 9110 §13.2.2)")
   func preconditionsFirst() throws {
     let stored = try self.stored("Cache-Control: max-age=60", "ETag: \"a\"")
     #expect(cut("Range: bytes=0-1", "If-None-Match: \"a\"", of: stored) == .notModified)
   }
 
-  @Test("Ranges that add up to more than the content are answered whole")
+  @Test("Ranges that add up to more than the content are answered with the whole")
   func excessive() throws {
     let stored = try self.stored("Cache-Control: max-age=60")
     #expect(cut("Range: bytes=0-, 0-, 0-", of: stored) == .whole)
   }
 
-  @Test("HEAD has no ranges, and a content of unknown length is not cut")
+  @Test("Ranges do not apply to HEAD or to content of unknown length")
   func whole() throws {
     var stored = try self.stored("Cache-Control: max-age=60")
     let head = CacheEngine.privately.plan(request("Range: bytes=0-1", method: .head), [stored], after: 1)
@@ -135,7 +135,7 @@ struct ContentSelectionTests {
     #expect(cut("Range: bytes=0-1", of: stored) == .whole)
   }
 
-  @Test("A range of what is stale is validated with the range kept, and cut from what the origin confirms")
+  @Test("A range of a stale response is revalidated and cut from the confirmed content")
   func validated() throws {
     let engine = CacheEngine.privately
     let stored = try self.stored("Cache-Control: max-age=1", "ETag: \"a\"")

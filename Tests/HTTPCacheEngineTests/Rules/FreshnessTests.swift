@@ -73,7 +73,9 @@ struct FreshnessTests {
     ),
   ]
 
-  @Test("The lifetime is the first match of §4.2.1, else that of §4.2.2", arguments: explicit + heuristic)
+  @Test(
+    "The lifetime is the first match of §4.2.1, otherwise the heuristic of §4.2.2",
+    arguments: explicit + heuristic)
   func lifetime(row: Row) throws {
     for (engine, expected) in [(CacheEngine.privately, row.inPrivate), (.shared, row.inShared)] {
       var answer = response(row.status)
@@ -90,7 +92,7 @@ struct FreshnessTests {
     #expect(try #require(CacheEngine.privately.stored(answer)).facts.lifetime.source == .none)
   }
 
-  @Test("Heuristics can be switched off, and capped")
+  @Test("Heuristics can be disabled and limited")
   func heuristicOptions() throws {
     let answer = response(200, "Last-Modified: \(date(-1000))")
     let without = CacheEngine(.init(kind: .private, usesHeuristics: false))
@@ -100,7 +102,7 @@ struct FreshnessTests {
   }
 
   @Test(
-    "The age on arrival is the greater of the apparent and the corrected one (§4.2.3)",
+    "The age on arrival is the greater of the apparent and the corrected age (§4.2.3)",
     arguments: [
       // fields, seconds between request and response, age
       ([], 0, 0), (["Date: \(date(0))"], 0, 0), (["Date: \(date(-30))"], 0, 30),
@@ -123,7 +125,7 @@ struct FreshnessTests {
   }
 
   @Test(
-    "Fresh is while the lifetime exceeds the age, and no longer",
+    "A response is fresh while its lifetime exceeds its age",
     arguments: [
       (0, true, 0), (59, true, 59), (60, false, 60), (61, false, 61), (1 << 40, false, 1 << 40),
     ] as [(Int64, Bool, Int64)])
@@ -148,7 +150,7 @@ struct FreshnessTests {
     #expect(CacheEngine.shared.plan(request(), [stored]).reason == .stale)
   }
 
-  @Test("Milliseconds count: half a second before the end is fresh, the end is not")
+  @Test("Freshness is calculated in milliseconds")
   func milliseconds() throws {
     let stored = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=1")))
     for (milliseconds, isFresh) in [(Int64(0), true), (999, true), (1000, false)] {
@@ -177,14 +179,14 @@ struct FreshnessTests {
     }
   }
 
-  @Test("A clock that stands still leaves age and freshness as they are")
+  @Test("A clock that stands still leaves age and freshness unchanged")
   func clockStandsStill() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60", "Age: 5")))
     for _ in 0..<3 { #expect(CacheEngine.privately.plan(request(), [stored]).service?.ageInSeconds == 5) }
   }
 
-  @Test("A stored answer carries its own Age in place of any other (§4, §5.1)")
+  @Test("A stored response is served with one Age field, the calculated one (§4, §5.1)")
   func ageField() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60", "Age: 5", "Age: 7")))

@@ -22,7 +22,7 @@ struct HeadTests {
       engine.exchange(asked, [stored], .response(head), requestTime: later, responseTime: later))
   }
 
-  @Test("HEAD is answered from a stored GET while that is fresh, and asked without conditions after")
+  @Test("HEAD is answered from a fresh stored GET response, otherwise forwarded without conditions")
   func plan() throws {
     let stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60", "ETag: \"a\"")))
     #expect(engine.plan(request(method: .head), [stored], after: 59).service?.ageInSeconds == 59)
@@ -31,7 +31,7 @@ struct HeadTests {
   }
 
   @Test(
-    "A HEAD response updates what it describes, and outdates what it does not",
+    "A HEAD response updates a stored response that matches and outdates one that differs",
     arguments: [
       // stored, HEAD's, updated
       (["ETag: \"a\""], ["ETag: \"a\""], true), (["ETag: \"a\""], ["ETag: \"b\""], false),
@@ -55,7 +55,9 @@ struct HeadTests {
     #expect((update.response.fields[HTTPFields("X-New: 1")[0].name] != nil) == isUpdated)
   }
 
-  @Test("Where Content-Length is not stored, the length of the content stands for it", arguments: [3, 4])
+  @Test(
+    "Without a stored Content-Length, HEAD is compared with the length of the stored content",
+    arguments: [3, 4])
   func lengthOfContent(length: Int64) throws {
     var stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60")))
     stored.contentLength = 3
@@ -67,19 +69,19 @@ struct HeadTests {
     #expect(outcome.updates.map(\.reason) == [length == 3 ? .freshenedByHead : .outdatedByHead])
   }
 
-  @Test("Only a 200 says anything of what is stored", arguments: [204, 301, 304, 404, 500])
+  @Test("Only a 200 response to HEAD updates stored responses", arguments: [204, 301, 304, 404, 500])
   func otherStatus(status: Int) throws {
     #expect(try outcome(["ETag: \"a\""], response(status, "ETag: \"b\"")).updates.isEmpty)
   }
 
-  @Test("What may not be stored does not come in by HEAD")
+  @Test("A HEAD exchange with no-store updates no stored response")
   func notStorable() throws {
     let refused = try outcome([], response(), request("Cache-Control: no-store", method: .head))
     #expect(refused.updates.isEmpty)
     #expect(try outcome([], response(200, "Cache-Control: no-store")).removals == [0])
   }
 
-  @Test("A response outdated by HEAD stays so until validated, whatever the request accepts")
+  @Test("A response outdated by HEAD is not served until it is revalidated")
   func staysOutdated() throws {
     let outcome = try outcome(["ETag: \"a\""], response(200, "ETag: \"b\""))
     let outdated = try #require(outcome.updates.first).response
@@ -105,7 +107,7 @@ struct InvalidationTests {
     return outcome.invalidations.map(\.text)
   }
 
-  @Test("Unsafe methods, and those whose safety is unknown, are written through and invalidate their target")
+  @Test("Unsafe and unknown methods are forwarded and invalidate their target")
   func unsafeMethods() throws {
     let names = ["POST", "PUT", "DELETE", "PATCH", "MKCOL", "PURGE", "get", "X-UNKNOWN"]
     for method in names.compactMap({ HTTPRequest.Method($0) }) {
@@ -125,7 +127,7 @@ struct InvalidationTests {
   }
 
   @Test(
-    "Only a response that is no error invalidates",
+    "Only a non-error response invalidates",
     arguments: [
       (200, true), (201, true), (204, true), (299, true), (301, true), (303, true), (399, true), (304, true),
       (100, false), (400, false), (404, false), (409, false), (500, false), (503, false),
@@ -135,7 +137,7 @@ struct InvalidationTests {
   }
 
   @Test(
-    "Location and Content-Location invalidate, at the same origin only",
+    "Location and Content-Location invalidate only URIs of the same origin",
     arguments: [
       ("/x", "http://a.example/x"), ("x", "http://a.example/x"), ("?p", "http://a.example/r?p"),
       ("http://a.example/x", "http://a.example/x"), ("HTTP://A.EXAMPLE:80/x#f", "http://a.example/x"),
@@ -149,7 +151,7 @@ struct InvalidationTests {
     #expect(invalidated(.put, 200, "Content-Location: \(reference)") == expected)
   }
 
-  @Test("Both fields count at once, and nothing twice")
+  @Test("Location and Content-Location both invalidate, each URI once")
   func both() {
     #expect(
       invalidated(.post, 201, "Location: /x", "Content-Location: /y")
@@ -157,7 +159,7 @@ struct InvalidationTests {
     #expect(invalidated(.post, 201, "Location: /x", "Content-Location: /x").count == 2)
   }
 
-  @Test("Nothing is stored of it, and the answer is the origin's")
+  @Test("The response to an unsafe request is passed on and not stored")
   func answer() {
     let outcome = CacheEngine.privately.firstOutcome(
       request(method: .post), response(200, "Cache-Control: max-age=60"))

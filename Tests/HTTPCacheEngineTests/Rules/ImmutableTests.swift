@@ -57,7 +57,7 @@ struct ImmutableTests {
   ]
 
   @Test(
-    "An immutable response that is fresh is not validated, but where a reload is forced (RFC 8246 §2)",
+    "A fresh immutable response is revalidated only if a reload is forced (RFC 8246 §2)",
     arguments: rows, CacheEngine.Configuration.Kind.allCases)
   func fresh(row: Row, kind: CacheEngine.Configuration.Kind) throws {
     let engine = CacheEngine.of(kind)
@@ -67,14 +67,14 @@ struct ImmutableTests {
     #expect(plan.service?.isStale != true)
   }
 
-  @Test("A client that reloads with a condition of its own gets 304 (RFC 8246 §2.1)")
+  @Test("A client that reloads with its own condition gets 304 (RFC 8246 §2.1)")
   func notModified() throws {
     let request = secure("Cache-Control: max-age=0", "If-None-Match: \"a\"")
     let plan = CacheEngine.shared.plan(request, [try stored(.shared)], after: 100)
     #expect(plan.service?.content == .notModified)
   }
 
-  @Test("An immutable response that is stale is like any other (RFC 8246 §2)")
+  @Test("A stale immutable response is revalidated like any other (RFC 8246 §2)")
   func stale() throws {
     let engine = CacheEngine.privately
     let stored = try stored(engine)
@@ -88,7 +88,7 @@ struct ImmutableTests {
     #expect(early.forwarding?.reason == .policyRevalidates)
   }
 
-  @Test("no-cache of the response goes before immutable, and so does a mark that it is out of date")
+  @Test("no-cache and an invalidation mark override immutable")
   func noCache() throws {
     let engine = CacheEngine.privately
     var stored = try stored(engine, cacheControl: "max-age=600, immutable, no-cache")
@@ -101,7 +101,7 @@ struct ImmutableTests {
     #expect(plan.forwarding?.isValidation == true)
   }
 
-  @Test("immutable has no arguments, and means nothing in a request (RFC 8246 §2)")
+  @Test("Arguments of immutable are ignored, and immutable in a request has no effect (RFC 8246 §2)")
   func arguments() throws {
     let engine = CacheEngine.privately
     let stored = try stored(engine, cacheControl: "max-age=600, immutable=\"x\", Immutable=0")
@@ -112,7 +112,7 @@ struct ImmutableTests {
   }
 
   @Test(
-    "immutable counts only over HTTPS, and where the message says how long its content is (RFC 8246 §3)",
+    "immutable applies only over HTTPS and to content with explicit framing (RFC 8246 §3)",
     arguments: [
       ("https", "Content-Length: 3", true), ("https", "Transfer-Encoding: chunked", true),
       ("https", "", false), ("http", "Content-Length: 3", false), ("HTTPS", "Content-Length: 3", true),
@@ -125,7 +125,7 @@ struct ImmutableTests {
     #expect((plan.service?.reason == .immutable) == counts)
   }
 
-  @Test("An update keeps what is known of the content, and takes the directive as it is then")
+  @Test("An update keeps the facts about the content and replaces the immutable directive")
   func update() throws {
     let engine = CacheEngine.privately
     let before = try stored(

@@ -12,7 +12,7 @@ struct PartialContentTests {
 
   // MARK: - Storing
 
-  @Test("A 206 is stored as a part of the 200 that it would be")
+  @Test("A 206 is stored as a part of the corresponding 200")
   func stored() throws {
     let stored = try part("2-4/10", "Content-Length: 3", "X: 1")
     #expect(stored.status == .ok)
@@ -28,7 +28,7 @@ struct PartialContentTests {
   }
 
   @Test(
-    "A 206 that does not say plainly which bytes it has is not stored",
+    "A 206 without one unambiguous range is not stored",
     arguments: [
       ["Content-Range: bytes 4-3/10"], [], ["Content-Range: bytes */10"], ["Content-Range: lines 0-4/10"],
       ["Content-Range: bytes 0-4/10", "Content-Range: bytes 5-9/10"],
@@ -44,7 +44,7 @@ struct PartialContentTests {
     #expect(engine.firstOutcome(request("Range: bytes=0-4"), head).refusal == .partNotPlaced)
   }
 
-  @Test("A 206 is stored only for who asked for a range, and where §3 allows it")
+  @Test("A 206 is stored only for a range request and where §3 allows it")
   func storability() {
     let head = response(206, "Content-Range: bytes 0-4/10", "ETag: \"a\"")
     #expect(engine.firstOutcome(request(), head).refusal == .partNotPlaced)
@@ -70,7 +70,7 @@ struct PartialContentTests {
   // MARK: - Answering
 
   @Test(
-    "A range wholly within what is stored is answered; nothing else is (§3.3)",
+    "Only a range wholly within stored content is answered from it (§3.3)",
     arguments: [
       ("4-9/10", "bytes=6-8", .ranges([6..<9], of: 10)), ("4-9/10", "bytes=6-", .ranges([6..<10], of: 10)),
       ("4-9/10", "bytes=-1", .ranges([9..<10], of: 10)), ("4-9/10", "bytes=4-99", .ranges([4..<10], of: 10)),
@@ -101,7 +101,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("The bytes are found in the stored content, and the head tells their place")
+  @Test("A range is read at its place in the stored content, and the head states it")
   func pieces() throws {
     var stored = try part("4-9/*")
     let single = stored.response(.ranges([6..<9], of: nil), ageInSeconds: 1, boundary: "b")
@@ -115,7 +115,7 @@ struct PartialContentTests {
       pieces.filter { if case .stored = $0 { true } else { false } } == [.stored(2..<3), .stored(1..<2)])
   }
 
-  @Test("Conditions of the client's are evaluated where its range is there")
+  @Test("The client's conditions are evaluated only if its range is stored")
   func conditions() throws {
     let stored = try part("0-4/10")
     func content(_ lines: String...) -> CacheEngine.ContentSelection? {
@@ -131,7 +131,7 @@ struct PartialContentTests {
     #expect(engine.plan(request(method: .head), [stored], after: 1).reason == .contentIncomplete)
   }
 
-  @Test("What fails does not make a part the answer to a request for the whole")
+  @Test("After a failure, a part does not answer a request for the whole")
   func errors() throws {
     let stored = try part("0-4/10", "Cache-Control: stale-if-error=600")
     for (asked, isServed) in [(request(), false), (request("Range: bytes=0-1"), true)] {
@@ -144,7 +144,7 @@ struct PartialContentTests {
     }
   }
 
-  @Test("A part is validated where it answers the request, and named nowhere else (§4.3.2)")
+  @Test("A part is revalidated only where it can answer the request (§4.3.2)")
   func validation() throws {
     let stored = try part(
       "0-4/10", defaults: ["Cache-Control: max-age=60, stale-while-revalidate=9", "ETag: \"a\""])
@@ -167,7 +167,7 @@ struct PartialContentTests {
     #expect(variant.request.headerFields[.ifNoneMatch] == nil)
   }
 
-  @Test("What else is stored whole, or in the right part, answers in place of a more recent other part")
+  @Test("A stored response that covers the request takes precedence over a more recent part")
   func suitable() throws {
     var whole = try #require(
       engine.stored(response(200, "Cache-Control: max-age=60", "Vary: Accept", "Date: \(date(-9))")))
@@ -181,7 +181,7 @@ struct PartialContentTests {
       engine.plan(request("Accept: x"), [beginning, whole], after: 1).forwarding?.completion?.candidate == 0)
   }
 
-  @Test("A digest of one message's content is not that of another part, nor of the whole (RFC 9530 §2)")
+  @Test("A Content-Digest is not applied to another part or to the whole (RFC 9530 §2)")
   func digests() throws {
     let digest = "Content-Digest: sha-256=:AA==:"
     func hasDigest(_ fields: HTTPFields?) -> Bool? {

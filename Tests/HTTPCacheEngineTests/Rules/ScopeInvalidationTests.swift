@@ -23,7 +23,7 @@ struct ScopeInvalidationTests {
   }
 
   @Test(
-    "Cache-Groups is a list of strings, kept with the response (RFC 9875 §2)",
+    "Cache-Groups is a list of strings that is stored with the response (RFC 9875 §2)",
     arguments: [
       (["\"a\""], ["a"]), (["\"a\", \"b c\""], ["a", "b c"]), (["\"a\"", "\"b\""], ["a", "b"]),
       (["\"a\";x=1;y, \"A\""], ["a", "A"]), (["\"q\\\"\\\\\""], ["q\"\\"]), (["a, \"b\", 1"], ["b"]),
@@ -39,7 +39,7 @@ struct ScopeInvalidationTests {
     #expect(StoredResponse(decoding: stored.encoded()[...]) == stored)
   }
 
-  @Test("Many groups with long names are all kept (RFC 9875 §2)")
+  @Test("Many groups with long names are all stored (RFC 9875 §2)")
   func manyGroups() throws {
     let names = (0..<1000).map { "\($0) " + String(repeating: "x", count: 100) }
     let list = names.map { "\"\($0)\"" }.joined(separator: ", ")
@@ -53,7 +53,7 @@ struct ScopeInvalidationTests {
     #expect(hostile.groups == [])
   }
 
-  @Test("An update takes the groups as they are then")
+  @Test("A Cache-Groups field in a 304 replaces the stored groups")
   func update() throws {
     let stored = try #require(
       CacheEngine.privately.stored(
@@ -68,7 +68,7 @@ struct ScopeInvalidationTests {
   }
 
   @Test(
-    "Cache-Group-Invalidation counts on responses to unsafe methods only (RFC 9875 §3)",
+    "Cache-Group-Invalidation applies only to responses to unsafe methods (RFC 9875 §3)",
     arguments: [
       (.post, 200, true), (.put, 204, true), (.delete, 404, true), (.patch, 500, true),
       (.init("FOO")!, 200, true), (.get, 200, false), (.head, 200, false), (.options, 200, false),
@@ -85,13 +85,13 @@ struct ScopeInvalidationTests {
   }
 
   @Test(
-    "A field that is no list of strings invalidates nothing",
+    "A malformed Cache-Group-Invalidation field invalidates nothing",
     arguments: ["a, b", "\"a", "\"a\",", "", "(\"a\")"])
   func malformed(value: String) {
     #expect(scopes(secure(.post), response(200, "Cache-Group-Invalidation: \(value)")) == [])
   }
 
-  @Test("More groups than are worth a mark each invalidate their origin")
+  @Test("More than 64 groups invalidate the whole origin")
   func tooMany() {
     func list(_ count: Int) -> String { (0..<count).map { "\"\($0)\"" }.joined(separator: ", ") }
     #expect(scopes(secure(.post), response(200, "Cache-Group-Invalidation: \(list(64))")).count == 64)
@@ -100,7 +100,7 @@ struct ScopeInvalidationTests {
         == ["invalidatedByGroup https://a.example"])
   }
 
-  @Test("What is invalidated takes with it what shares a group with it (RFC 9875 §2.2.1)")
+  @Test("Invalidating a response invalidates its groups too (RFC 9875 §2.2.1)")
   func sharedGroups() throws {
     let head = response(200, "Cache-Control: max-age=60", "Cache-Groups: \"a\", \"b\"")
     let stored = try #require(CacheEngine.privately.stored(head, for: secure()))
@@ -113,7 +113,7 @@ struct ScopeInvalidationTests {
   }
 
   @Test(
-    "Clear-Site-Data removes what is stored of its origin, if it names the cache and came over HTTPS",
+    "Clear-Site-Data clears its origin if it names the cache and arrives over HTTPS",
     arguments: [
       ("\"cache\"", true), ("\"cookies\", \"cache\"", true), ("\"*\"", true), ("\"cookies\"", false),
       ("cache", false), ("*", false), ("\"Cache\"", false), ("\"cookies, cache\"", false), ("", false),
@@ -128,7 +128,7 @@ struct ScopeInvalidationTests {
     #expect(outcome.storage.reason == (clears ? .clearedByOrigin : .storedWithLifetime))
   }
 
-  @Test("Clear-Site-Data speaks to private caches, and to shared ones only where they are set to listen")
+  @Test("Clear-Site-Data applies to private caches, and to shared caches only if configured")
   func clearingByKind() {
     let head = response(200, "Clear-Site-Data: \"cache\"")
     #expect(scopes(secure(), head, by: .shared) == [])
@@ -140,7 +140,7 @@ struct ScopeInvalidationTests {
     }
   }
 
-  @Test("A server error that clears its origin is not covered up by what it cleared")
+  @Test("stale-if-error does not replace a server error that clears its origin")
   func clearingError() throws {
     let stored = try #require(
       CacheEngine.privately.stored(
@@ -152,7 +152,7 @@ struct ScopeInvalidationTests {
     #expect(outcome(response(500, "Clear-Site-Data: \"cache\""))?.answer == .network)
   }
 
-  @Test("A 304 that clears its origin answers with what it validates, and updates nothing")
+  @Test("A 304 that clears its origin serves the revalidated response and updates nothing")
   func clearingValidation() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Cache-Control: max-age=0", "ETag: \"a\""), for: secure()))
@@ -163,7 +163,7 @@ struct ScopeInvalidationTests {
     #expect(outcome?.updates.isEmpty == true)
   }
 
-  @Test("A scope has the same bytes for every URI of an origin, and others for other origins and partitions")
+  @Test("All URIs of an origin share a scope, and other origins and partitions do not")
   func scopeBytes() throws {
     func key(_ text: String, _ partition: String = "") throws -> CacheKey {
       let uri = try #require(TargetURI(scheme: "https", authority: "x", path: "/").resolving(text))

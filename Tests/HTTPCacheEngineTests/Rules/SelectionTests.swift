@@ -18,7 +18,7 @@ struct SelectionTests {
   }
 
   @Test(
-    "The variant that matches is served, whatever the order",
+    "The matching variant is served, whatever the order of the candidates",
     arguments: [("A: de", 0), ("A: fr", 1), ("A: it", nil), ("", 2)] as [(String, Int?)])
   func variants(line: String, candidate: Int?) throws {
     let candidates = [
@@ -33,7 +33,7 @@ struct SelectionTests {
   }
 
   @Test(
-    "The language that a request prefers selects a response only where the cache is set to negotiate",
+    "Language preferences select a stored response only if negotiation is enabled",
     arguments: [
       ("Accept-Language: fr;q=0.5, de;q=1.0", 1), ("Accept-Language: DE, *;q=0.1", 1),
       ("Accept-Language: en, de;q=0.9, fr;q=0.8", 0), ("Accept-Language: en, fr", nil),
@@ -58,7 +58,7 @@ struct SelectionTests {
     #expect(engine.plan(request(line), candidates).reason == .noVariantMatches)
   }
 
-  @Test("What a negotiated language has validated still answers the request that it was stored for")
+  @Test("A response revalidated by a negotiated request still answers its original request")
   func negotiatedAndValidated() throws {
     let negotiating = CacheEngine(.init(kind: .shared, negotiatesLanguage: true))
     // Danish is not to be had: the origin answers in English.
@@ -75,7 +75,7 @@ struct SelectionTests {
     #expect(negotiating.plan(request("Accept-Language: en"), [updated], after: 602).reason == .fresh)
   }
 
-  @Test("Of several that match, the most recent by Date answers (§4)")
+  @Test("The most recent matching response by Date is served (§4)")
   func mostRecent() throws {
     let candidates = [
       try stored(request(), "Date: \(date(-20))", "Vary: A"), try stored(request(), "Date: \(date(-10))"),
@@ -89,7 +89,7 @@ struct SelectionTests {
     #expect(engine.plan(request(), [candidates[1]]).service?.candidate == 0)
   }
 
-  @Test("Vary: * is stored, and never served", arguments: RequestCachePolicy.allCases)
+  @Test("A response with Vary: * is stored and never served", arguments: RequestCachePolicy.allCases)
   func any(policy: RequestCachePolicy) throws {
     for line in ["Vary: *", "Vary: A, *"] {
       #expect(engine.plan(request(), [try stored(request(), line)], policy: policy).service == nil)

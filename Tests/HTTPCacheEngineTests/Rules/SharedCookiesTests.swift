@@ -48,7 +48,7 @@ struct SharedCookiesTests {
   ]
 
   @Test(
-    "It is stored only where the origin declares that users may share it, and never fresh by a heuristic",
+    "A response with Set-Cookie is stored only if declared shareable, and never by a heuristic",
     arguments: declarations, ["Set-Cookie: user=a", "set-cookie2: user=a"])
   func declared(row: (lines: [String], isRefused: Bool), cookie: String) throws {
     let engine = Self.engine(.store, targets: ["CDN-Cache-Control"])
@@ -62,7 +62,7 @@ struct SharedCookiesTests {
   }
 
   @Test(
-    "A private cache stores it as any other response", arguments: declarations,
+    "A private cache stores a response with Set-Cookie like any other", arguments: declarations,
     CacheEngine.SetCookieUse.allCases)
   func privately(row: (lines: [String], isRefused: Bool), use: CacheEngine.SetCookieUse) throws {
     let response = Self.answer(200, row.lines.filter { !$0.hasPrefix("CDN") })
@@ -74,7 +74,7 @@ struct SharedCookiesTests {
     #expect(stored.fields[.setCookie] == (isNamed ? nil : "user=a"))
   }
 
-  @Test("strip stores it without cookies, and the client that fetched it gets none either")
+  @Test("With strip, a response is stored and served without its cookies")
   func strip() throws {
     let engine = Self.engine(.strip)
     let head = Self.answer(200, ["Cache-Control: max-age=60", "Set-Cookie: b=1", "set-cookie2: c=2"])
@@ -92,7 +92,7 @@ struct SharedCookiesTests {
     #expect(engine.firstOutcome(request(), Self.answer(200, [Self.modified])).refusal == .cookiesNotShared)
   }
 
-  @Test("strip leaves the cookies of a 304 out of the answer, which others share")
+  @Test("With strip, the cookies of a 304 are removed from the shared answer")
   func stripped304() throws {
     let engine = Self.engine(.strip)
     let stored = try #require(engine.stored(Self.answer(200, ["Cache-Control: max-age=60"])))
@@ -102,7 +102,7 @@ struct SharedCookiesTests {
     #expect(outcome.updates.first?.response.facts.lifetime.seconds == 60)
   }
 
-  @Test("bypass stores none that sets cookies, whatever it declares", arguments: declarations)
+  @Test("With bypass, no response with Set-Cookie is stored", arguments: declarations)
   func bypass(row: (lines: [String], isRefused: Bool)) {
     let response = Self.answer(200, row.lines)
     #expect(Self.engine(.bypass).firstOutcome(request(), response).refusal == .cookiesBypassed)
@@ -110,7 +110,7 @@ struct SharedCookiesTests {
   }
 
   @Test(
-    "What was stored with cookies is not used once the cache is set to keep none",
+    "A response stored with cookies is not used after a change to strip or bypass",
     arguments: [CacheEngine.SetCookieUse.strip, .bypass], RequestCachePolicy.allCases)
   func changed(use: CacheEngine.SetCookieUse, policy: RequestCachePolicy) throws {
     let fields = ["Cache-Control: max-age=60", "Vary: A"]
@@ -146,7 +146,7 @@ struct SharedCookiesTests {
       request(method: method), [stored], .response(head), requestTime: later, responseTime: later)
   }
 
-  @Test("A cookie of a 304 is not shared for the lifetime of what is stored")
+  @Test("A cookie in a 304 reaches its client and is not stored")
   func cookieOfAnUpdateOfWhatIsDeclared() throws {
     let engine = Self.engine(.store)
     let stored = try #require(engine.stored(Self.answer(200, ["Cache-Control: max-age=5"], cookie: nil)))
@@ -155,9 +155,7 @@ struct SharedCookiesTests {
     #expect(outcome.storedAnswer?.response.fields[.setCookie] == "user=b")
   }
 
-  @Test(
-    "What a 304 chooses for another user has neither user's cookies when it is stored, and not the first one's at once"
-  )
+  @Test("A 304 that selects another user's variant stores and serves neither user's cookies")
   func cookieOfAnotherVariant() throws {
     let engine = Self.engine(.store)
     let stored = try #require(
@@ -174,7 +172,7 @@ struct SharedCookiesTests {
   }
 
   @Test(
-    "A 304 or HEAD response that sets a cookie updates nothing without a declaration, and removes nothing",
+    "Without a declaration, a 304 or HEAD response with Set-Cookie updates and removes nothing",
     arguments: [HTTPRequest.Method.get, .head], [CacheEngine.SetCookieUse.store, .bypass])
   func cookieOfAnUpdate(method: HTTPRequest.Method, use: CacheEngine.SetCookieUse) throws {
     let engine = Self.engine(use)
@@ -193,7 +191,7 @@ struct SharedCookiesTests {
   }
 
   @Test(
-    "An update that takes the declaration back ends the storing, and hands nobody the stored cookies",
+    "An update that withdraws the declaration removes the response and serves no stored cookies",
     arguments: ["no-cache", "max-age=0", "x", "must-revalidate"], [nil, "Set-Cookie: user=b"])
   func takenBack(directives: String, cookie: String?) throws {
     let engine = Self.engine(.store)
@@ -207,7 +205,7 @@ struct SharedCookiesTests {
     #expect(outcome.storedAnswer?.response.fields[values: .setCookie] == (cookie == nil ? [] : ["user=b"]))
   }
 
-  @Test("A full response that is not stored for its cookies removes what it replaces")
+  @Test("A full response that is not stored for its cookies removes the one it replaces")
   func replaced() throws {
     let engine = Self.engine(.store)
     let stored = try #require(engine.stored(Self.answer(200, [Self.modified], cookie: nil)))
@@ -219,7 +217,7 @@ struct SharedCookiesTests {
     #expect(outcome.removals == [0])
   }
 
-  @Test("A part that sets a cookie is combined with what is stored only where that is declared shareable")
+  @Test("A part with an undeclared Set-Cookie is not combined with stored parts")
   func parts() throws {
     let engine = Self.engine(.store)
     let first = response(
@@ -235,7 +233,7 @@ struct SharedCookiesTests {
     }
   }
 
-  @Test("What was never stored for its cookies stands in for no failure")
+  @Test("Permission to serve stale does not make a response with Set-Cookie shareable")
   func failures() {
     var configuration = CacheEngine.Configuration(kind: .shared, whenDisconnected: .unlessForbidden)
     configuration.whenDisconnected = .anyStored

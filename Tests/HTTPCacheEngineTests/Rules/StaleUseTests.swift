@@ -20,7 +20,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "Request directives narrow or widen what is served (§5.2.1)",
+    "Request directives restrict or extend reuse (§5.2.1)",
     arguments: [
       // request's Cache-Control, age, reason
       ("", 59, .fresh), ("", 60, .stale), ("max-age=30", 30, .fresh), ("max-age=30", 31, .requestMaxAge),
@@ -49,7 +49,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "only-if-cached gets what the other directives allow, or 504, and never the network (§5.2.1.7)",
+    "only-if-cached gets a stored response or 504, never the network (§5.2.1.7)",
     arguments: [
       ("only-if-cached", 30, true), ("only-if-cached", 61, false), ("only-if-cached, max-stale", 61, true),
       ("only-if-cached, max-age=5", 30, false), ("only-if-cached, no-cache", 30, false),
@@ -65,7 +65,7 @@ struct StaleUseTests {
     #expect(nothing.refusal?.reason == .onlyIfCached)
   }
 
-  @Test("only-if-cached sends nothing to the origin behind the client's back either")
+  @Test("only-if-cached starts no revalidation in the background")
   func onlyIfCachedWhileRevalidate() throws {
     let plan = try plan(
       "stale-while-revalidate=30", request: "Cache-Control: only-if-cached", after: 61, kind: .private)
@@ -74,7 +74,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "Pragma: no-cache counts where Cache-Control does not speak (§5.4)",
+    "Pragma: no-cache applies only without Cache-Control (§5.4)",
     arguments: [
       (["Pragma: no-cache"], true), (["Pragma: No-Cache"], true), (["Pragma: x, no-cache"], true),
       (["Pragma: x"], false), (["Pragma: no-cache", "Cache-Control: max-age=99"], false),
@@ -88,7 +88,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "Once stale, must-revalidate and its like are served by nothing but validation",
+    "A stale response with must-revalidate or the like is served only after revalidation",
     arguments: [
       // response directive, reason when stale in a private and a shared cache with max-stale in the request
       ("must-revalidate", .staleMustRevalidate, .staleMustRevalidate),
@@ -106,7 +106,7 @@ struct StaleUseTests {
     }
   }
 
-  @Test("must-revalidate and its like are fresh like any other until then")
+  @Test("A response with must-revalidate or the like is served while it is fresh")
   func mustRevalidateFresh() throws {
     for directive in ["must-revalidate", "proxy-revalidate", "s-maxage=60"] {
       #expect(try plan(directive, after: 59, kind: .shared).reason == .fresh)
@@ -114,7 +114,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "stale-while-revalidate serves within its window and validates behind (RFC 5861 §3)",
+    "stale-while-revalidate serves within its window and revalidates in the background (RFC 5861 §3)",
     arguments: [
       ("stale-while-revalidate=30", "", 59, .fresh),
       ("stale-while-revalidate=30", "", 60, .staleWhileRevalidate),
@@ -172,7 +172,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "Only 500, 502, 503 and 504 are errors in this sense (RFC 5861 §4)",
+    "stale-if-error applies to no status but 500, 502, 503 and 504 (RFC 5861 §4)",
     arguments: [200, 400, 404, 429, 501, 505, 511])
   func noError(status: Int) throws {
     let engine = CacheEngine.privately
@@ -185,7 +185,7 @@ struct StaleUseTests {
     #expect(outcome.answer == .network)
   }
 
-  @Test("A disconnected cache serves stale only when set to, and never against a directive (§4.2.4)")
+  @Test("A disconnected cache serves stale only if configured, and never against a directive (§4.2.4)")
   func disconnected() throws {
     let now = arrival.advanced(bySeconds: 61)
     for (directives, serves, isServed) in [
@@ -205,7 +205,8 @@ struct StaleUseTests {
     }
   }
 
-  @Test("The user's override serves what a directive forbids while disconnected, and says so (§4.2.4)")
+  @Test(
+    "The user's override serves against a directive while disconnected, and the reason reports it (§4.2.4)")
   func override() throws {
     for (directives, asked, elapsed, reason) in [
       ("max-age=60", "", Int64(61), CacheEngine.Reason.staleWhileDisconnected),
@@ -229,7 +230,7 @@ struct StaleUseTests {
   }
 
   @Test(
-    "An answer that is none is an error, but no disconnection (§4.2.4, RFC 5861 §4)",
+    "An invalid response is an error, but not a disconnection (§4.2.4, RFC 5861 §4)",
     arguments: CacheEngine.DisconnectedUse.allCases)
   func fault(use: CacheEngine.DisconnectedUse) throws {
     var configuration = CacheEngine.Configuration(kind: .private)
@@ -246,7 +247,7 @@ struct StaleUseTests {
     }
   }
 
-  @Test("A failure with nothing stored is a failure")
+  @Test("A failure with nothing stored is passed on")
   func nothing() throws {
     let outcome = try #require(CacheEngine.privately.exchange(request(), [], .failure))
     #expect(outcome.answer == .failure)

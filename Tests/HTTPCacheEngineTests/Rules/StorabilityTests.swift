@@ -144,13 +144,13 @@ struct StorabilityTests {
     }
   }
 
-  @Test("A range the origin ignores is answered with the whole, which is stored")
+  @Test("A complete response to a range request is stored")
   func rangeIgnored() {
     let outcome = CacheEngine.privately.firstOutcome(request("Range: bytes=0-1"), response())
     #expect(outcome.storage.reason == .storedWithoutLifetime)
   }
 
-  @Test("The reason to store says where the lifetime is from")
+  @Test("The reason for storing states the source of the lifetime")
   func reasons() {
     func reason(_ lines: String...) -> CacheEngine.Reason? {
       var answer = response()
@@ -164,7 +164,7 @@ struct StorabilityTests {
   }
 
   @Test(
-    "Fields of the connection and of proxies are not stored; all others are, unknown ones too (§3.1)",
+    "Connection and proxy fields are not stored; all others are, even unknown ones (§3.1)",
     arguments: [
       ("Connection: close", false), ("Keep-Alive: timeout=5", false), ("Proxy-Connection: close", false),
       ("TE: trailers", false), ("Transfer-Encoding: chunked", false), ("Upgrade: h2c", false),
@@ -184,14 +184,14 @@ struct StorabilityTests {
     #expect(stored.fields[.vary] == "A")
   }
 
-  @Test("Lines of one field stay apart and in order")
+  @Test("Lines of one field stay separate and in order")
   func lines() throws {
     let stored = try #require(
       CacheEngine.privately.stored(response(200, "Set-Cookie: a", "X: 1", "Set-Cookie: b")))
     #expect(stored.fields[values: .setCookie] == ["a", "b"])
   }
 
-  @Test("Fields that no-cache or private name are kept out of the store (§5.2.2.4, §5.2.2.7)")
+  @Test("Fields named by no-cache or private are kept out of the store (§5.2.2.4, §5.2.2.7)")
   func withheld() throws {
     let answer = response(
       200, "Cache-Control: max-age=60, no-cache=\"set-cookie\", private=\"X-User\"", "Set-Cookie: a",
@@ -212,7 +212,7 @@ struct StorabilityTests {
   }
 
   @Test(
-    "A response to POST is stored for GET if Content-Location names the target and its lifetime is explicit",
+    "A POST response with a matching Content-Location and an explicit lifetime is stored for GET",
     arguments: [
       (["Cache-Control: max-age=60", "Content-Location: /r"], 200, true),
       (["Cache-Control: max-age=60", "Content-Location: http://A.example:80/r"], 200, true),

@@ -33,7 +33,7 @@ struct ValidationTests {
   // MARK: - The conditional request (§4.3.1)
 
   @Test(
-    "A conditional request carries every validator that the stored response has",
+    "A conditional request carries every validator of the stored response",
     arguments: [
       (["ETag: \"a\""], "\"a\"", nil), (["ETag: W/\"a\""], "W/\"a\"", nil),
       (["Last-Modified: \(date(-1000))"], nil, date(-1000)),
@@ -65,7 +65,7 @@ struct ValidationTests {
     #expect(forwarding.original == request("Accept: a"))
   }
 
-  @Test("Of many variants the most recent are named, as far as a request has room for their tags (§4.3.1)")
+  @Test("A conditional request names the most recent variants within a size limit (§4.3.1)")
   func manyVariants() throws {
     let filler = String(repeating: "x", count: 50)
     let candidates = try (0..<200).map { number in
@@ -91,7 +91,7 @@ struct ValidationTests {
     #expect(validation.nominated == [0])
   }
 
-  @Test("The client's entity tags are sent along with ours (§4.3.2)")
+  @Test("The client's entity tags are sent along with those of the cache (§4.3.2)")
   func union() throws {
     let stored = try stored("ETag: \"a\"")
     let asked = request("If-None-Match: \"b\", \"a\"", "If-None-Match: W/\"c\"")
@@ -99,7 +99,7 @@ struct ValidationTests {
     #expect(forwarding.request.headerFields[.ifNoneMatch] == "\"a\", \"b\", W/\"c\"")
   }
 
-  @Test("The client's entity tags are sent where the stored response has only a date (§4.3.2)")
+  @Test("The client's entity tags are sent if the stored response has only a date (§4.3.2)")
   func tagsBesideDate() throws {
     let stored = try stored("Last-Modified: \(lastModified)")
     let asked = request("If-None-Match: \"b\", W/\"c\"", "If-Modified-Since: \(date(-5))")
@@ -117,7 +117,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A response with an odd date is found again by what a 304 or HEAD response says of it",
+    "A 304 or HEAD response matches a stored response by its nonstandard date",
     arguments: ["Last-Modified: \(date(-1000))", "Last-Modified: 6 Nov 1994 08:32:57 GMT", ""])
   func oddDate(line: String) throws {
     let stored = try stored("Last-Modified: 6 Nov 1994 08:32:57 GMT")
@@ -138,7 +138,7 @@ struct ValidationTests {
     #expect(engine.plan(asked, [stored]).service?.content == .whole)
   }
 
-  @Test("Where no variant matches, the tags of all are offered, and no date (§4.1, §4.3.1)")
+  @Test("If no variant matches, the entity tags of all are sent, and no date (§4.1, §4.3.1)")
   func variants() throws {
     let (german, french) = (
       try stored("Vary: A", "ETag: \"de\"", "Last-Modified: \(lastModified)", asked: request("A: de")),
@@ -155,7 +155,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A request whose precondition only the origin may evaluate passes by unchanged (§4.3.2)",
+    "If-Match and If-Unmodified-Since are forwarded unchanged (§4.3.2)",
     arguments: [
       ("If-Match: \"a\"", .originPrecondition), ("If-Unmodified-Since: \(date(0))", .originPrecondition),
     ] as [(String, CacheEngine.Reason)])
@@ -170,7 +170,7 @@ struct ValidationTests {
   // MARK: - Requests that are conditional themselves (§4.3.2)
 
   @Test(
-    "A client that has the stored representation gets 304; If-None-Match goes before If-Modified-Since",
+    "A client that has the stored representation gets 304; If-None-Match overrides If-Modified-Since",
     arguments: [
       (["If-None-Match: \"a\""], true), (["If-None-Match: W/\"a\""], true), (["If-None-Match: \"b\""], false),
       (["If-None-Match: \"b\", \"a\""], true), (["If-None-Match: *"], true),
@@ -199,13 +199,13 @@ struct ValidationTests {
       engine.plan(asked, [stored], after: 1).service.map { $0.content == .notModified } == isNotModified)
   }
 
-  @Test("Preconditions concern successful responses only (RFC 9110 §13.2.1)")
+  @Test("Preconditions apply only to successful responses (RFC 9110 §13.2.1)")
   func unsuccessful() throws {
     let missing = try #require(engine.stored(response(404, "Cache-Control: max-age=60", "ETag: \"a\"")))
     #expect(engine.plan(request("If-None-Match: \"a\""), [missing]).service?.content == .whole)
   }
 
-  @Test("Conditions of the client pass unchanged where nothing is stored, and so does the 304")
+  @Test("If nothing is stored, the client's conditions and the 304 pass unchanged")
   func nothingStored() throws {
     let asked = request("If-None-Match: \"a\"", "If-Modified-Since: \(date(0))")
     #expect(engine.plan(asked, []).forwarding?.request == asked)
@@ -217,7 +217,7 @@ struct ValidationTests {
 
   // MARK: - 304 (§4.3.4)
 
-  @Test("A 304 updates the stored response and makes it fresh from then on")
+  @Test("A 304 updates the stored response and makes it fresh")
   func freshening() throws {
     let old = try stored("ETag: \"a\"", "X-Old: 1", "X-Both: 1", "X-Both: 2", "Age: 9", "Content-Length: 3")
     let outcome = try validate(
@@ -243,7 +243,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A 304 updates those that its validators name, and none by mistake",
+    "A 304 updates only the responses that its validators identify",
     arguments: [
       // stored validators, the 304's, whether updated
       ("ETag: \"a\"", "ETag: \"a\"", true), ("ETag: \"a\"", "ETag: \"b\"", false),
@@ -271,7 +271,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("A strong validator updates every matching response that has it, a weak one the most recent")
+  @Test("A strong validator updates every matching response, a weak one only the most recent")
   func severalIdentified() throws {
     let older = try stored("ETag: \"a\"")
     let newer = try stored("ETag: \"a\"", "Vary: B", at: arrival.advanced(bySeconds: 1))
@@ -292,7 +292,7 @@ struct ValidationTests {
     #expect(outcome.updates.isEmpty)
   }
 
-  @Test("A 304 for our tag gives the client, who had another, the stored response in full (§4.3.2)")
+  @Test("A 304 for the cache's tag gives a client with another tag the full response (§4.3.2)")
   func oursConfirmed() throws {
     let outcome = try validate(
       [try stored("ETag: \"a\"")], response(304, "ETag: \"a\""), request("If-None-Match: \"b\""))
@@ -300,7 +300,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A 304 without a tag is not guessed at where the client had other tags of its own",
+    "A 304 without an entity tag is not used if the client sent other tags",
     arguments: [
       // what is stored, what the client asks with, whether both are the same, what the client gets
       ("ETag: \"a\"", "If-None-Match: \"b\"", false, nil),
@@ -329,7 +329,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A 304 to the client's own condition updates what it identifies, and goes to the client",
+    "A 304 to the client's condition updates the response it identifies and reaches the client",
     arguments: [
       // what is stored, what the client sends, what the 304 says
       (["ETag: \"a\""], "If-None-Match: \"a\"", ["ETag: \"a\""], true),
@@ -359,7 +359,7 @@ struct ValidationTests {
     #expect(options.updates.isEmpty)
   }
 
-  @Test("A repeated request keeps what the policy had added")
+  @Test("A repeated request keeps the fields that the policy added")
   func repeatedWithPolicy() throws {
     let outcome = try validate(
       [try stored("ETag: \"a\"")], response(304, "ETag: \"b\""), policy: .reloadRevalidatingCacheData)
@@ -370,7 +370,7 @@ struct ValidationTests {
     #expect(again.request == request("Cache-Control: max-age=0"))
   }
 
-  @Test("A validation that nobody may keep ends the storing (§3, §5.2.2.5, §5.2.2.7)")
+  @Test("A revalidation that must not be stored removes the stored response (§3, §5.2.2.5, §5.2.2.7)")
   func endOfStoring() throws {
     for (line, engine, removed) in [
       ("Cache-Control: no-store", CacheEngine.privately, true), ("Cache-Control: no-store", .shared, true),
@@ -385,7 +385,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("What one user's request learnt is not stored for all (§3.5, §5.2.1.5)")
+  @Test("A revalidation by a request with Authorization or no-store updates nothing (§3.5, §5.2.1.5)")
   func notForAll() throws {
     for (line, engine) in [
       ("Authorization: Basic x", CacheEngine.shared), ("Cache-Control: no-store", .shared),
@@ -400,7 +400,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("A Vary that arrives with a 304 counts from then on (§4.1)")
+  @Test("A Vary field in a 304 applies from then on (§4.1)")
   func newVary() throws {
     let outcome = try validate([try stored("ETag: \"a\"")], response(304, "Vary: A"), request("A: 1"))
     let updated = try #require(outcome.updates.first).response
@@ -413,7 +413,7 @@ struct ValidationTests {
   // MARK: - Other answers (§4.3.3)
 
   @Test(
-    "A full answer is used and stored in place of what was stored",
+    "A full response to a revalidation replaces the stored response",
     arguments: [(200, true), (404, true), (301, true), (500, false), (206, false)])
   func fullAnswer(status: Int, isStored: Bool) throws {
     let outcome = try validate([try stored("ETag: \"a\"")], response(status, "ETag: \"b\""))
@@ -424,7 +424,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "A full answer that may not be stored removes what it replaces, an error does not",
+    "A full no-store response removes the one it replaces, unless it is 401, 429 or 503",
     arguments: [(200, true), (302, true), (404, true), (410, true), (401, false), (429, false), (503, false)])
   func superseded(status: Int, isRemoved: Bool) throws {
     let stored = try stored("ETag: \"a\"")
@@ -433,7 +433,7 @@ struct ValidationTests {
     #expect(try validate([stored], response(), request("Cache-Control: no-store")).removals.isEmpty)
   }
 
-  @Test("An answer to a range or a precondition removes nothing", arguments: [206, 412, 416])
+  @Test("A response to a range or a precondition removes nothing", arguments: [206, 412, 416])
   func partialAnswers(status: Int) throws {
     let stored = try stored("ETag: \"a\"")
     let outcome = try validate([stored], response(status), request("Range: bytes=9-", "If-Range: \"x\""))

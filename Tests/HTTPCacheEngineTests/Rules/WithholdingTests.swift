@@ -16,7 +16,7 @@ struct WithholdingTests {
   }
 
   @Test(
-    "What an application withholds of a response is left out of the store (§3.1, §7.3)",
+    "Fields that the application withholds are left out of the store (§3.1, §7.3)",
     arguments: [
       ("Set-Cookie: a=b", false, false), ("Set-Cookie: a=b", true, true), ("X-Other: a", false, true),
     ])
@@ -31,7 +31,7 @@ struct WithholdingTests {
     #expect(engine.plan(request(), [stored], after: 1).reason == .fresh)
   }
 
-  @Test("What is withheld can be chosen, but for what decides on reuse")
+  @Test("Any field can be withheld, except those that decide on reuse")
   func choice() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.withheldFields = ["X-Token", "Cache-Control", "Vary"]
@@ -44,7 +44,7 @@ struct WithholdingTests {
   }
 
   @Test(
-    "A validator that is kept out of the store is none of what is stored (§4.3.1)",
+    "A withheld validator is not a validator of the stored response (§4.3.1)",
     arguments: [
       (["ETag: \"a\""], [], true), (["ETag: \"a\""], ["etag"], false),
       (["ETag: \"a\"", "Last-Modified: \(date(-60))"], ["etag"], true),
@@ -72,7 +72,7 @@ struct WithholdingTests {
     #expect(forwarding.isValidation == hasValidator)
   }
 
-  @Test("A 304 does not bring credentials into the store, but the client gets them")
+  @Test("Credentials in a 304 reach the client and not the store")
   func update() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.withheldFields += ["Set-Cookie"]
@@ -88,7 +88,7 @@ struct WithholdingTests {
   }
 
   @Test(
-    "Of the credentials that a response varies on a digest is stored, and selects it",
+    "Credentials that a response varies on are stored as a digest that selects it",
     arguments: ["Authorization: Bearer secret-token", "Cookie: session=secret-token; a=b"])
   func selecting(line: String) throws {
     let engine = CacheEngine.privately
@@ -109,7 +109,7 @@ struct WithholdingTests {
     #expect(hit == nil)
   }
 
-  @Test("Digests tell variants apart, also from values that spell them")
+  @Test("Digests distinguish variants, even from values that spell a digest")
   func variants() {
     let fields = { (value: String) -> HTTPFields in [.authorization: value] }
     let vary = VaryField.names(["authorization"])

@@ -34,7 +34,7 @@ struct CodingTests {
     StoredParts(ranges: [0..<5, 7..<8, 9..<(.max)], completeLength: .max, isCombinable: true),
   ]
 
-  @Test("What is encoded is decoded the same, from any part of a buffer")
+  @Test("A response survives encoding and decoding, from any part of a buffer")
   func roundTrip() throws {
     for response in try stored() {
       let bytes = response.encoded()
@@ -47,7 +47,7 @@ struct CodingTests {
     }
   }
 
-  @Test("No truncation is taken for a response")
+  @Test("A truncated encoding of a response is rejected")
   func truncation() throws {
     for response in try stored() {
       let bytes = response.encoded()
@@ -55,7 +55,7 @@ struct CodingTests {
     }
   }
 
-  @Test("Whatever byte is flipped, decoding and what follows do not crash")
+  @Test("A flipped byte crashes neither decoding nor later use")
   func flips() throws {
     for response in try stored() where response.encoded().count < 1000 {
       let bytes = response.encoded()
@@ -70,7 +70,7 @@ struct CodingTests {
     }
   }
 
-  @Test("Random bytes do not crash either, nor do they take memory they do not have")
+  @Test("Random bytes crash neither decoding nor later use")
   func random() {
     var numbers = SeededNumbers(seed: 3)
     for _ in 0..<2000 {
@@ -103,7 +103,7 @@ struct CodingTests {
     #expect(StoredResponse(decoding: stored.encoded()[...]) != nil)
   }
 
-  @Test("More fields than a message can have are no response, and do not crash")
+  @Test("An encoded response with too many fields is rejected")
   func tooManyFields() throws {
     var stored = try #require(CacheEngine.privately.stored(response(200, "ETag: \"a\"")))
     // Not in place, where each one would be a copy of all.
@@ -117,7 +117,7 @@ struct CodingTests {
       StoredResponse(decoding: stored.encoded()[...])?.response(ageInSeconds: 1).headerFields.count == 1)
   }
 
-  @Test("No stored form begins with a byte that is reserved for other records")
+  @Test("No encoded response begins with a byte reserved for other records")
   func reservedFirstBytes() throws {
     for response in try stored() {
       let first = try #require(response.encoded().first)
@@ -125,7 +125,7 @@ struct CodingTests {
     }
   }
 
-  @Test("What an older version wrote is not read, and no hit")
+  @Test("An encoded response of another version is neither decoded nor a hit")
   func olderVersion() throws {
     var bytes = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
       .encoded()
@@ -146,7 +146,7 @@ struct CodingTests {
     }
   }
 
-  @Test("The line that a selecting field came in is kept beside what it means, and makes no difference to it")
+  @Test("The original line of a selecting field is kept and does not affect equality")
   func selectingLines() throws {
     let lines = ["Accept: B, a", "Accept-Language: de", "X: 1", "X: 2"]
     let asked = HTTPRequest(
@@ -164,7 +164,7 @@ struct CodingTests {
     #expect(other.hashValue == decoded.selecting.hashValue)
   }
 
-  @Test("Names are kept in the spelling they came in, common ones by number and all others in full")
+  @Test("Field names keep their spelling, and common names are stored as numbers")
   func names() throws {
     let lines = [
       "ETag: \"a\"", "etag: \"b\"", "Content-Type: a/b", "CONTENT-TYPE: c/d", "X-Own: 1", "Vary: A",
@@ -194,7 +194,7 @@ struct CodingTests {
   }
 
   @Test(
-    "The numbers of names are part of what is stored, and stay what they are",
+    "Field names keep their assigned numbers",
     arguments: [
       (1, "Accept-Ranges"), (2, "Access-Control-Allow-Origin"), (3, "Age"), (4, "Allow"),
       (5, "Cache-Control"),
@@ -213,7 +213,7 @@ struct CodingTests {
     #expect(FieldNameTable.name(numbered: number)?.rawName == name)
   }
 
-  @Test("Of a head with the names that HTTP/2 has, no common one is spelt out")
+  @Test("Common lowercase field names are stored as numbers")
   func lowercaseNames() throws {
     let lines = ["etag: \"a\"", "content-type: a/b", "x-cache: HIT", "strict-transport-security: max-age=1"]
     let stored = try #require(
@@ -226,7 +226,7 @@ struct CodingTests {
     #expect(StoredResponse(decoding: stored.encoded()[...]) == stored)
   }
 
-  @Test("What was stored when lowercase names had no numbers, spelt out, is read the same")
+  @Test("An older encoded response with lowercase names in full is decoded")
   func speltOut() throws {
     let stored = try #require(
       CacheEngine.privately.stored(

@@ -12,7 +12,7 @@ struct KeptFieldsTests {
   private func lines(_ count: Int) -> [String] { (0..<count).map { "X-\($0): \($0)" } }
 
   @Test(
-    "A field of the connection is left out wherever it stands among many",
+    "A connection field is left out at any position",
     arguments: [0, 1, 62, 63, 64, 65, 99])
   func positions(position: Int) throws {
     var lines = lines(100)
@@ -28,7 +28,7 @@ struct KeptFieldsTests {
     #expect(decoded.hashValue == stored.hashValue)
   }
 
-  @Test("Lookups do not see what is left out, and changes do not bring it back")
+  @Test("Withheld fields appear neither in lookups nor after changes")
   func lookups() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.withheldFields += ["ETag", "Set-Cookie"]
@@ -48,7 +48,7 @@ struct KeptFieldsTests {
     #expect(stored.fields.map(\.value) == ["1", "7", "2", arrivalDate])
   }
 
-  @Test("Date is added where it is not stored")
+  @Test("The arrival time replaces a withheld Date")
   func dates() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.withheldFields += ["Date"]
@@ -56,7 +56,7 @@ struct KeptFieldsTests {
     #expect(stored.fields[values: .date] == [arrivalDate])
   }
 
-  @Test("What a validator would complete is not promised of a response whose validator is withheld")
+  @Test("A response without its withheld ETag or Content-Length cannot be completed later")
   func withheldValidator() {
     let head = response(200, "ETag: \"a\"", "Content-Length: 10", "Cache-Control: max-age=60")
     #expect(CacheEngine.privately.firstOutcome(request(), head).assembly != nil)
@@ -67,7 +67,7 @@ struct KeptFieldsTests {
     }
   }
 
-  @Test("A head longer than nearly all is encoded all the same", arguments: [900, 1000, 1024, 5000])
+  @Test("A very long head survives encoding and decoding", arguments: [900, 1000, 1024, 5000])
   func lengths(length: Int) throws {
     let value = String(repeating: "é", count: length / 2)
     let stored = try #require(CacheEngine.privately.stored(response(200, "X: \(value)", "Vary: X")))
@@ -76,7 +76,7 @@ struct KeptFieldsTests {
   }
 
   @Test(
-    "Names are found among a few as they are written in lowercase, and no others",
+    "A set of field names contains exactly its lowercase names",
     arguments: [
       ("authorization", true), ("authorizatiom", false), ("zuthorization", false), ("cookie", true),
       ("cooki", false), ("", false), (String(repeating: "x", count: 70), true),

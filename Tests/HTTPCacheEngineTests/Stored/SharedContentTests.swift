@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Responses that share one content", .timeLimit(.minutes(10)))
+@Suite("Responses with shared content", .timeLimit(.minutes(10)))
 struct SharedContentTests {
   private func stored(_ language: String, _ fields: String...) throws -> StoredResponse {
     var response = response(200, "Cache-Control: max-age=60", "Vary: Accept-Language", "ETag: \"a\"")
@@ -21,7 +21,7 @@ struct SharedContentTests {
     bytes.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
   }
 
-  @Test("All are read as they were written, the one that changed last first", arguments: [1, 2, 8])
+  @Test("All responses are decoded as written, the last changed one first", arguments: [1, 2, 8])
   func roundTrip(count: Int) throws {
     var bytes: [UInt8] = []
     var expected: [StoredResponse] = []
@@ -39,13 +39,13 @@ struct SharedContentTests {
     #expect(all(bytes) == [changed] + expected.dropLast())
   }
 
-  @Test("A response alone has the form that it always had")
+  @Test("A single response has the plain encoding")
   func alone() throws {
     let response = try stored("de")
     #expect(StoredResponse.encoded(response, replacing: nil, among: []) == response.encoded())
   }
 
-  @Test("There are 8 at most, and 16 KiB of them")
+  @Test("At most 8 responses and 16 KiB share one content")
   func bounded() throws {
     var bytes: [UInt8] = []
     for number in 0..<20 {
@@ -61,14 +61,14 @@ struct SharedContentTests {
     #expect(all(bytes).count == 1)
   }
 
-  @Test("What varies on something else does not stay: the first can be judged alone")
+  @Test("A response with a different Vary replaces the others")
   func otherVary() throws {
     let one = StoredResponse.encoded(try stored("de"), replacing: nil, among: [])
     let other = try stored("en", "Vary:Accept-Encoding")
     #expect(all(StoredResponse.encoded(other, replacing: nil, among: all(one))) == [other])
   }
 
-  @Test("The first answers without the others being read, and another is left to the plan")
+  @Test("Only the first response is a fast-path hit")
   func hit() throws {
     let (german, english) = (try stored("de"), try stored("en"))
     let bytes = StoredResponse.encoded(english, replacing: nil, among: [german])
@@ -83,7 +83,7 @@ struct SharedContentTests {
     #expect(hit("de") == nil && hit("fr") == nil)
   }
 
-  @Test("No truncation, and nothing that is flipped, crashes or is taken for more than was written")
+  @Test("Truncated or flipped bytes neither crash decoding nor add responses")
   func damage() throws {
     let bytes = StoredResponse.encoded(
       try stored("en"), replacing: nil, among: [try stored("de"), try stored("fr")])

@@ -5,13 +5,13 @@ import Testing
 
 @testable import HTTPCacheEngine
 
-@Suite("Which bytes of a representation are stored", .timeLimit(.minutes(10)))
+@Suite("Stored byte ranges of a representation", .timeLimit(.minutes(10)))
 struct StoredPartsTests {
   private func parts(_ ranges: Range<Int64>..., of length: Int64? = nil) -> StoredParts? {
     StoredParts(ranges: ranges, completeLength: length, isCombinable: true)
   }
 
-  @Test("Ranges are in order and apart, within the complete length, and not all of it")
+  @Test("Stored ranges are ordered, separate, within the complete length, and incomplete")
   func invariants() {
     #expect(parts(0..<5, 6..<8, of: 10) != nil)
     #expect(parts(0..<5) != nil)
@@ -40,7 +40,7 @@ struct StoredPartsTests {
   }
 
   @Test(
-    "What overlaps or touches becomes one range",
+    "Overlapping and adjacent ranges are merged",
     arguments: [
       (0..<1, [0..<1, 2..<5, 10..<20]), (0..<2, [0..<5, 10..<20]), (5..<10, [2..<20]), (0..<30, [0..<30]),
       (3..<4, [2..<5, 10..<20]), (6..<9, [2..<5, 6..<9, 10..<20]), (20..<21, [2..<5, 10..<21]),
@@ -50,7 +50,7 @@ struct StoredPartsTests {
     #expect(StoredParts.union([2..<5, 10..<20], added) == result)
   }
 
-  @Test("The only gap is found where there is one")
+  @Test("The only gap is found if there is exactly one")
   func gaps() {
     func gap(_ parts: StoredParts?) -> [Int64?]? { parts?.onlyGap.map { [$0.first, $0.end] } }
     #expect(gap(parts(0..<5, of: 10)) == [5, 10])

@@ -8,7 +8,7 @@ import Testing
 @Suite("Durations as numbers", .timeLimit(.minutes(10)))
 struct DurationTests {
   @Test(
-    "A duration is rounded down, and one beyond what a number can hold is the nearest that it can hold",
+    "A duration is rounded down and clamped to the range of integers",
     arguments: [
       (.zero, 0, 0), (.milliseconds(1999), 1, 1999), (.milliseconds(-1), -1, -1),
       (.nanoseconds(1), 0, 0), (.nanoseconds(-1), -1, -1), (.milliseconds(-1500), -2, -1500),
@@ -21,7 +21,7 @@ struct DurationTests {
     #expect(duration.wholeMilliseconds == milliseconds)
   }
 
-  @Test("A longest heuristic lifetime beyond all numbers is no limit")
+  @Test("A maximum heuristic lifetime beyond the range of integers sets no limit")
   func heuristics() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
     configuration.heuristicMaximum = .seconds(Int64.max) * 2
@@ -31,7 +31,7 @@ struct DurationTests {
     #expect(stored.facts.lifetime.seconds == arrival.seconds / 10)
   }
 
-  @Test("A time is moved as far as times reach")
+  @Test("An advanced time is clamped to the range of timestamps")
   func times() {
     #expect(arrival.advanced(by: .seconds(Int64.max) * 2) == Timestamp(milliseconds: .max))
     #expect(Timestamp(seconds: -1).advanced(by: .seconds(Int64.min) * 2) == Timestamp(milliseconds: .min))

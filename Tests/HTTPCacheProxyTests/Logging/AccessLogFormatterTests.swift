@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The lines of the access log", .timeLimit(.minutes(10)))
+@Suite("Format of access log lines", .timeLimit(.minutes(10)))
 struct AccessLogFormatterTests {
   private static let noon = Timestamp(milliseconds: 1_763_802_482_045)
 
@@ -56,7 +56,7 @@ struct AccessLogFormatterTests {
   }()
 
   @Test(
-    "Lines have the well-known form, and what the cache did behind it",
+    "Log lines have the configured format and include the outcome of the cache",
     arguments: [
       (
         hit(), ProxyConfiguration.AccessLogOptions.Format.common,
@@ -105,7 +105,7 @@ struct AccessLogFormatterTests {
   }
 
   @Test(
-    "Whatever bytes a client sends make one line, of printable ASCII, that reads as it should",
+    "Any bytes from a client make one log line of printable ASCII",
     arguments: ProxyConfiguration.AccessLogOptions.Format.allCases)
   func escapes(format: ProxyConfiguration.AccessLogOptions.Format) throws {
     for byte in UInt8.min...UInt8.max {
@@ -139,7 +139,7 @@ struct AccessLogFormatterTests {
   }
 
   @Test(
-    "Long texts are cut off, so that a line cannot be longer than the log's buffer",
+    "Long texts are truncated in a log line",
     arguments: ProxyConfiguration.AccessLogOptions.Format.allCases)
   func bounds(format: ProxyConfiguration.AccessLogOptions.Format) throws {
     let long = String(repeating: "\\", count: 100_000)

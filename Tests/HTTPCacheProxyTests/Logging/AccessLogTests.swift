@@ -50,7 +50,7 @@ struct AccessLogTests {
     lines.map { String($0.split(separator: " ", maxSplits: 7)[6]) }
   }
 
-  @Test("A line is in the file after a second, and at once when there are many")
+  @Test("Log lines are written after a second, or at once if there are many")
   func delay() throws {
     let setting = try Setting(LogFile())
     setting.request("/1")
@@ -70,9 +70,7 @@ struct AccessLogTests {
     #expect(setting.handler.entries.isEmpty)
   }
 
-  @Test(
-    "Lines that a pipe's reader does not take are dropped and counted, in bounded memory, and the others stay whole"
-  )
+  @Test("With a slow pipe reader, whole lines are dropped and counted, in bounded memory")
   func slowReader() throws {
     let file = try LogFile()
     file.makePipe()
@@ -109,7 +107,7 @@ struct AccessLogTests {
       Self.paths(String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)) == ["/again"])
   }
 
-  @Test("A reader that leaves ends neither the process nor the log")
+  @Test("A pipe reader that leaves ends neither the process nor the log")
   func readerLeaves() throws {
     let file = try LogFile()
     file.makePipe()
@@ -126,7 +124,7 @@ struct AccessLogTests {
     #expect(setting.handler.entries.map { "\($0.level)" } == ["warning", "notice"])
   }
 
-  @Test("A full disk makes a warning of each kind, and lines are dropped and counted")
+  @Test("A full disk causes one warning of each kind, and dropped lines are counted")
   func fullDisk() throws {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
     let file = try LogFile()
@@ -151,9 +149,7 @@ struct AccessLogTests {
     #expect(lines.allSatisfy { $0.hasPrefix("192.0.2.7 ") && $0.hasSuffix(" aborted=no") })
   }
 
-  @Test(
-    "After the file was moved away and the log reopened, lines go to a new file; what came before is in the old one"
-  )
+  @Test("After the access log is reopened, new lines go to a new file")
   func rotates() throws {
     let setting = try Setting(LogFile())
     setting.request("/1")
@@ -168,7 +164,7 @@ struct AccessLogTests {
     #expect(setting.handler.entries.isEmpty)
   }
 
-  @Test("If the file cannot be opened again, the old one stays in use, and a warning says so")
+  @Test("If the access log cannot be reopened, the old file stays in use with a warning")
   func cannotRotate() throws {
     let setting = try Setting(LogFile())
     let old = setting.file.path + ".1"
@@ -184,7 +180,7 @@ struct AccessLogTests {
       ])
   }
 
-  @Test("A log is for its owner and group, and lines are appended to what is there")
+  @Test("An access log is readable by owner and group only, and lines are appended")
   func appends() throws {
     let file = try LogFile()
     _ = FileManager.default.createFile(atPath: file.path, contents: Data("before\n".utf8))
@@ -198,7 +194,7 @@ struct AccessLogTests {
     #expect((mode ?? 0o777) & 0o027 == 0)
   }
 
-  @Test("An access log that cannot be opened is an error that names it")
+  @Test("The error for an access log that cannot be opened names its file")
   func cannotOpen() throws {
     let file = try LogFile()
     let path = file.path + "/none/access.log"

@@ -9,7 +9,7 @@ import Logging
 import NIOCore
 import Testing
 
-@Suite("What a proxy logs", .timeLimit(.minutes(10)))
+@Suite("The logs of a running proxy", .timeLimit(.minutes(10)))
 struct ProxyLogTests {
   /// Runs a proxy, and gives the lines of its access log, by target.
   private func log(
@@ -36,7 +36,7 @@ struct ProxyLogTests {
     }
   }
 
-  @Test("Each answer is a line with its outcome, its reason and the bytes of its content")
+  @Test("Each response is logged with its outcome, reason and content bytes")
   func outcomes() async throws {
     let lines = try await log { request, connection in
       if request.hasPrefix("GET /304") || request.hasPrefix("HEAD /304"), request.contains("If-None-Match") {
@@ -97,7 +97,7 @@ struct ProxyLogTests {
     expect(lines.first, ["user_agent": "test/1", "referer": "\"x\"", "authority": "a.example"])
   }
 
-  @Test("The client in the log is the one that trusted proxies name")
+  @Test("The access log names the client that trusted proxies name")
   func clients() async throws {
     let trusting: (inout ProxyConfiguration) -> Void = {
       if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.1") { $0.trustedPeers = [range] }
@@ -125,7 +125,7 @@ struct ProxyLogTests {
     #expect(header.map { $0["client"] } == ["192.0.2.1", "192.0.2.1"])
   }
 
-  @Test("A tunnel is a line when it ends, with the bytes that the client got")
+  @Test("A tunnel is logged when it ends, with the bytes sent to the client")
   func tunnel() async throws {
     let lines = try await log { _, connection in
       try await connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello")
@@ -140,7 +140,7 @@ struct ProxyLogTests {
       ["target": "/tunnel", "status": "101", "bytes": "5", "cache": "network", "aborted": "0"])
   }
 
-  @Test("What cannot be read as a request is a line, escaped, and so is what is too large")
+  @Test("Unreadable and oversized requests are logged, with escaped text")
   func refused() async throws {
     let requests: [(String, [String: String])] = [
       ("GET /a\u{1}b HTTP/1.1\r\nHost: a\r\n\r\n", ["unreadable": "GET /a\u{1}b HTTP/1.1", "status": "400"]),
@@ -176,7 +176,7 @@ struct ProxyLogTests {
     }
   }
 
-  @Test("A head that takes too long is a line")
+  @Test("A request head that times out is logged")
   func late() async throws {
     let lines = try await log {
       $0.timeouts.head = .milliseconds(1)
@@ -192,9 +192,7 @@ struct ProxyLogTests {
     expect(lines.first, ["unreadable": "GET /late HT", "status": "408", "cache": "refused"])
   }
 
-  @Test(
-    "A response that breaks off is an aborted line with the bytes that were sent, and one that never began has 499"
-  )
+  @Test("An aborted response is logged with the bytes sent, or with 499 if none began")
   func aborted() async throws {
     let asked = Opening()
     let lines = try await log {
@@ -229,7 +227,7 @@ struct ProxyLogTests {
       ])
   }
 
-  @Test("Requests that neither store nor origin can answer are lines with the error; the warning comes once")
+  @Test("Each failed request is logged with its error, and the warning appears once")
   func failures() async throws {
     let handler = InMemoryLogHandler()
     let file = try LogFile()
@@ -259,7 +257,7 @@ struct ProxyLogTests {
     }
   }
 
-  @Test("The log is reopened while the proxy serves")
+  @Test("The access log is reopened while the proxy serves")
   func reopens() async throws {
     let file = try LogFile()
     try await ProxyFixture.run {
@@ -278,7 +276,7 @@ struct ProxyLogTests {
     #expect(try file.lines.first?.contains("\"GET /2 HTTP/1.1\"") == true)
   }
 
-  @Test("A proxy whose access log cannot be opened does not start")
+  @Test("A proxy does not start if its access log cannot be opened")
   func unwritable() async throws {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
