@@ -35,7 +35,7 @@ bench: prepare ## build for release, measure the store and real requests end to 
 bench-instructions: prepare ## count instructions and allocations of single operations, and compare with the limits
 	@sh scripts/bench-instructions.sh
 
-bench-limits: prepare ## write the limits anew, from what is counted
+bench-limits: prepare ## count, and write new limits
 	@sh scripts/bench-instructions.sh --write
 
 test: prepare ## run all tests; when some fail, say at the end again which
@@ -120,13 +120,14 @@ options: ## write Documentation/Operating/Options.md and the manual pages, from 
 	$(SWIFT) build $(TRAITS) --product OptionsReference
 	.build/debug/httpcache --experimental-dump-help | .build/debug/OptionsReference
 
-lint: ## check the formatting and the licence headers
+lint: ## check the formatting, the licence headers, and the words of the text
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
 	  Examples/FeedReader/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
 	@sh scripts/check-headers.sh
+	@sh scripts/check-terms.sh
 
-format: ## mend the formatting
+format: ## correct the formatting
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
 	  Examples/FeedReader/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks

@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A package of its own, so that whoever depends on the cache does not fetch what measures it.
+// A separate package: packages that depend on the cache do not fetch what measures it.
 let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v15)],

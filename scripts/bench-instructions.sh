@@ -3,7 +3,7 @@
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
 # Counts the instructions and the allocations of one operation of each kind, and compares them with the limits of
-# Benchmarks/limits.txt. With --write it writes them anew instead, from what is measured.
+# Benchmarks/limits.txt. With --write it replaces them with what is measured.
 #
 # Counts are the same on a busy machine and on an idle one, which times are not. They differ a little from run to run
 # all the same, for the store's hashes have a random seed, and more from compiler to compiler.

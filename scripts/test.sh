@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
-# `swift test` with all traits and the arguments given. When it fails, says at the end again what failed: of a log of which somebody keeps
-# only the last lines, these are the ones to keep.
+# `swift test` with all traits and the arguments given. When it fails, its last lines repeat what failed: CI may keep
+# only the last lines of a log.
 set -uo pipefail
 swift=${SWIFT:-swift}
 

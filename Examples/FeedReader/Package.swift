@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-// A package of its own, as an app would be that uses the cache.
+// A separate package, as an app is that uses the cache.
 let package = Package(
   name: "FeedReader",
   platforms: [.macOS(.v15)],

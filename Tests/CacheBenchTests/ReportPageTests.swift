@@ -100,6 +100,31 @@ import Testing
     }
   }
 
+  @Test func `the command writes each plot to an SVG file of its own`() throws {
+    try TemporaryDirectory.with { directory in
+      let (results, folder) = (directory + "/results.json", directory + "/plots/new")
+      let report = try Self.everything.get()
+      try Data(report.json().utf8).write(to: URL(fileURLWithPath: results))
+      try ReportCommand.parse([results, "--svg", folder]).run()
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+      let pictures = Pictures(report: report).groups.flatMap(\.pictures)
+      #expect(names == pictures.map { "results-" + $0.fileName }.sorted())
+      #expect(names.count > 5 && Set(names).count == names.count)
+      for name in names {
+        let svg = try String(contentsOfFile: folder + "/" + name, encoding: .utf8)
+        #expect(isWellFormed(svg), "\(name)")
+        #expect(svg.contains("class=\"title\"") && svg.contains("prefers-color-scheme: dark"))
+        #expect(svg.contains("<polyline") || svg.contains("fill=\"currentColor\""), "\(name)")
+        for text in ["<script", "https://", "url(", "@import", "src="] {
+          #expect(!svg.contains(text), "\(text)")
+        }
+      }
+      #expect(throws: (any Error).self) {
+        try ReportCommand.parse([results, "--svg", folder, "-o", "page.html"])
+      }
+    }
+  }
+
   @Test func `several files are shown one below the other`() throws {
     let report = try Self.everything.get()
     let session = Report(command: "session", machine: report.machine, notes: ["the second"])

@@ -12,7 +12,7 @@ let benchmarks: @Sendable () -> Void = {
         metrics: [.wallClock], warmupIterations: 1, scalingFactor: .kilo,
         maxDuration: .milliseconds(500))
     ) { benchmark in
-      // Anew each time: what was inserted once would only be replaced.
+      // Prepared for each iteration: a second insert of a key would only replace the first.
       let run = try operation.prepare()
       benchmark.startMeasurement()
       run(benchmark.scaledIterations)

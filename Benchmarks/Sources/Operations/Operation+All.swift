@@ -17,8 +17,8 @@ extension Operation {
       let keys = (0..<1024).map { Samples.key($0).bytes }
       return { for number in $0 { take(store.fingerprint(of: keys[number & 1023])) } }
     },
-    // All that a hit is: the hash of the key, the lookup, the comparison of the whole key, the mark that it was used, the
-    // entry handed out, and dropped.
+    // A whole hit: the hash of the key, the lookup, the comparison of the whole key, the mark of its use, and the entry
+    // returned and released.
     Operation("lookup-hit") {
       let store = try filled()
       let keys = (0..<1024).map(Samples.key)
@@ -117,7 +117,7 @@ extension Operation {
       let stored = try Samples.stored()
       return { for _ in $0 { take(stored.variantKey) } }
     },
-    // The first door, where nothing is stored.
+    // The plan of a request for which nothing is stored.
     Operation("plan-miss") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
       return { numbers in
@@ -153,8 +153,8 @@ extension Operation {
     },
   ]
 
-  /// Asks with each of some keys in turn, and with each several times in a row: who asks holds a key, and counts no
-  /// reference to it for asking. A hit does the same the second time as the first.
+  /// Looks up each of some keys in turn, each several times in a row: the caller holds the key, so that no reference to it is
+  /// counted. A hit does the same the second time as the first.
   @inline(__always)
   private static func ask<Key>(_ keys: [Key], _ numbers: Range<Int>, _ body: (Key) -> Void) {
     let times = 16

@@ -33,7 +33,7 @@ enum Samples {
       .lastModified: date, .server: "origin", .vary: "Accept-Encoding", .acceptRanges: "bytes",
     ]))
 
-  /// The fields with values that have memory of their own, as they have when they come from the network.
+  /// The fields, with values in separate memory, as when they come from the network.
   private static func received(_ fields: HTTPFields) -> HTTPFields {
     var received = HTTPFields()
     for field in fields { received.append(HTTPField(name: field.name, value: Array(field.value.utf8))) }

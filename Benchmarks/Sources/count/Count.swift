@@ -19,7 +19,7 @@ enum Count {
       (1...Operation.mostRuns).contains(count)
     else { throw Failure.count }
     let run = try operation.prepare()
-    // What is made when it is first needed is none of the operation.
+    // What is made at the first use is not part of the operation.
     run(0..<1)
     let before = allocation_count()
     let duration = ContinuousClock().measure { Measured(run: run, count: count).call() }

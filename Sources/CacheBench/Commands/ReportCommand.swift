@@ -19,7 +19,13 @@ struct ReportCommand: ParsableCommand {
   @Option(name: .shortAndLong, help: "Where the page goes; standard output unless given.")
   var output: String?
 
+  @Option(help: "Folder for the plots as SVG files, instead of a page.")
+  var svg: String?
+
   func validate() throws {
+    guard output == nil || svg == nil else {
+      throw ValidationError("use either --output or --svg")
+    }
     guard files.count <= 100 else {
       throw ValidationError("there are \(files.count) files; give 100 at most")
     }
@@ -27,16 +33,37 @@ struct ReportCommand: ParsableCommand {
 
   func run() throws {
     let reports = try InputError.reporting { try files.map { try ReportFile(path: $0) } }
+    if let svg { return try write(reports, folder: svg) }
     let page = Data(ReportPage(files: reports).html.utf8)
     guard let output else {
       FileHandle.standardOutput.write(page)
       return
     }
+    try write(page, to: URL(fileURLWithPath: output))
+  }
+
+  /// Writes each picture of the reports to a file of its own, and prints the names.
+  private func write(_ reports: [ReportFile], folder: String) throws {
+    let folder = URL(fileURLWithPath: folder, isDirectory: true)
+    try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for report in reports {
+      let prefix = report.name.replacing(/\.json$/, with: "")
+      for picture in Pictures(report: report.report).groups.flatMap(\.pictures) {
+        let name = "\(prefix)-\(picture.fileName)"
+        try write(Data(picture.svg.utf8), to: folder.appendingPathComponent(name))
+        print(name)
+      }
+    }
+  }
+
+  private func write(_ data: Data, to file: URL) throws {
     do {
-      try page.write(to: URL(fileURLWithPath: output), options: .atomic)
+      try data.write(to: file, options: .atomic)
     } catch {
       FileHandle.standardError.write(
-        Data("cache-bench: \(Printable.text(output)): it cannot be written\n".utf8))
+        Data(
+          "cache-bench: cannot write \(Printable.text(file.relativePath)): check the folder and its permissions\n"
+            .utf8))
       throw ExitCode(73)  // EX_CANTCREAT of sysexits.h
     }
   }

@@ -9,7 +9,7 @@ struct Pictures {
   private typealias Named = (name: String, color: String, one: Measurement)
 
   /// Titles, with the pictures of each.
-  var groups: [(title: String, pictures: [String])] {
+  var groups: [(title: String, pictures: [Picture])] {
     let entries = rows(.memory).first?.text(.entries) ?? ""
     return [
       ("Throughput", sets(.throughput, throughput)), ("Latency", sets(.latency, latency)),
@@ -33,19 +33,19 @@ struct Pictures {
     report.measurements.filter { $0.kind == kind }
   }
 
-  private func bars(_ title: String, _ metric: Metric, _ some: [Named]) -> [String] {
+  private func bars(_ title: String, _ metric: Metric, _ some: [Named]) -> [Picture] {
     let bars = some.compactMap { name, color, one in
-      one[metric].map { Markup.Bar(name: name, color: color, value: $0, label: one.text(metric)) }
+      one[metric].map { Bars.Bar(name: name, color: color, value: $0, label: one.text(metric)) }
     }
-    return bars.isEmpty ? [] : [Markup.bars(title, bars)]
+    return bars.isEmpty ? [] : [.bars(Bars(title: title, bars: bars))]
   }
 
   /// Returns a picture for the actions at each size, if there is something to compare, and one for all others.
   private func sets(
-    _ kind: Measurement.Kind, _ draw: (_ title: String, _ some: [Named]) -> [String]
-  ) -> [String] {
+    _ kind: Measurement.Kind, _ draw: (_ title: String, _ some: [Named]) -> [Picture]
+  ) -> [Picture] {
     var alone: [Named] = []
-    var pictures: [String] = []
+    var pictures: [Picture] = []
     for (title, some) in groups(rows(kind)) {
       if some.count == 1 {
         // Bars have names beside them; lines need colours.
@@ -76,7 +76,7 @@ struct Pictures {
   }
 
   /// Draws lines by threads if there are several, otherwise bars.
-  private func throughput(_ title: String, _ some: [Named]) -> [String] {
+  private func throughput(_ title: String, _ some: [Named]) -> [Picture] {
     let threads = Set(some.map { $0.one[.threads] ?? 1 })
     guard threads.count == 1 else {
       return [
@@ -90,7 +90,7 @@ struct Pictures {
     return bars(title + suffix, .operationsPerSecond, some)
   }
 
-  private func latency(_ title: String, _ some: [Named]) -> [String] {
+  private func latency(_ title: String, _ some: [Named]) -> [Picture] {
     let lines = some.compactMap { name, color, one -> Plot.Line? in
       guard let curve = one.latencyCurve, !curve.isEmpty else { return nil }
       // Nothing is faster than the clock can measure.
@@ -100,14 +100,15 @@ struct Pictures {
     guard !lines.isEmpty else { return [] }
     let times = lines.flatMap { $0.points.map(\.y) }
     return [
-      Plot(
-        title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
-        y: .logarithmic(times, label: Format.nanoseconds.mark), lines: lines, hasDots: false
-      ) { line, x, y in "\(line.name): \(x) % took at most \(Format.nanoseconds.text(y))" }.html
+      .plot(
+        Plot(
+          title: title, xTitle: "percent of the operations", yTitle: "took at most", x: .nines,
+          y: .logarithmic(times, label: Format.nanoseconds.mark), lines: lines, hasDots: false
+        ) { line, x, y in "\(line.name): \(x) % took at most \(Format.nanoseconds.text(y))" })
     ]
   }
 
-  private var hitRatios: [String] {
+  private var hitRatios: [Picture] {
     let replays = rows(.replay)
     let traces = replays.map { $0.trace ?? "" }
     return traces.indices.filter { traces.firstIndex(of: traces[$0]) == $0 }.flatMap { index in
@@ -131,7 +132,7 @@ struct Pictures {
   private func plot(
     _ title: String, _ some: [Measurement], x: Metric, y: Metric, xTitle: String, yTitle: String,
     fromZero: Bool, name: (Contender) -> String
-  ) -> String {
+  ) -> Picture {
     let lines = Contender.allCases.compactMap { contender -> Plot.Line? in
       let points = some.filter { $0.contender == contender }.map { ($0[x] ?? 0, $0[y] ?? 0) }
       guard !points.isEmpty else { return nil }
@@ -139,9 +140,10 @@ struct Pictures {
         name: name(contender), color: contender.color, points: points.sorted { $0.0 < $1.0 },
         isDashed: contender.isFloor)
     }
-    return Plot(
-      title: title, xTitle: xTitle, yTitle: yTitle, x: .steps(some.map { $0[x] ?? 0 }, label: x.unit.mark),
-      y: .linear(some.map { $0[y] ?? 0 }, fromZero: fromZero, label: y.unit.mark), lines: lines
-    ) { "\($0.name), \(xTitle) \(x.unit.mark($1)): \(y.text($2))" }.html
+    return .plot(
+      Plot(
+        title: title, xTitle: xTitle, yTitle: yTitle, x: .steps(some.map { $0[x] ?? 0 }, label: x.unit.mark),
+        y: .linear(some.map { $0[y] ?? 0 }, fromZero: fromZero, label: y.unit.mark), lines: lines
+      ) { "\($0.name), \(xTitle) \(x.unit.mark($1)): \(y.text($2))" })
   }
 }

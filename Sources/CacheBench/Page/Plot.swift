@@ -36,12 +36,25 @@ struct Plot {
       \(Markup.element("figcaption", title))
       <svg viewBox="0 0 \(Self.text(Self.size.width)) \(Self.text(Self.size.height))" role="img" \
       aria-label="\(Markup.escape(title))">
-      \((axes + lines.map(draw)).joined(separator: "\n"))
+      \(drawing)
       </svg>
       <ul class="legend">\(legend.joined())</ul>
       </figure>
       """
   }
+
+  /// Returns the plot as part of an SVG document, with its legend, and its height.
+  func svg() -> (drawing: String, height: Double) {
+    let legend = lines.enumerated().map { index, line in
+      let (x, y) = (index.isMultiple(of: 2) ? 8.0 : 208.0, Self.size.height + 14 + Double(index / 2) * 18)
+      return "<line class=\"line \(line.style)\" x1=\"\(Self.text(x))\" x2=\"\(Self.text(x + 18))\" "
+        + "y1=\"\(Self.text(y - 4))\" y2=\"\(Self.text(y - 4))\"/>" + Self.label(line.name, (x + 24, y))
+    }
+    let rows = Double((lines.count + 1) / 2)
+    return (([drawing] + legend).joined(separator: "\n"), Self.size.height + 4 + rows * 18)
+  }
+
+  private var drawing: String { (axes + lines.map(draw)).joined(separator: "\n") }
 
   private var axes: [String] {
     let box = Self.box
@@ -85,7 +98,9 @@ struct Plot {
     """
   }
 
-  private static func label(_ words: String, _ place: (Double, Double), anchor: String = "start") -> String {
+  fileprivate static func label(_ words: String, _ place: (Double, Double), anchor: String = "start")
+    -> String
+  {
     """
     <text x="\(text(place.0))" y="\(text(place.1))" text-anchor="\(anchor)">\(Markup.escape(words))</text>
     """
@@ -99,10 +114,11 @@ struct Plot {
     y.position(value).map { Self.box.bottom - $0 * (Self.box.bottom - Self.box.top) }
   }
 
-  private static func text(_ number: Double) -> String { String(format: "%.4g", number) }
+  fileprivate static func text(_ number: Double) -> String { String(format: "%.4g", number) }
 }
 
-extension Markup {
+/// Bars below each other, with widths in proportion to their figures.
+struct Bars {
   struct Bar {
     var name: String
     var color: String
@@ -110,21 +126,41 @@ extension Markup {
     var label: String
   }
 
-  /// Draws bars below each other, with widths in proportion to their figures.
-  static func bars(_ title: String, _ bars: [Bar]) -> String {
-    let largest = bars.map(\.value).filter(\.isFinite).max() ?? 0
+  var title: String
+  var bars: [Bar]
+
+  private static let rowHeight = 34.0
+
+  var html: String {
     let rows = bars.map { bar in
-      let share = largest > 0 && bar.value.isFinite ? max(0, bar.value) / largest : 0
-      return """
-        <li>\(element("span", bar.name, class: "name"))\(element("span", bar.label, class: "value"))\
-        <span class="track"><span class="bar \(bar.color)" style="width:\(String(format: "%.1f", share * 100))%"></span>\
-        </span></li>
-        """
+      """
+      <li>\(Markup.element("span", bar.name, class: "name"))\(Markup.element("span", bar.label, class: "value"))\
+      <span class="track"><span class="bar \(bar.color)" style="width:\(String(format: "%.1f", share(of: bar) * 100))%">\
+      </span></span></li>
+      """
     }
     return """
-      <figure>\(element("figcaption", title))
+      <figure>\(Markup.element("figcaption", title))
       <ul class="bars">\(rows.joined(separator: "\n"))</ul></figure>
       """
+  }
+
+  /// Returns the bars as part of an SVG document, and their height.
+  func svg() -> (drawing: String, height: Double) {
+    let rows = bars.enumerated().map { index, bar in
+      let top = Double(index) * Self.rowHeight
+      let width = max(2, share(of: bar) * 384)
+      return Plot.label(bar.name, (8, top + 12)) + Plot.label(bar.label, (392, top + 12), anchor: "end")
+        + """
+        <rect class="\(bar.color)" fill="currentColor" x="8" y="\(Plot.text(top + 17))" width="\(Plot.text(width))" height="8" rx="2"/>
+        """
+    }
+    return (rows.joined(separator: "\n"), Double(bars.count) * Self.rowHeight)
+  }
+
+  private func share(of bar: Bar) -> Double {
+    let largest = bars.map(\.value).filter(\.isFinite).max() ?? 0
+    return largest > 0 && bar.value.isFinite ? max(0, bar.value) / largest : 0
   }
 }
 

@@ -36,7 +36,7 @@ struct ReportPage {
     if !report.machine.isOptimized { parts.append(Markup.element("p", Report.warning, class: "warning")) }
     if !report.targets.isEmpty { parts += [Markup.element("h3", "Targets"), report.targetTable.html] }
     for (title, pictures) in Pictures(report: report).groups where !pictures.isEmpty {
-      parts += [Markup.element("h3", title), "<div class=\"plots\">"] + pictures + ["</div>"]
+      parts += [Markup.element("h3", title), "<div class=\"plots\">"] + pictures.map(\.html) + ["</div>"]
     }
     let tables = report.tables
     for table in tables {

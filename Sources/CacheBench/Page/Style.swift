@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The style of the page; it loads no external resources.
+/// The style of the page and of its pictures; it loads no external resources.
 enum Style {
-  static let css = """
+  static let css = [colors, page, drawing].joined(separator: "\n")
+
+  static let colors = """
     :root {
       color-scheme: light dark;
       --page: #fbfbfa; --card: #ffffff; --text: #1b1b1a; --muted: #5c5b57; --rule: #e3e2de; --good: #0a6b35;
@@ -17,6 +19,22 @@ enum Style {
         --nodes: #a294f2; --nscache: #f0789c; --urlcache: #f08a58;
       }
     }
+    """
+
+  /// The parts of a picture.
+  static let drawing = """
+    text { font: 12px system-ui, sans-serif; fill: var(--muted); font-variant-numeric: tabular-nums; }
+    text.title { font-size: 14px; font-weight: 600; fill: var(--text); }
+    .grid { stroke: var(--rule); } .axis, .tick { stroke: var(--muted); }
+    .line { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; }
+    .line.dashed { stroke-dasharray: 5 4; }
+    .dot { fill: currentColor; stroke: var(--card); stroke-width: 1.5; } .spot { fill: transparent; }
+    .ours { color: var(--ours); } .s3fifo { color: var(--s3fifo); } .floor, .apart { color: var(--floor); }
+    .dictionary { color: var(--dictionary); } .nodes { color: var(--nodes); } .nscache { color: var(--nscache); }
+    .urlcache { color: var(--urlcache); }
+    """
+
+  private static let page = """
     * { box-sizing: border-box; }
     body {
       margin: 0 auto; padding: 1.25rem 1rem 3rem; max-width: 76rem; background: var(--page); color: var(--text);
@@ -31,14 +49,6 @@ enum Style {
     figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--rule); border-radius: 8px; }
     figcaption { font-weight: 600; margin-bottom: .5rem; }
     svg { display: block; width: 100%; max-width: 36rem; height: auto; }
-    svg text { font: 12px system-ui, sans-serif; fill: var(--muted); font-variant-numeric: tabular-nums; }
-    .grid { stroke: var(--rule); } .axis, .tick { stroke: var(--muted); }
-    .line { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; }
-    .line.dashed { stroke-dasharray: 5 4; }
-    .dot { fill: currentColor; stroke: var(--card); stroke-width: 1.5; } .spot { fill: transparent; }
-    .ours { color: var(--ours); } .s3fifo { color: var(--s3fifo); } .floor, .apart { color: var(--floor); }
-    .dictionary { color: var(--dictionary); } .nodes { color: var(--nodes); } .nscache { color: var(--nscache); }
-    .urlcache { color: var(--urlcache); }
     .legend { display: flex; flex-wrap: wrap; gap: .15rem 1rem; margin: .5rem 0 0; padding: 0; list-style: none;
       font-size: .85rem; }
     .key { display: inline-block; width: 1.25rem; height: 0; margin-right: .4rem; vertical-align: middle;

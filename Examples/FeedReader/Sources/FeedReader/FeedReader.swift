@@ -36,7 +36,7 @@ struct FeedReader {
         print("  \(item.title): \(text.prefix { $0 != "\n" }.prefix(60))")
       } catch let error as URLError {
         print(
-          "  \(item.title): not to be had (\(error.code == .resourceUnavailable ? "not stored" : error.localizedDescription))"
+          "  \(item.title): not available (\(error.code == .resourceUnavailable ? "not stored" : error.localizedDescription))"
         )
       }
     }

@@ -96,7 +96,7 @@ final class FeedServer: Sendable {
   private static func response(_ path: String, isCondition: Bool) -> String {
     let (status, fields, text): (String, String, String) =
       switch path {
-      // Asked for anew each time, with the ETag that it had.
+      // Revalidated at each use, with its ETag.
       case "/feed.xml":
         isCondition
           ? ("304 Not Modified", "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\n", "")
@@ -112,7 +112,7 @@ final class FeedServer: Sendable {
           "200 OK", "Cache-Control: max-age=0, stale-while-revalidate=600\r\n",
           "Rain, and later more of it.\n"
         )
-      case "/private": ("200 OK", "Cache-Control: no-store\r\n", "Nobody keeps this.\n")
+      case "/private": ("200 OK", "Cache-Control: no-store\r\n", "No cache stores this.\n")
       default: ("404 Not Found", "", "There is nothing here.\n")
       }
     return

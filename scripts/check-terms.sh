@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 the HTTPCacheEngine authors
+
+# Looks for the words of terms.txt in all text for readers: the pages, the sources with their comments and strings, the names of
+# tests, the scripts. Lists each place with what to write instead, and fails if there is one.
+set -eu
+cd "$(dirname "$0")/.."
+
+git ls-files -z '*.md' '*.tutorial' '*.1' '*.swift' Makefile 'scripts/*.sh' .ci/run | perl -0ne '
+  BEGIN {
+    local $/ = "\n";
+    open my $terms, "<", "scripts/terms.txt" or die "cannot open scripts/terms.txt: $!\n";
+    while (<$terms>) { chomp; next if /^#/; my ($term, $better) = split /\t/; push @terms, [qr/$term/i, $better] }
+    $places = 0;
+  }
+  chomp;
+  my $file = $_;
+  # A file may be deleted while git still knows it.
+  open my $text, "<", $file or next;
+  local $/ = "\n";
+  while (my $line = <$text>) {
+    next if $file =~ /^Tests.*swift$/ && $line !~ /\@Test|\@Suite|func `/;
+    for (@terms) {
+      next unless $line =~ $_->[0];
+      print STDERR "$file:$.: \"$&\": write: $_->[1]\n";
+      $places++;
+    }
+  }
+  END { if ($places) { print STDERR "$places places have words that are hard to understand.\n"; $? = 1 } }'
