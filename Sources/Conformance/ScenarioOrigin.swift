@@ -116,7 +116,7 @@ final class ScenarioOrigin: Sendable {
       body: step["truncate_after"]?.integer.map { Self.broken(bytes.prefix(Int($0))) } ?? MessageBody(bytes))
   }
 
-  /// Returns content that breaks off after these bytes.
+  /// Returns content that ends early, after these bytes.
   private static func broken(_ bytes: ArraySlice<UInt8>) -> MessageBody {
     MessageBody(
       AsyncThrowingStream<ArraySlice<UInt8>, any Error> { continuation in

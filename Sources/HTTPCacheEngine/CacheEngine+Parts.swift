@@ -169,10 +169,10 @@ extension CacheEngine {
       [part.range], completeLength: part.completeLength, isCombinable: stored.hasStrongValidator)
   }
 
-  // MARK: - A transfer that may break off
+  // MARK: - Transfers that may end early
 
   /// Returns the position of a full response's content in the representation, if its bytes are to be kept in case the
-  /// transfer breaks off.
+  /// transfer ends early.
   ///
   /// They are kept if they can be completed later: those of a 200 with a strong validator and a known length. Content
   /// with a coding is not kept. A complete stored response is not replaced by a beginning.

@@ -13,7 +13,7 @@ extension CacheEngine {
     /// The stored parts of the candidate.
     var parts: StoredParts?
     var isCombinable: Bool
-    /// Whether the bytes of a transfer that broke off are stored.
+    /// Whether the bytes of a transfer that ended early are stored.
     var keepsBeginning = true
 
     /// The part of the candidate's stored content before the received content; empty if there is none.
@@ -23,7 +23,7 @@ extension CacheEngine {
 
     /// Returns the part of the candidate's stored content after the received content.
     ///
-    /// - Parameter count: how many bytes came from the network; all, unless the transfer broke off.
+    /// - Parameter count: how many bytes came from the network; all, unless the transfer ended early.
     public func after(_ count: Int64) -> Range<Int64> {
       guard let parts else { return 0..<0 }
       return parts.count(before: received.lowerBound + Swift.min(count, Int64(received.count)))..<parts.count
@@ -37,7 +37,7 @@ extension CacheEngine {
 }
 
 extension CacheEngine.Outcome {
-  /// Returns what to store of a response whose transfer broke off (§3.3): the received bytes, and the stored bytes
+  /// Returns what to store of a response whose transfer ended early (§3.3): the received bytes, and the stored bytes
   /// around them.
   ///
   /// Returns `nil` if nothing is to be stored: the stored response then stays as it is.

@@ -43,7 +43,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     case serving
     /// Client connections are open. They must be closed if the proxy ends at once.
     case draining(ConnectionTable)
-    /// The proxy was told to end at once.
+    /// The proxy must end at once.
     case ending
   }
 

@@ -5,7 +5,7 @@ extension CacheStore {
   /// Marks scopes: entries that belong to one of them, and were stored before, are outdated from now on. Returns when
   /// the marks would survive a crash (see ``Configuration/sync``).
   ///
-  /// The entries stay in place, and lookups find them as before: ``isMarked(_:in:)`` tells that they are outdated. The
+  /// The entries stay in place, and lookups find them as before: ``isMarked(_:in:)`` says that they are outdated. The
   /// store refuses an insert if its token is older than the mark, and its ``NewEntry/scopes`` name the scope.
   ///
   /// The store keeps a bounded number of marks: thousands of them. Beyond it, the older half becomes one mark of

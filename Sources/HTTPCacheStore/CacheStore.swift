@@ -38,12 +38,12 @@ import SystemPackage
 ///
 /// **Two tiers without a lock over both.** Two sets of counters, striped by key hash, take the place of such a lock.
 ///
-/// - `removals` tells whether a key was removed since a moment. A removal *first* advances its counter and *then*,
+/// - `removals` says whether a key was removed since a moment. A removal *first* advances its counter and *then*,
 ///   under each tier's lock, removes. An insert that began before a removal compares its token under the same locks,
 ///   immediately before it publishes. If the insert came to the lock first, the removal is still to come and finds the
 ///   published entry. If the insert came second, the lock made the advanced counter visible, and the insert is refused.
 ///   There is no third order.
-/// - `changes` tells whether the disk's entries of a key changed since a moment. It is advanced *after* the disk has
+/// - `changes` says whether the disk's entries of a key changed since a moment. It is advanced *after* the disk has
 ///   changed and *before* memory does. A copy from disk to memory takes the moment before its lookup in the index, and
 ///   compares it under the shard's lock. If the index still gave the old entry, the moment is older than the change.
 ///   Then there are two cases. The copy reaches memory before the change does, and the change then replaces or removes
@@ -164,7 +164,7 @@ public final class CacheStore: Sendable {
   // MARK: Finding
 
   /// Returns what memory knows of a key, without any I/O. The entries found count as used. Thanks to the index of the
-  /// disk, the result also tells if nothing is stored under the key.
+  /// disk, the result also says if nothing is stored under the key.
   ///
   /// - Complexity: O(1) on average, plus the number of variants.
   package func residentEntries(for key: StoreKey) -> ResidentLookup {

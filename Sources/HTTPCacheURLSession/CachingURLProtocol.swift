@@ -76,8 +76,8 @@ public class CachingURLProtocol: URLProtocol {
     loading.withLock { loading in
       loading.isStopped = true
       #if canImport(FoundationNetworking)
-        // Right after this, Foundation tells the client that a cancelled task failed. After its answer, a task gets no
-        // further call.
+        // Right after this, Foundation reports to the client that a cancelled task failed. After its answer, a task gets
+        // no further call.
         if loading.isAnswered { client = nil }
       #endif
       defer { loading.task = nil }

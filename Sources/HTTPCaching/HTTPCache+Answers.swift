@@ -145,7 +145,7 @@ extension HTTPCache {
 
   /// Returns the origin's response, with stored content before and after its own if the outcome says so.
   ///
-  /// - Parameter settlement: tells later whether the response was stored; `nil` if it is not being stored.
+  /// - Parameter settlement: says later whether the response was stored; `nil` if it is not being stored.
   func respond(
     with response: TransportResponse, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
     _ pending: PendingExchange,

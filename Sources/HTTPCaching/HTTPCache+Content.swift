@@ -17,7 +17,7 @@ private struct Arrival {
   var key: StoreKey?
   /// The number of bytes received from the network.
   var received = 0
-  /// Tells the leader whether the response was stored.
+  /// Records for the leader whether the response was stored.
   let settlement = Settlement()
 
   var request: HTTPRequest { pending.request }
@@ -354,7 +354,7 @@ extension HTTPCache {
     }
   }
 
-  /// Publishes the bytes received before a transfer broke off, if they are of use.
+  /// Publishes the bytes received before a transfer ended early, if they are of use.
   private func keepBeginning(_ writer: EntryWriter, _ arrival: Arrival, _ error: any Error) async -> EntryID?
   {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
@@ -448,7 +448,7 @@ extension HTTPCache {
   ///
   /// A part gives way to any response, because that may be complete. A complete response gives way to a more recent
   /// one, because a cache uses the most recent (§4). Responses stored before the request do not count: with a wrong
-  /// date one could stay for ever.
+  /// date one could stay forever.
   private func overtaking(
     _ stored: StoredResponse, _ candidates: Candidates
   ) -> @Sendable (StoredEntry) -> Bool {

@@ -93,7 +93,7 @@ struct DiskBench {
     ).run(progress)
   }
 
-  /// Measures a hundred entries of 1 KiB beside URLCache, which takes seconds for more.
+  /// Measures a hundred entries of 1 KiB, compared with URLCache, which takes seconds for more.
   private func fewBesideURLCache() throws -> [Measurement] {
     let few = try StoreOptions.parse(
       ["--tier", "both", "--disk-keys", String(min(100, options.keys ?? 100))] + options.round.arguments)

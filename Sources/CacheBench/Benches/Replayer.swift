@@ -48,7 +48,7 @@ struct Replayer {
     return replay
   }
 
-  /// Returns a closure that tells whether a request is a hit; if not, it stores the requested entry.
+  /// Returns a closure that checks whether a request is a hit; if not, it stores the requested entry.
   private func asking(_ policy: Contender, _ capacity: Int) throws -> (Trace.Request) -> Bool {
     let isByUnits = isByUnits
     guard policy != .exactLRU else {

@@ -10,7 +10,7 @@ protocol BenchCache: Sendable {
   func operation(_ action: Action) -> Operation?
   /// Brings the input of a store into the processor's cache, as if it had just arrived.
   func warm(_ key: Int)
-  /// Bytes of memory for each entry, if the cache can tell.
+  /// Bytes of memory for each entry, if the cache reports them.
   var overhead: [Metric: Double] { get }
   /// Closes files.
   func close()
@@ -30,7 +30,7 @@ protocol KeyedCache: Sendable {
   func bodyByte(of key: StoreKey) -> UInt8?
   /// Stores a body, and replaces the present one. Returns whether it is stored.
   func put(_ key: StoreKey, _ body: [UInt8]) -> Bool
-  /// Number of entries, if the cache can tell.
+  /// Number of entries, if the cache reports it.
   var entryCount: Int? { get }
   /// Bytes that the cache occupies by its own account.
   var accountedBytes: Int? { get }

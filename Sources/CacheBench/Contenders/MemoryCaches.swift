@@ -53,7 +53,7 @@ final class FloorCache: KeyedCache, @unchecked Sendable {
   }
 }
 
-/// The simplest cache: a Dictionary behind a Mutex, without recency, capacity or disk.
+/// The simplest cache: a Dictionary guarded by a Mutex, without recency, capacity or disk.
 final class DictionaryCache: KeyedCache {
   private let bodies = Mutex<[StoreKey: [UInt8]]>([:])
 

@@ -48,7 +48,7 @@ struct Pictures {
     var pictures: [Picture] = []
     for (title, some) in groups(rows(kind)) {
       if some.count == 1 {
-        // Bars have names beside them; lines need colours.
+        // Bars have names next to them; lines need colours.
         let color = kind == .latency ? Contender.allCases[alone.count % 8] : some[0].contender
         alone.append((title, color.color, some[0]))
       } else {

@@ -25,7 +25,7 @@ enum Format: String, Codable, Sendable {
 
   func text(_ value: Int) -> String { text(Double(value)) }
 
-  /// For the marks of an axis, which have little room and only round figures.
+  /// For the marks of an axis, which have little space and only round figures.
   func mark(_ value: Double) -> String {
     let short = { String(format: "%.4g", $0) }
     return switch self {

@@ -36,7 +36,7 @@ struct InputError: Error, CustomStringConvertible {
   /// EX_NOINPUT or EX_DATAERR of sysexits.h.
   var exitCode: ExitCode { ExitCode(isUnreadable ? 66 : 65) }
 
-  /// Runs a body that uses files, and reports on standard error what is wrong with one.
+  /// Runs a body that uses files, and reports an error with one on standard error.
   static func reporting<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

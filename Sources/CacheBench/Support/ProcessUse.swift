@@ -12,7 +12,7 @@ import Foundation
 
 /// The memory of the process at one moment.
 struct MemoryUse: Sendable {
-  /// Bytes that `malloc` has allocated, including its own headers and padding; `nil` if it does not tell.
+  /// Bytes that `malloc` has allocated, including its own headers and padding; `nil` if it does not report them.
   var allocatedBytes: Int?
   /// Bytes of physical memory, as the system counts them; `nil` if unknown.
   var residentBytes: Int?
@@ -51,7 +51,7 @@ struct ProcessIO: Sendable {
   /// Bytes read from the device.
   var deviceReadBytes: Int { counts["read_bytes"] ?? 0 }
 
-  /// `nil` if the system does not tell.
+  /// `nil` if the system does not report it.
   static var now: ProcessIO? {
     guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8) else { return nil }
     let lines = text.split(separator: "\n").map { $0.split(separator: ":") }

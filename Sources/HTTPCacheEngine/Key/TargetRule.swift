@@ -3,8 +3,8 @@
 
 /// Maps target URIs to the URI that their responses are stored under, so that equivalent URIs share a response.
 ///
-/// RFC 9111 §2 lets a cache normalise the target URI. Only someone who knows the server can say that two URIs identify
-/// the same resource. The origin gets the request unchanged.
+/// RFC 9111 §2 lets a cache normalise the target URI. Only an application that knows the server can say that two URIs
+/// identify the same resource. The origin gets the request unchanged.
 ///
 /// ```swift
 /// configuration.targetRule = .droppingTrackingParameters.then(.sortingParameters)

@@ -106,7 +106,7 @@ enum Freshening {
   ///
   /// - Parameters:
   ///   - parsed: the parsed form of these fields.
-  ///   - isDelimited: what is known of the content beside them.
+  ///   - isDelimited: whether earlier fields delimited the stored content, if these fields are an update.
   static func make(
     status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
     isDelimited: Bool = false, requestTime: Timestamp, responseTime: Timestamp,

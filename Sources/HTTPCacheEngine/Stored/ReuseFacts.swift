@@ -47,7 +47,7 @@ package struct ReuseFacts: Hashable, Sendable {
 
   /// - Parameters:
   ///   - hasValidator: whether the stored part of these fields has a validator.
-  ///   - isDelimited: if the fields are an update, what is known of the content beside them.
+  ///   - isDelimited: whether earlier fields delimited the stored content, if these fields are an update.
   static func of(
     status: Int, response: ResponseFields, hasValidator: Bool, isDelimited: Bool, requestTime: Timestamp,
     responseTime: Timestamp, configuration: CacheEngine.Configuration
@@ -114,7 +114,7 @@ package struct ReuseFacts: Hashable, Sendable {
     lifetime.milliseconds / 1000 - ageInSeconds(at: now)
   }
 
-  /// Whether the clock is behind the time of storing, so that the time since then is unknown.
+  /// Whether the clock shows a time before that of storing, so that the time since then is unknown.
   ///
   /// Such a response counts as stale. It may have been stale before the clock went back, and a clock change must not
   /// make it fresh again.

@@ -26,7 +26,7 @@ struct PrometheusText {
     return page.text
   }
 
-  // MARK: - What is told
+  // MARK: - Metrics
 
   private mutating func requests(_ figures: Figures) {
     family(

@@ -13,7 +13,7 @@ extension ProxyConfiguration {
     /// An IPv4-mapped network, such as `::ffff:10.0.0.0/104`, becomes the IPv4 network: the proxy sees the IPv4
     /// addresses of its clients.
     ///
-    /// - Throws: ``ProxyConfiguration/ValidationError``, which says what is wrong.
+    /// - Throws: ``ProxyConfiguration/ValidationError`` if the text is invalid.
     public init(parsing text: String) throws {
       let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
       guard let first = parts.first, let address = IPAddress(first) else {

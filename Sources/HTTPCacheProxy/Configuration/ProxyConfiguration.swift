@@ -19,7 +19,7 @@ extension ProxyConfiguration {
 
     /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or, with a default port, a host alone.
     ///
-    /// - Throws: ``ProxyConfiguration/ValidationError``, which says what is missing.
+    /// - Throws: ``ProxyConfiguration/ValidationError`` if the text is invalid.
     public init(parsing text: String, defaultPort: Int? = nil) throws {
       let host: Substring
       var rest: Substring
@@ -184,12 +184,12 @@ public struct ProxyConfiguration: Sendable {
 }
 
 extension ProxyConfiguration {
-  /// What is wrong with a configuration, and what to do.
+  /// The error in a configuration, and how to correct it.
   public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong, and what to do.
+    /// The error, and how to correct it.
     public let description: String
 
-    /// - Parameter description: what is wrong, and what to do.
+    /// - Parameter description: the error, and how to correct it.
     package init(_ description: String) {
       self.description = description
     }

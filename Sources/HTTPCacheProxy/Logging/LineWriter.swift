@@ -34,7 +34,7 @@ struct LineWriter {
 
   private init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-  // MARK: - What the proxy says
+  // MARK: - Text of the proxy
 
   @inline(__always)
   mutating func append(_ text: StaticString) {
@@ -74,7 +74,7 @@ struct LineWriter {
     append(decimal: Int(microseconds % 1_000_000), width: 6)
   }
 
-  // MARK: - What a client sent
+  // MARK: - Text from clients
 
   /// Maximum bytes that are logged of each text from a client; the rest is cut off.
   static let textLimit = 8 << 10

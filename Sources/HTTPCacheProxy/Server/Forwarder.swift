@@ -6,7 +6,7 @@ import HTTPTypes
 /// Names the client of one connection to the origin, and determines who the client is.
 ///
 /// The proxy honours fields about the client only from a trusted address. It removes them from all other requests: an
-/// origin that writes `X-Forwarded-Host` into its responses would otherwise have it stored for everybody. The fields
+/// origin that writes `X-Forwarded-Host` into its responses would otherwise have it stored for all clients. The fields
 /// become part of the request before the cache sees it, so that `Vary` selects by the fields that the origin gets. They
 /// are not part of the key.
 struct Forwarder: Sendable {

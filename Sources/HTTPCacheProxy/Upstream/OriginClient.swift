@@ -169,7 +169,7 @@ final class OriginClient: Sendable {
         if isChunked { try await connection.send(ByteBuffer(string: "0\r\n\r\n")) }
         connection.finishSending()
       } catch {
-        // The client broke off, or the content is no longer wanted: half a request is invalid.
+        // The client stopped sending, or the content is no longer wanted: half a request is invalid.
         connection.close()
       }
     }

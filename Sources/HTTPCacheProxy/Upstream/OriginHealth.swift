@@ -3,10 +3,10 @@
 
 import NIOCore
 
-/// What is known of the origin: whether it responded recently, and whether it accepts connections.
+/// The state of the origin: whether it responded recently, and whether it accepts connections.
 ///
-/// Exchanges tell most. If there were none recently, because there is no traffic or all of it is served from the store,
-/// a probe opens a connection, and closes it without a request.
+/// Exchanges give the best information. If there were none recently, because there is no traffic or all of it is served
+/// from the store, a probe opens a connection, and closes it without a request.
 struct OriginHealth: Sendable {
   /// How long a finished exchange counts as recent.
   static let memory = TimeAmount.seconds(10)

@@ -16,7 +16,7 @@ public struct NewEntry: Sendable {
   /// Where to keep the entry; the store refuses an empty set.
   package var tiers: StoreTiers
   /// The scopes that the entry belongs to. The store does not keep them: together with a ``RemovalToken``, they only
-  /// tell whether the entry was marked as outdated while it was in flight.
+  /// find out whether the entry was marked as outdated while it was in flight.
   package var scopes: [StoreScope] = []
 
   /// Creates an entry with a whole body.

@@ -10,7 +10,7 @@ extension StoreInspection {
     package let path: FilePath
     /// The offset in the file, in bytes; `nil` if it concerns the whole file.
     package let offset: Int?
-    /// What is wrong.
+    /// The kind of damage.
     package let what: String
     /// The key of the entry, if known.
     package let key: StoreKey?

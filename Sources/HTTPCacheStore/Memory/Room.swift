@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The room that one operation is making: bytes that it owns of the budget, and entries to free after the lock.
+/// The room that one operation makes, which is memory for a new entry: bytes of the budget that it owns, and evicted
+/// entries to free after the lock.
 struct Room: ~Copyable {
   // The reference is not counted, not even during a call, which would be four atomic operations in an insert that
   // evicts. The tier that makes room owns the budget.

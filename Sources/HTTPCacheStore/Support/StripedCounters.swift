@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Counters that tell whether a key changed since a moment, without memory per key.
+/// Counters that say whether a key changed since a moment, without memory per key.
 ///
 /// Keys share 1,024 stripes by hash, and one epoch counts changes of all keys at once. A moment that is still current
 /// proves that the key did not change. One key should not pay for changes of another. So a stripe remembers, in

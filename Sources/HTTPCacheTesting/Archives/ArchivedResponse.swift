@@ -72,7 +72,7 @@ enum ArchiveFile {
     var bytes: [UInt8] = []
     do {
       let values = try file.resourceValues(forKeys: [.isRegularFileKey])
-      // Reading a pipe could block for ever.
+      // Reading a pipe could block without end.
       guard values.isRegularFile == true else { throw ArchiveError(file.path, "is no file") }
       let handle = try FileHandle(forReadingFrom: file)
       defer { try? handle.close() }

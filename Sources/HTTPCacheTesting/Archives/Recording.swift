@@ -9,7 +9,7 @@ extension ResponseFolder {
   /// Returns a transport that writes the responses of another into this folder, once their content is complete.
   ///
   /// Responses that cannot answer by themselves are not written: 304, 206, and interim ones. Neither are responses
-  /// whose content is longer than the folder's limit, or breaks off. If the folder is not writable, the request does
+  /// whose content is longer than the folder's limit, or ends early. If the folder is not writable, the request does
   /// not fail: `onError` is called.
   public func recording(
     _ transport: @escaping Transport, onError: @escaping @Sendable (any Error) -> Void = { _ in }

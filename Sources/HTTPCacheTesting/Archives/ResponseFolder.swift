@@ -203,7 +203,7 @@ private enum FileName {
     return "\(text.isEmpty ? "response" : text)-\(String(repeating: "0", count: 16 - number.count))\(number)"
   }
 
-  /// A suffix that tells programs how to open the content.
+  /// A suffix that shows programs how to open the content.
   static func suffix(of head: HTTPResponse) -> String {
     let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
       .lowercased()

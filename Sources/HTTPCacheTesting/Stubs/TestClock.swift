@@ -4,7 +4,7 @@
 import HTTPCaching
 import Synchronization
 
-/// A clock that stands still until a test advances it: for the age of stored responses, and for the delays of stubs.
+/// A clock that stops until a test advances it: for the age of stored responses, and for the delays of stubs.
 ///
 /// ```swift
 /// let clock = TestClock()

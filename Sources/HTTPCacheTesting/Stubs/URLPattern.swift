@@ -8,7 +8,7 @@ import HTTPCaching
 ///
 /// | In the pattern | matches |
 /// |---|---|
-/// | `{name}` | one character or more, but no `/`; what it was is told under the name |
+/// | `{name}` | one character or more, but no `/`; the text is available under the name |
 /// | `*` | any characters but `/`, or none |
 /// | `**` | any characters, or none |
 /// | `?page={page}&sort=name` | the parameters, each of them, in any order; others may be there |

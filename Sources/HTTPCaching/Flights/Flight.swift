@@ -4,10 +4,9 @@
 import HTTPCacheStore
 import Synchronization
 
-/// A fetch: one request to the origin, and the callers that want its response.
+/// A flight is one request to the origin, and the client requests that share it. Comments also call it a fetch.
 ///
-/// The names of its members keep the metaphor: a fetch is a *flight*, and it *lands* when its result is known to the
-/// followers.
+/// A flight *lands* when its result is known to the followers.
 ///
 /// The request runs in a task of its own, so cancelling one caller does not affect another. Each caller owns a
 /// ``Claim`` for as long as it waits or reads. The task is cancelled when the last claim is released.
@@ -27,7 +26,7 @@ final class Flight: Sendable {
     case shared(SharedResponse)
     /// Only the leader may use the response.
     case notShared
-    /// The origin was unreachable, or the response broke off.
+    /// The origin was unreachable, or the response ended early.
     case failed(any Error)
     /// The follower itself was cancelled.
     case cancelled

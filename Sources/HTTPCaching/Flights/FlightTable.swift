@@ -5,7 +5,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import Synchronization
 
-/// The fetches in flight that other requests may join, by cache key.
+/// The flights that other requests may join, by cache key: see ``Flight``.
 final class FlightTable: Sendable {
   private let flights = Mutex<[CacheKey: Flight]>([:])
   /// The keys of the fetches that ended last, as hashes, each at the index of its number.

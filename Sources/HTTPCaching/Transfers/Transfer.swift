@@ -14,8 +14,8 @@ import Synchronization
 /// it arrives, and the window contains the latest ``lead`` bytes. If the content is not stored, the window contains the
 /// bytes that the slowest reader has not read. After the last write, slow readers read the stored entry.
 ///
-/// **Who sets the pace.** Content that is stored may run ahead of the *fastest* reader by ``lead``; the others read the
-/// stored bytes. Content that is not stored may run ahead of the *slowest* reader, because no other copy exists of its
+/// **Pace.** Content that is stored may run ahead of the *fastest* reader by ``lead``; the others read the stored
+/// bytes. Content that is not stored may run ahead of the *slowest* reader, because no other copy exists of its
 /// unread bytes. For callers that wait for the entry, the content continues at the origin's pace. When the budget is
 /// full, the lead is one chunk.
 ///

@@ -52,7 +52,7 @@ struct Explainer {
       verdicts: verdicts)
   }
 
-  // MARK: - What was asked, and when
+  // MARK: - The request and the time
 
   private func request(
     of exchange: RecordedExchange, _ earlier: [RecordedExchange], _ notes: inout [String]

@@ -8,7 +8,7 @@ struct HeadLine: Hashable {
     case client
     /// Marked `< `.
     case server
-    /// Not marked: the text of the line must tell.
+    /// Not marked: the text of the line determines it.
     case unknown
   }
 

@@ -107,7 +107,7 @@ struct ConfigurationFile {
     if case .scalar(let scalar) = node, node.null == nil { "'\(scalar.string)'" } else { kind(node) }
   }
 
-  // MARK: - What is wrong
+  // MARK: - Errors
 
   /// ArgumentParser knows similar names.
   private static func unknown(_ name: String) -> String {

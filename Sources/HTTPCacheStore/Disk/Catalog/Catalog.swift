@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The log as readers see it: finds entries, and tells where to read them.
+/// The log as readers see it: finds entries, and says where to read them.
 ///
 /// **State**: the index (`DiskIndex`), the open files of segments, and the bytes of records that are not yet in their
 /// files.

@@ -45,7 +45,7 @@ struct FlushBatch: Sendable {
 /// and lookups need.
 ///
 /// **Crash**: the bytes taken are in their file up to some byte, and no file holds anything that follows. If a write
-/// fails, the flusher does not write the rest, and tells the source which pieces are lost.
+/// fails, the flusher does not write the rest, and reports the lost pieces to the source.
 final class Flusher: Sendable {
   /// The segment that is being written, and the offset up to which its file has blocks.
   ///

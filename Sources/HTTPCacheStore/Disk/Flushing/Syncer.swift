@@ -6,7 +6,7 @@ import SystemPackage
 
 /// Syncs the log to the disk.
 ///
-/// **State**: none. `Unsynced` and the segments of the log tell what waits for a sync.
+/// **State**: none. `Unsynced` and the segments of the log record what waits for a sync.
 ///
 /// **Lock**: its own, `syncing`, which is the first of the tier. A second caller waits, because it may rely on bytes
 /// that the first is syncing.

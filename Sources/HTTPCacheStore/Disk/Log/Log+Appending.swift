@@ -133,7 +133,7 @@ extension Log {
     segments[segments.count - 1].isSealed = true
   }
 
-  /// Gives up the summary of the last records.
+  /// Discards the summary of the last records.
   mutating func dropSummary() {
     space.used -= summary.recordCount
     summary = SegmentSummary()

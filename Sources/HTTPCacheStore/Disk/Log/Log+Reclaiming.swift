@@ -30,7 +30,7 @@ extension Log {
     // Keep room free for carrying forward, because entries are copied before their segment is removed.
     var turns = segments.count
     while !space.fits(needed + carryBudget), !segments.isEmpty {
-      // Once around only: entries that are hit all the time must not keep this going for ever.
+      // Once around only: entries that are hit all the time must not make this endless.
       guard reclaimOldest(carrying: turns > 0) else { break }
       turns -= 1
     }

@@ -3,7 +3,7 @@
 
 import SystemPackage
 
-/// What a directory contains, as told by the names in it and by its file `format`.
+/// The kind of a directory, determined by the names in it and by its file `format`.
 ///
 /// It is determined before anything in the directory is changed. A directory with other contents must not become a
 /// cache, and nothing in it is ever removed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The number of the latest acknowledged removal, in a file beside the log.
+/// The number of the latest acknowledged removal, in a file next to the log.
 ///
 /// A log that ends with a whole record looks complete. But its end may have been cut off, by a repair of the file
 /// system or by an unfinished copy, and there may have been a removal in it. Then this number is higher than all

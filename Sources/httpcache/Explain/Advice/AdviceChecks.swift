@@ -147,7 +147,7 @@ extension AdviceCheck {
     },
   ]
 
-  // MARK: - Who shares it
+  // MARK: - Shared caches
 
   private static let sharing: [AdviceCheck] = [
     AdviceCheck("vary-star", .error) { subject in
