@@ -78,7 +78,7 @@ package struct ScenarioRunner: Sendable {
 
   // MARK: - One scenario
 
-  /// Runs one scenario with a cache of its own.
+  /// Runs one scenario with its own cache.
   package func run(_ scenario: Scenario) async throws -> (Result, trace: [String]) {
     let clock = VirtualClock(Timestamp(seconds: 1_700_000_000))
     let cache = HTTPCache(

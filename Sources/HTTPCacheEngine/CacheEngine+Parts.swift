@@ -171,7 +171,7 @@ extension CacheEngine {
 
   // MARK: - Transfers that may end early
 
-  /// Returns the position of a full response's content in the representation, if its bytes are to be kept in case the
+  /// Returns the position of a full response's content in the representation, if its bytes must be kept in case the
   /// transfer ends early.
   ///
   /// They are kept if they can be completed later: those of a 200 with a strong validator and a known length. Content

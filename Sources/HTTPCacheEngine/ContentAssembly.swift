@@ -40,7 +40,7 @@ extension CacheEngine.Outcome {
   /// Returns what to store of a response whose transfer ended early (§3.3): the received bytes, and the stored bytes
   /// around them.
   ///
-  /// Returns `nil` if nothing is to be stored: the stored response then stays as it is.
+  /// Returns `nil` if nothing should be stored: the stored response then stays as it is.
   ///
   /// - Parameter count: how many bytes of the content arrived.
   package func incomplete(after count: Int64) -> StoredResponse? {

@@ -51,8 +51,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   ///   - configuration: the addresses, limits and timeouts.
   ///   - cache: usually a shared cache. It may serve other users too, and is not closed with the proxy.
   ///   - eventLoopGroup: the event loops of NIOPosix that serve connections. The proxy does not shut the group down,
-  ///     and ignores `threads` of the configuration. By default ``run()`` starts a group of its own, and shuts it down
-  ///     at its end. The access log always has a thread of its own.
+  ///     and ignores `threads` of the configuration. By default ``run()`` starts its own group, and shuts it down
+  ///     at its end. The access log always has its own thread.
   ///   - logger: receives messages for the operator.
   /// - Precondition: the event loops of `eventLoopGroup` are of NIOPosix, and run until ``run()`` has returned.
   public init(

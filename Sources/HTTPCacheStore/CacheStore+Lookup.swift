@@ -10,7 +10,7 @@ extension CacheStore {
   /// - Parameter key: the resource.
   /// - Returns: the entries, newest first; none if the store is closed.
   /// - Complexity: O(variants) on average for entries in memory. Each entry on disk costs one read of its head, and of
-  ///   its body unless that has a file of its own.
+  ///   its body unless that has its own file.
   public func lookup(_ key: StoreKey) -> StoredEntries {
     guard disk != nil else {
       return key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)).entries }

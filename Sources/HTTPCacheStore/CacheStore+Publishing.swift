@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheStore {
-  /// Whether a body of this size must be streamed to a file of its own.
+  /// Whether a body of this size must be streamed to its own file.
   ///
   /// - Parameter expected: the size that the body will have, as far as that is known.
   func mustStream(_ entry: NewEntry, bodyCount: Int, expected: Int) -> Bool {

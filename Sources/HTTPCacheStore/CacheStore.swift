@@ -265,7 +265,7 @@ public final class CacheStore: Sendable {
   /// - Parameters:
   ///   - key: the resource.
   ///   - variant: the variant of the resource.
-  ///   - metadata: opaque bytes of your own, served only together with this body.
+  ///   - metadata: your own opaque bytes, served only together with this body.
   ///   - storedAt: the time of storing, in milliseconds since 1970.
   ///   - expectedLength: the length of the body in bytes, if it is known; a commit of any other length is refused
   ///     (default: unknown).

@@ -13,8 +13,8 @@ import Synchronization
 /// The cache and the transport of one `URLProtocol` class.
 ///
 /// A session makes its protocol objects itself, from the class alone. On Linux nothing in them leads back to the
-/// session: a property set on the request does not, and a header would reach the wire. So every configuration gets a
-/// class of its own, and the class is the key to its binding.
+/// session: a property set on the request does not, and a header would reach the wire. So every configuration gets
+/// its own class, and the class is the key to its binding.
 final class CacheBinding: Sendable {
   let cache: HTTPCache
   let options: CachingOptions
@@ -27,7 +27,7 @@ final class CacheBinding: Sendable {
     self.configuration = SendableConfiguration(configuration)
   }
 
-  /// The configuration's policy, for requests that have none of their own.
+  /// The configuration's policy, for requests without their own.
   var sessionPolicy: URLRequest.CachePolicy { configuration.value.requestCachePolicy }
 
   /// Fields that Foundation adds after the protocol has seen the request; a response may vary on them.

@@ -41,7 +41,7 @@ package final class ClassTable<Maker: ClassMaker, Value: Sendable>: Sendable {
   }
 
   // A generic class with another argument is another class, and arguments can be nested at run time. So each number,
-  // spelt in binary, has a class of its own, without a limit and without the Objective-C runtime.
+  // spelt in binary, has its own class, without a limit and without the Objective-C runtime.
   private static func makeClass<Digits>(number: Int, _ digits: Digits.Type) -> Maker.Base.Type {
     guard number > 0 else { return Maker.makeClass(digits) }
     return number.isMultiple(of: 2)

@@ -37,7 +37,7 @@ package enum SessionQueue {
   package static func wait(for calls: @escaping @Sendable (Calls) -> Void) {
     #if canImport(FoundationNetworking)
       let own = Calls()
-      // A queue of its own gets a thread at once. The global queue has as many threads as there are processors. It adds
+      // A separate queue gets a thread at once. The global queue has as many threads as there are processors. It adds
       // another, one a second, only when it sees that all are blocked.
       DispatchQueue(label: "HTTPCacheURLSession.client").async { calls(own) }
       stand(for: own)

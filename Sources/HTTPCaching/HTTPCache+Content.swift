@@ -158,7 +158,7 @@ extension HTTPCache {
     await pump(response.body, to: transfer, &arrival)
   }
 
-  /// Opens the writer for a response that is to be stored; returns `nil` and updates the outcome if it is not.
+  /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.
   private func openWriter(_ response: TransportResponse, _ arrival: inout Arrival) -> EntryWriter? {
     guard case .store(let stored, _) = arrival.outcome.storage else { return nil }
     let lookup = arrival.pending.lookup
@@ -312,7 +312,7 @@ extension HTTPCache {
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
   }
 
-  /// Publishes the entry if the content is complete, or has exactly the part that was to be stored.
+  /// Publishes the entry if the content is complete, or has exactly the part that should be stored.
   ///
   /// - Returns: the entry, if it was stored.
   private func conclude(_ writer: EntryWriter, _ arrival: Arrival) async -> EntryID? {

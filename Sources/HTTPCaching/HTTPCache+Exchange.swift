@@ -12,7 +12,7 @@ extension HTTPCache {
     return store.mayBeRemoved(StoreKey(key.bytes), in: scopes, since: token)
   }
 
-  /// Returns the scopes of the response that is to be stored.
+  /// Returns the scopes of the response that will be stored.
   func scopes(_ outcome: CacheEngine.Outcome, under key: CacheKey?) -> [StoreScope] {
     guard case .store(let stored, _) = outcome.storage, let key else { return [] }
     return stored.scopes(under: key).map { StoreScope($0) }

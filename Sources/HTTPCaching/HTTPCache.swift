@@ -51,12 +51,12 @@ public final class HTTPCache: Sendable {
     /// When writes to disk are made to survive a loss of power; used only with a ``directory``.
     public var sync: DiskSync
     /// Called when the disk fails, and when it works again (default: `nil`). The calls come one after the other on a
-    /// queue of their own, soon after the event. The observer may use the cache.
+    /// separate queue, soon after the event. The observer may use the cache.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
     /// Whether `Cache-Status` contains the key of the response, too (default: `false`). The key shows the
-    /// ``partition``, and its other parts help attackers who want to poison a cache (RFC 9211 §6). Keys of more than
+    /// ``partition``, and its other parts help attackers to poison a cache (RFC 9211 §6). Keys of more than
     /// 1024 bytes are omitted.
     public var showsKeys: Bool
     /// The partition of requests that do not set one. It separates the responses of one account or site from those of
@@ -116,7 +116,7 @@ public final class HTTPCache: Sendable {
   /// Separates the parts of multipart responses; clients and origins cannot predict it.
   let boundary: String
 
-  /// Opens a cache with a store of its own.
+  /// Opens a cache with its own store.
   ///
   /// - Throws: `StoreError` if the directory is unusable, holds something else than a cache, or is used by another
   ///   process.

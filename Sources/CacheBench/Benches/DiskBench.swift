@@ -208,7 +208,7 @@ struct DiskBench {
 
   // MARK: - Opening
 
-  /// Measures opening a directory whose files are not in the page cache, in a process of its own.
+  /// Measures opening a directory whose files are not in the page cache, in its own process.
   private func opening(_ ending: Action, keys: Int, valueSize: Int) throws -> Measurement {
     try TemporaryDirectory.with { directory in
       let path = directory + "/store"

@@ -5,7 +5,7 @@ import HTTPCacheStore
 
 /// Keys in the order of their requests.
 ///
-/// Each key has memory of its own, one after the other, like the keys of requests that have just arrived. Reading them
+/// Each key has its own memory, one after the other, like the keys of requests that have just arrived. Reading them
 /// costs little and is the same for every cache. The measurement covers the way from there to the entry.
 struct Arrivals: Sendable {
   let keys: [StoreKey]

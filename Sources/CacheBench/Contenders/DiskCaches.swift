@@ -37,7 +37,7 @@ final class RawFileCache: DiskCache {
     return written == body.count
   }
 
-  /// Reads into memory of its own, as our store does.
+  /// Reads into its own memory, as our store does.
   func get(_ key: Int) -> Int? {
     let offset = state.withLock { $0.offsets[key] }
     let body = try? [UInt8](unsafeUninitializedCapacity: data.valueSize) { buffer, count in

@@ -21,7 +21,7 @@ enum Keys {
   private static let template = Array(
     (prefix + String(repeating: "0", count: bytes - prefix.utf8.count - suffix.utf8.count) + suffix).utf8)
 
-  /// Returns a key in memory of its own.
+  /// Returns a key in its own memory.
   static func key(_ number: Int) -> StoreKey {
     var key = template
     let (digits, end) = (String(number).utf8, bytes - suffix.utf8.count)
@@ -57,7 +57,7 @@ extension StoreKey {
   init(_ request: HTTPRequest) { self.init(CacheKey(request)?.bytes ?? []) }
 }
 
-/// Makes bodies, each in memory of its own.
+/// Makes bodies, each in its own memory.
 struct Bodies: Sendable {
   let size: Int
   private let template: [UInt8]

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Lines in a picture of their own (SVG), with a legend below.
+/// Lines in their own picture (SVG), with a legend below.
 struct Plot {
   struct Line {
     var name: String

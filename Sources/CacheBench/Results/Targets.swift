@@ -89,7 +89,7 @@ extension Report {
       Pair(one: find(action, contender, threads: 2), other: find(action, contender))
         .ratio(.operationsPerSecond)
     }
-    // What two threads would gain if each had a processor of its own; waiting for a lock does not appear in it.
+    // What two threads would gain if each had its own processor; waiting for a lock does not appear in it.
     func gainIfAlone(_ contender: Contender) -> String {
       let two = find(.getAndRead, contender, threads: 2)
       return shown(

@@ -6,7 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Sends one request with exactly these fields, on a connection of its own, and waits for the response.
+/// Sends one request with exactly these fields, on its own connection, and waits for the response.
 enum LiveClient {
   struct Answer: Sendable {
     var interim: [HTTPResponse] = []

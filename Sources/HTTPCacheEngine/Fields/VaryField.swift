@@ -21,7 +21,7 @@ package enum VaryField: Hashable, Sendable {
   struct Names {
     private var names: [String] = []
     private var isAny = false
-    /// The most frequent value, as a constant that needs no memory of its own.
+    /// The most frequent value, as a constant that needs no separate memory.
     private static let acceptEncoding = ["accept-encoding"]
 
     mutating func add(_ line: String) {

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Keys with more, or with less, than a target URI.
 ///
-/// Each such key contains a *nonce*, a random number that is stored under a key of its own: an *anchor*. To remove the
+/// Each such key contains a *nonce*, a random number that is stored under its own key: an *anchor*. To remove the
 /// anchor removes all entries found by it, however many, without a search: the nonce is then unknown.
 extension CacheKey {
   /// Returns the key of the nonce that is part of the keys of all QUERY requests to a target URI.

@@ -6,7 +6,7 @@ import HTTPTypes
 /// The key of stored responses: the target URI of a request, and its partition (RFC 9111 §2).
 ///
 /// Only responses to GET are stored under it, so the method is not part of it; a HEAD request is answered from it too.
-/// QUERY has keys of its own.
+/// QUERY has its own keys.
 public struct CacheKey: Hashable, Sendable {
   /// The bytes of the key: two keys are equal exactly if their bytes are.
   public let bytes: [UInt8]

@@ -135,7 +135,7 @@ extension Span where Element == UInt8 {
 
   func string(_ range: ByteRange) -> String {
     guard !range.isEmpty else { return "" }
-    // Without a copy in between: a short text needs no memory of its own.
+    // Without a copy in between: a short text needs no separate memory.
     return String(unsafeUninitializedCapacity: range.count) { text in
       for offset in 0..<range.count { text[offset] = self[range.start + offset] }
       return range.count

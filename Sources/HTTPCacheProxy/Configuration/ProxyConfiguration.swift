@@ -54,7 +54,7 @@ extension ProxyConfiguration {
   }
 }
 
-/// The configuration of a ``CachingProxy``. The cache has a configuration of its own.
+/// The configuration of a ``CachingProxy``. The cache has its own configuration.
 public struct ProxyConfiguration: Sendable {
   /// The address to listen on for clients; port 0 lets the system choose a free port.
   public var listen: ProxyConfiguration.Address

@@ -8,7 +8,7 @@ import NIOCore
 import Synchronization
 import SystemPackage
 
-/// The access log: a line for each request, written by a thread of its own.
+/// The access log: a line for each request, written by a dedicated thread.
 ///
 /// Event loops write lines into their own buffers, and this class writes the buffers to the file. It writes at once if
 /// a buffer is full, otherwise a second after its first line. An event loop never waits for the file. While the file

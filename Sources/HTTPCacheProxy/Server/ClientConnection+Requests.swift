@@ -175,7 +175,7 @@ extension ClientConnection {
     readOn(channelContext)
   }
 
-  /// Responds in a task of its own: from the disk, from the origin, or from a coalesced request.
+  /// Responds in its own task: from the disk, from the origin, or from a coalesced request.
   private func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
     Void, Never
   > {

@@ -59,7 +59,7 @@ struct Figures: Sendable {
   }
 
   /// Returns the share of some outcomes. The hit ratio is the share of `.hit` and `.stale`: responses without the
-  /// origin. Validated responses cost the origin a request each, and have a share of their own.
+  /// origin. Validated responses cost the origin a request each, and have their own share.
   func share(of outcomes: [RequestOutcome]) -> Share {
     let asked = RequestOutcome.allCases.filter { $0 != .refused }
     func ratio(_ count: (RequestOutcome) -> Int) -> Double? {

@@ -13,7 +13,7 @@ extension OriginClient {
     case refused(TransportResponse)
   }
 
-  /// Asks the origin to switch to another protocol (RFC 9110 §7.8), over a connection of its own.
+  /// Asks the origin to switch to another protocol (RFC 9110 §7.8), over its own connection.
   ///
   /// - Parameters:
   ///   - request: a request without content.

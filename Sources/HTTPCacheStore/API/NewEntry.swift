@@ -7,11 +7,11 @@ public struct NewEntry: Sendable {
   package var key: StoreKey
   /// Which variant of the resource this is.
   package var variant: VariantID
-  /// Opaque bytes of your own, served only together with this body. Metadata and key together have at most 16 MiB.
+  /// Your own opaque bytes, served only together with this body. Metadata and key together have at most 16 MiB.
   package var metadata: [UInt8]
   /// The whole body.
   package var body: [UInt8]
-  /// The time of storing, in milliseconds since 1970. The store has no clock of its own.
+  /// The time of storing, in milliseconds since 1970. The store has no clock.
   package var storedAt: Int64
   /// Where to keep the entry; the store refuses an empty set.
   package var tiers: StoreTiers
@@ -24,7 +24,7 @@ public struct NewEntry: Sendable {
   /// - Parameters:
   ///   - key: the resource.
   ///   - variant: the variant of the resource.
-  ///   - metadata: opaque bytes of your own.
+  ///   - metadata: your own opaque bytes.
   ///   - body: the whole body.
   ///   - storedAt: the time of storing, in milliseconds since 1970.
   ///   - tiers: where to keep the entry (default: in memory and on disk).

@@ -37,7 +37,7 @@ extension CacheStore {
     package var maximumEntryShare: Double?
     /// The size in bytes of one file of the disk's log, from 64 KiB to 1 GiB. With `nil` the store chooses by capacity.
     package var segmentSize: Int?
-    /// Bodies of more bytes than this have a file of their own on disk, and are streamed to and from it (default:
+    /// Bodies of more bytes than this have their own file on disk, and are streamed to and from it (default:
     /// 256 KiB).
     ///
     /// A value above a quarter of a file of the disk's log counts as that quarter.
@@ -51,7 +51,7 @@ extension CacheStore {
     public var writeBuffer = 1 << 20
     /// Called when the disk fails, and when it works again, in this order (default: `nil`).
     ///
-    /// The store calls it on a queue of its own, soon after the change, one event after the other. It may use the
+    /// The store calls it on its own queue, soon after the change, one event after the other. It may use the
     /// store.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard the cache that the directory holds.

@@ -67,7 +67,7 @@ public struct StoredBody: Sendable {
     return true
   }
 
-  /// Copies a range of a body in memory into an array of its own.
+  /// Copies a range of a body in memory into its own array.
   private func copy(_ range: Range<Int>) -> ArraySlice<UInt8> {
     var bytes: [UInt8] = []
     withResidentBytes { all in all.extracting(range).withUnsafeBytes { bytes = Array($0) } }

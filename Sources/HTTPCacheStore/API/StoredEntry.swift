@@ -128,7 +128,7 @@ public struct StoredEntry: Sendable {
 
 /// The variants of a key that a lookup found, newest first.
 ///
-/// A collection of its own type, so that the common result, a single variant, needs no allocation.
+/// A separate collection type, so that the common result, a single variant, needs no allocation.
 public struct StoredEntries: RandomAccessCollection, Sendable {
   private var head: StoredEntry?
   private var tail: [StoredEntry]?

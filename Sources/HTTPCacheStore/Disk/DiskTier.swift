@@ -3,7 +3,7 @@
 
 import SystemPackage
 
-/// The disk tier: an append-only log of fixed-size segments, large bodies in files of their own, and an index in
+/// The disk tier: an append-only log of fixed-size segments, large bodies in their own files, and an index in
 /// memory.
 ///
 /// It connects its parts; the store sees nothing else of them. The comment at the top of each part names its state, the
@@ -16,7 +16,7 @@ import SystemPackage
 /// | `Flusher` | writes appended records, soon after |
 /// | `Syncer` | syncs written bytes to the disk |
 /// | `Removals`, `Sweeper` | removes entries, and makes that durable |
-/// | `BodyFiles` | keeps large bodies in files of their own |
+/// | `BodyFiles` | keeps large bodies in their own files |
 /// | `DiskHealth`, `DiskEvents` | decides when to try again, and calls the observer |
 /// | `DiskOpening`, `LogRecovery` | opens a directory, and rebuilds the catalog |
 final class DiskTier: Sendable {
@@ -79,7 +79,7 @@ final class DiskTier: Sendable {
   /// that proves too large has not evicted everything before the store refuses it.
   var maximumEntrySize: Int { capacity / 2 }
 
-  /// Bodies of more bytes than this have a file of their own.
+  /// Bodies of more bytes than this have their own file.
   var largeBodyThreshold: Int { context.options.largeBodyThreshold(for: capacity) }
 
   /// Inserts an entry whose body is in memory, or was streamed.

@@ -15,7 +15,7 @@
 /// It never changes, so a hit takes a single reference. An array in its place would take 16 bytes more for each entry,
 /// and 300 instructions more for an insert. The price is that its bytes cannot be returned as `ArraySlice` without a
 /// copy. (A slice of anything but an array ends the process when its only owner changes it.) So large bodies stay
-/// arrays of their own (``ApartBody``), and small bodies are shown in place or copied.
+/// separate arrays (``ApartBody``), and small bodies are shown in place or copied.
 // Unchecked because the object is a buffer that any code could write to. It is filled before it is shared, and never
 // written after.
 struct EntryBlock: @unchecked Sendable {

@@ -26,7 +26,7 @@
 /// | 3, 4, 5 | id; revision; storedAt |
 /// | 6 | length of the key below the length of the metadata, 32 bits each |
 ///
-/// An entry whose metadata was updated has a revision of its own; for any other entry, the revision is the id.
+/// An entry whose metadata was updated has its own revision; for any other entry, the revision is the id.
 struct EntryHead {
   /// Bytes of the words of a head with seven.
   static let wideSize = 56

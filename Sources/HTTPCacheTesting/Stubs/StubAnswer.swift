@@ -103,7 +103,7 @@ public struct StubAnswer: Sendable {
     return answer
   }
 
-  /// Returns the same answer, but the connection breaks after so many bytes of the content:
+  /// Returns the same answer, but the connection breaks after this number of bytes:
   /// `URLError(.networkConnectionLost)`.
   public func cut(afterBytes count: Int) -> StubAnswer {
     var answer = self

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A flight *lands* when its result is known to the followers.
 ///
-/// The request runs in a task of its own, so cancelling one caller does not affect another. Each caller owns a
+/// The request runs in its own task, so cancelling one caller does not affect another. Each caller owns a
 /// ``Claim`` for as long as it waits or reads. The task is cancelled when the last claim is released.
 ///
 /// - The *leader* caused the request and gets its response, head first.

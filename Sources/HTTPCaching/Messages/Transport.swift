@@ -7,7 +7,7 @@ import HTTPTypes
 /// Sends a request to its origin and returns the head of the response as soon as it arrives; the content follows.
 ///
 /// A transport must throw if no final response arrives, and its body must throw if the content ends early. Content that
-/// ends without an error counts as complete. A transport must not follow redirects or keep a cache of its own.
+/// ends without an error counts as complete. A transport must not follow redirects or keep its own cache.
 public typealias Transport =
   @Sendable (_ request: HTTPRequest, _ body: MessageBody) async throws -> TransportResponse
 

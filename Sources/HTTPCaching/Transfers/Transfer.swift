@@ -9,7 +9,7 @@ import Synchronization
 /// One task, the producer, appends the bytes that arrive. Each reader is a position in the content; a caller reads
 /// through a ``TransferReader``.
 ///
-/// **Where the bytes are.** ``State/window`` contains the latest blocks. While a body that is to be stored is small,
+/// **Where the bytes are.** ``State/window`` contains the latest blocks. While a body that will be stored is small,
 /// the window contains all of it, and the entry's writer gets it at the end. A large body goes to the writer's file as
 /// it arrives, and the window contains the latest ``lead`` bytes. If the content is not stored, the window contains the
 /// bytes that the slowest reader has not read. After the last write, slow readers read the stored entry.

@@ -47,7 +47,7 @@ struct ExplanationText {
     let sentence =
       statement.sentence + (statement.section.map { " [\($0.replacing(" ", with: "\u{A0}"))]" } ?? "")
     var lines = wrapped(sentence, indent: 2 + Self.labelWidth)
-    // A label too long for its column gets a line of its own.
+    // A label too long for its column gets its own line.
     let label = "  " + statement.topic.label
     if label.count < 2 + Self.labelWidth, let first = lines.first {
       let text = first.drop { $0 == " " }

@@ -4,7 +4,7 @@
 import Synchronization
 import SystemPackage
 
-/// Writes a large body to a file of its own as it arrives, in 64 KiB of memory.
+/// Writes a large body to its own file as it arrives, in 64 KiB of memory.
 struct BodyFileWriter: Sendable {
   let number: UInt64
   private let bodies: BodyFiles

@@ -3,10 +3,10 @@
 
 import SystemPackage
 
-/// Large bodies in files of their own: created while the body arrives, kept when the entry is logged, removed with the
+/// Large bodies in their own files: created while the body arrives, kept when the entry is logged, removed with the
 /// entry.
 ///
-/// **State**: none of its own. The log has the reserved bytes (`DiskSpace`), the files to sync (`Unsynced`), and the
+/// **State**: none. The log has the reserved bytes (`DiskSpace`), the files to sync (`Unsynced`), and the
 /// lowest number of this directory (`oldestBody`).
 ///
 /// **Lock**: that of the log, to create and to remove a file; none to write and to read it.

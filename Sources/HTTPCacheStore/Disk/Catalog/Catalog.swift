@@ -60,7 +60,7 @@ final class Catalog: Sendable {
     let fingerprint: UInt32
     let id: UInt64
     let source: Source
-    /// Whether its body is in a file of its own.
+    /// Whether its body is in its own file.
     let hasBodyFile: Bool
     /// Where its updated metadata is; `nil` if it was not updated.
     let update: Update?

@@ -69,12 +69,12 @@ struct DiskIndexEntry {
     get { flags & Self.hitFlag != 0 }
     set { set(Self.hitFlag, newValue) }
   }
-  /// Whether its metadata is in a record of its own.
+  /// Whether its metadata is in its own record.
   var hasUpdate: Bool {
     get { flags & Self.updateFlag != 0 }
     set { set(Self.updateFlag, newValue) }
   }
-  /// Whether its body is in a file of its own.
+  /// Whether its body is in its own file.
   var hasBodyFile: Bool {
     get { flags & Self.bodyFileFlag != 0 }
     set { set(Self.bodyFileFlag, newValue) }

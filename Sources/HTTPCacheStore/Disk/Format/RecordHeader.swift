@@ -6,7 +6,7 @@ struct RecordHeader: Equatable {
   enum Kind: UInt8 {
     /// An entry with its body in the record.
     case entry = 1
-    /// An entry whose body is a file of its own.
+    /// An entry whose body is a separate file.
     case entryWithBodyFile = 2
     /// New metadata for an entry earlier in the log.
     case metadata = 3

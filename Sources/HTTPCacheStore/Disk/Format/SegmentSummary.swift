@@ -14,7 +14,7 @@ struct SegmentSummary {
     var count: UInt32
     /// For metadata, its revision; for an entry with a body file, the number of the file.
     var number: UInt64 = 0
-    /// The length of a body that has a file of its own.
+    /// The length of a body that has its own file.
     var bodyCount = 0
 
     init(_ header: RecordHeader, offset: Int) {

@@ -79,7 +79,7 @@ extension Log {
     try beginSegment()
   }
 
-  /// Begins a segment with a header and all marks made so far. Later marks follow as records of their own.
+  /// Begins a segment with a header and all marks made so far. Later marks follow as separate records.
   mutating func beginSegment() throws(AppendFailure) {
     guard isInPlace() else { throw .inputOutput }
     let number = nextNumber

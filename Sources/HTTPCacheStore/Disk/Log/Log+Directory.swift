@@ -7,7 +7,7 @@ import SystemPackage
 ///
 /// The log notices it by the lock file, which its path then no longer names. From then on the disk is empty, as if
 /// everything had been removed, and entries are kept in memory only. The next inserts create the directory again, with
-/// a lock and a log of its own. They try less often as that fails. Nothing comes back: the log discards what may be
+/// its own lock and its own log. They try less often as that fails. Nothing comes back: the log discards what may be
 /// there of the old log. It leaves a directory alone that another store uses by now.
 extension Log {
   /// Whether the directory is the one that was opened. If it is not, the disk loses all its entries.

@@ -7,7 +7,7 @@
 /// the health of the disk, and notes for the parts that remove and sync (`Suspects`, `Unsynced`,
 /// `AcknowledgedRemovals`).
 ///
-/// **Lock**: none of its own. It is a value, and `SharedLog` guards it. Its methods take the lock of the catalog or
+/// **Lock**: none. It is a value, and `SharedLog` guards it. Its methods take the lock of the catalog or
 /// that of the marks, one at a time.
 ///
 /// **Crash**: the files hold the records in order, up to some record. An entry enters the catalog after its record is

@@ -69,7 +69,7 @@ extension Log {
   /// Notes in the directory that this removal is on the disk, in the log. Without the note the removal is just as
   /// durable, unless the end of the log is cut off.
   mutating func acknowledge(_ number: UInt64) {
-    // After the store is closed, another store may use the directory, with a note of its own.
+    // After the store is closed, another store may use the directory, with its own note.
     guard !isClosed, isInPlace() else { return }
     let context = context
     do throws(FileFailure) {

@@ -7,7 +7,7 @@
 /// from the catalog, under the log's lock. Then it syncs or writes the log, as `DiskSync` says. Last it notes the
 /// number in the file `removals`.
 ///
-/// **State**: none of its own. `Suspects` and `AcknowledgedRemovals` are in the log.
+/// **State**: none. `Suspects` and `AcknowledgedRemovals` are in the log.
 ///
 /// **Lock**: that of the log, which is released before the sync.
 ///

@@ -6,7 +6,7 @@
 /// A sweep reads the heads of a chunk of the catalog, and logs the caller's decision on each. An entry keeps its slot
 /// as long as it lives, and `PurgeFences` keep out concurrent inserts.
 ///
-/// **State**: none of its own. The caller keeps the `Sweep`, which records its progress.
+/// **State**: none. The caller keeps the `Sweep`, which records its progress.
 ///
 /// **Lock**: that of the catalog for a chunk, that of the log for some dozens of records.
 ///
