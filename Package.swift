@@ -27,7 +27,7 @@ let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-h
 // For structured fields only: they parse strictly, and the fields of old do not.
 let structuredFields: Target.Dependency = .product(
   name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
-// What only some products need comes with a trait of its own: a package that does not switch it on does not even fetch it.
+// Packages that only some products need are behind a trait: without the trait, they are not even fetched.
 let arguments: Target.Dependency = .product(
   name: "ArgumentParser", package: "swift-argument-parser",
   condition: .when(traits: ["CommandLine", "Benchmarks"]))
@@ -159,7 +159,7 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // The front doors.
+    // Entry points.
     .executableTarget(
       name: "CacheBench",
       dependencies: [
@@ -338,7 +338,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// For `make docs` only: whoever depends on the cache does not fetch it.
+// For `make docs` only: packages that depend on the cache do not fetch it.
 if Context.environment["HTTPCACHE_DOCS"] != nil {
   package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
 }

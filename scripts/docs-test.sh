@@ -38,9 +38,11 @@ install_tools() {
   DEBIAN_FRONTEND=noninteractive apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null
 }
 
+# A command in the background has a process group, which may have more than one process.
+stop() { kill -- "-$1" 2>/dev/null || kill "$1" 2>/dev/null; }
+
 stop_processes() {
-  [ "${#processes[@]}" -gt 0 ] && kill "${processes[@]}" 2>/dev/null
-  wait "${processes[@]}" 2>/dev/null
+  for process in "${processes[@]}"; do stop "$process"; done
   processes=()
 }
 
@@ -119,10 +121,10 @@ step() {
     if [[ $command =~ ${background_patterns[$index]} ]]; then
       local port=${background_ports[$index]}
       # The page starts it a second time.
-      [ -n "${background_processes[$port]:-}" ] && kill "${background_processes[$port]}" 2>/dev/null
+      [ -n "${background_processes[$port]:-}" ] && stop "${background_processes[$port]}"
       await_free_port "$port" || exit 1
       output=$work/background.$port
-      eval "${command%&} &" >"$output" 2>&1 </dev/null
+      setsid bash -c "${command%&}" >"$output" 2>&1 </dev/null &
       background_processes[$port]=$!
       processes+=($!)
       if await_port "$port"; then report ✔ "$place" "$command"; else report ✘ "$place" "$command" "$(cat "$output")"; fi

@@ -91,7 +91,7 @@ struct PartialContentTests {
     #expect(origin.requests.count == 2)
   }
 
-  @Test("A broken transfer is resumed where it broke off")
+  @Test("A broken transfer is resumed where it ended")
   func resumes() async throws {
     try await onEveryStore { cache in
       let pages = RangeOrigin("0123456789")
@@ -219,7 +219,7 @@ struct PartialContentTests {
     #expect(setting.cache.store.usage.memoryEntries == 0)
   }
 
-  @Test("A part whose transfer breaks off is stored as far as it came")
+  @Test("A part whose transfer ends early is stored up to that point")
   func brokenPart() async throws {
     let setting = try Setting()
     let pages = RangeOrigin("0123456789")

@@ -48,10 +48,13 @@ struct ReportCommand: ParsableCommand {
     try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     for report in reports {
       let prefix = report.name.replacing(/\.json$/, with: "")
-      for picture in Pictures(report: report.report).groups.flatMap(\.pictures) {
-        let name = "\(prefix)-\(picture.fileName)"
-        try write(Data(picture.svg.utf8), to: folder.appendingPathComponent(name))
-        print(name)
+      for (title, pictures) in Pictures(report: report.report).groups {
+        for picture in pictures {
+          // Throughput and latency have pictures of the same title.
+          let name = Picture.fileName("\(prefix) \(title) \(picture.title)")
+          try write(Data(picture.svg.utf8), to: folder.appendingPathComponent(name))
+          print(name)
+        }
       }
     }
   }

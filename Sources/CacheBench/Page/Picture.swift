@@ -49,8 +49,8 @@ enum Picture {
       """
   }
 
-  /// The name of a file for the picture: the letters and digits of its title, and hyphens.
-  var fileName: String {
+  /// The name of a file for a picture with a title: the letters and digits of the title, and hyphens.
+  static func fileName(_ title: String) -> String {
     let words = title.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
     return words.joined(separator: "-").prefix(80) + ".svg"
   }
