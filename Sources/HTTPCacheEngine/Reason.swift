@@ -63,77 +63,76 @@ extension CacheEngine {
     public static var fresh: Self { Self(.fresh) }
     /// The stored response is fresh by a heuristic from its Last-Modified date. (RFC 9111 §4.2.2)
     public static var freshByHeuristic: Self { Self(.freshByHeuristic) }
-    /// The stored response is immutable: while it is fresh, a reload need not ask for it. (RFC 8246 §2)
+    /// The stored response is fresh and immutable, so a reload does not revalidate it. (RFC 8246 §2)
     public static var immutable: Self { Self(.immutable) }
     /// The origin validated the stored response. (RFC 9111 §4.3.3)
     public static var validated: Self { Self(.validated) }
     /// The stored response is stale, and the request's max-stale accepts it. (RFC 9111 §5.2.1.2)
     public static var staleAllowedByRequest: Self { Self(.staleAllowedByRequest) }
-    /// The stored response is stale, and may be used while it is validated behind. (RFC 5861 §3)
+    /// The stored response is stale; it may be used while it is revalidated in the background. (RFC 5861 §3)
     public static var staleWhileRevalidate: Self { Self(.staleWhileRevalidate) }
-    /// The origin failed, and the stored response may be used stale in that case. (RFC 5861 §4)
+    /// The origin failed, and stale-if-error permits the stored response. (RFC 5861 §4)
     public static var staleIfError: Self { Self(.staleIfError) }
-    /// The origin cannot be reached, and the cache is set to serve stale then. (RFC 9111 §4.2.4)
+    /// The origin cannot be reached, and the cache is configured to serve stale responses then. (RFC 9111 §4.2.4)
     public static var staleWhileDisconnected: Self { Self(.staleWhileDisconnected) }
-    /// The origin cannot be reached; a directive forbids the stored response, and the user's override serves it. (RFC
+    /// The origin cannot be reached; the configuration overrides a directive that forbids the stored response. (RFC
     /// 9111 §4.2.4)
     public static var forbiddenWhileDisconnected: Self { Self(.forbiddenWhileDisconnected) }
-    /// The request's cache policy takes a stored response whatever its age. (Policy)
+    /// The request's cache policy accepts a stored response of any age. (Policy)
     public static var policyReturnsStored: Self { Self(.policyReturnsStored) }
 
     // Sent on to the origin.
     /// Nothing is stored for this URI. (RFC 9111 §4)
     public static var nothingStored: Self { Self(.nothingStored) }
-    /// Responses are stored for this URI, but their Vary fields match another request. (RFC 9111 §4.1)
+    /// Responses are stored for this URI, but the request does not match their Vary fields. (RFC 9111 §4.1)
     public static var noVariantMatches: Self { Self(.noVariantMatches) }
     /// The stored response is stale. (RFC 9111 §4.2)
     public static var stale: Self { Self(.stale) }
-    /// The stored response is stale and must be validated before it is used again. (RFC 9111 §5.2.2.2)
+    /// The stored response is stale and must be revalidated before use. (RFC 9111 §5.2.2.2)
     public static var staleMustRevalidate: Self { Self(.staleMustRevalidate) }
-    /// The stored response says nothing from which a freshness lifetime could be had. (RFC 9111 §4.2.1)
+    /// The stored response has no freshness lifetime, neither explicit nor heuristic. (RFC 9111 §4.2.1)
     public static var noLifetime: Self { Self(.noLifetime) }
-    /// The stored response carries no-cache: it is validated before every use. (RFC 9111 §5.2.2.4)
+    /// The stored response carries no-cache: it is revalidated before every use. (RFC 9111 §5.2.2.4)
     public static var storedNoCache: Self { Self(.storedNoCache) }
-    /// The stored response was marked invalid and must be validated first. (RFC 9111 §4.4)
+    /// The stored response was invalidated and must be revalidated before use. (RFC 9111 §4.4)
     public static var storedInvalidated: Self { Self(.storedInvalidated) }
-    /// The clock is behind the time of storing, so the age is not known. (RFC 9111 §4.2.3)
+    /// The clock is earlier than the time of storing, so the age is unknown. (RFC 9111 §4.2.3)
     public static var storedInTheFuture: Self { Self(.storedInTheFuture) }
-    /// The request carries no-cache: the stored response is validated first. (RFC 9111 §5.2.1.4)
+    /// The request carries no-cache: the stored response is revalidated first. (RFC 9111 §5.2.1.4)
     public static var requestNoCache: Self { Self(.requestNoCache) }
-    /// The stored response is older than the request's max-age accepts. (RFC 9111 §5.2.1.1)
+    /// The stored response is older than the request's max-age permits. (RFC 9111 §5.2.1.1)
     public static var requestMaxAge: Self { Self(.requestMaxAge) }
-    /// The stored response does not stay fresh as long as the request's min-fresh asks. (RFC 9111 §5.2.1.3)
+    /// The stored response does not stay fresh for as long as the request's min-fresh requires. (RFC 9111 §5.2.1.3)
     public static var requestMinFresh: Self { Self(.requestMinFresh) }
     /// The request carries a precondition that only the origin may evaluate. (RFC 9111 §4.3.2)
     public static var originPrecondition: Self { Self(.originPrecondition) }
-    /// Responses to this method are not taken from the cache. (RFC 9111 §3)
+    /// The cache does not answer requests with this method. (RFC 9111 §3)
     public static var methodNotCacheable: Self { Self(.methodNotCacheable) }
-    /// The content of the QUERY request is too long, or of unknown length, to be part of a key. (QUERY draft)
+    /// The content of the QUERY request is too long for a key, or its length is unknown. (QUERY draft)
     public static var queryNotKeyed: Self { Self(.queryNotKeyed) }
-    /// The request has content, which has no meaning with this method, but may have had one for the origin. (RFC 9110
-    /// §9.3.1)
+    /// The request has content, which this method does not define but the origin may use. (RFC 9110 §9.3.1)
     public static var requestContent: Self { Self(.requestContent) }
-    /// The method is unsafe, and is written through to the origin. (RFC 9111 §4)
+    /// The method is unsafe, so the request is written through to the origin. (RFC 9111 §4)
     public static var unsafeMethod: Self { Self(.unsafeMethod) }
-    /// The request has no complete target URI to store a response under. (RFC 9111 §2)
+    /// The request has no complete target URI, so it has no cache key. (RFC 9111 §2)
     public static var targetNotCacheable: Self { Self(.targetNotCacheable) }
-    /// The request's cache policy does not look at stored responses. (Policy)
+    /// The request's cache policy ignores stored responses. (Policy)
     public static var policyIgnoresStored: Self { Self(.policyIgnoresStored) }
-    /// The request's cache policy has the origin validate a stored response first. (Policy)
+    /// The request's cache policy requires that the stored response is revalidated first. (Policy)
     public static var policyRevalidates: Self { Self(.policyRevalidates) }
-    /// The 304 response identifies no stored response, so the request is repeated in full. (RFC 9111 §4.3.4)
+    /// The 304 response matches no stored response, so the request is repeated without conditions. (RFC 9111 §4.3.4)
     public static var validationUnusable: Self { Self(.validationUnusable) }
-    /// Only a part of the content is stored, and the request asks for more than that. (RFC 9111 §3.3)
+    /// Only a part of the content is stored, and the request needs more. (RFC 9111 §3.3)
     public static var contentIncomplete: Self { Self(.contentIncomplete) }
-    /// The answer does not complete the stored content, so the request is repeated in full. (RFC 9111 §3.4)
+    /// The origin's response does not complete the stored content, so the request is repeated in full. (RFC 9111 §3.4)
     public static var completionUnusable: Self { Self(.completionUnusable) }
 
     // Not answered at all.
-    /// The request carries only-if-cached, and nothing stored can answer it. (RFC 9111 §5.2.1.7)
+    /// The request carries only-if-cached, and no stored response can answer it. (RFC 9111 §5.2.1.7)
     public static var onlyIfCached: Self { Self(.onlyIfCached) }
-    /// The request's cache policy forbids the network, and nothing stored can answer it. (Policy)
+    /// The request's cache policy forbids the network, and no stored response can answer it. (Policy)
     public static var policyForbidsNetwork: Self { Self(.policyForbidsNetwork) }
-    /// The origin cannot be reached, and nothing stored may be used in its place. (RFC 9111 §4.2.4)
+    /// The origin cannot be reached, and no stored response may be used instead. (RFC 9111 §4.2.4)
     public static var originUnreachable: Self { Self(.originUnreachable) }
     /// The stored response is stale and must be revalidated before use, and the origin cannot be reached. (RFC 9111
     /// §5.2.2.2)
@@ -142,9 +141,9 @@ extension CacheEngine {
     // Answered by the origin.
     /// The response comes from the origin. (RFC 9111 §4)
     public static var fromOrigin: Self { Self(.fromOrigin) }
-    /// The origin answered the validation with a full response, which replaces the stored one. (RFC 9111 §4.3.3)
+    /// The origin answered the revalidation with a full response, which replaces the stored one. (RFC 9111 §4.3.3)
     public static var replacedByOrigin: Self { Self(.replacedByOrigin) }
-    /// The origin sent what was missing of the stored content. (RFC 9111 §3.4)
+    /// The origin sent the missing part of the stored content. (RFC 9111 §3.4)
     public static var completedByOrigin: Self { Self(.completedByOrigin) }
 
     // Stored.
@@ -152,13 +151,13 @@ extension CacheEngine {
     public static var storedWithLifetime: Self { Self(.storedWithLifetime) }
     /// Stored, with a heuristic freshness lifetime from its Last-Modified date. (RFC 9111 §4.2.2)
     public static var storedWithHeuristic: Self { Self(.storedWithHeuristic) }
-    /// Stored without a freshness lifetime: it is validated before it is used. (RFC 9111 §4.2.1)
+    /// Stored without a freshness lifetime: it is revalidated before every use. (RFC 9111 §4.2.1)
     public static var storedWithoutLifetime: Self { Self(.storedWithoutLifetime) }
-    /// Stored as a part of the content, for requests of ranges within it. (RFC 9111 §3.3)
+    /// Stored as a part of the content, for requests of ranges within that part. (RFC 9111 §3.3)
     public static var storedAsPart: Self { Self(.storedAsPart) }
     /// Stored together with other parts of the same representation. (RFC 9111 §3.4)
     public static var storedCombined: Self { Self(.storedCombined) }
-    /// Stored, but it will never be reused: it carries Vary: *, which no request matches. (RFC 9111 §4.1)
+    /// Stored, but it will never be reused: it carries Vary: *, which matches no request. (RFC 9111 §4.1)
     public static var storedNeverReused: Self { Self(.storedNeverReused) }
 
     // Not stored.
@@ -168,50 +167,49 @@ extension CacheEngine {
     public static var requestNoStore: Self { Self(.requestNoStore) }
     /// The response is private, and this cache is shared. (RFC 9111 §5.2.2.7)
     public static var privateInSharedCache: Self { Self(.privateInSharedCache) }
-    /// The request carried Authorization, and the response does not allow a shared cache to store it. (RFC 9111 §3.5)
+    /// The request carried Authorization, and the response does not permit a shared cache to store it. (RFC 9111 §3.5)
     public static var authorizedInSharedCache: Self { Self(.authorizedInSharedCache) }
-    /// The response carries Set-Cookie, and nothing in it declares that a shared cache's users may share it. (RFC
-    /// 9111 §7.3)
+    /// The response carries Set-Cookie, and the origin does not declare it shareable. (RFC 9111 §7.3)
     public static var cookiesNotShared: Self { Self(.cookiesNotShared) }
-    /// The response carries Set-Cookie, and this shared cache stores none that do. (Policy)
+    /// The response carries Set-Cookie, and this shared cache is configured not to store such responses. (Policy)
     public static var cookiesBypassed: Self { Self(.cookiesBypassed) }
     /// Responses to this method are not stored. (RFC 9111 §3)
     public static var methodNotStored: Self { Self(.methodNotStored) }
     /// The status code is not that of a final response. (RFC 9110 §15)
     public static var statusNotFinal: Self { Self(.statusNotFinal) }
-    /// The status code must be understood to be stored, and this cache does not store it. (RFC 9111 §3)
+    /// This cache does not store responses with this status code. (RFC 9111 §3)
     public static var statusNotUnderstood: Self { Self(.statusNotUnderstood) }
-    /// The status code is not cacheable by default, and no field of the response makes it so. (RFC 9111 §3)
+    /// The status code is not cacheable by default, and no field of the response makes it cacheable. (RFC 9111 §3)
     public static var notDeclaredCacheable: Self { Self(.notDeclaredCacheable) }
-    /// The content did not arrive whole. (RFC 9111 §3.3)
+    /// The content arrived incomplete. (RFC 9111 §3.3)
     public static var incompleteContent: Self { Self(.incompleteContent) }
-    /// The response is partial, and does not say plainly which bytes of the content it carries. (RFC 9110 §14.4)
+    /// The response is partial, and does not state clearly which bytes of the content it carries. (RFC 9110 §14.4)
     public static var partNotPlaced: Self { Self(.partNotPlaced) }
-    /// The response is partial, and more is stored that it cannot be combined with. (RFC 9111 §3.4)
+    /// The response is partial, and cannot be combined with the stored response. (RFC 9111 §3.4)
     public static var partNotCombined: Self { Self(.partNotCombined) }
-    /// The response is partial, and its bytes are stored already. (RFC 9111 §3.4)
+    /// The response is partial, and its bytes are already stored. (RFC 9111 §3.4)
     public static var partAlreadyStored: Self { Self(.partAlreadyStored) }
-    /// The application refused to have the response stored. (Policy)
+    /// The application declined to store the response. (Policy)
     public static var refusedByApplication: Self { Self(.refusedByApplication) }
     /// The response is larger than the configured maximum for one response. (Store)
     public static var tooLarge: Self { Self(.tooLarge) }
-    /// The memory for content in flight is full, and the response would have to wait there. (Store)
+    /// The memory for content in flight is full, so the response is delivered without being stored. (Store)
     public static var transitFull: Self { Self(.transitFull) }
-    /// The resource was invalidated or removed while its response was on its way. (RFC 9111 §4.4)
+    /// The resource was invalidated or removed while its response was in flight. (RFC 9111 §4.4)
     public static var removedMeanwhile: Self { Self(.removedMeanwhile) }
-    /// A more recent response was stored while this one was on its way. (RFC 9111 §4)
+    /// A more recent response was stored while this one was in flight. (RFC 9111 §4)
     public static var overtaken: Self { Self(.overtaken) }
-    /// The store could not keep the response. (Store)
+    /// The store failed to keep the response. (Store)
     public static var storeFailed: Self { Self(.storeFailed) }
     /// The response is larger than the memory limit. (Store)
     public static var tooLargeForMemory: Self { Self(.tooLargeForMemory) }
     /// The response is larger than the disk limit for one response. (Store)
     public static var tooLargeForDisk: Self { Self(.tooLargeForDisk) }
-    /// Neither memory nor disk has a capacity to store responses in. (Store)
+    /// The cache has no capacity, neither in memory nor on disk. (Store)
     public static var noCapacity: Self { Self(.noCapacity) }
-    /// The responses that fill the store are being written, so no room could be made. (Store)
+    /// The store is full of responses that are still being written, so it cannot make room. (Store)
     public static var storeBusy: Self { Self(.storeBusy) }
-    /// The disk fails, and memory could not keep the response. (Store)
+    /// The disk fails, and the response could not be kept in memory. (Store)
     public static var diskFailing: Self { Self(.diskFailing) }
     /// The store is closed. (Store)
     public static var storeClosed: Self { Self(.storeClosed) }
@@ -219,22 +217,22 @@ extension CacheEngine {
     // What became of stored responses.
     /// The stored response was updated from the origin's 304 response. (RFC 9111 §4.3.4)
     public static var freshened: Self { Self(.freshened) }
-    /// The origin's 304 response chose a stored response for this request, and it is stored for such requests from
-    /// now on. (RFC 9111 §4.1)
+    /// The origin's 304 response selected a stored response, which now also answers requests like this one. (RFC 9111
+    /// §4.1)
     public static var variantLearned: Self { Self(.variantLearned) }
     /// The stored response was updated from a HEAD response. (RFC 9111 §4.3.5)
     public static var freshenedByHead: Self { Self(.freshenedByHead) }
     /// The stored response was updated from another part of the same representation. (RFC 9111 §3.4)
     public static var freshenedByPart: Self { Self(.freshenedByPart) }
-    /// A HEAD response shows that the stored response is out of date. (RFC 9111 §4.3.5)
+    /// A HEAD response shows that the stored response is outdated. (RFC 9111 §4.3.5)
     public static var outdatedByHead: Self { Self(.outdatedByHead) }
-    /// An unsafe method succeeded, so stored responses of its target are invalid. (RFC 9111 §4.4)
+    /// An unsafe method succeeded, so the stored responses of its target are invalid. (RFC 9111 §4.4)
     public static var invalidatedByUnsafeMethod: Self { Self(.invalidatedByUnsafeMethod) }
-    /// The response to an unsafe method says that stored responses of a group are invalid. (RFC 9875 §3)
+    /// The response to an unsafe method invalidates a group of stored responses. (RFC 9875 §3)
     public static var invalidatedByGroup: Self { Self(.invalidatedByGroup) }
-    /// A stored response was invalidated, and with it those that share a group with it. (RFC 9875 §2.2.1)
+    /// A stored response was invalidated, and with it the other responses of its groups. (RFC 9875 §2.2.1)
     public static var invalidatedWithGroup: Self { Self(.invalidatedWithGroup) }
-    /// The response asks for everything that is stored of its origin to be removed. (Clear-Site-Data)
+    /// The response asks the cache to remove everything that is stored for its origin. (Clear-Site-Data)
     public static var clearedByOrigin: Self { Self(.clearedByOrigin) }
 
     /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
@@ -250,89 +248,98 @@ extension CacheEngine {
       case .freshByHeuristic:
         ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")
       case .immutable:
-        ("RFC 8246 §2", "The stored response is immutable: while it is fresh, a reload need not ask for it.")
+        ("RFC 8246 §2", "The stored response is fresh and immutable, so a reload does not revalidate it.")
       case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
       case .staleAllowedByRequest:
         ("RFC 9111 §5.2.1.2", "The stored response is stale, and the request's max-stale accepts it.")
       case .staleWhileRevalidate:
-        ("RFC 5861 §3", "The stored response is stale, and may be used while it is validated behind.")
+        (
+          "RFC 5861 §3",
+          "The stored response is stale; it may be used while it is revalidated in the background."
+        )
       case .staleIfError:
-        ("RFC 5861 §4", "The origin failed, and the stored response may be used stale in that case.")
+        ("RFC 5861 §4", "The origin failed, and stale-if-error permits the stored response.")
       case .staleWhileDisconnected:
-        ("RFC 9111 §4.2.4", "The origin cannot be reached, and the cache is set to serve stale then.")
+        (
+          "RFC 9111 §4.2.4",
+          "The origin cannot be reached, and the cache is configured to serve stale responses then."
+        )
       case .forbiddenWhileDisconnected:
         (
           "RFC 9111 §4.2.4",
-          "The origin cannot be reached; a directive forbids the stored response, and the user's override serves it."
+          "The origin cannot be reached; the configuration overrides a directive that forbids the stored response."
         )
       case .policyReturnsStored:
-        ("Policy", "The request's cache policy takes a stored response whatever its age.")
+        ("Policy", "The request's cache policy accepts a stored response of any age.")
 
       case .nothingStored: ("RFC 9111 §4", "Nothing is stored for this URI.")
       case .noVariantMatches:
-        ("RFC 9111 §4.1", "Responses are stored for this URI, but their Vary fields match another request.")
+        (
+          "RFC 9111 §4.1",
+          "Responses are stored for this URI, but the request does not match their Vary fields."
+        )
       case .stale: ("RFC 9111 §4.2", "The stored response is stale.")
       case .staleMustRevalidate:
-        ("RFC 9111 §5.2.2.2", "The stored response is stale and must be validated before it is used again.")
+        ("RFC 9111 §5.2.2.2", "The stored response is stale and must be revalidated before use.")
       case .noLifetime:
-        ("RFC 9111 §4.2.1", "The stored response says nothing from which a freshness lifetime could be had.")
+        ("RFC 9111 §4.2.1", "The stored response has no freshness lifetime, neither explicit nor heuristic.")
       case .storedNoCache:
-        ("RFC 9111 §5.2.2.4", "The stored response carries no-cache: it is validated before every use.")
+        ("RFC 9111 §5.2.2.4", "The stored response carries no-cache: it is revalidated before every use.")
       case .storedInvalidated:
-        ("RFC 9111 §4.4", "The stored response was marked invalid and must be validated first.")
+        ("RFC 9111 §4.4", "The stored response was invalidated and must be revalidated before use.")
       case .storedInTheFuture:
-        ("RFC 9111 §4.2.3", "The clock is behind the time of storing, so the age is not known.")
+        ("RFC 9111 §4.2.3", "The clock is earlier than the time of storing, so the age is unknown.")
       case .requestNoCache:
-        ("RFC 9111 §5.2.1.4", "The request carries no-cache: the stored response is validated first.")
+        ("RFC 9111 §5.2.1.4", "The request carries no-cache: the stored response is revalidated first.")
       case .requestMaxAge:
-        ("RFC 9111 §5.2.1.1", "The stored response is older than the request's max-age accepts.")
+        ("RFC 9111 §5.2.1.1", "The stored response is older than the request's max-age permits.")
       case .requestMinFresh:
         (
           "RFC 9111 §5.2.1.3",
-          "The stored response does not stay fresh as long as the request's min-fresh asks."
+          "The stored response does not stay fresh for as long as the request's min-fresh requires."
         )
       case .originPrecondition:
         ("RFC 9111 §4.3.2", "The request carries a precondition that only the origin may evaluate.")
       case .methodNotCacheable:
-        ("RFC 9111 §3", "Responses to this method are not taken from the cache.")
+        ("RFC 9111 §3", "The cache does not answer requests with this method.")
       case .queryNotKeyed:
         (
           "QUERY draft",
-          "The content of the QUERY request is too long, or of unknown length, to be part of a key."
+          "The content of the QUERY request is too long for a key, or its length is unknown."
         )
       case .requestContent:
         (
           "RFC 9110 §9.3.1",
-          "The request has content, which has no meaning with this method, but may have had one for the origin."
+          "The request has content, which this method does not define but the origin may use."
         )
       case .unsafeMethod:
-        ("RFC 9111 §4", "The method is unsafe, and is written through to the origin.")
+        ("RFC 9111 §4", "The method is unsafe, so the request is written through to the origin.")
       case .targetNotCacheable:
-        ("RFC 9111 §2", "The request has no complete target URI to store a response under.")
+        ("RFC 9111 §2", "The request has no complete target URI, so it has no cache key.")
       case .policyIgnoresStored:
-        ("Policy", "The request's cache policy does not look at stored responses.")
+        ("Policy", "The request's cache policy ignores stored responses.")
       case .policyRevalidates:
-        ("Policy", "The request's cache policy has the origin validate a stored response first.")
+        ("Policy", "The request's cache policy requires that the stored response is revalidated first.")
       case .validationUnusable:
         (
           "RFC 9111 §4.3.4",
-          "The 304 response identifies no stored response, so the request is repeated in full."
+          "The 304 response matches no stored response, so the request is repeated without conditions."
         )
 
       case .contentIncomplete:
-        ("RFC 9111 §3.3", "Only a part of the content is stored, and the request asks for more than that.")
+        ("RFC 9111 §3.3", "Only a part of the content is stored, and the request needs more.")
       case .completionUnusable:
         (
           "RFC 9111 §3.4",
-          "The answer does not complete the stored content, so the request is repeated in full."
+          "The origin's response does not complete the stored content, so the request is repeated in full."
         )
 
       case .onlyIfCached:
-        ("RFC 9111 §5.2.1.7", "The request carries only-if-cached, and nothing stored can answer it.")
+        ("RFC 9111 §5.2.1.7", "The request carries only-if-cached, and no stored response can answer it.")
       case .policyForbidsNetwork:
-        ("Policy", "The request's cache policy forbids the network, and nothing stored can answer it.")
+        ("Policy", "The request's cache policy forbids the network, and no stored response can answer it.")
       case .originUnreachable:
-        ("RFC 9111 §4.2.4", "The origin cannot be reached, and nothing stored may be used in its place.")
+        ("RFC 9111 §4.2.4", "The origin cannot be reached, and no stored response may be used instead.")
       case .revalidationImpossible:
         (
           "RFC 9111 §5.2.2.2",
@@ -343,18 +350,18 @@ extension CacheEngine {
       case .replacedByOrigin:
         (
           "RFC 9111 §4.3.3",
-          "The origin answered the validation with a full response, which replaces the stored one."
+          "The origin answered the revalidation with a full response, which replaces the stored one."
         )
       case .completedByOrigin:
-        ("RFC 9111 §3.4", "The origin sent what was missing of the stored content.")
+        ("RFC 9111 §3.4", "The origin sent the missing part of the stored content.")
 
       case .storedWithLifetime: ("RFC 9111 §3", "Stored, with a freshness lifetime that the origin gave.")
       case .storedWithHeuristic:
         ("RFC 9111 §4.2.2", "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
       case .storedWithoutLifetime:
-        ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: it is validated before it is used.")
+        ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: it is revalidated before every use.")
       case .storedAsPart:
-        ("RFC 9111 §3.3", "Stored as a part of the content, for requests of ranges within it.")
+        ("RFC 9111 §3.3", "Stored as a part of the content, for requests of ranges within that part.")
       case .storedCombined:
         ("RFC 9111 §3.4", "Stored together with other parts of the same representation.")
 
@@ -365,78 +372,84 @@ extension CacheEngine {
       case .authorizedInSharedCache:
         (
           "RFC 9111 §3.5",
-          "The request carried Authorization, and the response does not allow a shared cache to store it."
+          "The request carried Authorization, and the response does not permit a shared cache to store it."
         )
       case .cookiesNotShared:
         (
           "RFC 9111 §7.3",
-          "The response carries Set-Cookie, and nothing in it declares that a shared cache's users may share it."
+          "The response carries Set-Cookie, and the origin does not declare it shareable."
         )
       case .cookiesBypassed:
-        ("Policy", "The response carries Set-Cookie, and this shared cache stores none that do.")
+        (
+          "Policy",
+          "The response carries Set-Cookie, and this shared cache is configured not to store such responses."
+        )
       case .methodNotStored: ("RFC 9111 §3", "Responses to this method are not stored.")
       case .statusNotFinal: ("RFC 9110 §15", "The status code is not that of a final response.")
       case .statusNotUnderstood:
-        ("RFC 9111 §3", "The status code must be understood to be stored, and this cache does not store it.")
+        ("RFC 9111 §3", "This cache does not store responses with this status code.")
       case .notDeclaredCacheable:
         (
           "RFC 9111 §3",
-          "The status code is not cacheable by default, and no field of the response makes it so."
+          "The status code is not cacheable by default, and no field of the response makes it cacheable."
         )
-      case .incompleteContent: ("RFC 9111 §3.3", "The content did not arrive whole.")
+      case .incompleteContent: ("RFC 9111 §3.3", "The content arrived incomplete.")
       case .partNotPlaced:
         (
           "RFC 9110 §14.4",
-          "The response is partial, and does not say plainly which bytes of the content it carries."
+          "The response is partial, and does not state clearly which bytes of the content it carries."
         )
       case .partNotCombined:
-        ("RFC 9111 §3.4", "The response is partial, and more is stored that it cannot be combined with.")
+        ("RFC 9111 §3.4", "The response is partial, and cannot be combined with the stored response.")
       case .partAlreadyStored:
-        ("RFC 9111 §3.4", "The response is partial, and its bytes are stored already.")
-      case .refusedByApplication: ("Policy", "The application refused to have the response stored.")
+        ("RFC 9111 §3.4", "The response is partial, and its bytes are already stored.")
+      case .refusedByApplication: ("Policy", "The application declined to store the response.")
       case .tooLarge: ("Store", "The response is larger than the configured maximum for one response.")
       case .transitFull:
-        ("Store", "The memory for content in flight is full, and the response would have to wait there.")
+        (
+          "Store",
+          "The memory for content in flight is full, so the response is delivered without being stored."
+        )
       case .removedMeanwhile:
-        ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was on its way.")
+        ("RFC 9111 §4.4", "The resource was invalidated or removed while its response was in flight.")
       case .overtaken:
-        ("RFC 9111 §4", "A more recent response was stored while this one was on its way.")
-      case .storeFailed: ("Store", "The store could not keep the response.")
+        ("RFC 9111 §4", "A more recent response was stored while this one was in flight.")
+      case .storeFailed: ("Store", "The store failed to keep the response.")
 
       case .freshened: ("RFC 9111 §4.3.4", "The stored response was updated from the origin's 304 response.")
       case .variantLearned:
         (
           "RFC 9111 §4.1",
-          "The origin's 304 response chose a stored response for this request, and it is stored for such requests from now on."
+          "The origin's 304 response selected a stored response, which now also answers requests like this one."
         )
       case .freshenedByHead: ("RFC 9111 §4.3.5", "The stored response was updated from a HEAD response.")
       case .freshenedByPart:
         ("RFC 9111 §3.4", "The stored response was updated from another part of the same representation.")
       case .outdatedByHead:
-        ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is out of date.")
+        ("RFC 9111 §4.3.5", "A HEAD response shows that the stored response is outdated.")
       case .invalidatedByUnsafeMethod:
-        ("RFC 9111 §4.4", "An unsafe method succeeded, so stored responses of its target are invalid.")
+        ("RFC 9111 §4.4", "An unsafe method succeeded, so the stored responses of its target are invalid.")
       case .invalidatedByGroup:
-        ("RFC 9875 §3", "The response to an unsafe method says that stored responses of a group are invalid.")
+        ("RFC 9875 §3", "The response to an unsafe method invalidates a group of stored responses.")
       case .invalidatedWithGroup:
         (
           "RFC 9875 §2.2.1",
-          "A stored response was invalidated, and with it those that share a group with it."
+          "A stored response was invalidated, and with it the other responses of its groups."
         )
       case .clearedByOrigin:
-        ("Clear-Site-Data", "The response asks for everything that is stored of its origin to be removed.")
+        ("Clear-Site-Data", "The response asks the cache to remove everything that is stored for its origin.")
 
       case .storedNeverReused:
         (
           "RFC 9111 §4.1",
-          "Stored, but it will never be reused: it carries Vary: *, which no request matches."
+          "Stored, but it will never be reused: it carries Vary: *, which matches no request."
         )
       case .tooLargeForMemory: ("Store", "The response is larger than the memory limit.")
       case .tooLargeForDisk: ("Store", "The response is larger than the disk limit for one response.")
-      case .noCapacity: ("Store", "Neither memory nor disk has a capacity to store responses in.")
+      case .noCapacity: ("Store", "The cache has no capacity, neither in memory nor on disk.")
       case .storeBusy:
-        ("Store", "The responses that fill the store are being written, so no room could be made.")
-      case .diskFailing: ("Store", "The disk fails, and memory could not keep the response.")
+        ("Store", "The store is full of responses that are still being written, so it cannot make room.")
+      case .diskFailing: ("Store", "The disk fails, and the response could not be kept in memory.")
       case .storeClosed: ("Store", "The store is closed.")
       }
     }

@@ -195,7 +195,7 @@ struct AdviceTests {
     let flat = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     #expect(flat.hasPrefix(verdict))
     #expect(flat.contains(stored), "\(text)")
-    if verdict.contains("in effect not cached") { #expect(!flat.contains("validated before it is used")) }
+    if verdict.contains("in effect not cached") { #expect(!flat.contains("revalidated before every use")) }
   }
 
   @Test("Notes are numbered, wrapped, and free of control characters")

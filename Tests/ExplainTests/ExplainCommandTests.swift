@@ -45,7 +45,7 @@ struct ExplainCommandTests {
       "GET https://www.example.com/news?page=2 -> 200", "A private cache (one user's",
       "The lifetime is max-age.", "A shared cache (many users'", "The lifetime is s-maxage",
       "Age now 12 seconds", "For another 30 seconds it is still used.", "accept-language: de,en",
-      "If-None-Match: W/\"n2\"", "must be validated before it is used again",
+      "If-None-Match: W/\"n2\"", "must be revalidated before use",
     ] {
       #expect(text.contains(expected), "\(expected)")
     }

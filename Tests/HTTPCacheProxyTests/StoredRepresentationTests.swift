@@ -142,7 +142,7 @@ struct StoredRepresentationTests {
       #expect(answer.contains("\r\nCache-Status: test; detail=onlyIfCached\r\n"), "\(answer)")
       expect(
         answer,
-        endsWith: "\r\n\r\n504: The request carries only-if-cached, and nothing stored can answer it.\n")
+        endsWith: "\r\n\r\n504: The request carries only-if-cached, and no stored response can answer it.\n")
       #expect(proxy.origin.requests.isEmpty)
     }
   }
