@@ -25,13 +25,13 @@ struct ExplainCommandTests {
   func staticFile() throws {
     let text = flat(try explain(Transcripts.nginxStaticFile, "--url", "http://www.example.com/style.css"))
     for expected in [
-      "GET http://www.example.com/style.css -> 200 OK", "A private cache and a shared cache alike",
+      "GET http://www.example.com/style.css -> 200 OK", "Any cache, private or shared",
       "Stored Yes. Stored, with a freshness lifetime that the origin gave. [RFC 9111 §3]",
       "For 1 minute (60 s), until Sun, 06 Nov 1994 08:50:37 GMT. The lifetime is max-age. [RFC 9111 §5.2.2.1]",
       "Age now 0 seconds", "If-None-Match: \"6365a1c8-60b\"",
       "If-Modified-Since: Thu, 27 Oct 1994 08:49:37 GMT",
-      "The failure is passed on.", "Every GET and HEAD of this URI: it has no Vary.",
-      "Not stored with it: Connection.",
+      "The client gets the error.", "Every GET and HEAD for this URI: it has no Vary.",
+      "Fields that are not stored: Connection.",
       "[RFC 9111 §4.4]",
     ] {
       #expect(text.contains(expected), "\(expected)")
@@ -42,9 +42,9 @@ struct ExplainCommandTests {
   func bothKinds() throws {
     let text = flat(try explain(Transcripts.verboseOverHTTP2))
     for expected in [
-      "GET https://www.example.com/news?page=2 -> 200", "A private cache (one user's",
-      "The lifetime is max-age.", "A shared cache (many users'", "The lifetime is s-maxage",
-      "Age now 12 seconds", "For another 30 seconds it is still used.", "accept-language: de,en",
+      "GET https://www.example.com/news?page=2 -> 200", "A private cache (for one user",
+      "The lifetime is max-age.", "A shared cache (for many users", "The lifetime is s-maxage",
+      "Age now 12 seconds", "It is still used for another 30 seconds.", "accept-language: de,en",
       "If-None-Match: W/\"n2\"", "must be revalidated before use",
     ] {
       #expect(text.contains(expected), "\(expected)")
@@ -65,7 +65,9 @@ struct ExplainCommandTests {
     arguments: [
       Row(
         fields: "Cache-Control: no-store",
-        expected: ["alike", "Stored No. \(CacheEngine.Reason.responseNoStore.sentence)"]),
+        expected: [
+          "Any cache, private or shared", "Stored No. \(CacheEngine.Reason.responseNoStore.sentence)",
+        ]),
       Row(
         fields: "Cache-Control: private, max-age=60",
         expected: [
@@ -75,15 +77,16 @@ struct ExplainCommandTests {
       Row(
         fields: "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
         expected: [
-          "Fresh Not at all. The lifetime is Expires minus Date", "[RFC 9111 §5.3]", "Without conditions",
+          "Fresh Not at all. The lifetime is Expires minus Date", "[RFC 9111 §5.3]",
+          "Conditions None, because it has neither",
         ]),
-      Row(fields: "Expires: 0", expected: ["The Expires here is no valid date."]),
-      Row(fields: "Cache-Control: max-age=abc", expected: ["is no number of seconds, and counts as 0."]),
-      Row(fields: "Cache-Control: max-age=60\nAge: 100", expected: ["which was over when it arrived."]),
+      Row(fields: "Expires: 0", expected: ["Its Expires is not a valid date."]),
+      Row(fields: "Cache-Control: max-age=abc", expected: ["is not a number of seconds, and counts as 0."]),
+      Row(fields: "Cache-Control: max-age=60\nAge: 100", expected: ["which had passed when it arrived."]),
       Row(
         fields: "Cache-Control: no-store\nCDN-Cache-Control: max-age=60",
         options: ["--target", "X-Cache-Control", "--target", "CDN-Cache-Control"],
-        expected: ["For 1 minute (60 s)", "Its cdn-cache-control goes before Cache-Control and Expires"]),
+        expected: ["For 1 minute (60 s)", "Its cdn-cache-control overrides Cache-Control and Expires"]),
       Row(fields: "Vary: *", expected: ["No request: its Vary is *"]),
       Row(fields: "Vary: Accept-Encoding", expected: ["accept-encoding absent"]),
       Row(
@@ -91,13 +94,13 @@ struct ExplainCommandTests {
         expected: ["a tenth of the time from Last-Modified", "[RFC 9111 §4.2.2]", "Yes, while fresh."]),
       Row(
         fields: "Cache-Control: max-age=60, no-cache",
-        expected: ["Not without asking the origin. \(CacheEngine.Reason.storedNoCache.sentence)"]),
+        expected: ["Not without a request to the origin. \(CacheEngine.Reason.storedNoCache.sentence)"]),
       Row(
         fields: "Cache-Control: max-age=60, stale-if-error=30",
-        expected: ["Used for up to 30 seconds after it went stale."]),
+        expected: ["Used for up to 30 seconds after it became stale."]),
       Row(
         fields: "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
-        expected: ["For less than a second.", "When stale The origin is asked"]),
+        expected: ["For less than a second.", "When stale It is revalidated. The"]),
       Row(fields: "X: 1", status: "302 Found", expected: [CacheEngine.Reason.notDeclaredCacheable.sentence]),
       Row(
         fields: "Cache-Control: max-age=60", options: ["--after", "59"],
@@ -137,7 +140,7 @@ struct ExplainCommandTests {
   @Test("The last response of a chain of redirects is explained, or all with --all")
   func redirects() throws {
     let last = flat(try explain(Transcripts.redirects, "--url", "www.example.com"))
-    #expect(last.contains("The last of 3 responses; before it: 301, 302."))
+    #expect(last.contains("This is the last of 3 responses; before it: 301, 302."))
     #expect(last.contains("GET https://www.example.com/end?x=1 -> 200"))
     #expect(last.contains(CacheEngine.Reason.responseNoStore.sentence))
     let all = try explain(Transcripts.redirects, "--url", "www.example.com", "--all")
@@ -165,7 +168,8 @@ struct ExplainCommandTests {
         "Invalidates \(CacheEngine.Reason.clearedByOrigin.sentence) [Clear-Site-Data] https://a.example"))
     #expect(
       origin.contains(
-        "A shared cache (many users', as in a proxy or a CDN) Stored Yes, but in effect it is not cached"))
+        "A shared cache (for many users, such as a proxy or a CDN) Stored Yes, but it is effectively not cached"
+      ))
   }
 
   @Test("A request with only-if-cached is explained as 504 without the origin")
@@ -173,7 +177,7 @@ struct ExplainCommandTests {
     let text = try explain("GET / HTTP/1.1\nHost: a\nCache-Control: only-if-cached\n\nHTTP/1.1 200 OK\n\n")
     #expect(
       flat(text).contains(
-        "answers 504, and the origin is not asked. \(CacheEngine.Reason.onlyIfCached.sentence)"))
+        "answers 504 without a request to the origin. \(CacheEngine.Reason.onlyIfCached.sentence)"))
   }
 
   @Test("Lines fit, references are not broken, and control characters are replaced")

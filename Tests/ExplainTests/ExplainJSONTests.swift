@@ -194,41 +194,42 @@ struct ExplainJSONTests {
   @Test(
     "An invalid line is answered with its number and error, and the run continues",
     arguments: [
-      ("{", "this is no JSON"), ("[]", "this is no object"), ("{}", "request: this key is missing"),
-      ("\u{0}", "this is no JSON"),
-      ("{\"request\": {}, \"response\": {\"status\": 200}}", "request.url: this key is missing"),
+      ("{", "not valid JSON"), ("[]", "expected an object"), ("{}", "request: the key is missing"),
+      ("\u{0}", "not valid JSON"),
+      ("{\"request\": {}, \"response\": {\"status\": 200}}", "request.url: the key is missing"),
       ("{\"request\": {\"url\": \"/x\"}, \"response\": {\"status\": 200}}", "request.url: "),
       (
-        "{\"request\": {\"url\": \"http://a/\", \"method\": \"a b\"}}", "request.method: \"a b\" is no method"
+        "{\"request\": {\"url\": \"http://a/\", \"method\": \"a b\"}}",
+        "request.method: expected a method, found \"a b\""
       ),
       (
         "{\"request\": {\"url\": \"http://a/\", \"headers\": [[\"a\"]]}}",
-        "request.headers: each of them is [name, value]"
+        "request.headers: expected a list of [name, value] pairs"
       ),
       (
         "{\"request\": {\"url\": \"http://a/\", \"headers\": [[\"a\", 1]]}}",
-        "request.headers[0][1]: this is no text"
+        "request.headers[0][1]: expected a string"
       ),
-      ("{\"request\": {\"url\": \"http://a/\", \"headers\": {}}}", "request.headers: this is no list"),
+      ("{\"request\": {\"url\": \"http://a/\", \"headers\": {}}}", "request.headers: expected a list"),
       (
         "{\"request\": {\"url\": \"http://a/\", \"headers\": [[\"a b\", \"\"]]}}",
-        "request.headers: \"a b\" is no field name"
+        "request.headers: expected a field name, found \"a b\""
       ),
       (
         "{\"request\": {\"url\": \"http://a/\"}, \"response\": {\"status\": 20}}",
-        "response.status: a status code has three digits"
+        "response.status: expected a status code of three digits"
       ),
       (
         "{\"request\": {\"url\": \"http://a/\"}, \"response\": {\"status\": \"200\"}}",
-        "response.status: this is no whole number"
+        "response.status: expected a whole number"
       ),
-      ("{\"cache\": \"cold\"}", "cache: \"cold\" is none of private, shared"),
-      ("{\"policy\": \"x\"}", "policy: \"x\" is none of useProtocolCachePolicy, "),
-      (line([], "\"later\": {\"afterSeconds\": -1}"), "later.afterSeconds: it is less than 0"),
-      (line([], "\"later\": {\"afterSeconds\": true}"), "later.afterSeconds: this is no number"),
-      (line([], "\"options\": {\"heuristics\": 1}"), "options.heuristics: this is no true or false"),
-      (line([], "\"options\": {\"now\": \"noon\"}"), "options.now: \"noon\" is no date"),
-      (String(repeating: "[", count: 100_000), "this is no JSON"),
+      ("{\"cache\": \"cold\"}", "cache: expected one of private, shared, found \"cold\""),
+      ("{\"policy\": \"x\"}", "policy: expected one of useProtocolCachePolicy, "),
+      (line([], "\"later\": {\"afterSeconds\": -1}"), "later.afterSeconds: expected 0 or more seconds"),
+      (line([], "\"later\": {\"afterSeconds\": true}"), "later.afterSeconds: expected a number"),
+      (line([], "\"options\": {\"heuristics\": 1}"), "options.heuristics: expected true or false"),
+      (line([], "\"options\": {\"now\": \"noon\"}"), "options.now: expected a date such as "),
+      (String(repeating: "[", count: 100_000), "not valid JSON"),
     ])
   func badLines(line: String, problem: String) throws {
     let good = Self.line([])
@@ -327,7 +328,7 @@ struct ExplainJSONTests {
   func advice() throws {
     let answer = try object(
       Self.line([["Cache-Control", "maxage=60"], ["Pragma", "no-cache"], ["ETag", "\\\"a\\\""]]))
-    #expect(answer["verdict"] as? String == "Private caches: stored, and every use asks the origin first.")
+    #expect(answer["verdict"] as? String == "Private caches: stored, and revalidated at every use.")
     let notes = try #require(answer["notes"] as? [[String: String]])
     #expect(notes.map { $0["code"] } == ["misspelt-directive", "pragma"])
     #expect(notes.map { $0["severity"] } == ["error", "warning"])

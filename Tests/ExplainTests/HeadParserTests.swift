@@ -74,19 +74,21 @@ struct HeadParserTests {
   @Test(
     "Text that is not a head is refused with its line number",
     arguments: [
-      ("", nil, "empty"), (" \r\n\n", nil, "empty"), ("<html>", 1, "neither"), ("\n\nhello", 3, "neither"),
-      ("{\"a\": 1}\n", 1, "neither"), ("HTTP/1.1\n", 1, "status code"),
+      ("", nil, "empty"), (" \r\n\n", nil, "empty"), ("<html>", 1, "Expected a request line"),
+      ("\n\nhello", 3, "Expected a request line"),
+      ("{\"a\": 1}\n", 1, "Expected a request line"), ("HTTP/1.1\n", 1, "status code"),
       ("HTTP/1.1 OK 200\n", 1, "status code"),
       ("HTTP/1.1 99 x\n", 1, "status code"), ("HTTP/1.1 2000 x\n", 1, "status code"),
-      ("HTTP/1.1 200 OK\nA: 1\nno colon\n", 3, "no field line"),
-      ("HTTP/1.1 200 OK\nA : 1\n", 2, "no field line"),
-      ("HTTP/1.1 200 OK\n: 1\n", 2, "no field line"),
-      ("HTTP/1.1 200 OK\n\tA: 1\n", 2, "control|no field line"),
+      ("HTTP/1.1 200 OK\nA: 1\nno colon\n", 3, "Expected a field line"),
+      ("HTTP/1.1 200 OK\nA : 1\n", 2, "Expected a field line"),
+      ("HTTP/1.1 200 OK\n: 1\n", 2, "Expected a field line"),
+      ("HTTP/1.1 200 OK\n\tA: 1\n", 2, "control|Expected a field line"),
       ("HTTP/1.1 200 OK\nA: \u{1}\n", 2, "control"),
       ("GET / HTTP/1.1\nHost: a\n\n", nil, "no final response"),
       ("HTTP/1.1 103 Early Hints\n\n", nil, "no final response"),
       ("> GET / HTTP/1.1\n> \n", nil, "no final response"),
-      ("< HTTP/1.1 200 OK\n< broken\n", 2, "no field line"), ("\u{7F}ELF\u{2}\u{1}\u{0}\u{0}", 1, "neither"),
+      ("< HTTP/1.1 200 OK\n< broken\n", 2, "Expected a field line"),
+      ("\u{7F}ELF\u{2}\u{1}\u{0}\u{0}", 1, "Expected a request line"),
     ] as [(String, Int?, String)])
   func refused(text: String, line: Int?, problem: String) {
     let error = #expect(throws: InputError.self) { try parse(text) }

@@ -135,7 +135,7 @@ struct PastedHeadTests {
   func assumed() throws {
     let exchange = try #require(try HeadParser.exchanges(in: Array(Self.columns.utf8)).first)
     let explanation = Explainer(systemTime: .init(seconds: 0)).explain(exchange)
-    #expect(explanation.notes.contains("No status line is given: taken for 200 (OK)."))
+    #expect(explanation.notes.contains("The input has no status line; 200 (OK) is assumed."))
   }
 
   @Test("Arbitrary bytes never crash the parser of copied heads")

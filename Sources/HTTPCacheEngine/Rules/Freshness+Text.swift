@@ -16,11 +16,12 @@ extension FreshnessLifetime.Source {
   /// How the lifetime was determined, in one sentence.
   package var sentence: String {
     switch self {
-    case .none: "Nothing in the response says for how long, and nothing allows a guess."
+    case .none: "The response has neither an explicit nor a heuristic lifetime."
     case .sharedMaxAge: "The lifetime is s-maxage, which is for shared caches."
     case .maxAge: "The lifetime is max-age."
-    case .expires: "The lifetime is Expires minus Date, both by the origin's clock; what is no date is past."
-    case .heuristic: "The lifetime is a guess: a tenth of the time from Last-Modified to Date, up to a limit."
+    case .expires: "The lifetime is Expires minus Date; an invalid date counts as expired."
+    case .heuristic:
+      "The lifetime is heuristic: a tenth of the time from Last-Modified to Date, up to a limit."
     }
   }
 }

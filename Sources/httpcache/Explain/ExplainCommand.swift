@@ -170,8 +170,8 @@ struct ExplainCommand: ParsableCommand {
       if !all, position > 0 {
         let codes = exchanges[..<position].map { String($0.response.status.code) }
         explanation.notes.insert(
-          "The last of \(exchanges.count) responses; before it: \(codes.joined(separator: ", ")). "
-            + "Say --all to have each explained.", at: 0)
+          "This is the last of \(exchanges.count) responses; before it: \(codes.joined(separator: ", ")). "
+            + "Use --all to explain every one.", at: 0)
       }
       return writer.text(explanation)
     }.joined(separator: "\n")

@@ -32,20 +32,20 @@ extension Explainer {
       let end = HTTPDate(question.arrival.advanced(bySeconds: remaining))
       sentence = "For \(Phrases.duration(lifetime.seconds)), until \(end.fieldValue)."
     } else {
-      sentence = "For \(Phrases.duration(lifetime.seconds)), which was over when it arrived."
+      sentence = "For \(Phrases.duration(lifetime.seconds)), which had passed when it arrived."
     }
     sentence += " " + lifetime.source.sentence
     let fields = ResponseFields(
       question.response.headerFields, now: question.arrival, targets: question.engine.configuration.targets)
     if let target = fields.target {
-      sentence += " Its \(target) goes before Cache-Control and Expires (RFC\u{A0}9213\u{A0}§2.2)."
+      sentence += " Its \(target) overrides Cache-Control and Expires (RFC\u{A0}9213\u{A0}§2.2)."
     }
     if fields.cacheControl.contains(.misplacedTime) {
-      sentence += " A time here is not in valid syntax, and counts as 0."
+      sentence += " A time has invalid syntax, and counts as 0."
     } else if fields.cacheControl.contains(.invalidTime) {
-      sentence += " A max-age or s-maxage here is no number of seconds, and counts as 0."
+      sentence += " A max-age or s-maxage is not a number of seconds, and counts as 0."
     } else if lifetime.source == .expires, fields.expires == .invalid {
-      sentence += " The Expires here is no valid date."
+      sentence += " Its Expires is not a valid date."
     }
     return .init(.fresh, sentence, section: lifetime.source.section)
   }
@@ -64,7 +64,7 @@ extension Explainer {
     switch question.plan([stored], after: 0) {
     case .serve(let service): return [.init(.atOnce, "Yes, while fresh.", because: service.reason)]
     case .forward(let forwarding):
-      return [.init(.atOnce, "Not without asking the origin.", because: forwarding.reason)]
+      return [.init(.atOnce, "Not without a request to the origin.", because: forwarding.reason)]
     case .fail(let refusal): return [.init(.atOnce, "No.", because: refusal.reason)]
     }
   }
@@ -77,21 +77,21 @@ extension Explainer {
     if case .serve(let service) = question.plan([stored], after: moment) {
       let window = stored.facts.staleWhileRevalidate.seconds
       statements.append(
-        .init(.stale, "For another \(Phrases.duration(window)) it is still used.", because: service.reason))
+        .init(.stale, "It is still used for another \(Phrases.duration(window)).", because: service.reason))
       moment += window
     }
     guard case .forward(let forwarding) = question.plan([stored], after: moment) else { return statements }
-    let what = forwarding.isValidation ? "The origin is asked whether it still holds." : "It is fetched anew."
+    let what = forwarding.isValidation ? "It is revalidated." : "It is refetched."
     statements.append(.init(statements.isEmpty ? .stale : .afterwards, what, because: forwarding.reason))
     if forwarding.isValidation {
       statements.append(
         .init(
-          .conditions, "With these fields; a 304 (Not Modified) makes it fresh again.",
+          .conditions, "The revalidation adds these fields; a 304 (Not Modified) makes it fresh again.",
           section: "RFC 9111 §4.3.1", lines: question.added(by: forwarding)))
     } else if question.request.method == .get, stored.selecting.isUnmatchable == false {
       statements.append(
         .init(
-          .conditions, "Without conditions: it has neither an ETag nor a valid Last-Modified.",
+          .conditions, "None, because it has neither an ETag nor a valid Last-Modified.",
           section: "RFC 9111 §4.3.1"))
     }
     return statements
@@ -106,12 +106,12 @@ extension Explainer {
       guard case .forward(let forwarding) = question.plan([stored], after: moment) else { continue }
       let outcome = question.outcome(of: forwarding, [stored], .failure, after: moment)
       guard case .stored = outcome.answer else {
-        return [.init(.originFails, "The failure is passed on.", because: outcome.reason)]
+        return [.init(.originFails, "The client gets the error.", because: outcome.reason)]
       }
       let window = stored.facts.staleIfError.seconds
       return [
         .init(
-          .originFails, "Used for up to \(Phrases.duration(window)) after it went stale.",
+          .originFails, "Used for up to \(Phrases.duration(window)) after it became stale.",
           because: outcome.reason)
       ]
     }
@@ -125,10 +125,10 @@ extension Explainer {
       return .init(.matches, "No request: its Vary is * or names no fields.", section: section)
     }
     if fields.isEmpty {
-      return .init(.matches, "Every GET and HEAD of this URI: it has no Vary.", section: section)
+      return .init(.matches, "Every GET and HEAD for this URI: it has no Vary.", section: section)
     }
     return .init(
-      .matches, "Only requests of this URI that say the same in the fields that Vary names:",
+      .matches, "Only requests for this URI with the same values in the fields that Vary names:",
       section: section,
       lines: fields.map { field in field.value.map { "\(field.name): \($0)" } ?? "\(field.name) absent" })
   }
@@ -143,7 +143,7 @@ extension Explainer {
     guard !names.isEmpty else { return [] }
     return [
       .init(
-        .leftOut, "Not stored with it: \(names.joined(separator: ", ")).", section: "RFC 9111 §3.1")
+        .leftOut, "Fields that are not stored: \(names.joined(separator: ", ")).", section: "RFC 9111 §3.1")
     ]
   }
 
@@ -156,7 +156,7 @@ extension Explainer {
     guard !outcome.invalidations.isEmpty else { return [] }
     return [
       .init(
-        .invalidatedBy, "A POST, PUT, DELETE or the like to this URI through the cache.",
+        .invalidatedBy, "A POST, PUT, DELETE or other unsafe request to this URI through the cache.",
         because: .invalidatedByUnsafeMethod)
     ]
   }

@@ -29,7 +29,7 @@ struct Explainer {
     let status = exchange.response.status
     let phrase = status.reasonPhrase.isEmpty ? "" : " " + status.reasonPhrase
 
-    if exchange.isStatusAssumed { notes.append("No status line is given: taken for 200 (OK).") }
+    if exchange.isStatusAssumed { notes.append("The input has no status line; 200 (OK) is assumed.") }
     var verdicts: [Explanation.Verdict] = []
     var effects: [CacheEngine.Configuration.Kind: CacheEffect] = [:]
     for kind in kinds {
@@ -67,8 +67,8 @@ struct Explainer {
       }
       notes.append(
         url == nil
-          ? "No request is given: taken for a plain GET of \(target.text). Say --url for another target."
-          : "No request is given: taken for a plain GET without further fields.")
+          ? "The input has no request; a plain GET of \(target.text) is assumed. Use --url for another target."
+          : "The input has no request; a GET without further fields is assumed.")
       return HTTPRequest(
         method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
     }
@@ -77,7 +77,7 @@ struct Explainer {
       base = url
     } else {
       if recorded.host == nil, !recorded.target.contains("://") {
-        notes.append("The request names no host: taken for \(Self.placeholder.authority).")
+        notes.append("The request has no Host; \(Self.placeholder.authority) is assumed.")
       }
       base = TargetURI(
         scheme: recorded.isEncrypted == true ? "https" : "http",
@@ -98,10 +98,12 @@ struct Explainer {
   private func arrival(of response: HTTPResponse, _ notes: inout [String]) -> Timestamp {
     if let now { return now }
     if let date = ResponseFields(response.headerFields, now: systemTime, targets: []).date.date {
-      notes.append("Taken to arrive at its Date, \(date.fieldValue). Say --now for another time.")
+      notes.append(
+        "The response is assumed to arrive at its Date, \(date.fieldValue). Use --now for another time.")
       return date.timestamp
     }
-    notes.append("It has no valid Date: taken to arrive now, at \(HTTPDate(systemTime).fieldValue).")
+    notes.append(
+      "The response has no valid Date; it is assumed to arrive now, at \(HTTPDate(systemTime).fieldValue).")
     return systemTime
   }
 
@@ -117,7 +119,7 @@ struct Explainer {
     case .fail(let refusal):
       let status = refusal.response.status.code
       let statement = Explanation.Statement(
-        .request, "The cache itself answers \(status), and the origin is not asked.", because: refusal.reason)
+        .request, "The cache answers \(status) without a request to the origin.", because: refusal.reason)
       return ([statement], .refused(refusal.reason))
     // The store has nothing that could be served.
     case .serve(let service): return ([], .refused(service.reason))
@@ -153,13 +155,13 @@ struct Explainer {
     case .refused, .fresh, .staleFor: return .init(.stored, "Yes.", because: reason)
     case .revalidated:
       return .init(
-        .stored, "Yes, and every use asks the origin whether it still holds.", section: reason.section)
+        .stored, "Yes, and it is revalidated at every use.", section: reason.section)
     case .refetched:
       let why =
         stored.selecting.isUnmatchable
-        ? "no request matches its Vary" : "it is not fresh, and has no validator to ask the origin by"
+        ? "no request matches its Vary" : "it is not fresh, and has no validator"
       return .init(
-        .stored, "Yes, but in effect it is not cached: \(why), so that every use fetches it again.",
+        .stored, "Yes, but it is effectively not cached: \(why), so every use refetches it.",
         section: reason.section)
     }
   }
@@ -175,10 +177,10 @@ struct Explainer {
       let state =
         service.isStale ? "stale" : "fresh for another \(Phrases.duration(service.remainingSeconds))"
       let answer =
-        service.content == .notModified ? "304, as the client has it already" : "the stored response"
+        service.content == .notModified ? "304, because the client already has it" : "the stored response"
       var sentence = "Answered with \(answer): \(Phrases.duration(service.ageInSeconds)) old, \(state)."
       if service.revalidation != nil {
-        sentence += " It is validated at the origin behind the client's back."
+        sentence += " It is revalidated in the background."
       }
       return [
         .init(

@@ -67,10 +67,10 @@ struct Explanation: Hashable {
       case .stale: "When stale"
       case .afterwards: "Afterwards"
       case .originFails: "On failure"
-      case .conditions: "It asks"
+      case .conditions: "Conditions"
       case .matches: "Answers"
-      case .leftOut: "Left out"
-      case .invalidatedBy: "Ended by"
+      case .leftOut: "Omitted"
+      case .invalidatedBy: "Invalidated by"
       case .invalidates: "Invalidates"
       case .later(let seconds): "After \(seconds) s"
       }

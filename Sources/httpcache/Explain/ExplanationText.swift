@@ -9,7 +9,7 @@ struct ExplanationText {
   /// Whether headings are bold: for terminals only.
   var isStyled = false
 
-  private static let labelWidth = 13
+  private static let labelWidth = 15
 
   func text(_ explanation: Explanation) -> String {
     var lines = wrapped(explanation.verdict, indent: 0).map(bold) + [bold(explanation.title)]
@@ -29,11 +29,11 @@ struct ExplanationText {
   private func heading(_ kinds: [CacheEngine.Configuration.Kind]) -> String {
     let names = kinds.map { kind in
       switch kind {
-      case .private: "A private cache (one user's, as in an app or a browser)"
-      case .shared: "A shared cache (many users', as in a proxy or a CDN)"
+      case .private: "A private cache (for one user, such as that of an app or a browser)"
+      case .shared: "A shared cache (for many users, such as a proxy or a CDN)"
       }
     }
-    return names.count > 1 ? "A private cache and a shared cache alike" : names.joined()
+    return names.count > 1 ? "Any cache, private or shared" : names.joined()
   }
 
   private func text(_ note: AdviceNote, number: Int) -> [String] {

@@ -30,13 +30,13 @@ struct HeadParser {
     guard let first = current else {
       throw InputError(
         line: nil, problem: "The input is empty.",
-        advice: "Pipe a response into it, as in: curl -si URL | httpcache explain --url URL")
+        advice: "Pipe a response into the command: curl -si URL | httpcache explain --url URL")
     }
     if input.isMarked { try parseMarked() } else { try parsePlain(first) }
     guard exchanges.isEmpty else { return }
     throw InputError(
-      line: nil, problem: "There is no final response in the input.",
-      advice: "Give the response's head too, from its status line (\"HTTP/1.1 200 OK\") on.")
+      line: nil, problem: "The input has no final response.",
+      advice: "Include the head of the response, from its status line (\"HTTP/1.1 200 OK\").")
   }
 
   private var current: HeadLine? { position < lines.count ? lines[position] : nil }
@@ -69,7 +69,7 @@ struct HeadParser {
     } else if !first.isStatusLine {
       throw InputError(
         line: first.number,
-        problem: "This is neither a request line nor a status line: \(first.text.excerpt).",
+        problem: "Expected a request line or a status line, found \(first.text.excerpt).",
         advice: "Begin with \"GET /path HTTP/1.1\" or \"HTTP/1.1 200 OK\", as curl -i and curl -v print them."
       )
     }
@@ -126,8 +126,8 @@ struct HeadParser {
     if text.unicodeScalars.contains(where: { $0.value < 0x20 && $0 != "\t" || $0.value == 0x7F }) {
       throw InputError(
         line: line.number,
-        problem: "This line holds control characters, which no field may: \(text.excerpt).",
-        advice: "Give heads as text, and a blank line between a head and its content.")
+        problem: "This line has control characters, which are invalid in a field: \(text.excerpt).",
+        advice: "Paste the heads as text, with a blank line between a head and its content.")
     }
     if text.first == " " || text.first == "\t", let last = fields.last {
       // A folded line continues the value before it (RFC 9112 §5.2).
@@ -137,9 +137,9 @@ struct HeadParser {
     }
     guard let colon = text.firstIndex(of: ":"), let name = HTTPField.Name(String(text[..<colon])) else {
       throw InputError(
-        line: line.number, problem: "This is no field line: \(text.excerpt).",
+        line: line.number, problem: "Expected a field line, found \(text.excerpt).",
         advice:
-          "A field line is \"Name: value\", without a space before the colon; a blank line ends the head.")
+          "Write \"Name: value\", without a space before the colon. A blank line ends the head.")
     }
     let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
     fields.append(HTTPField(name: name, lenientValue: String(value).utf8))

@@ -9,7 +9,7 @@ struct InputError: Error, Hashable {
   var advice: String
 
   static let unreadable = InputError(
-    line: nil, problem: "This file cannot be read.", advice: "Check its name, and that you may read it.")
+    line: nil, problem: "The file cannot be read.", advice: "Check the path and its permissions.")
 
   /// In the form of compilers: `FILE:LINE: problem`, and the advice below.
   func text(file: String) -> String {

@@ -24,8 +24,8 @@ enum StartLine {
     else {
       throw InputError(
         line: line.number,
-        problem: "This status line has no status code of three digits: \(line.text.excerpt).",
-        advice: "Give the line as the server sent it, such as \"HTTP/1.1 200 OK\".")
+        problem: "Expected a status line with a status code of three digits, found \(line.text.excerpt).",
+        advice: "Paste the line as the server sent it, such as \"HTTP/1.1 200 OK\".")
     }
     return HTTPResponse.Status(code: code, reasonPhrase: parts.count > 2 ? String(parts[2]) : "")
   }

@@ -13,14 +13,14 @@ extension AdviceCheck {
     AdviceCheck("separators", .error) { subject in
       subject.directives.filter { !$0.isValid && $0.corrected.count > 1 }.map { member in
         Finding(
-          "'\(member.text)' is not separated by commas. Caches honour what restricts in it, and ignore what permits.",
+          "'\(member.text)' is not separated by commas. Caches honour its restrictions and ignore its permissions.",
           fix: subject.correctedCacheControl)
       }
     },
     AdviceCheck("directive-syntax", .error) { subject in
       subject.directives.filter { !$0.isValid && $0.corrected.count <= 1 }.map { member in
         Finding(
-          "'\(member.text)' is not valid syntax. Caches honour what restricts in it, and ignore what permits.",
+          "'\(member.text)' has invalid syntax. Caches honour its restrictions and ignore its permissions.",
           fix: subject.correctedCacheControl)
       }
     },
@@ -28,7 +28,7 @@ extension AdviceCheck {
       subject.directives.filter(\.isValid).compactMap { member in
         Directives.meant(by: member.name).map {
           Finding(
-            "Caches ignore '\(member.text)': there is no directive of that name. '\($0)' was meant.",
+            "Caches ignore '\(member.text)', which is not a directive. The intended one is probably '\($0)'.",
             fix: subject.correctedCacheControl)
         }
       }
@@ -37,7 +37,7 @@ extension AdviceCheck {
       subject.directives.filter { $0.isValid && Directives.withTime.contains($0.name) && $0.seconds == nil }
         .map {
           Finding(
-            "'\($0.text)' is not a number of whole seconds. It counts as 0.",
+            "'\($0.text)' is not a whole number of seconds. It counts as 0.",
             fix: subject.correctedCacheControl)
         }
     },
@@ -45,9 +45,9 @@ extension AdviceCheck {
       subject.invalidTargets.map { field in
         let members = DirectiveText.members(of: [field.value]).flatMap(\.corrected)
         return Finding(
-          "Caches ignore \(field.name.rawName): it is not a valid Dictionary (RFC 9213 §2.1), and Cache-Control governs.",
+          "Caches ignore \(field.name.rawName), which is not a valid Dictionary (RFC 9213 §2.1), and use Cache-Control.",
           fix: members.isEmpty
-            ? "Leave the field out, or write \(field.name.rawName): max-age=3600"
+            ? "Remove the field, or write \(field.name.rawName): max-age=3600"
             : "\(field.name.rawName): \(members.joined(separator: ", ").lowercased())")
       }
     },
@@ -61,8 +61,8 @@ extension AdviceCheck {
           guard isParameter || isText else { return nil }
           return Finding(
             isParameter
-              ? "In \(field.name.rawName), what stands behind a semicolon is a parameter, which caches ignore."
-              : "In \(field.name.rawName), '\(member.text)' is a text, not a number. It counts as 0.",
+              ? "In \(field.name.rawName), text after a semicolon is a parameter, which caches ignore."
+              : "In \(field.name.rawName), '\(member.text)' is a string, not a number. It counts as 0.",
             fix:
               "\(field.name.rawName): \(DirectiveText(member.text.replacing("\"", with: "").replacing(";", with: " ")).corrected.joined(separator: ", "))"
           )
@@ -72,8 +72,8 @@ extension AdviceCheck {
     AdviceCheck("large-time", .warning) { subject in
       subject.directives.filter { $0.seconds ?? 0 > 2_147_483_648 }.map {
         Finding(
-          "'\($0.text)' is more than 2^31 seconds (68 years), and counts as that.",
-          fix: "\($0.name)=31536000 is a year.")
+          "'\($0.text)' is more than 2^31 seconds (68 years), and counts as 2^31.",
+          fix: "Use \($0.name)=31536000, which is one year.")
       }
     },
   ]
@@ -85,8 +85,8 @@ extension AdviceCheck {
       guard subject.has("public"), subject.has("private") else { return [] }
       return [
         Finding(
-          "'public' and 'private' contradict each other. 'private' counts.",
-          fix: "Leave out 'public', or 'private' if all users may share the response.")
+          "'public' and 'private' contradict each other. Caches honour 'private'.",
+          fix: "Remove 'public', or 'private' if all users may share the response.")
       ]
     },
     AdviceCheck("repeated-directive", .error) { subject in
@@ -107,8 +107,8 @@ extension AdviceCheck {
       guard subject.has("no-store"), !subject.has("must-understand"), !others.isEmpty else { return [] }
       return [
         Finding(
-          "With 'no-store' nothing is stored, and \(list(others.map(\.text))) has no effect.",
-          fix: "Leave 'no-store' out if caches may store the response, else write Cache-Control: no-store")
+          "With 'no-store', nothing is stored, and \(list(others.map(\.text))) has no effect.",
+          fix: "Remove 'no-store' if caches may store the response, else write Cache-Control: no-store")
       ]
     },
     AdviceCheck("no-cache-and-more", .warning) { subject in
@@ -122,8 +122,8 @@ extension AdviceCheck {
       else { return [] }
       return [
         Finding(
-          "With 'no-cache' every use asks the origin, and \(list(others.map(\.text))) has no effect.",
-          fix: "Leave 'no-cache' out if caches may use the response while it is fresh.")
+          "With 'no-cache', every use is revalidated, and \(list(others.map(\.text))) has no effect.",
+          fix: "Remove 'no-cache' if caches may use the response while it is fresh.")
       ]
     },
     AdviceCheck("private-and-s-maxage", .warning) { subject in
@@ -131,7 +131,7 @@ extension AdviceCheck {
       return [
         Finding(
           "'s-maxage' is for shared caches, and 'private' keeps the response out of them.",
-          fix: "Leave out 's-maxage', or 'private' if all users may share the response.")
+          fix: "Remove 's-maxage', or 'private' if all users may share the response.")
       ]
     },
     AdviceCheck("must-revalidate-and-stale", .warning) { subject in
@@ -141,8 +141,8 @@ extension AdviceCheck {
       guard subject.has("must-revalidate"), !others.isEmpty else { return [] }
       return [
         Finding(
-          "'must-revalidate' forbids what \(list(others.map(\.text))) permits, and counts.",
-          fix: "Leave out one or the other.")
+          "'must-revalidate' forbids stale responses and overrides \(list(others.map(\.text))).",
+          fix: "Remove one or the other.")
       ]
     },
   ]
@@ -154,17 +154,17 @@ extension AdviceCheck {
       guard subject.vary.contains("*") else { return [] }
       return [
         Finding(
-          "'Vary: *' matches no request: no cache answers with the response before it has asked the origin.",
-          fix: "Name the request fields that the response depends on, as in Vary: Accept-Encoding")
+          "'Vary: *' matches no request: every use of the response needs a request to the origin.",
+          fix: "Name the request fields that the response depends on, such as Vary: Accept-Encoding")
       ]
     },
     AdviceCheck("set-cookie-shared", .warning) { subject in
       guard subject.setsCookie, subject.isShared else { return [] }
       return [
         Finding(
-          "A shared cache gives the cookie of this response to all of its users.",
+          "A shared cache sends the cookie of this response to all its users.",
           fix:
-            "Write Cache-Control: private if the cookie is one user's, or leave Set-Cookie out. httpcache proxy can strip it: --set-cookie strip"
+            "Write Cache-Control: private if the cookie belongs to one user, or remove Set-Cookie. httpcache proxy can strip it: --set-cookie strip"
         )
       ]
     },
@@ -172,18 +172,18 @@ extension AdviceCheck {
       guard subject.isUnsharedForItsCookie else { return [] }
       return [
         Finding(
-          "Because of Set-Cookie, and for want of a lifetime, shared caches do not store the response.",
+          "Shared caches do not store the response, because it has Set-Cookie and no lifetime.",
           fix:
-            "Leave Set-Cookie out where no cookie changes, or write Cache-Control: private if that is meant.")
+            "Send Set-Cookie only if a cookie changes, or write Cache-Control: private if that is intended.")
       ]
     },
     AdviceCheck("vary-cookie", .warning) { subject in
       guard subject.vary.contains("cookie"), subject.isStored else { return [] }
       return [
         Finding(
-          "'Vary: Cookie' makes each user's response another one: a shared cache hardly ever has an answer.",
+          "'Vary: Cookie' makes a variant for each user: a shared cache rarely has one that matches.",
           fix:
-            "Write Cache-Control: private for what depends on the user, and leave Cookie out of Vary elsewhere."
+            "Write Cache-Control: private if the response depends on the user; otherwise remove Cookie from Vary."
         )
       ]
     },
@@ -191,8 +191,8 @@ extension AdviceCheck {
       guard subject.vary.contains("user-agent"), subject.isStored else { return [] }
       return [
         Finding(
-          "'Vary: User-Agent' has thousands of values: caches store as many copies and hardly ever have an answer.",
-          fix: "Leave User-Agent out of Vary, and serve the same content to all, or other URLs.")
+          "'Vary: User-Agent' makes thousands of variants: caches store many copies and rarely have one that matches.",
+          fix: "Remove User-Agent from Vary. Serve the same content to all clients, or use different URLs.")
       ]
     },
   ]
@@ -208,7 +208,7 @@ extension AdviceCheck {
       guard !isQuoted || opaque.dropFirst().dropLast().contains("\"") else { return [] }
       return [
         Finding(
-          "'\(text)' is not a valid entity tag: it has to stand in double quotes. Many caches ignore it.",
+          "'\(text)' is not a valid entity tag, which must be in double quotes. Many caches ignore it.",
           fix: "ETag: \"\(tag.isEmpty || tag == "*" ? "1" : tag)\"")
       ]
     },
@@ -217,21 +217,21 @@ extension AdviceCheck {
       if subject.seconds("max-age") != nil {
         return [
           Finding(
-            "The Expires is not a date. Caches ignore it because of max-age.", fix: "Leave Expires out.")
+            "Expires is not a valid date. Caches ignore it because of max-age.", fix: "Remove Expires.")
         ]
       }
       return [
         Finding(
-          "'Expires: \(text)' is not a date, and counts as a date in the past.",
-          fix: "Write Cache-Control: no-cache if that is meant, else Cache-Control: max-age=3600")
+          "'Expires: \(text)' is not a valid date, and counts as expired.",
+          fix: "Write Cache-Control: no-cache if that is intended, else Cache-Control: max-age=3600")
       ]
     },
     AdviceCheck("invalid-last-modified", .warning) { subject in
       guard case .invalid(let text) = subject.lastModified else { return [] }
       return [
         Finding(
-          "'Last-Modified: \(text)' is not a date in the format of HTTP. It makes nothing fresh.",
-          fix: "Write it as in Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
+          "'Last-Modified: \(text)' is not an HTTP date. It gives no heuristic lifetime.",
+          fix: "Use this format: Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
       ]
     },
     AdviceCheck("no-validator", .warning) { subject in
@@ -240,8 +240,8 @@ extension AdviceCheck {
       else { return [] }
       return [
         Finding(
-          "There is neither an ETag nor a Last-Modified: a stale response is fetched again even if it has not changed.",
-          fix: "Add one, as in ETag: \"v1\"")
+          "The response has neither ETag nor Last-Modified: once stale, it is refetched even if it has not changed.",
+          fix: "Add one, such as ETag: \"v1\"")
       ]
     },
     AdviceCheck("pragma", .warning) { subject in
@@ -249,9 +249,9 @@ extension AdviceCheck {
       let isSaid = subject.has("no-cache") || subject.has("no-store")
       return [
         Finding(
-          "Pragma means nothing in a response (RFC 9111 §5.4).",
+          "Pragma has no meaning in a response (RFC 9111 §5.4).",
           fix: isSaid
-            ? "Leave it out: Cache-Control says it." : "Write Cache-Control: no-cache if that is meant.")
+            ? "Remove it: Cache-Control is enough." : "Write Cache-Control: no-cache if that is intended.")
       ]
     },
   ]
@@ -266,9 +266,9 @@ extension AdviceCheck {
       guard let seconds = guesses.max() else { return [] }
       return [
         Finding(
-          "Nothing says for how long it is fresh. From Last-Modified alone caches guess, this one \(Phrases.duration(seconds)).",
+          "There is no explicit lifetime. Caches use a heuristic from Last-Modified, this one \(Phrases.duration(seconds)).",
           fix:
-            "Say it: Cache-Control: max-age=\(max(1, seconds)), or no-cache to have every use ask the origin."
+            "Set a lifetime: Cache-Control: max-age=\(max(1, seconds)), or no-cache to revalidate at every use."
         )
       ]
     },
@@ -278,15 +278,15 @@ extension AdviceCheck {
       else { return [] }
       return [
         Finding(
-          "Nothing says for how long it is fresh, so that every use asks the origin.",
-          fix: "Say it: Cache-Control: max-age=3600, or no-cache if that is meant.")
+          "The response has no lifetime, so every use needs a request to the origin.",
+          fix: "Set a lifetime: Cache-Control: max-age=3600, or no-cache if that is intended.")
       ]
     },
     AdviceCheck("status-without-lifetime", .warning) { subject in
       guard subject.isRefusedForItsStatus else { return [] }
       return [
         Finding(
-          "Caches store a response with status \(subject.status) only if it says for how long.",
+          "Caches store a response with status \(subject.status) only if it has an explicit lifetime.",
           fix: "Add Cache-Control: max-age=3600 if it may be stored.")
       ]
     },
@@ -296,13 +296,15 @@ extension AdviceCheck {
       else { return [] }
       return [
         Finding(
-          "It was stale when it came: its Age of \(age) s is not less than its max-age of \(lifetime) s.",
-          fix: "A cache before this one serves it longer than it is fresh: look at that one's configuration.")
+          "The response was stale on arrival: its Age of \(age) s is not less than its max-age of \(lifetime) s.",
+          fix:
+            "A cache before this one serves it for longer than it is fresh: check the configuration of that cache."
+        )
       ]
     },
     AdviceCheck("expires-beside-max-age", .hint) { subject in
       guard subject.seconds("max-age") != nil, case .valid = subject.expires else { return [] }
-      return [Finding("Caches ignore Expires because of max-age.", fix: "Leave Expires out.")]
+      return [Finding("Caches ignore Expires because of max-age.", fix: "Remove Expires.")]
     },
   ]
 

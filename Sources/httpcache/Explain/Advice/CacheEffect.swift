@@ -22,12 +22,12 @@ enum CacheEffect: Hashable {
   var phrase: String {
     switch self {
     case .refused(let reason): "not stored (\(reason.keyword))"
-    case .fresh(0, let isGuess): "cached for less than a second" + (isGuess ? ", by a guess" : "")
+    case .fresh(0, let isGuess): "cached for less than a second" + (isGuess ? ", by a heuristic" : "")
     case .fresh(let seconds, let isGuess):
-      "cached for \(Phrases.duration(seconds))" + (isGuess ? ", by a guess" : "")
+      "cached for \(Phrases.duration(seconds))" + (isGuess ? ", by a heuristic" : "")
     case .staleFor(let seconds): "served stale for \(Phrases.duration(seconds)) while it is revalidated"
-    case .revalidated: "stored, and every use asks the origin first"
-    case .refetched: "in effect not cached: every use fetches it again"
+    case .revalidated: "stored, and revalidated at every use"
+    case .refetched: "effectively not cached: every use refetches it"
     }
   }
 
@@ -38,7 +38,7 @@ enum CacheEffect: Hashable {
     case (let own?, let shared?): "Private caches: \(own.phrase). Shared caches: \(shared.phrase)."
     case (let own?, nil): "Private caches: \(own.phrase)."
     case (nil, let shared?): "Shared caches: \(shared.phrase)."
-    case (nil, nil): "No cache was asked about."
+    case (nil, nil): "No kind of cache was chosen."
     }
   }
 }
@@ -73,7 +73,7 @@ extension CacheEngine.Reason {
     case .cookiesNotShared, .cookiesBypassed: "Set-Cookie"
     case .methodNotStored: "the method"
     case .statusNotFinal, .statusNotUnderstood, .notDeclaredCacheable: "the status code"
-    case .partNotPlaced: "a part of unknown place"
+    case .partNotPlaced: "a part of unknown position"
     case .onlyIfCached: "only-if-cached"
     default: rawValue
     }

@@ -24,11 +24,11 @@ struct ExplainQuery: Decodable {
       let values = try decoder.container(keyedBy: CodingKeys.self)
       let methodText = try values.decodeIfPresent(String.self, forKey: .method) ?? "GET"
       guard let method = HTTPRequest.Method(methodText) else {
-        throw values.problem(.method, "\(methodText.excerpt) is no method")
+        throw values.problem(.method, "expected a method, found \(methodText.excerpt)")
       }
       let url = try values.decode(String.self, forKey: .url)
       guard let target = ExplainCommand.target(url) else {
-        throw values.problem(.url, "\(url.excerpt) is no address such as https://example.com/path")
+        throw values.problem(.url, "expected a URL such as https://example.com/path, found \(url.excerpt)")
       }
       head = HTTPRequest(
         method: method, scheme: target.scheme, authority: target.authority, path: target.path,
@@ -45,7 +45,7 @@ struct ExplainQuery: Decodable {
       let values = try decoder.container(keyedBy: CodingKeys.self)
       let code = try values.decode(Int.self, forKey: .status)
       guard (100...999).contains(code) else {
-        throw values.problem(.status, "a status code has three digits")
+        throw values.problem(.status, "expected a status code of three digits, found \(code)")
       }
       head = HTTPResponse(status: .init(code: code), headerFields: try values.fields(.headers))
     }
@@ -69,7 +69,7 @@ struct ExplainQuery: Decodable {
     init(from decoder: any Decoder) throws {
       let values = try decoder.container(keyedBy: CodingKeys.self)
       let seconds = try values.decodeIfPresent(Double.self, forKey: .afterSeconds) ?? 0
-      guard seconds >= 0 else { throw values.problem(.afterSeconds, "it is less than 0") }
+      guard seconds >= 0 else { throw values.problem(.afterSeconds, "expected 0 or more seconds") }
       // A million years is enough, and fits.
       milliseconds = Int64((min(seconds, 3e13) * 1000).rounded())
       request = try values.decodeIfPresent(Request.self, forKey: .request)
@@ -90,7 +90,8 @@ struct ExplainQuery: Decodable {
       heuristics = try values.decodeIfPresent(Bool.self, forKey: .heuristics) ?? true
       now = try values.decodeIfPresent(String.self, forKey: .now)
       if let now, HTTPDate(parsing: now, now: Timestamp(milliseconds: 0)) == nil {
-        throw values.problem(.now, "\(now.excerpt) is no date such as Sun, 06 Nov 1994 08:49:37 GMT")
+        throw values.problem(
+          .now, "expected a date such as Sun, 06 Nov 1994 08:49:37 GMT, found \(now.excerpt)")
       }
     }
   }
@@ -127,7 +128,7 @@ extension KeyedDecodingContainer {
     guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
     guard let choice = Choice(rawValue: text) else {
       let choices = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-      throw problem(key, "\(text.excerpt) is none of \(choices)")
+      throw problem(key, "expected one of \(choices), found \(text.excerpt)")
     }
     return choice
   }
@@ -136,9 +137,9 @@ extension KeyedDecodingContainer {
   fileprivate func fields(_ key: Key) throws -> HTTPFields {
     var fields = HTTPFields()
     for pair in try decodeIfPresent([[String]].self, forKey: key) ?? [] {
-      guard pair.count == 2 else { throw problem(key, "each of them is [name, value]") }
+      guard pair.count == 2 else { throw problem(key, "expected a list of [name, value] pairs") }
       guard let name = HTTPField.Name(pair[0]) else {
-        throw problem(key, "\(pair[0].excerpt) is no field name")
+        throw problem(key, "expected a field name, found \(pair[0].excerpt)")
       }
       fields.append(HTTPField(name: name, value: pair[1]))
     }
@@ -157,16 +158,16 @@ struct ExplainQueryError: Error, Hashable {
   init(_ error: DecodingError) {
     switch error {
     case .keyNotFound(let key, let context):
-      text = Self.place(context.codingPath + [key]) + "this key is missing"
+      text = Self.place(context.codingPath + [key]) + "the key is missing"
     case .typeMismatch(let type, let context):
-      text = Self.place(context.codingPath) + "this is no \(Self.name(of: type))"
+      text = Self.place(context.codingPath) + "expected \(Self.name(of: type))"
     case .valueNotFound(let type, let context):
-      text = Self.place(context.codingPath) + "this is null, and no \(Self.name(of: type))"
+      text = Self.place(context.codingPath) + "expected \(Self.name(of: type)), found null"
     case .dataCorrupted(let context):
       let place = Self.place(context.codingPath)
-      text = place.isEmpty ? "this is no JSON" : place + context.debugDescription
+      text = place.isEmpty ? "not valid JSON" : place + context.debugDescription
     @unknown default:
-      text = "this is no JSON of the expected form"
+      text = "not JSON of the expected form"
     }
   }
 
@@ -184,12 +185,12 @@ struct ExplainQueryError: Error, Hashable {
 
   private static func name(of type: any Any.Type) -> String {
     switch type {
-    case is String.Type: "text"
+    case is String.Type: "a string"
     case is Bool.Type: "true or false"
-    case is any BinaryInteger.Type: "whole number"
-    case is any BinaryFloatingPoint.Type: "number"
-    case is any Collection.Type where !(type is [String: Any].Type): "list"
-    default: "object"
+    case is any BinaryInteger.Type: "a whole number"
+    case is any BinaryFloatingPoint.Type: "a number"
+    case is any Collection.Type where !(type is [String: Any].Type): "a list"
+    default: "an object"
     }
   }
 }

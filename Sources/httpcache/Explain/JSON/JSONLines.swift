@@ -25,7 +25,7 @@ struct JSONLines {
     let json: Data
     do {
       guard case .text(let bytes) = line else {
-        throw ExplainQueryError("this line is longer than \(Self.lineLimit) bytes")
+        throw ExplainQueryError("the line is longer than \(Self.lineLimit) bytes")
       }
       let isBlank = bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
       guard !isBlank else { return nil }
