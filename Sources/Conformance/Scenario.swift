@@ -129,15 +129,17 @@ package struct Step: Decodable, Sendable {
   /// Why the step's request cannot be sent, or its response cannot be made; `nil` if both can.
   var problem: String? {
     if let status = list("response_status").first?.integer, !(100...999).contains(status) {
-      return "response_status: a status code has three digits"
+      return "response_status: expected a status code of three digits"
     }
     if let policy = text("policy"), RequestCachePolicy(rawValue: policy) == nil {
-      return "policy: there is no \(policy)"
+      return "policy: unknown policy \(policy)"
     }
     if let method = text("request_method"), HTTPRequest.Method(rawValue: method) == nil {
-      return "request_method: \(method) is none"
+      return "request_method: expected a method, found \(method)"
     }
-    if let count = values["truncate_after"]?.integer, count < 0 { return "truncate_after: it is less than 0" }
+    if let count = values["truncate_after"]?.integer, count < 0 {
+      return "truncate_after: expected 0 or more, found \(count)"
+    }
     return nil
   }
 

@@ -35,10 +35,12 @@ struct AnswerCheck {
     case "cached":
       if head.status.code == 304, count == nil { return nil }
       guard let count, count < number else {
-        return fail("expected_type", "expected a cached response, the origin was asked")
+        return fail("expected_type", "expected a cached response, the request reached the origin")
       }
     case "not_cached":
-      guard count == number else { return fail("expected_type", "expected a response from the origin") }
+      guard count == number else {
+        return fail("expected_type", "expected a response from the origin, the request did not reach it")
+      }
     default: break
     }
     return nil
@@ -86,7 +88,7 @@ struct AnswerCheck {
     }
     for missing in step.list("expected_response_headers_missing") {
       if let name = missing.text, head.headerFields[named: name] != nil {
-        return fail("expected_response_headers_missing", "\(name) is there")
+        return fail("expected_response_headers_missing", "\(name) is present")
       }
     }
     return nil
@@ -101,7 +103,7 @@ struct AnswerCheck {
     for (head, parts) in zip(interim, expected) {
       for field in (parts.list?.dropFirst().first?.list ?? []).compactMap(FieldSpecification.init)
       where head.headerFields[named: field.name] != field.value.text {
-        return fail("expected_interim_responses", "the interim \(field.name) is not as sent")
+        return fail("expected_interim_responses", "the interim \(field.name) differs from what was sent")
       }
     }
     return nil

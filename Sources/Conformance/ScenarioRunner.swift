@@ -113,7 +113,7 @@ package struct ScenarioRunner: Sendable {
         trace.append(
           "step \(index + 1): \(response.source) \(response.head.status.code), \(response.reason)"
             + (response.storage.map { "; \($0)" } ?? "")
-            + (story.isWhole ? "" : "; and it broke off"))
+            + (story.isWhole ? "" : "; and it ended early"))
       } catch {
         answer = (HTTPResponse(status: .gatewayTimeout), "")
         story = StepStory(error)

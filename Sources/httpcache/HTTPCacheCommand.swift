@@ -8,7 +8,7 @@ import HTTPCaching
 @main
 struct HTTPCacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "httpcache", abstract: "Tools around an HTTP cache by RFC 9111.",
+    commandName: "httpcache", abstract: "Run, inspect and test an HTTP cache that implements RFC 9111.",
     version: HTTPCache.version,
     subcommands: [
       ExplainCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self, VerifyCommand.self,

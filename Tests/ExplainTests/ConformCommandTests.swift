@@ -41,10 +41,12 @@ struct ConformCommandTests {
     #expect(lines[1] == "Own       0/2      1/1            ")
     #expect(lines[2] == "all       0/2      1/1            ")
     let text = report.text()
-    #expect(text.contains("impossible (required): step 2: expected a cached response, the origin was asked"))
+    #expect(
+      text.contains(
+        "impossible (required): step 2: expected a cached response, the request reached the origin"))
     #expect(text.contains("step 1: network 200"))
     #expect(text.contains("The response carries no-store. (RFC 9111 §5.2.2.5)"))
-    #expect(text.contains("after (required): says nothing, because impossible did not pass"))
+    #expect(text.contains("after (required): not run, because impossible did not pass"))
     #expect(!text.contains("reuse (optimal)"))
     #expect(report.text(showsSteps: true).contains("reuse (optimal): passed"))
     #expect(report.hasRequiredFailure)

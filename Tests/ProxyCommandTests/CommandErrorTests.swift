@@ -158,14 +158,15 @@ struct CommandErrorTests {
       "httpcache: cache directory HERE/taken is in use by process "),
     .file(
       "origin: http://127.0.0.1:9\ndirectory: .\n",
-      "HERE is not a cache directory: it holds 'proxy.yaml'; give --directory one that is empty, ",
+      "HERE is not a cache directory: it holds 'proxy.yaml'; choose an empty --directory, ",
       status: 1),
     Failure(
       arguments: "--origin http://127.0.0.1:9 --directory cache",
       format: "HTPCACHE, and damaged from here on", status: 1,
       text:
         "httpcache: cannot read cache directory HERE/cache: the checksum of its file 'format' is wrong; "
-        + "--start-empty-if-unreadable discards what it holds, or choose another --directory"),
+        + "choose another --directory, or start the proxy with --start-empty-if-unreadable to discard its content"
+    ),
     .options(
       "--origin http://127.0.0.1:9 --directory /dev/null", 1,
       "httpcache: cannot list /dev/null: Not a directory (errno 20)"),
@@ -247,7 +248,7 @@ struct CommandErrorTests {
     let end = try await CommandProcess.run(["proxy", "--help"])
     #expect(end.status == 0)
     #expect(end.output.contains("--config <file>"))
-    #expect(end.output.contains("--no-half-closure takes"))
+    #expect(end.output.contains("--no-half-closure ends"))
   }
 
   @Test("Other commands refuse repeated options too")

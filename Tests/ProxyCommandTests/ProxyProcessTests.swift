@@ -189,7 +189,7 @@ struct ProxyProcessTests {
       try await CommandProcess.run(arguments(origin)) { proxy in
         let ports = try await proxy.ports()
         for signal in [SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM] { proxy.signal(signal) }
-        try await proxy.says("SIGHUP: there is no configuration file")
+        try await proxy.says("SIGHUP: no configuration file to reload")
         try await proxy.says("SIGUSR1")
         #expect(try await ports.get().hasPrefix("HTTP/1.1 200 "))
       }
@@ -206,7 +206,7 @@ struct ProxyProcessTests {
           _ = try await ports.get("/before")
           try FileManager.default.moveItem(atPath: log, toPath: log + ".1")
           proxy.signal(SIGUSR1)
-          try await proxy.says("SIGUSR1: opening log files again")
+          try await proxy.says("SIGUSR1: reopening log files")
           _ = try await ports.get("/after")
           proxy.signal(SIGTERM)
           #expect(await proxy.end().status == 0)
@@ -257,10 +257,10 @@ struct ProxyProcessTests {
 
           try scratch.write(base + "memory: lots\n", to: "proxy.yaml")
           proxy.signal(SIGHUP)
-          try await proxy.says("the configuration stays as it is: \(file):4: memory: expected a size")
+          try await proxy.says("the configuration is unchanged: \(file):4: memory: expected a size")
           try FileManager.default.removeItem(atPath: file)
           proxy.signal(SIGHUP)
-          try await proxy.says("the configuration stays as it is: cannot read the configuration file \(file)")
+          try await proxy.says("the configuration is unchanged: cannot read the configuration file \(file)")
           #expect(try await post().hasPrefix("HTTP/1.1 413 "))
 
           // Defaults return when their lines go.

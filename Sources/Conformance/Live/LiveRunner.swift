@@ -140,7 +140,7 @@ package struct LiveRunner: Sendable {
       var story = StepStory(head, isWhole: answer.isWhole)
       trace.append(
         "step \(index + 1): \(head.status.code), \(head.headerFields[named: "Cache-Status"] ?? "no Cache-Status")"
-          + (answer.isWhole ? "" : "; and it broke off"))
+          + (answer.isWhole ? "" : "; and it ended early"))
       if let expected = step["expected_origin_requests"]?.integer {
         // Work in the background takes time; a second at most.
         for _ in 0..<50 where Int64(origin.requests.count) < expected {
@@ -155,7 +155,7 @@ package struct LiveRunner: Sendable {
         body: Self.text(answer, story), isLive: true)
       let hasAnswer = !isExpectedError || (!answer.isWhole && step["expected_response_text"] != nil)
       if hasAnswer, !answer.isWhole, !isExpectedError {
-        return (.failed("step \(index + 1): the response broke off"), trace)
+        return (.failed("step \(index + 1): the response ended early"), trace)
       }
       if let problem = (hasAnswer ? check.problem(previousStart: clock.now) : nil)
         ?? story.problem(step).map({ .failed("step \(index + 1): \($0)") })

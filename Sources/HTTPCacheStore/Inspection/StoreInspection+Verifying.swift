@@ -65,7 +65,7 @@ extension StoreInspection {
       let path = directory.appending(DiskFormat.segmentName(number))
       result.leftovers.append(
         Damage(
-          path: path, offset: nil, what: "a segment after it is missing, so that it does not count", key: nil)
+          path: path, offset: nil, what: "ignored, because a later segment is missing", key: nil)
       )
       return
     }
@@ -75,7 +75,7 @@ extension StoreInspection {
       result.damages.append(Damage(path: file.path, offset: offset, what: what, key: key))
     }
     func unfinished(_ offset: Int) {
-      let what = "the end was never finished"
+      let what = "incomplete from here to the end"
       let found = Damage(path: file.path, offset: offset, what: what, key: nil)
       if isLast { result.leftovers.append(found) } else { result.damages.append(found) }
     }
@@ -90,7 +90,7 @@ extension StoreInspection {
         var window = ScanWindow(file: file, size: size)
         if isLast, try window.isZero(from: offset) { return unfinished(offset) }
         return damage(
-          offset, "no record begins here: nothing is known of the \(size - offset) bytes to the end")
+          offset, "expected a record; the \(size - offset) bytes to the end cannot be read")
       }
       guard let record = try file.read(header.recordCount, at: offset) else { return unfinished(offset) }
       result.records += 1
@@ -105,7 +105,7 @@ extension StoreInspection {
         try SegmentSummary.read(
           from: file, endingAt: offset + header.recordCount, segment: number, hasher: hasher) == nil
       {
-        damage(offset, "the summary is not as it was written")
+        damage(offset, "the summary is damaged")
       }
       offset += header.recordCount
     }
@@ -141,7 +141,7 @@ extension StoreInspection {
     }
     for name in names where DiskFormat.bodyNumber(name) != nil && !named.contains(name) {
       result.leftovers.append(
-        Damage(path: directory.appending(name), offset: nil, what: "no entry has this body", key: nil))
+        Damage(path: directory.appending(name), offset: nil, what: "no entry refers to this body", key: nil))
     }
   }
 
@@ -161,7 +161,7 @@ extension StoreInspection {
     let size = try file.size()
     result.bytes += size
     guard size == DiskFormat.bodyFileSize(header.bodyCount) else {
-      return damage(nil, "it has \(size) bytes, and not \(DiskFormat.bodyFileSize(header.bodyCount))")
+      return damage(nil, "expected \(DiskFormat.bodyFileSize(header.bodyCount)) bytes, found \(size)")
     }
     guard let table = try file.read(size - header.bodyCount, at: header.bodyCount),
       hasher.checksum(table) == header.bodyChecksum

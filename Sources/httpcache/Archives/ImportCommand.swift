@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Foundation
+import HTTPCacheStore
 import HTTPCacheTesting
 import HTTPCaching
 
@@ -10,44 +11,46 @@ import HTTPCaching
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Put the responses of a HAR file, or of a folder, into a cache.",
+    abstract: "Store the responses of a HAR file or a folder in a cache.",
     discussion: """
-      An app that opens the directory, and asks with the policy returnCacheDataDontLoad, is answered with these responses \
-      whatever their age, without any server.
+      An app that opens the directory and uses the policy returnCacheDataDontLoad gets these responses, whatever their age. \
+      It needs no server.
 
         httpcache import session.har --directory /var/tmp/my-app-cache --fresh-for 86400
 
-      HAR files come from browsers' developer tools; folders from `httpcache record`, or from an editor. Responses are stored \
-      by the rules of RFC 9111, as if they had just come: what is no-store is not. --fresh-for stores them against what they \
-      say: it is for those who own them.
+      HAR files come from the developer tools of browsers, folders from `httpcache record` or an editor. Responses are stored \
+      according to RFC 9111, as if they had just arrived: a response with no-store is not stored. --fresh-for overrides what \
+      the responses say about caching. Use it only for responses that you may keep.
 
-      Exit status: 0 if something was stored, 1 if nothing was, 64 for a wrong option, 65 for an archive that is not as it \
-      should be, 66 for one that cannot be read, 73 if the directory cannot be used.
+      Exit status: 0 if at least one response was stored, 1 if none was, 64 for an invalid option, 65 for an invalid archive, \
+      66 for an archive that does not exist, 73 if the directory cannot be used.
       """)
 
-  @Argument(help: "A HAR file, or a folder of responses.", completion: .file())
+  @Argument(help: "HAR file, or folder of responses.", completion: .file())
   var path: String
 
-  @Option(help: "The directory of the cache, made if it does not exist.", completion: .directory)
+  @Option(help: "Cache directory; created if it does not exist.", completion: .directory)
   var directory: String
 
   @Option(
     help: ArgumentHelp(
-      "Store the responses whatever they say of caching, fresh for so long from now on, for whoever asks.",
+      "Store all responses, whatever they say about caching, and keep them fresh for this time, in seconds.",
       valueName: "seconds"))
   var freshFor: Int?
 
-  @Option(help: ArgumentHelp("The most that the cache occupies on disk.", valueName: "size"))
+  @Option(help: ArgumentHelp("Maximum bytes of the cache on disk.", valueName: "size"))
   var disk = ByteSize(bytes: 256 << 20)
 
-  @Option(help: "The partition to store them in.")
+  @Option(help: "Partition to store the responses in (default: the partition without a name).")
   var partition = ""
 
-  @Flag(help: "Say only what was not stored.")
+  @Flag(help: "Print only the responses that were not stored.")
   var quiet = false
 
   func validate() throws {
-    if let freshFor, freshFor < 0 { throw ValidationError("--fresh-for is 0 seconds or more") }
+    if let freshFor, freshFor < 0 {
+      throw ValidationError("--fresh-for: expected 0 or more seconds, found \(freshFor)")
+    }
   }
 
   func run() async throws {
@@ -61,8 +64,8 @@ struct ImportCommand: AsyncParsableCommand {
     let cache: HTTPCache
     do {
       cache = try HTTPCache(.init(diskCapacity: disk.bytes, directory: FilePath(directory)))
-    } catch {
-      Input.complain("\(directory): \(error)")
+    } catch let error as StoreError {
+      Input.complain(DirectoryInput.text(of: error, isServed: true))
       throw ExitCode(73)  // EX_CANTCREAT
     }
     defer { cache.close() }
@@ -84,12 +87,12 @@ struct ImportCommand: AsyncParsableCommand {
   private func responses() throws -> [ArchivedResponse] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-      Input.complain("\(path) cannot be read: there is no such file or folder")
+      Input.complain("cannot read \(path): no such file or folder; check the path")
       throw ExitCode(66)  // EX_NOINPUT
     }
     if isDirectory.boolValue { return try ResponseFolder(path).responses() }
     let file = try HARFile(path: path)
-    for entry in file.skipped { print("left out    \(entry)") }
+    for entry in file.skipped { print("skipped     \(entry)") }
     return file.responses
   }
 }

@@ -16,35 +16,36 @@ import Synchronization
 struct RecordCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "record",
-    abstract: "Fetch URLs, and write their responses to a folder.",
+    abstract: "Fetch URLs and write their responses to a folder.",
     discussion: """
-      Each response is a JSON file with its head, and a file with its content: to be read, edited, and put into a cache with \
-      `httpcache import`, or used as stubs. Redirects are followed, and recorded.
+      Each response becomes two files: a JSON file with its head, and a file with its content. You can read and edit them, \
+      store them in a cache with `httpcache import`, or use them as stubs. Redirects are followed and recorded.
 
         httpcache record https://example.com/feed.xml https://example.com/logo.png --folder Fixtures
 
-      Cookies and authorization are not written. What else is confidential is: look through the folder before you publish it.
+      Cookies and authorization are not written. Other confidential data is: check the folder before you publish it.
 
-      Exit status: 0 if all was recorded, 1 if something could not be fetched or written.
+      Exit status: 0 if all responses were recorded, 1 if one could not be fetched or written, 64 for an invalid option.
       """)
 
-  @Argument(help: "What to fetch.")
+  @Argument(help: "URLs to fetch.")
   var urls: [String]
 
-  @Option(help: "The folder to write to, made if it does not exist.", completion: .directory)
+  @Option(help: "Folder to write to; created if it does not exist.", completion: .directory)
   var folder: String
 
   @Option(
     name: [.customShort("H"), .long], parsing: .singleValue,
-    help: ArgumentHelp("A field to send along, as 'Accept: text/html'.", valueName: "field"))
+    help: ArgumentHelp(
+      "Field to send with each request, such as 'Accept: text/html'; may be repeated.", valueName: "field"))
   var header: [String] = []
 
   func validate() throws {
     for url in urls where URL(string: url)?.host?.isEmpty != false {
-      throw ValidationError("'\(url)' is no URL: write https://example.com/")
+      throw ValidationError("expected a URL such as https://example.com/, found '\(url)'")
     }
     for line in header where !line.contains(":") {
-      throw ValidationError("'\(line)' is no field: write 'Accept: text/html'")
+      throw ValidationError("--header: expected a field such as 'Accept: text/html', found '\(line)'")
     }
   }
 

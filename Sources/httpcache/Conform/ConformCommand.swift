@@ -11,30 +11,30 @@ import HTTPCacheProxy
 struct ConformCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "conform",
-    abstract: "Run scenarios of cache behaviour against this cache, in virtual time or live.",
+    abstract: "Run scenarios of cache behaviour against this cache, in virtual time or over sockets.",
     discussion: """
-      Takes a file in the format that the public suite of cache behaviour tests exports (http-tests/cache-tests, \
-      `npm run export`). Prints how many scenarios passed, by suite and kind, and of each that failed what was \
-      expected, what came, and the cache's reasons at each step. The cache serves stale responses when disconnected, as the \
-      scenarios ask. Everything else is at its default.
+      Reads files in the format that the public suite of cache behaviour tests exports (http-tests/cache-tests, \
+      `npm run export`). Prints how many scenarios passed, by suite and kind. For each failed scenario, it prints what was \
+      expected, what arrived, and the cache's reason at each step. The cache serves stale responses when disconnected, \
+      because the scenarios require it. All other settings have their defaults.
 
         httpcache conform tests.json --cache shared
         httpcache conform tests.json --only freshness-max-age
         httpcache conform tests.json --live
 
-      With --live they run in real time, over sockets, through proxies of their own, all at once; with --through, through \
-      one that runs already and has 127.0.0.1 and --origin-port for its origin.
+      With --live, the scenarios run in real time over sockets, through proxies that the command starts, all at once. With \
+      --through, they run through a proxy that is already running. Its origin must be 127.0.0.1 at --origin-port.
 
-      Exit status: 0 if no required scenario failed, 1 if one did, 64 for a wrong option, 65 for a file that is no \
-      such suite, 66 for one that cannot be read.
+      Exit status: 0 if no required scenario failed, 1 if one did, 64 for an invalid option, 65 for a file that is not such \
+      a suite, 66 for a file that cannot be read.
       """)
 
-  @Argument(help: "The files with the scenarios; standard input if it is -.", completion: .file())
+  @Argument(help: "Files with scenarios; - is standard input.", completion: .file())
   var files: [String]
 
   @Option(
     name: .customLong("cache"),
-    help: "The kind of cache: private, shared, or cdn, which is shared and heeds CDN-Cache-Control.")
+    help: "Kind of cache: private, shared, or cdn, which is shared and honours CDN-Cache-Control.")
   var kind = Kind.shared
 
   enum Kind: String, CaseIterable, ExpressibleByArgument {
@@ -51,26 +51,28 @@ struct ConformCommand: AsyncParsableCommand {
     }
   }
 
-  @Option(help: ArgumentHelp("Run this scenario alone, and show its steps.", valueName: "id"))
+  @Option(help: ArgumentHelp("Run only this scenario, and print its steps.", valueName: "id"))
   var only: String?
 
-  @Flag(help: "Run in real time, over sockets, through a proxy.")
+  @Flag(help: "Run in real time, over sockets, through proxies that the command starts.")
   var live = false
 
-  @Option(help: ArgumentHelp("Run in real time through this proxy.", valueName: "host:port"))
+  @Option(
+    help: ArgumentHelp(
+      "Run in real time through this proxy, which is already running.", valueName: "host:port"))
   var through: String?
 
-  @Option(help: ArgumentHelp("Where the origin of a live run is; 0 for anywhere.", valueName: "port"))
+  @Option(help: ArgumentHelp("Port of the origin of a live run; 0 for any free port.", valueName: "port"))
   var originPort = 0
 
   @Option(
     name: .customLong("field"),
     help: ArgumentHelp(
-      "Send this field with every request that has none of the name, as some client does; live only.",
+      "Field to add to each request that has no field of this name; only for live runs; may be repeated.",
       valueName: "name: value"))
   var extra: [String] = []
 
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the results as one JSON document.")
   var json = false
 
   func run() async throws {
@@ -105,7 +107,7 @@ struct ConformCommand: AsyncParsableCommand {
     guard live || through != nil else { return try await kind.runner.run(suites) }
     let fields = try extra.map { text in
       guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
-        throw ValidationError("--field: '\(text)' is no field; write 'name: value'")
+        throw ValidationError("--field: expected 'name: value', found '\(text)'")
       }
       return (String(text[..<colon]), text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces))
     }
@@ -141,7 +143,7 @@ enum ConformError: Error, CustomStringConvertible {
   var description: String {
     switch self {
     case .noSuchScenario(let id):
-      "There is no scenario '\(id)'. Leave out --only to see which ones there are."
+      "no scenario '\(id)'; run without --only to list all scenarios"
     }
   }
 }

@@ -91,8 +91,8 @@ struct ConformReport {
     case .passed: ("passed", nil, "passed")
     case .failed(let problem): ("failed", problem, problem)
     case .setup(let problem): ("setup", problem, "could not be set up: \(problem)")
-    case .dependency(let id): ("dependency", id, "says nothing, because \(id) did not pass")
-    case .notApplicable: ("notApplicable", nil, "is for another kind of cache")
+    case .dependency(let id): ("dependency", id, "not run, because \(id) did not pass")
+    case .notApplicable: ("notApplicable", nil, "not run, because it is for another kind of cache")
     }
   }
 }

@@ -37,19 +37,19 @@ enum DirectoryInput {
   static func text(of error: StoreError, isServed: Bool = false) -> String {
     let discard =
       isServed
-      ? "--start-empty-if-unreadable discards what it holds, or choose another --directory"
-      : "httpcache proxy --start-empty-if-unreadable discards what it holds"
+      ? "choose another --directory, or start the proxy with --start-empty-if-unreadable to discard its content"
+      : "start httpcache proxy with --start-empty-if-unreadable to discard its content"
     let remedy: String? =
       switch error.kind {
       case .directoryInUse:
         isServed
           ? "stop that process, or choose another --directory"
           : "stop that process first; a running proxy purges at its --admin address"
-      case .unknownFormat: "use the version of httpcache that wrote it; \(discard)"
+      case .unknownFormat: "use the version of httpcache that wrote it, or \(discard)"
       case .unreadableDirectory: discard
       case .notACache:
         isServed
-          ? "give --directory one that is empty, or does not exist" : "give the directory of a cache"
+          ? "choose an empty --directory, or one that does not exist" : "choose the directory of a cache"
       case .invalidConfiguration, .io, .corrupt, .closed: nil
       }
     return remedy.map { "\(error.problem); \($0)" } ?? error.problem
@@ -68,7 +68,8 @@ enum DirectoryInput {
   static func note(_ inspection: StoreInspection) -> String? {
     guard inspection.isInUse else { return nil }
     let holder = inspection.usedByProcess.map { " by process \($0)" } ?? ""
-    return "The directory is in use\(holder): this is what had reached its files."
+    return
+      "The directory is in use\(holder). Responses that are not yet written to its files are missing here."
   }
 }
 

@@ -11,16 +11,16 @@ import HTTPCaching
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "List what a cache directory holds.",
+    abstract: "List the entries of a cache directory.",
     discussion: """
-      Each entry with its URL, status, size, age and freshness. Nothing is changed, and a directory that is in use can be \
-      inspected, too. "hit" says whether an entry was used while it was in its first segment, so that it was kept when that \
-      went; all other hits are counted by the running cache, and not on disk.
+      Prints each entry with its URL, status, size, age and freshness. It changes nothing, and it can read a directory that \
+      is in use. "hit" is "yes" if the entry was hit before its first segment was reclaimed, and was therefore kept. Other \
+      hits are not recorded on disk.
 
         httpcache inspect /var/cache/httpcache --sort size --limit 20
         httpcache inspect /var/cache/httpcache --url 'https://example.com/images/*' --json
 
-      Exit status: 0, 64 for a wrong option, 65 for what is no cache directory or of another version, 66 for what cannot \
+      Exit status: 0, 64 for an invalid option, 65 if it is not a cache directory or has another version, 66 if it cannot \
       be read.
       """)
 
@@ -34,25 +34,29 @@ struct InspectCommand: ParsableCommand {
     case remaining
   }
 
-  @Argument(help: "The directory.", completion: .directory)
+  @Argument(help: "Cache directory.", completion: .directory)
   var directory: String
 
   @Option(
-    help: "stored (the order on disk), url, size (largest first), age (oldest first), status or remaining.")
+    help:
+      "Order: stored (as on disk), url, size (largest first), age (oldest first), status, or remaining (lifetime, shortest first)."
+  )
   var sort = Order.stored
 
-  @Option(help: ArgumentHelp("Only URLs of this pattern: * is any text, ? a character.", valueName: "glob"))
+  @Option(
+    help: ArgumentHelp(
+      "Print only URLs that match this pattern: * matches any text, ? one character.", valueName: "glob"))
   var url: String?
 
-  @Option(help: "Show so many at most.")
+  @Option(help: "Maximum number of entries to print (default: all).")
   var limit: Int?
 
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
-    if url == "" { throw ValidationError("--url takes a text.") }
-    if let limit, limit < 1 { throw ValidationError("--limit is \(limit); give 1 or more") }
+    if url == "" { throw ValidationError("--url: expected a pattern, found nothing") }
+    if let limit, limit < 1 { throw ValidationError("--limit: expected 1 or more, found \(limit)") }
   }
 
   func run() throws {
@@ -88,10 +92,12 @@ struct InspectCommand: ParsableCommand {
     }
     var lines = Columns.text(
       [["status", "size", "age", "freshness", "hit", "URL"]] + shown.map(Self.cells), right: [0, 1, 2])
-    if shown.count < rows.count { lines.append("\(rows.count - shown.count) more: say a higher --limit.") }
-    if rows.isEmpty { lines.append("Nothing is stored\(url == nil ? "" : " under such a URL").") }
+    if shown.count < rows.count {
+      lines.append("\(rows.count - shown.count) more; increase --limit to see them.")
+    }
+    if rows.isEmpty { lines.append("Nothing is stored\(url.map { " for a URL that matches \($0)" } ?? "").") }
     if unreadable > 0 {
-      lines.append("\(unreadable) entries cannot be read: httpcache verify says which.")
+      lines.append("\(unreadable) entries cannot be read; httpcache verify lists them.")
     }
     if let note = DirectoryInput.note(inspection) { lines.append(note) }
     return lines.joined(separator: "\n")

@@ -10,50 +10,56 @@ import HTTPCaching
 struct PurgeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "purge",
-    abstract: "Remove from a cache directory what is stored under URLs, patterns, in a group, or all.",
+    abstract: "Remove stored responses from a cache directory: by URL, by pattern, by group, or all.",
     discussion: """
-      Everything that is found by a URL goes: all variants, in all partitions, and responses to QUERY. What is removed is \
-      gone when the command returns, whatever happens then. With --soft, it becomes stale instead: it is validated before \
-      its next use. The directory must not be in use: to purge a running proxy, ask it at its --admin address.
+      Purging a URL removes all its variants, in all partitions, and the responses to QUERY requests. When the command \
+      returns, the removal is on disk and survives a crash. With --soft, responses become stale instead: they are \
+      revalidated before their next use. The directory must not be in use. To purge a running proxy, send the purge to its \
+      --admin address.
 
         httpcache purge /var/cache/httpcache --url https://example.com/style.css
         httpcache purge /var/cache/httpcache --prefix https://example.com/images/ --soft
         httpcache purge /var/cache/httpcache --glob 'https://*.example.com/*.css'
 
-      Exit status: 0, also if there was nothing to remove; 64 for a wrong option, 65 for what is no cache directory or of \
-      another version, 66 for what cannot be read, 75 for a directory in use.
+      Exit status: 0, also if there was nothing to remove, 64 for an invalid option, 65 if it is not a cache directory or \
+      has another version, 66 if it cannot be read, 75 if it is in use.
       """)
 
-  @Argument(help: "The directory.", completion: .directory)
+  @Argument(help: "Cache directory.", completion: .directory)
   var directory: String
 
-  @Option(help: "Purge what is stored for this URL; can be repeated.")
+  @Option(help: "Purge the responses for this URL; may be repeated.")
   var url: [String] = []
 
-  @Option(help: "Purge what is stored for URLs of this pattern: * is any text, ? a byte; can be repeated.")
+  @Option(
+    help:
+      "Purge the responses for URLs that match this pattern: * matches any text, ? one byte; may be repeated."
+  )
   var glob: [String] = []
 
-  @Option(help: "Purge what is stored for URLs that begin so; can be repeated.")
+  @Option(help: "Purge the responses for URLs with this prefix; may be repeated.")
   var prefix: [String] = []
 
-  @Option(help: "Purge responses that are in this group (Cache-Groups, RFC 9875), of whatever origin.")
+  @Option(help: "Purge the responses in this group (Cache-Groups, RFC 9875) of any origin.")
   var group: String?
 
-  @Flag(help: "Purge everything.")
+  @Flag(help: "Purge all responses.")
   var all = false
 
-  @Flag(help: "Make it stale, and do not remove it.")
+  @Flag(help: "Mark the responses stale instead of removing them.")
   var soft = false
 
   func validate() throws {
     let given = [!url.isEmpty || !glob.isEmpty || !prefix.isEmpty, group != nil, all].count { $0 }
     guard given == 1 else {
-      throw ValidationError("Give --url, --glob and --prefix, or one of --group and --all.")
+      throw ValidationError("expected --url, --glob or --prefix, or --group alone, or --all alone")
     }
     for url in url where StoredRow.target(url) == nil {
-      throw ValidationError("--url takes an address such as https://example.com/path, and not '\(url)'.")
+      throw ValidationError("--url: expected a URL such as https://example.com/path, found '\(url)'")
     }
-    if (glob + prefix).contains("") { throw ValidationError("--glob and --prefix take a text.") }
+    if (glob + prefix).contains("") {
+      throw ValidationError("--glob and --prefix: expected a text, found nothing")
+    }
   }
 
   func run() throws {
@@ -83,6 +89,6 @@ struct PurgeCommand: ParsableCommand {
 
   private func text(_ count: Int) -> String {
     let entries = count == 1 ? "1 entry" : "\(count) entries"
-    return count == 0 ? "Nothing of that is stored." : "\(entries) \(soft ? "marked stale" : "removed")."
+    return count == 0 ? "Nothing to purge is stored." : "\(entries) \(soft ? "marked stale" : "removed")."
   }
 }

@@ -10,18 +10,19 @@ import HTTPCacheStore
 struct StatsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stats",
-    abstract: "Say how much a cache directory holds, and how much of it is of use.",
+    abstract: "Print the number of entries in a cache directory, their size, and the share of live bytes.",
     discussion: """
-      Nothing is changed, and the directory may be in use.
+      The command changes nothing, and can read a directory that is in use. "live" is the share of bytes that entries can \
+      still be read from. The rest is reclaimed when the cache needs space.
 
-      Exit status: 0, 64 for a wrong option, 65 for what is no cache directory or of another version, 66 for what cannot \
+      Exit status: 0, 64 for an invalid option, 65 if it is not a cache directory or has another version, 66 if it cannot \
       be read.
       """)
 
-  @Argument(help: "The directory.", completion: .directory)
+  @Argument(help: "Cache directory.", completion: .directory)
   var directory: String
 
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func run() throws {
@@ -92,7 +93,7 @@ struct StatsCommand: ParsableCommand {
         "on disk",
         "\(Brief.bytes(document.bytes)) in \(document.segments) segments and \(document.bodyFiles) body files",
       ],
-      ["of use", "\(Brief.bytes(document.liveBytes)), \(share) %"],
+      ["live", "\(Brief.bytes(document.liveBytes)), \(share) %"],
       ["entries", "\(document.entries), with \(Brief.bytes(document.bodyBytes)) of content"],
       ["by status", statuses.isEmpty ? "none" : statuses.joined(separator: ", ")],
       [
@@ -107,7 +108,7 @@ struct StatsCommand: ParsableCommand {
       rows.append(["stored", "\(ago(oldest)) to \(ago(newest))"])
     }
     if document.unreadable > 0 {
-      rows.append(["unreadable", "\(document.unreadable): httpcache verify says which"])
+      rows.append(["unreadable", "\(document.unreadable); httpcache verify lists them"])
     }
     return rows
   }

@@ -13,18 +13,18 @@ struct VerifyCommand: ParsableCommand {
     commandName: "verify",
     abstract: "Check every checksum in a cache directory.",
     discussion: """
-      Reads all records of the log, dead ones among them, and all large bodies. Nothing is changed. Damage is never served: \
-      a cache that opens the directory leaves out what is damaged, and where a removal may have been lost, everything \
-      stored before it.
+      Reads all records of the log, including dead ones, and all bodies in separate files. It changes nothing. A cache never \
+      serves damaged data: when it opens the directory, it drops what is damaged. If a removal may have been lost, it drops \
+      everything that was stored before the damage.
 
-      Exit status: 0 if all is well, 1 if something is damaged, 64 for a wrong option, 65 for what is no cache directory \
-      or of another version, 66 for what cannot be read.
+      Exit status: 0 if nothing is damaged, 1 if something is, 64 for an invalid option, 65 if it is not a cache directory \
+      or has another version, 66 if it cannot be read.
       """)
 
-  @Argument(help: "The directory.", completion: .directory)
+  @Argument(help: "Cache directory.", completion: .directory)
   var directory: String
 
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func run() throws {
@@ -71,12 +71,13 @@ struct VerifyCommand: ParsableCommand {
       damage.description + (damage.key.map { " (of \(Brief.printable(StoredKey($0).url)))" } ?? "")
     }
     var lines = found.damages.map(line)
-    lines += found.leftovers.map { line($0) + "; it goes when the directory is opened" }
+    lines += found.leftovers.map { line($0) + "; removed when a cache opens the directory" }
     lines.append(
-      "\(found.records) records and \(found.bodyFiles) bodies in files of their own, "
+      "\(found.records) records and \(found.bodyFiles) bodies in separate files, "
         + "\(Brief.bytes(found.bytes)): "
         + (found.isSound
-          ? "all as they were written." : "\(found.damages.count) places are not as they were written."))
+          ? "no damage."
+          : "damaged at \(found.damages.count) places. A cache that opens the directory drops them."))
     if let note = DirectoryInput.note(inspection) { lines.append(note) }
     return (lines.joined(separator: "\n"), found.isSound)
   }

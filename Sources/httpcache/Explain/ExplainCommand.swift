@@ -9,20 +9,20 @@ import HTTPTypes
 struct ExplainCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
-    abstract: "Say what a cache does with a response, and why.",
+    abstract: "Explain what a cache does with a response, and why.",
     discussion: """
-      Reads a request and response head as curl -i, curl -v or wget -S print them, as the developer tools of a \
-      browser show them (copy the headers, formatted or raw), or plain. Of several responses in a row, as with \
-      redirects, the last one is explained.
+      Reads the heads of a request and its response: as curl -i, curl -v or wget -S print them, as the developer tools of a \
+      browser show them (copy the headers, formatted or raw), or as plain text. If the input has several responses, as with \
+      redirects, it explains the last one.
 
-      The first line says what comes of it. What to change follows, the worst first, each with a fix; then what each \
-      kind of cache does, and the section of the RFC for it.
+      The first line is the result. The causes to change follow, the most severe first, each with a fix. Then comes what \
+      each kind of cache does, with the section of the RFC.
 
         curl -sv -o /dev/null https://example.com/ 2>&1 | httpcache explain
         wget -SO /dev/null https://example.com/ 2>&1 | httpcache explain
         curl -si https://example.com/ | httpcache explain --url https://example.com/ --after 3600
 
-      With --json, the input has one JSON object in each line, and so has the output:
+      With --json, the input and the output have one JSON object on each line:
 
         {"cache": "shared", "policy": "useProtocolCachePolicy",
          "request": {"method": "GET", "url": "https://example.com/",
@@ -33,7 +33,7 @@ struct ExplainCommand: ParsableCommand {
            "headers": [["Accept", "*/*"]]}},
          "options": {"heuristics": true}}
 
-      becomes (each in one line)
+      becomes (each object on one line)
 
         {"stored": true, "storedReason": {"code": "storedWithLifetime",
            "section": "RFC 9111 §3", "text": "…"},
@@ -44,49 +44,53 @@ struct ExplainCommand: ParsableCommand {
          "verdict": "Private caches: cached for 1 minute (60 s).",
          "notes": [{"code": "…", "severity": "warning", "text": "…", "fix": "…"}]}
 
-      Only request.url and response.status must be there. The cache is private, the method GET, and the later \
-      request the first again, at once, unless the line says otherwise. The policy is that of the later request. The \
-      response arrives when the request is made: at its Date; at options.now, an HTTP date, if that is there; by the \
-      system's clock if neither is. Times are whole seconds, rounded down. freshnessLifetime is null if the response \
-      is not stored, or nothing says for how long it is fresh. plan is serve, validate, forward, fail or \
-      serveAndRevalidate; the conditional headers are those of the request that validates. notes are ranked: \
-      error, warning, hint. A line that cannot be read becomes {"error": "…", "line": n}, the run goes on, and the \
-      exit status is 1 in the end; blank lines are skipped.
+      Only request.url and response.status are required. By default, the cache is private, the method is GET, and the later \
+      request repeats the first one at once. policy is the policy of the later request. The request is sent and the \
+      response arrives at the same moment: options.now (an HTTP date), else the response's Date, else the current time. \
+      Times are whole seconds, rounded down. freshnessLifetime is null if the response is not stored or has no lifetime. \
+      plan is serve, validate, forward, fail or serveAndRevalidate. conditionalHeaders are the conditions of the \
+      revalidation request. notes are ranked: error, warning, hint. A line that cannot be read becomes \
+      {"error": "…", "line": n}. The lines after it are still answered, and the exit status is 1. Blank lines are skipped.
 
-      Exit status: 0 if it was explained, 1 if a line of --json could not be read, 64 for a wrong option, 65 for input that is no HTTP head, 66 for a file \
-      that cannot be read.
+      Exit status: 0 if the input was explained, 1 if a line of --json could not be read, 64 for an invalid option, 65 for \
+      input that is not an HTTP head, 66 for a file that cannot be read.
       """)
 
-  @Argument(help: "The file to read; standard input if it is - or left out.", completion: .file())
+  @Argument(help: "File to read; - is standard input.", completion: .file())
   var file = "-"
 
-  @Option(name: .customLong("cache"), help: "The kind of cache: private, shared or both.")
+  @Option(name: .customLong("cache"), help: "Kind of cache: private, shared or both.")
   var kind = Kinds.both
 
-  @Option(help: "The target, where the input has a response only. It also settles http or https.")
+  @Option(
+    help:
+      "URL of the request, if the input has only a response. Its scheme also decides between http and https.")
   var url: String?
 
-  @Option(help: "The policy of the request that comes again.")
+  @Option(help: "Cache policy of the repeated request.")
   var policy = RequestCachePolicy.useProtocolCachePolicy
 
-  @Option(help: ArgumentHelp("What happens to the same request that much later.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp(
+      "Also explain the same request, repeated after this time, in seconds.", valueName: "seconds"))
   var after: Int64?
 
   @Option(
-    help: ArgumentHelp("When the response arrived, as an HTTP date; its Date otherwise.", valueName: "date"))
+    help: ArgumentHelp(
+      "Time of arrival of the response, as an HTTP date (default: its Date field).", valueName: "date"))
   var now: String?
 
   @Option(
     name: .customLong("target"),
     help: ArgumentHelp(
-      "A field that goes before Cache-Control (RFC 9213), as CDN-Cache-Control; may be repeated, the first first.",
+      "Field that overrides Cache-Control (RFC 9213), such as CDN-Cache-Control; may be repeated, in order of precedence.",
       valueName: "name"))
   var targets: [String] = []
 
-  @Flag(help: "Explain each response of the input, not only the last.")
+  @Flag(help: "Explain every response of the input, not only the last one.")
   var all = false
 
-  @Flag(help: "Read and write JSON, one object in each line.")
+  @Flag(help: "Read and write JSON, one object on each line.")
   var json = false
 
   enum Kinds: String, CaseIterable, ExpressibleByArgument {
@@ -107,14 +111,16 @@ struct ExplainCommand: ParsableCommand {
     if json,
       kind != .both || url != nil || policy != .useProtocolCachePolicy || after != nil || now != nil || all
     {
-      throw ValidationError("With --json, each line says by itself what the other options would.")
+      throw ValidationError(
+        "--json cannot be combined with --cache, --url, --policy, --after, --now or --all; set them in each line"
+      )
     }
-    if let after, after < 0 { throw ValidationError("--after takes a number of seconds, 0 or more.") }
+    if let after, after < 0 { throw ValidationError("--after: expected 0 or more seconds, found \(after)") }
     if let url, Self.target(url) == nil {
-      throw ValidationError("--url takes an address such as https://example.com/path, and not '\(url)'.")
+      throw ValidationError("--url: expected a URL such as https://example.com/path, found '\(url)'")
     }
     if let now, HTTPDate(parsing: now, now: Input.systemTime) == nil {
-      throw ValidationError("--now takes a date such as 'Sun, 06 Nov 1994 08:49:37 GMT', and not '\(now)'.")
+      throw ValidationError("--now: expected a date such as 'Sun, 06 Nov 1994 08:49:37 GMT', found '\(now)'")
     }
   }
 

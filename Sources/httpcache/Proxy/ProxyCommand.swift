@@ -13,23 +13,23 @@ import Logging
 struct ProxyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "proxy",
-    abstract: "Put this cache in front of an HTTP server.",
+    abstract: "Run a caching reverse proxy in front of an HTTP server.",
     usage: "httpcache proxy --origin <url> [<options>]",
     discussion: """
-      A reverse proxy: clients connect to it, and it asks the origin for what it has not stored.
+      Clients connect to the proxy. It serves what it has stored, and fetches everything else from the origin.
 
         httpcache proxy --origin http://127.0.0.1:8000 --listen 127.0.0.1:8080
         httpcache proxy --origin http://127.0.0.1:8000 --memory 1GB --disk 10GB --directory /var/cache/httpcache \\
           --admin 127.0.0.1:9090
         httpcache proxy --config proxy.yaml
 
-      It is a shared cache by default. One thing that RFC 9111 allows and does not ask for is on: the proxy serves a stale \
-      response when the origin cannot be reached and no directive forbids it (§4.2.4). --no-stale-when-disconnected turns \
-      it off. --negotiates-language goes beyond the RFC, which lets only matching Accept-Language fields share a response \
-      (§4.1), and is off.
+      The proxy is a shared cache by default. If the origin cannot be reached, it serves a stale response where no directive \
+      forbids it. RFC 9111 permits this, and does not require it (§4.2.4); --no-stale-when-disconnected turns it off. \
+      --negotiates-language is off by default. It goes beyond the RFC, in which only requests with matching Accept-Language \
+      fields share a response (§4.1).
 
-      SIGTERM, SIGINT and SIGQUIT end it after the requests in flight; a second one ends it at once. SIGHUP reads the \
-      configuration file again. SIGUSR1 opens log files again.
+      SIGTERM, SIGINT and SIGQUIT stop the proxy after the requests in flight; a second signal stops it at once. SIGHUP \
+      reloads the configuration file. SIGUSR1 reopens the log files.
 
       Exit status: 0 if a signal ended it, 1 if it could not serve, 64 for an invalid option, 66 for a configuration \
       file that cannot be read, 78 for one that is invalid.

@@ -47,13 +47,13 @@ struct ProxyControl {
     case .sighup: reload()
     case .sigusr1:
       proxy.reopenLogs()
-      logger.notice("SIGUSR1: opening log files again")
+      logger.notice("SIGUSR1: reopening log files")
     case _ where isStopping:
       logger.notice("\(signal) again: ending at once")
       proxy.stopAtOnce()
     default:
       isStopping = true
-      logger.notice("\(signal): ending after the requests in flight; a second signal ends at once")
+      logger.notice("\(signal): waiting for the requests in flight; a second signal ends the proxy at once")
       proxy.stop()
     }
   }
@@ -62,10 +62,10 @@ struct ProxyControl {
 
   private mutating func reload() {
     guard let file = running.file else {
-      return logger.notice("SIGHUP: there is no configuration file to read again (--config)")
+      return logger.notice("SIGHUP: no configuration file to reload; start the proxy with --config FILE")
     }
     guard file != "-" else {
-      return logger.warning("SIGHUP: standard input cannot be read again; the configuration stays as it is")
+      return logger.warning("SIGHUP: standard input cannot be read again; the configuration is unchanged")
     }
     do throws(ProxySettings.Fault) {
       let read = try ProxySettings.read(arguments)
@@ -91,7 +91,7 @@ struct ProxyControl {
       running = merged
       report(changes, taken: taken, file: file)
     } catch {
-      logger.error("SIGHUP: the configuration stays as it is: \(error)")
+      logger.error("SIGHUP: the configuration is unchanged: \(error)")
     }
   }
 

@@ -10,21 +10,22 @@ import Logging
 
 /// The options of `httpcache proxy`.
 struct ProxyOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The server behind the proxy.", valueName: "url"))
+  @Option(help: ArgumentHelp("URL of the origin server; required.", valueName: "url"))
   var origin: String?
 
   @Option(
     help: ArgumentHelp(
-      "A YAML file with options, `name: value` a line; the command line overrides it.", valueName: "file"),
+      "YAML file with options, one `name: value` on each line; the command line overrides it.",
+      valueName: "file"),
     completion: .file())
   var config: String?
 
-  @Option(help: ArgumentHelp("Where clients connect.", valueName: "host:port"))
+  @Option(help: ArgumentHelp("Address that clients connect to.", valueName: "host:port"))
   var listen = "127.0.0.1:8080"
 
   @Option(
     name: .customLong("cache"),
-    help: "The kind of cache: shared, cdn, which is shared and heeds CDN-Cache-Control, or private.")
+    help: "Kind of cache: shared, cdn, which is shared and honours CDN-Cache-Control, or private.")
   var kind = ConformCommand.Kind.shared
 
   @Option(help: ArgumentHelp("Maximum bytes of stored responses in memory.", valueName: "size"))
@@ -42,13 +43,13 @@ struct ProxyOptions: ParsableArguments {
   var transit = ByteSize(bytes: 64 << 20)
 
   @Option(
-    help: "Directory that keeps stored responses over restarts; without it, they are in memory only.",
+    help: "Directory of stored responses, which then survive restarts; without it, they are in memory only.",
     completion: .directory
   )
   var directory: String?
 
   @Flag(
-    help: "Discard what --directory holds where its cache cannot be read: damaged, or of another version.")
+    help: "Discard the content of --directory if its cache is damaged or has another version.")
   var startEmptyIfUnreadable = false
 
   @Option(
@@ -75,7 +76,7 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Name that an admin port on loopback answers to, besides localhost and IP addresses; may be repeated.",
+      "Host name that an admin port on loopback accepts, besides localhost and IP addresses; may be repeated.",
       valueName: "name"))
   var adminHost: [String] = []
 
@@ -87,14 +88,15 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Threads that serve connections; 0 for one for each processor.", valueName: "count"))
+      "Threads that serve connections; 0 means one per processor.", valueName: "count"))
   var threads = 0
 
   @Option(help: ArgumentHelp("Origin read timeout in seconds.", valueName: "seconds"))
   var originTimeout = 60.0
 
   @Option(
-    help: ArgumentHelp("Time for requests in flight when the proxy stops, in seconds.", valueName: "seconds"))
+    help: ArgumentHelp(
+      "Maximum time for requests in flight when the proxy stops, in seconds.", valueName: "seconds"))
   var drainTimeout = 10.0
 
   @Option(help: ArgumentHelp("Maximum bytes of a request's content.", valueName: "size"))
@@ -105,36 +107,39 @@ struct ProxyOptions: ParsableArguments {
 
   @Flag(
     inversion: .prefixedNo,
-    help: "Let the origin switch to other protocols, as WebSocket; without it, such requests get 501.")
+    help:
+      "Let the origin switch to other protocols, such as WebSocket; --no-upgrade answers such requests with 501."
+  )
   var upgrade = true
 
   @Option(
     help: ArgumentHelp(
-      "How long a connection may be silent after an upgrade, in seconds.", valueName: "seconds"))
+      "Idle timeout of a connection after an upgrade, in seconds.", valueName: "seconds"))
   var upgradeTimeout = 3600.0
 
   @Option(
     help: ArgumentHelp(
-      "The fields that tell the origin who asks: x-forwarded, rfc7239, both or none.", valueName: "kind"))
+      "Fields that tell the origin the client's address: x-forwarded, rfc7239, both or none.",
+      valueName: "kind"))
   var forwarded = ProxyConfiguration.ForwardedFields.xForwarded
 
   @Option(
     help: ArgumentHelp(
-      "Trusted proxies: addresses that may name their clients, such as 10.0.0.0/8; may be repeated.",
+      "Addresses of trusted proxies, which may name their clients, such as 10.0.0.0/8; may be repeated.",
       valueName: "cidr"))
   var trust: [String] = []
 
   @Flag(
     help: """
-      Expect a header of the PROXY protocol, version 1 or 2, at the beginning of each connection, and close those of peers \
-      that --trust does not name.
+      Expect a PROXY protocol header (version 1 or 2) at the start of each connection. Connections from peers that --trust \
+      does not name are closed.
       """)
   var proxyProtocol = false
 
   @Flag(
     inversion: .prefixedNo,
     help:
-      "Answer clients that close their sending half; --no-half-closure takes such a client to have left.")
+      "Answer clients that close their sending half; --no-half-closure ends their requests instead.")
   var halfClosure = false
 
   @Flag(
@@ -162,7 +167,7 @@ struct ProxyOptions: ParsableArguments {
   @Flag(help: "Honour No-Vary-Search, which is a draft; ignored by default.")
   var noVarySearch = false
 
-  @Option(help: ArgumentHelp("Least level of messages on standard error.", valueName: "level"))
+  @Option(help: ArgumentHelp("Minimum level of log messages on standard error.", valueName: "level"))
   var log = Logger.Level.info
 
   func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
