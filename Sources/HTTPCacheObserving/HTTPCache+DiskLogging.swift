@@ -19,7 +19,7 @@ extension HTTPCache.Configuration {
       switch event.kind {
       case .failing:
         let cause = event.error.map { ": \($0)" } ?? ""
-        failures.failed("disk", "the disk fails, responses are kept in memory only\(cause)")
+        failures.failed("disk", "the disk fails; responses are kept in memory only\(cause)")
       case .recovered: failures.recovered()
       default: break
       }

@@ -111,7 +111,7 @@ public final class CacheStore: Sendable {
     do {
       return try CacheStore(Configuration(memoryCapacity: max(0, capacity)))
     } catch {
-      preconditionFailure("a store without a directory has nothing to fail with: \(error)")
+      preconditionFailure("a store without a directory cannot fail: \(error)")
     }
   }
 

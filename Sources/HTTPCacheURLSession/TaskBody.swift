@@ -22,7 +22,7 @@ package enum TaskBody {
           .unsupportedURL,
           userInfo: [
             NSLocalizedDescriptionKey:
-              "On Linux, Foundation loses what a URLProtocol loads for a download task. Use a data task, or a session "
+              "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or a session "
               + "without the cache."
           ])
       }

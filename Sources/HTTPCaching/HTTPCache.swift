@@ -157,7 +157,9 @@ public final class HTTPCache: Sendable {
   ///
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func removePartition(_ partition: String) {
-    precondition(!partition.isEmpty, "requests without a partition are in none: use removeAllResponses()")
+    precondition(
+      !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
+    )
     store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
   }
 

@@ -63,9 +63,9 @@ extension HTTPCacheError: CustomStringConvertible {
     case .contentTooLarge:
       "the content is larger than the limit of \(limit ?? 0) bytes; increase the limit, or read the body as a stream"
     case .incompleteContent:
-      "the origin sent more or fewer bytes than it had announced; repeat the request"
+      "the origin sent more or fewer bytes than it announced; repeat the request"
     case .bodyAlreadyRead:
-      "the body was read before; keep its bytes if you need them twice"
+      "the body was already read; keep its bytes if you need them twice"
     default: "\(code)"
     }
   }

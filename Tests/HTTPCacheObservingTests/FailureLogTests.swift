@@ -129,7 +129,7 @@ struct FailureLogTests {
     for event in [failure, .recovered, failure] { configuration.diskObserver?(event) }
     let lines = setting.lines
     #expect(lines.count == 2)
-    #expect(lines.first?.hasPrefix("warning the disk fails, responses are kept in memory only: ") == true)
+    #expect(lines.first?.hasPrefix("warning the disk fails; responses are kept in memory only: ") == true)
     #expect(lines.last == "notice it works again 0")
     #expect(told.events.withLock { $0 } == [failure, .recovered, failure])
   }

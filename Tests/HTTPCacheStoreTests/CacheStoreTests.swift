@@ -268,7 +268,7 @@ struct CacheStoreTests {
       try CacheStore(configuration)
     } throws: { error in
       guard case .invalidConfiguration(let what) = (error as? StoreError)?.kind else { return false }
-      return what.contains("give")
+      return what.contains(": expected ") && what.contains("found ")
     }
   }
 }

@@ -91,7 +91,7 @@ struct RefusalTests {
     let refusal = try #require(store.insert(entry(key(1))).refusal)
     #expect(refusal.reason == .noTier && refusal.reason.description == "noTier")
     #expect(refusal.byteCount == nil && refusal.limit == nil)
-    #expect(refusal.description == "no tier asked for has a capacity")
+    #expect(refusal.description == "none of the requested tiers has a capacity")
     store.close()
     #expect(store.insert(entry(key(1))).refusal?.description == "the store is closed")
   }

@@ -100,16 +100,16 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
 
   fileprivate var sentence: String {
     switch value {
-    case .tooLarge: "larger than the maximum for one entry"
-    case .tooLargeForMemory: "larger than memory takes"
-    case .tooLargeForDisk: "larger than the disk takes"
-    case .removedSince: "removed while it was on its way"
-    case .superseded: "a newer entry came first"
-    case .overtaken: "a more recent entry is in its place"
-    case .noRoom: "no room could be made"
-    case .noTier: "no tier asked for has a capacity"
-    case .inputOutput: "the disk fails"
-    case .lengthMismatch: "the length is not the one announced"
+    case .tooLarge: "the entry is larger than the maximum for one entry"
+    case .tooLargeForMemory: "the entry is larger than the memory limit"
+    case .tooLargeForDisk: "the entry is larger than the disk limit for one entry"
+    case .removedSince: "the key was removed while the entry was being written"
+    case .superseded: "a newer entry was published first"
+    case .overtaken: "a more recent entry is already stored"
+    case .noRoom: "the store is full of entries that are being written"
+    case .noTier: "none of the requested tiers has a capacity"
+    case .inputOutput: "the disk failed"
+    case .lengthMismatch: "the body's length differs from the announced length"
     case .cancelled: "the writer was cancelled"
     case .closed: "the store is closed"
     }

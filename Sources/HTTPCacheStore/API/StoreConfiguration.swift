@@ -84,31 +84,36 @@ extension CacheStore.Configuration {
     func require(_ condition: Bool, _ what: String) throws(StoreError) {
       guard condition else { throw StoreError(.invalidConfiguration(what)) }
     }
-    try require(memoryCapacity >= 0, "memoryCapacity is \(memoryCapacity); give 0 or more bytes")
+    try require(memoryCapacity >= 0, "memoryCapacity: expected 0 or more bytes, found \(memoryCapacity)")
     try require(
       directory == nil || diskCapacity >= Self.minimumDiskCapacity,
-      "diskCapacity is \(diskCapacity) bytes; give at least \(Self.minimumDiskCapacity), or no directory")
+      "diskCapacity: expected at least \(Self.minimumDiskCapacity) bytes, found \(diskCapacity); or set no directory"
+    )
     if let shardCount {
       try require(
         (1...1024).contains(shardCount) && shardCount.nonzeroBitCount == 1,
-        "shardCount is \(shardCount); give a power of two from 1 to 1024")
+        "shardCount: expected a power of two from 1 to 1024, found \(shardCount)")
     }
-    try require((1...1024).contains(maximumVariants), "maximumVariants is \(maximumVariants); give 1 to 1024")
     try require(
-      maximumEntrySize ?? 0 >= 0, "maximumEntrySize is \(maximumEntrySize ?? 0); give 0 or more bytes, or nil"
+      (1...1024).contains(maximumVariants), "maximumVariants: expected 1 to 1024, found \(maximumVariants)")
+    try require(
+      maximumEntrySize ?? 0 >= 0,
+      "maximumEntrySize: expected 0 or more bytes, or nil, found \(maximumEntrySize ?? 0)"
     )
     try require(
       (0...1).contains(maximumEntryShare ?? 0),
-      "maximumEntryShare is \(maximumEntryShare ?? 0); give 0 to 1, or nil")
-    try require(largeBodyThreshold >= 0, "largeBodyThreshold is \(largeBodyThreshold); give 0 or more bytes")
+      "maximumEntryShare: expected 0 to 1, or nil, found \(maximumEntryShare ?? 0)")
+    try require(
+      largeBodyThreshold >= 0, "largeBodyThreshold: expected 0 or more bytes, found \(largeBodyThreshold)")
     try require(
       writeBuffer == 0 || (64 << 10...1 << 30).contains(writeBuffer),
-      "writeBuffer is \(writeBuffer); give 64 KiB to 1 GiB, or 0")
+      "writeBuffer: expected 64 KiB to 1 GiB, or 0, found \(writeBuffer) bytes")
     if let segmentSize, directory != nil {
       try require(
         (DiskFormat.minimumSegmentSize...DiskFormat.maximumSegmentSize).contains(segmentSize)
           && segmentSize <= diskCapacity / 4,
-        "segmentSize is \(segmentSize); give 64 KiB to 1 GiB, and at most a quarter of diskCapacity")
+        "segmentSize: expected 64 KiB to 1 GiB, and at most a quarter of diskCapacity, found \(segmentSize) bytes"
+      )
     }
   }
 

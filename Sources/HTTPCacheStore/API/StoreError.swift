@@ -129,10 +129,10 @@ extension StoreError: CustomStringConvertible {
     switch kind {
     case .directoryInUse: "close that store first, or choose another directory"
     case .unknownFormat:
-      "open it with the version that wrote it, set whenUnreadable to .startEmpty to discard what it holds, "
+      "open it with the version that wrote it, set whenUnreadable to .startEmpty to discard its content, "
         + "or choose another directory"
     case .unreadableDirectory:
-      "set whenUnreadable to .startEmpty to discard what it holds, or choose another directory"
+      "set whenUnreadable to .startEmpty to discard its content, or choose another directory"
     case .notACache: "choose the directory of a cache, or an empty one"
     case .io, .corrupt, .invalidConfiguration, .closed: nil
     }

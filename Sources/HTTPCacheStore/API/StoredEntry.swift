@@ -169,7 +169,7 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
   /// - Complexity: O(1).
   public subscript(position: Int) -> StoredEntry {
     guard let entry = position == 0 ? head : tail?[position - 1] else {
-      preconditionFailure("index \(position) of \(count) stored entries")
+      preconditionFailure("index \(position) is out of range: there are \(count) stored entries")
     }
     return entry
   }

@@ -28,7 +28,7 @@ struct EntryRecord: Sendable {
     bytes = try [UInt8](capacity: capacity) { buffer throws(Failure) in
       guard let fields = try read(buffer), let start = buffer.baseAddress else { return 0 }
       let end = keyStart + fields.keyCount + fields.metadataCount + fields.bodyCount
-      precondition(end <= capacity, "an entry reaches beyond its record")
+      precondition(end <= capacity, "an entry extends beyond its record")
       fields.write(to: start, skipping: keyStart - EntryHead.wideSize)
       return end
     }

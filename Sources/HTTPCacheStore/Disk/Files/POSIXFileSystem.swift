@@ -33,7 +33,7 @@ struct POSIXFileSystem: FileSystem {
 
   func makePrivate(_ directory: FilePath) throws(FileFailure) {
     guard directory.withPlatformString({ chmod($0, 0o700) }) == 0 else {
-      throw FileFailure(operation: "make private", path: directory, errno: errno)
+      throw FileFailure(operation: "restrict access to", path: directory, errno: errno)
     }
   }
 
@@ -89,7 +89,7 @@ extension UnsafePointer<dirent> {
   /// The name in place: a directory entry ends with its name, and may be shorter than its declared type.
   fileprivate var name: UnsafePointer<CChar> {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
-      preconditionFailure("a directory entry is laid out otherwise")
+      preconditionFailure("unexpected layout of a directory entry")
     }
     return (UnsafeRawPointer(self) + offset).assumingMemoryBound(to: CChar.self)
   }

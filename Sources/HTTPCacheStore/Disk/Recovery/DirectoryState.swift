@@ -55,7 +55,7 @@ enum DirectoryState {
     } else if hasSegments {
       self = unreadable(
         length < size
-          ? "its file 'format' is cut short" : "its file 'format' does not begin as that of a cache")
+          ? "its file 'format' is truncated" : "its file 'format' has no valid signature")
     } else if let strange {
       self = .other(name: strange)
     } else if length > size {
@@ -64,7 +64,7 @@ enum DirectoryState {
       // A crash during the creation of the directory can leave such a file.
       self = .empty
     } else {
-      self = unreadable("its file 'format' does not begin as that of a cache")
+      self = unreadable("its file 'format' has no valid signature")
     }
   }
 
