@@ -41,22 +41,29 @@ struct FolderTests {
     arguments: [
       ("{", "JSON"), ("{}", "\"url\" is missing"), (#"{"url": "a.test/x"}"#, "an http or https URL"),
       (#"{"url": "file:///etc/passwd"}"#, "an http or https URL"),
-      (#"{"url": "https://a.test/", "boddy": "x"}"#, "\"boddy\" means nothing here"),
+      (#"{"url": "https://a.test/", "boddy": "x"}"#, "unknown key \"boddy\""),
       (#"{"url": "https://a.test/", "method": "G T"}"#, "a method"),
-      (#"{"url": "https://a.test/", "status": 99}"#, "99 is no status code"),
-      (#"{"url": "https://a.test/", "status": 70000}"#, "70000 is no status code"),
-      (#"{"url": "https://a.test/", "fields": {"A B": "x"}}"#, "\"A B\" of the response is no field"),
+      (#"{"url": "https://a.test/", "status": 99}"#, "expected a status code from 200 to 999, found 99"),
+      (
+        #"{"url": "https://a.test/", "status": 70000}"#, "expected a status code from 200 to 999, found 70000"
+      ),
+      (
+        #"{"url": "https://a.test/", "fields": {"A B": "x"}}"#,
+        "\"A B\" of the response is not a valid field name"
+      ),
       (#"{"url": "https://a.test/", "fields": {"A": "x\r\nB: y"}}"#, "\"A\" of the response"),
       (#"{"url": "https://a.test/", "fields": {"A": 1}}"#, "at fields.A"),
-      (#"{"url": "https://a.test/", "body": "a", "text": "b"}"#, "one is enough"),
+      (
+        #"{"url": "https://a.test/", "body": "a", "text": "b"}"#, "has both \"body\" and \"text\"; remove one"
+      ),
       (#"{"url": "https://a.test/", "body": "../secret"}"#, "is not the name of a file in this folder"),
       (#"{"url": "https://a.test/", "body": "/etc/passwd"}"#, "is not the name of a file in this folder"),
       (#"{"url": "https://a.test/", "body": "a/../../secret"}"#, "is not the name of a file in this folder"),
       (#"{"url": "https://a.test/", "body": "a\\b"}"#, "is not the name of a file in this folder"),
       (#"{"url": "https://a.test/", "body": "a\u0000b"}"#, "is not the name of a file in this folder"),
       (#"{"url": "https://a.test/", "body": ""}"#, "is not the name of a file in this folder"),
-      (#"{"url": "https://a.test/", "body": "link"}"#, "leads out of the folder"),
-      (#"{"url": "https://a.test/", "body": "links/secret"}"#, "leads out of the folder"),
+      (#"{"url": "https://a.test/", "body": "link"}"#, "is outside the folder"),
+      (#"{"url": "https://a.test/", "body": "links/secret"}"#, "is outside the folder"),
       (String(repeating: "[", count: 5000), "JSON"),
     ])
   func faults(text: String, message: String) async throws {

@@ -85,7 +85,7 @@ struct HARTests {
     arguments: [
       (#"{"log": {"entries": [{}]}}"#, "\"request\" is missing at log.entries[0]"),
       (#"{"log": {"entries": [{"request": {"method": "GET", "url": 1}}]}}"#, "at log.entries[0].request.url"),
-      (#"{"entries": []}"#, "\"log\" is missing"), ("<html>", "no HAR file"),
+      (#"{"entries": []}"#, "\"log\" is missing"), ("<html>", "not a HAR file"),
     ])
   func faults(text: String, message: String) throws {
     let error = #expect(throws: ArchiveError.self) { try HARFile(Array(text.utf8), name: "a.har") }
@@ -95,14 +95,15 @@ struct HARTests {
   @Test("An entry with invalid or contradictory parts is an error that names the entry")
   func contentFaults() throws {
     let rows = [
-      (entry(content: #"{"text": "a", "encoding": "base64"}"#), "is said to be base64, and is not"),
+      (entry(content: #"{"text": "a", "encoding": "base64"}"#), "its content is not valid base64"),
       (
         entry(content: #"{"text": "aGVsbG8=", "encoding": "base64", "size": 6}"#),
-        "has 5 bytes, and is said to have 6"
+        "expected 6 bytes of content, found 5"
       ),
       (entry(content: #"{"text": "x", "encoding": "rot13"}"#), "\"rot13\""),
-      (entry("http:///x"), "no URL with a host"),
-      (entry(status: 1000), "1000 is no status code"), (entry(method: "G T"), "no method"),
+      (entry("http:///x"), "a URL with a host"),
+      (entry(status: 1000), "expected a status code of three digits, found 1000"),
+      (entry(method: "G T"), "expected a request with a method"),
     ]
     for (text, message) in rows {
       let error = #expect(throws: ArchiveError.self) { try file(entry(), text) }

@@ -220,7 +220,7 @@ struct RecordingTests {
       }
       let asked = try #require(request("https://a.test/"))
       #expect(try await transport(asked, .empty).body.bytes?.count == 1)
-      #expect(errors.withLock { $0.first }?.contains("cannot be written") == true)
+      #expect(errors.withLock { $0.first }?.contains("cannot write to the folder") == true)
     }
   }
 }

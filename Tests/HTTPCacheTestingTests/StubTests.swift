@@ -77,7 +77,8 @@ struct StubTests {
     let error = await #expect(throws: StubError.self) {
       try await cache.get("https://a.test/x/y", through: stubs.transport)
     }
-    #expect(error?.description == "no stub answers GET https://a.test/x/y; there are GET https://a.test/{x}")
+    #expect(
+      error?.description == "no stub for GET https://a.test/x/y; existing stubs: GET https://a.test/{x}")
     #expect(stubs.unexpected.map(\.url) == ["https://a.test/x/y"])
     #expect(throws: StubError.self) { try stubs.verify() }
     stubs.removeAll()

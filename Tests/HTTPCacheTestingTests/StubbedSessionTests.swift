@@ -112,7 +112,7 @@ struct StubbedSessionTests {
       }
       #expect(try await load(session, "https://api.test/broken").response.statusCode == 500)
       let error = await #expect(throws: (any Error).self) { try await load(session, "https://api.test/else") }
-      #expect("\(String(describing: error))".contains("no stub answers GET https://api.test/else"))
+      #expect("\(String(describing: error))".contains("no stub for GET https://api.test/else"))
     }
     #expect(stubs.unexpected.count == 1)
   }

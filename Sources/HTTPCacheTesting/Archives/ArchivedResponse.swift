@@ -73,7 +73,7 @@ enum ArchiveFile {
     do {
       let values = try file.resourceValues(forKeys: [.isRegularFileKey])
       // Reading a pipe could block without end.
-      guard values.isRegularFile == true else { throw ArchiveError(file.path, "is no file") }
+      guard values.isRegularFile == true else { throw ArchiveError(file.path, "not a regular file") }
       let handle = try FileHandle(forReadingFrom: file)
       defer { try? handle.close() }
       while let chunk = try handle.read(upToCount: 1 << 20), !chunk.isEmpty {
@@ -83,7 +83,7 @@ enum ArchiveFile {
     } catch let error as ArchiveError {
       throw error
     } catch {
-      throw ArchiveError(file.path, "cannot be read: \(error.localizedDescription)")
+      throw ArchiveError(file.path, "cannot read the file: \(error.localizedDescription)")
     }
     return bytes
   }

@@ -44,7 +44,7 @@ public struct HARFile: Sendable {
     do {
       file = try JSONDecoder().decode(File.self, from: Data(bytes))
     } catch let error as DecodingError {
-      throw ArchiveError(name, "is no HAR file: \(ArchiveFile.text(of: error))")
+      throw ArchiveError(name, "not a HAR file: \(ArchiveFile.text(of: error))")
     }
     var responses: [ArchivedResponse] = []
     var skipped: [Skipped] = []
@@ -114,12 +114,12 @@ extension File.Entry {
   /// Why the entry has no usable response; `nil` if it has one.
   var reasonToSkip: String? {
     let scheme = request.url.prefix { $0 != ":" }.lowercased()
-    if scheme != "http", scheme != "https" { return "\(scheme) is not HTTP" }
+    if scheme != "http", scheme != "https" { return "the scheme '\(scheme)' is not http or https" }
     if response.status == 0 { return "the request got no response" }
     if response.status == 304 {
-      return "a 304 response says nothing by itself; record with the browser's cache disabled"
+      return "a 304 response has no content; record with the browser's cache disabled"
     }
-    if response.status == 206 { return "the response is a part of its content" }
+    if response.status == 206 { return "a 206 response has only a part of the content" }
     if (100..<200).contains(response.status) { return "the response is not final" }
     let isRedirect = (300..<400).contains(response.status)
     if let content = response.content, content.text == nil, (content.size ?? 0) > 0, !isRedirect,
@@ -135,9 +135,9 @@ extension File.Entry {
       let request = HTTPRequest(
         method: request.method, url: request.url,
         fields: Self.fields(request.headers ?? [], excluding: ["host"]))
-    else { throw HARFile.Fault(what: "the request has no method, or no URL with a host") }
+    else { throw HARFile.Fault(what: "expected a request with a method, and a URL with a host") }
     guard (200...999).contains(response.status) else {
-      throw HARFile.Fault(what: "\(response.status) is no status code")
+      throw HARFile.Fault(what: "expected a status code of three digits, found \(response.status)")
     }
     var fields = Self.fields(
       response.headers ?? [],
@@ -167,10 +167,10 @@ extension File.Entry {
     switch content.encoding?.lowercased() {
     case "base64":
       guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
-        throw HARFile.Fault(what: "its content is said to be base64, and is not")
+        throw HARFile.Fault(what: "its content is not valid base64")
       }
       if let size = content.size, size > data.count {
-        throw HARFile.Fault(what: "its content has \(data.count) bytes, and is said to have \(size)")
+        throw HARFile.Fault(what: "expected \(size) bytes of content, found \(data.count)")
       }
       return Array(data)
     case nil, "", "utf-8", "utf8":
@@ -181,7 +181,8 @@ extension File.Entry {
         fields[.contentType] = type.replacingCharacters(in: value.startIndex..<value.endIndex, with: "utf-8")
       }
       return Array(text.utf8)
-    case let encoding?: throw HARFile.Fault(what: "its content is in \"\(encoding)\", which is not known")
+    case let encoding?:
+      throw HARFile.Fault(what: "its content has the encoding \"\(encoding)\"; expected base64 or utf-8")
     }
   }
 

@@ -53,7 +53,7 @@ public struct ResponseFolder: Sendable {
       names = try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".json") }
         .sorted()
     } catch {
-      throw ArchiveError(path, "is no folder that can be read")
+      throw ArchiveError(path, "cannot read the folder; check the path and its permissions")
     }
     guard names.count <= limits.responses else {
       throw ArchiveError(path, "has more than \(limits.responses) responses")
@@ -74,7 +74,8 @@ public struct ResponseFolder: Sendable {
       var fields = HTTPFields()
       for (name, lines) in lines.sorted(by: { $0.key < $1.key }) {
         for line in lines.values where !fields.append(name, line) {
-          throw ArchiveError(file.path, "\"\(name)\" of \(what) is no field, or its value cannot be in one")
+          throw ArchiveError(
+            file.path, "\"\(name)\" of \(what) is not a valid field name, or has an invalid value")
         }
       }
       return fields
@@ -84,10 +85,10 @@ public struct ResponseFolder: Sendable {
         method: head.method, url: head.url, fields: try fields(head.requestFields, "the request"))
     else {
       throw ArchiveError(
-        file.path, "\(head.method) \(head.url) is no request: a method and an http or https URL are needed")
+        file.path, "expected a method and an http or https URL, found \(head.method) \(head.url)")
     }
     guard (200...999).contains(head.status) else {
-      throw ArchiveError(file.path, "\(head.status) is no status code of a final response")
+      throw ArchiveError(file.path, "expected a status code from 200 to 999, found \(head.status)")
     }
     var response = HTTPResponse(
       status: .init(code: head.status), headerFields: try fields(head.fields, "the response"))
@@ -98,7 +99,7 @@ public struct ResponseFolder: Sendable {
     case (nil, nil): content = .bytes([])
     case (nil, let text?): content = .bytes(Array(text.utf8))
     case (let body?, nil): content = .file(try place(of: body, named: name), limit: limits.body)
-    case (.some, .some): throw ArchiveError(file.path, "has both \"body\" and \"text\": one is enough")
+    case (.some, .some): throw ArchiveError(file.path, "has both \"body\" and \"text\"; remove one")
     }
     return ArchivedResponse(name: name, request: request, head: response, content: content)
   }
@@ -116,7 +117,7 @@ public struct ResponseFolder: Sendable {
     let file = url.appendingPathComponent(name).resolvingSymlinksInPath()
     let folder = url.resolvingSymlinksInPath().path
     guard file.path.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/") else {
-      throw ArchiveError(url.appendingPathComponent(head).path, "\"\(name)\" leads out of the folder")
+      throw ArchiveError(url.appendingPathComponent(head).path, "\"\(name)\" is outside the folder")
     }
     return file
   }
@@ -161,7 +162,7 @@ public struct ResponseFolder: Sendable {
       try (encoder.encode(head) + Data("\n".utf8)).write(
         to: url.appendingPathComponent(name + ".json"), options: .atomic)
     } catch {
-      throw ArchiveError(path, "cannot be written: \(error.localizedDescription)")
+      throw ArchiveError(path, "cannot write to the folder: \(error.localizedDescription)")
     }
     return name + ".json"
   }
@@ -280,7 +281,7 @@ private struct FolderHead: Codable {
         .init(
           codingPath: [],
           debugDescription:
-            "\"\(key.stringValue)\" means nothing here: there are \(known.joined(separator: ", "))"))
+            "unknown key \"\(key.stringValue)\"; expected one of \(known.joined(separator: ", "))"))
     }
     let container = try decoder.container(keyedBy: CodingKeys.self)
     url = try container.decode(String.self, forKey: .url)

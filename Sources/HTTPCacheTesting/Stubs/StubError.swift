@@ -35,19 +35,20 @@ public struct StubError: Error, Hashable, Sendable {
 
   package static func unexpected(request: String, stubs: [String]) -> StubError {
     let known = stubs.isEmpty ? "none" : stubs.joined(separator: ", ")
-    return StubError(code: .unexpectedRequest, text: "no stub answers \(request); there are \(known)")
+    return StubError(code: .unexpectedRequest, text: "no stub for \(request); existing stubs: \(known)")
   }
 
   package static func unused(_ stubs: [String]) -> StubError {
-    StubError(code: .unusedStubs, text: "nothing asked for \(stubs.joined(separator: ", "))")
+    StubError(code: .unusedStubs, text: "stubs without a request: \(stubs.joined(separator: ", "))")
   }
 
   package static func unreadableFile(_ path: String) -> StubError {
-    StubError(code: .unreadableFile, text: "the stub's file \(path) cannot be read")
+    StubError(
+      code: .unreadableFile, text: "cannot read the stub's file \(path); check the path and its permissions")
   }
 
   package static func invalidStatus(_ status: Int) -> StubError {
-    StubError(code: .invalidStatus, text: "\(status) is not a status code: expected three digits")
+    StubError(code: .invalidStatus, text: "expected a status code of three digits, found \(status)")
   }
 }
 
