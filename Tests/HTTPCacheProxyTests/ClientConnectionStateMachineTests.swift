@@ -306,7 +306,7 @@ struct ClientConnectionStateMachineTests {
         (
           .request(.init(framing: .chunked, isTrace: true)),
           .answerer(
-            .refusal(.refuse(MessageFault("TRACE has no content (RFC 9110 §9.3.8)"), since: time(0))))
+            .refusal(.refuse(MessageFault("TRACE must not have content (RFC 9110 §9.3.8)"), since: time(0))))
         ),
       ]),
     Course(
@@ -450,7 +450,7 @@ struct ClientConnectionStateMachineTests {
         (
           .request(.init(wantsUpgrade: true)),
           .answerer(
-            .refusal(.refuse(MessageFault(501, "upgrades are not supported here"), since: time(0))))
+            .refusal(.refuse(MessageFault(501, "upgrades are not supported"), since: time(0))))
         ),
       ]),
   ]

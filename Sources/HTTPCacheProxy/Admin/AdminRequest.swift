@@ -47,12 +47,13 @@ struct AdminRequest: Sendable {
     default:
       switch verdict {
       case .answered: break
-      case .ambiguous: return Answer(status: 400, text: "There is more than one Host.\n")
+      case .ambiguous: return Answer(status: 400, text: "The request has more than one Host.\n")
       case .misdirected:
         return Answer(
           status: 421,
           text:
-            "This port does not answer to the name in Host. Use its address, or name it with --admin-host.\n")
+            "The admin port does not accept the name in Host. Use its address, or allow the name with --admin-host.\n"
+        )
       }
     }
     switch path {
@@ -68,7 +69,8 @@ struct AdminRequest: Sendable {
         text: PrometheusText.of(context.statistics, context.cache))
     case "/status", "/":
       return Answer(type: "text/html; charset=utf-8", text: StatusPage.html(context))
-    default: return Answer(status: 404, text: "There are /status, /metrics, /health, /ready and /purge.\n")
+    default:
+      return Answer(status: 404, text: "Not found. Use /status, /metrics, /health, /ready or /purge.\n")
     }
   }
 
@@ -92,11 +94,12 @@ struct AdminRequest: Sendable {
     if let token = context.settings.value.adminToken {
       guard let authorization, Self.isEqual(authorization, "Bearer \(token)") else {
         return Answer(
-          status: 401, text: "Purging needs the token: Authorization: Bearer TOKEN\n", challenge: "Bearer")
+          status: 401, text: "Purging requires the admin token: Authorization: Bearer TOKEN\n",
+          challenge: "Bearer")
       }
     } else if isFromPage {
       // Any page in an administrator's browser can post here, but it cannot leave out these fields.
-      return Answer(status: 403, text: "Purging from a page in a browser needs a token: set one.\n")
+      return Answer(status: 403, text: "Purging from a web page requires an admin token; set one.\n")
     }
     return await PurgeRequest(query: query, content: content, accept: accept, context).answer()
   }

@@ -11,7 +11,7 @@ struct PrometheusText {
 
   static func of(_ statistics: ProxyStatistics, _ cache: HTTPCache) -> String {
     var page = PrometheusText()
-    page.gauge("httpcache_build_info", "The version that runs.", [("version", HTTPCache.version)], 1)
+    page.gauge("httpcache_build_info", "Version of the proxy.", [("version", HTTPCache.version)], 1)
     page.requests(Figures(statistics))
     page.traffic(statistics)
     page.objects(cache)
@@ -22,7 +22,7 @@ struct PrometheusText {
       statistics.latency)
     page.histogram(
       "httpcache_origin_latency_seconds",
-      "Time from when the origin was to be asked to the head of its response.", statistics.originLatency)
+      "Time from the start of a fetch to the head of the origin's response.", statistics.originLatency)
     return page.text
   }
 
@@ -31,7 +31,7 @@ struct PrometheusText {
   private mutating func requests(_ figures: Figures) {
     family(
       "httpcache_requests_total", "counter",
-      "Requests answered, by where the answer came from and by class of status.")
+      "Requests answered, by source of the response and class of status.")
     for outcome in RequestOutcome.allCases {
       let counts = ResponseTable.classes.map { ($0, figures.requests(outcome, statusClass: $0)) }
       // 2xx is always present: a rate needs an initial zero.
@@ -41,7 +41,7 @@ struct PrometheusText {
       }
     }
     family(
-      "httpcache_content_bytes_total", "counter", "Bytes of content sent, by where the answer came from.")
+      "httpcache_content_bytes_total", "counter", "Bytes of content sent, by source of the response.")
     for outcome in RequestOutcome.allCases {
       sample(
         "httpcache_content_bytes_total", [("outcome", outcome.rawValue)], figures.contentBytes(outcome))
@@ -49,7 +49,7 @@ struct PrometheusText {
   }
 
   private mutating func traffic(_ statistics: ProxyStatistics) {
-    counter("httpcache_responses_aborted_total", "Responses that broke off.", statistics.aborted.value)
+    counter("httpcache_responses_aborted_total", "Responses that ended early.", statistics.aborted.value)
     counter(
       "httpcache_origin_requests_total", "Requests to the origin.", statistics.originRequests.value)
     counter(
@@ -65,12 +65,12 @@ struct PrometheusText {
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
     counter(
       "httpcache_access_log_dropped_lines_total",
-      "Lines of the access log that its file or reader did not take.", statistics.logLinesDropped.value)
+      "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
   }
 
   private mutating func objects(_ cache: HTTPCache) {
     family(
-      "httpcache_live_objects", "gauge", "Objects in this process that must not outlive their use, by kind.")
+      "httpcache_live_objects", "gauge", "Objects of the process that must be released after use, by kind.")
     for kind in LiveCount.Kind.allCases {
       sample("httpcache_live_objects", [("kind", kind.rawValue)], kind.count)
     }
@@ -82,7 +82,7 @@ struct PrometheusText {
   private mutating func cache(_ cache: CacheMetrics) {
     counter("httpcache_stored_total", "Responses stored.", cache.stored.value)
     counter("httpcache_stored_bytes_total", "Bytes of content stored.", cache.storedBytes.value)
-    family("httpcache_not_stored_total", "counter", "Responses not stored, by the reason.")
+    family("httpcache_not_stored_total", "counter", "Responses not stored, by reason.")
     for (reason, count) in cache.notStored.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       sample("httpcache_not_stored_total", [("reason", reason.rawValue)], count)
     }
@@ -93,19 +93,19 @@ struct PrometheusText {
   private mutating func store(_ store: CacheStore) {
     let (usage, capacity, stored) = (store.usage, store.capacity, store.statistics)
     gauge("httpcache_memory_bytes", "Bytes that entries occupy in memory.", usage.memoryBytes)
-    gauge("httpcache_memory_capacity_bytes", "Bytes that entries may occupy in memory.", capacity.memory)
+    gauge("httpcache_memory_capacity_bytes", "Maximum bytes of entries in memory.", capacity.memory)
     gauge("httpcache_memory_entries", "Entries in memory.", usage.memoryEntries)
     gauge("httpcache_disk_bytes", "Bytes of the files on disk.", usage.diskBytes)
-    gauge("httpcache_disk_capacity_bytes", "Bytes that the files on disk may have.", capacity.disk)
+    gauge("httpcache_disk_capacity_bytes", "Maximum bytes of the files on disk.", capacity.disk)
     gauge("httpcache_disk_entries", "Entries on disk.", usage.diskEntries)
-    family("httpcache_evictions_total", "counter", "Entries dropped to make room.")
+    family("httpcache_evictions_total", "counter", "Entries evicted to make room.")
     sample("httpcache_evictions_total", [("tier", "memory")], stored.memoryEvictions)
     sample("httpcache_evictions_total", [("tier", "disk")], stored.diskEvictions)
     counter(
-      "httpcache_corrupt_records_total", "Records that were not what was written.", stored.corruptRecords)
-    counter("httpcache_io_errors_total", "Operations of the file system that failed.", stored.ioErrors)
+      "httpcache_corrupt_records_total", "Damaged records that were found on disk.", stored.corruptRecords)
+    counter("httpcache_io_errors_total", "File system operations that failed.", stored.ioErrors)
     counter(
-      "httpcache_disk_failures_total", "Times that the disk stopped taking what was stored.",
+      "httpcache_disk_failures_total", "Times that the disk stopped accepting writes.",
       stored.diskFailures)
   }
 

@@ -44,10 +44,10 @@ struct PurgeRequest: Sendable {
         status: 400,
         text: """
           \(error.text)
-          POST /purge?url=http://HOST/PATH, as clients name it; url can be repeated, or be the lines of the content
-          POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both can be repeated
+          POST /purge?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
+          POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both may be repeated
           POST /purge?group=NAME&url=http://HOST/ or ?all
-          With soft, what is stored becomes stale and is not removed: POST /purge?all&soft
+          With soft, stored responses become stale instead of being removed: POST /purge?all&soft
 
           """)
     }
@@ -64,28 +64,32 @@ struct PurgeRequest: Sendable {
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
       case "prefix": patterns.append(.prefix(try Self.pattern(value, name)))
       case "group":
-        guard !value.isEmpty else { throw Fault("group has no name.") }
+        guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
         groups.append(value)
       case "all": isAll = try Self.flag(value, name)
       case "soft": isSoft = try Self.flag(value, name)
-      default: throw Fault("'\(name)' is not a parameter.")
+      default: throw Fault("unknown parameter '\(name)'.")
       }
     }
-    guard targets.count <= Self.targetLimit else { throw Fault("Give up to \(Self.targetLimit) URLs.") }
+    guard targets.count <= Self.targetLimit else { throw Fault("expected at most \(Self.targetLimit) URLs.") }
     guard patterns.count + groups.count <= Self.patternLimit else {
-      throw Fault("Give up to \(Self.patternLimit) patterns or groups.")
+      throw Fault("expected at most \(Self.patternLimit) patterns or groups.")
     }
     if isAll {
-      guard targets.isEmpty, patterns.isEmpty, groups.isEmpty else { throw Fault("all goes alone.") }
+      guard targets.isEmpty, patterns.isEmpty, groups.isEmpty else {
+        throw Fault("all cannot be combined with url, prefix, glob or group.")
+      }
       return Purge(extent: .everything, isSoft: isSoft)
     }
     if !groups.isEmpty {
       guard patterns.isEmpty, !targets.isEmpty else {
-        throw Fault("group takes a url, which names the origin, and no pattern.")
+        throw Fault("group: expected a url that names the origin, and no pattern.")
       }
       return Purge(extent: .groups(groups, of: targets), isSoft: isSoft)
     }
-    guard !targets.isEmpty || !patterns.isEmpty else { throw Fault("There is nothing to purge.") }
+    guard !targets.isEmpty || !patterns.isEmpty else {
+      throw Fault("expected url, prefix, glob, group or all.")
+    }
     return Purge(extent: .targets(targets, patterns), isSoft: isSoft)
   }
 
@@ -102,7 +106,7 @@ struct PurgeRequest: Sendable {
   /// to purge.
   private static func flag(_ value: String, _ name: String) throws(Fault) -> Bool {
     guard ["", "1", "true"].contains(value) else {
-      throw Fault("\(name) takes no value: write \(name), or leave it out.")
+      throw Fault("\(name): expected no value; write \(name), or remove it.")
     }
     return true
   }
@@ -116,7 +120,7 @@ struct PurgeRequest: Sendable {
 
   private static func pattern(_ text: String, _ name: String) throws(Fault) -> String {
     guard !text.isEmpty, text.utf8.count <= patternLength else {
-      throw Fault("\(name): give 1 to \(patternLength) bytes.")
+      throw Fault("\(name): expected 1 to \(patternLength) bytes.")
     }
     return text
   }

@@ -17,9 +17,9 @@ enum StatusPage {
     let hits: [RequestOutcome] = [.hit, .stale]
     let shares =
       both("hit ratio: answered without the origin") { percent($0.share(of: hits).requests) }
-      + both("the same, by bytes of content") { percent($0.share(of: hits).contentBytes) }
+      + both("hit ratio by bytes of content") { percent($0.share(of: hits).contentBytes) }
       + both("validated by the origin") { percent($0.share(of: [.validated]).requests) }
-      + both("the same, by bytes of content") { percent($0.share(of: [.validated]).contentBytes) }
+      + both("validated, by bytes of content") { percent($0.share(of: [.validated]).contentBytes) }
     let outcomes = RequestOutcome.allCases.map { outcome in
       both(outcome.rawValue) { "\($0.requests(outcome))" }
     }
@@ -47,7 +47,7 @@ enum StatusPage {
       \(table("Traffic", now, [
         both("sent to clients") { bytes($0.sentBytes) },
         both("requests to the origin") { "\($0.originRequests)" },
-        both("of these without a response") { "\($0.originErrors)" },
+        both("requests without a response") { "\($0.originErrors)" },
       ]))
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\

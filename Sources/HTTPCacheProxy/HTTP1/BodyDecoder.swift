@@ -117,7 +117,7 @@ struct BodyDecoder {
       index += 1
     }
     if digits == 0, index < view.endIndex {
-      throw MessageFault("the size of a chunk is no number (RFC 9112 §7.1)")
+      throw MessageFault("the size of a chunk is not a number (RFC 9112 §7.1)")
     }
     var isExtension = false
     while index < view.endIndex {
@@ -125,7 +125,7 @@ struct BodyDecoder {
       if byte == 0x0D {
         guard index + 1 < view.endIndex else { break }
         guard view[index + 1] == 0x0A else {
-          throw MessageFault("there is a bare CR behind the size of a chunk")
+          throw MessageFault("a bare CR follows the size of a chunk")
         }
         buffer.moveReaderIndex(forwardBy: index + 2 - view.startIndex)
         return size
@@ -133,7 +133,7 @@ struct BodyDecoder {
       if byte == 0x3B { isExtension = true }
       let isSpace = byte == 0x20 || byte == 0x09
       guard isSpace || (isExtension && byte >= 0x20 && byte != 0x7F) else {
-        throw MessageFault("the size of a chunk is no number (RFC 9112 §7.1)")
+        throw MessageFault("the size of a chunk is not a number (RFC 9112 §7.1)")
       }
       index += 1
     }

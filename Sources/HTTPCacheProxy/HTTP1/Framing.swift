@@ -20,14 +20,14 @@ enum Framing: Hashable, Sendable {
       return
     }
     if length != nil {
-      throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.1)")
+      throw MessageFault("the message has both Content-Length and Transfer-Encoding (RFC 9112 §6.1)")
     }
-    if minorVersion == 0 { throw MessageFault("Transfer-Encoding is not of HTTP/1.0 (RFC 9112 §6.1)") }
+    if minorVersion == 0 { throw MessageFault("Transfer-Encoding is invalid in HTTP/1.0 (RFC 9112 §6.1)") }
     guard codings.last == "chunked" else {
       throw MessageFault("chunked is not the last transfer coding (RFC 9112 §6.3)")
     }
     guard codings.count == 1 else {
-      throw MessageFault(501, "a transfer coding other than chunked (RFC 9112 §6.1)")
+      throw MessageFault(501, "transfer codings other than chunked are not supported (RFC 9112 §6.1)")
     }
     self = .chunked
   }
@@ -47,12 +47,12 @@ enum Framing: Hashable, Sendable {
         return
       }
       if length != nil {
-        throw MessageFault("there are both Content-Length and Transfer-Encoding (RFC 9112 §6.3)")
+        throw MessageFault("the message has both Content-Length and Transfer-Encoding (RFC 9112 §6.3)")
       }
       // The proxy decodes no other coding, and must not take the encoded bytes for the content (§6.1). Empty elements
       // of the list have no meaning (RFC 9110 §5.6.1).
       guard codings.filter({ !$0.isEmpty }) == ["chunked"] else {
-        throw MessageFault("a transfer coding that was not asked for (RFC 9112 §7)")
+        throw MessageFault("the transfer coding was not requested (RFC 9112 §7)")
       }
       self = .chunked
     } catch {
@@ -71,10 +71,12 @@ enum Framing: Hashable, Sendable {
   private static func length(_ fields: HTTPFields) throws(MessageFault) -> Int? {
     var length: Int?
     for field in fields where field.name.canonicalName == "content-length" {
-      guard length == nil else { throw MessageFault("there is more than one Content-Length (RFC 9112 §6.3)") }
+      guard length == nil else {
+        throw MessageFault("the message has more than one Content-Length (RFC 9112 §6.3)")
+      }
       let digits = field.value.utf8
       guard !digits.isEmpty, digits.count <= 18, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-        throw MessageFault("Content-Length is no length (RFC 9112 §6.3)")
+        throw MessageFault("Content-Length is not a length (RFC 9112 §6.3)")
       }
       length = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }

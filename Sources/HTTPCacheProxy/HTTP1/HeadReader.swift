@@ -60,7 +60,7 @@ struct HeadReader {
         if isEmpty { return check(scanned).map { _ in scanned } }
         lines += 1
         if lines > limits.fields + 1 {
-          return .failure(MessageFault(431, "there are more than \(limits.fields) fields"))
+          return .failure(MessageFault(431, "the head has more than \(limits.fields) fields"))
         }
       }
       return check(bytes.count)
@@ -102,7 +102,7 @@ struct HeadReader {
     let target = line[(first + 1)..<last]
     // RFC 3986 §2: any other character is percent-encoded. A space inside the target would be ambiguous.
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-      throw MessageFault("the request target has characters that no URI has")
+      throw MessageFault("the request target has characters that are invalid in a URI")
     }
     let version = line[(last + 1)...]
     let minor = try minorVersion(version)
@@ -112,7 +112,7 @@ struct HeadReader {
       method = .get
     } else {
       guard let parsed = HTTPRequest.Method(rawValue: String(decoding: name, as: UTF8.self)) else {
-        throw MessageFault("the method is no token")
+        throw MessageFault("the method is not a token")
       }
       method = parsed
     }
@@ -124,12 +124,12 @@ struct HeadReader {
     _ line: UnsafeRawBufferPointer
   ) throws(MessageFault) -> (status: HTTPResponse.Status, minorVersion: Int) {
     guard line.count >= 12, line[8] == 0x20, line.count == 12 || line[12] == 0x20 else {
-      throw MessageFault(502, "the status line is none")
+      throw MessageFault(502, "the status line is invalid")
     }
     let minor = try minorVersion(line[0..<8])
     var code = 0
     for byte in line[9..<12] {
-      guard byte >= 0x30, byte <= 0x39 else { throw MessageFault(502, "the status code is no number") }
+      guard byte >= 0x30, byte <= 0x39 else { throw MessageFault(502, "the status code is not a number") }
       code = code * 10 + Int(byte - 0x30)
     }
     guard code >= 100 else { throw MessageFault(502, "the status code is below 100") }
@@ -147,7 +147,7 @@ struct HeadReader {
     guard dot == 0x2E, major >= 0x30, major <= 0x39, minor >= 0x30, minor <= 0x39 else {
       throw MessageFault("the version is not HTTP/1.1")
     }
-    guard major == 0x31 else { throw MessageFault(505, "only HTTP/1.0 and HTTP/1.1 are spoken here") }
+    guard major == 0x31 else { throw MessageFault(505, "only HTTP/1.0 and HTTP/1.1 are supported") }
     return minor == 0x30 ? 0 : 1
   }
 
@@ -170,13 +170,13 @@ struct HeadReader {
   /// RFC 9112 §5: `field-name ":" OWS field-value OWS`.
   func field(_ line: UnsafeRawBufferPointer) throws(MessageFault) -> (field: HTTPField, role: FieldRole) {
     guard let first = line.first, first != 0x20, first != 0x09 else {
-      throw MessageFault(isResponse ? 502 : 400, "a field goes on in the next line (RFC 9112 §5.2)")
+      throw MessageFault(isResponse ? 502 : 400, "a field continues on the next line (RFC 9112 §5.2)")
     }
     guard var colon = line.firstIndex(of: 0x3A) else { throw fault("a line of the head has no colon") }
     var start = colon + 1
     if isResponse { while colon > 0, line[colon - 1] == 0x20 || line[colon - 1] == 0x09 { colon -= 1 } }
     guard let (name, role) = FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon])) else {
-      throw fault("the name of a field is no token (RFC 9112 §5.1)")
+      throw fault("the name of a field is not a token (RFC 9112 §5.1)")
     }
     var end = line.count
     while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }

@@ -139,7 +139,7 @@ struct ClientConnectionStateMachine {
       closes: request.closes || isStopping)
     if request.wantsUpgrade {
       guard allowsUpgrade else {
-        return .refusal(refuse(MessageFault(501, "upgrades are not supported here")))
+        return .refusal(refuse(MessageFault(501, "upgrades are not supported")))
       }
       exchange.closes = true
       state = .answering(exchange)
@@ -160,7 +160,7 @@ struct ClientConnectionStateMachine {
         refuse(MessageFault(413, "the content of the request has more than \(contentLimit) bytes")))
     }
     if request.isTrace {
-      return .refusal(refuse(MessageFault("TRACE has no content (RFC 9110 §9.3.8)")))
+      return .refusal(refuse(MessageFault("TRACE must not have content (RFC 9110 §9.3.8)")))
     }
     exchange.content = .coming(left: contentLimit, isWanted: false)
     state = .answering(exchange)
@@ -336,7 +336,7 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  static let brokenOff = MessageFault("the client broke off its request")
+  static let brokenOff = MessageFault("the client aborted its request")
 
   /// Handles a client that closed its half of the connection, which counts as leaving: it no longer waits for a
   /// response. Output that is already written is sent.

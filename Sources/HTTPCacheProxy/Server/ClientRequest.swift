@@ -60,7 +60,7 @@ struct ClientRequest: Sendable {
       switch role {
       case .plain: fields.append(field)
       case .host:
-        guard host == nil else { throw MessageFault("there is more than one Host (RFC 9112 §3.2)") }
+        guard host == nil else { throw MessageFault("the request has more than one Host (RFC 9112 §3.2)") }
         host = field.value
       case .connection: connection = (connection ?? HTTPFields()).appending(field)
       case .contentLength:
@@ -70,7 +70,7 @@ struct ClientRequest: Sendable {
       case .te: acceptsTrailers = acceptsTrailers || field.value.lowercased().contains("trailers")
       case .expect:
         guard field.value.lowercased() == "100-continue" else {
-          throw MessageFault(417, "the only expectation that can be met is 100-continue (RFC 9110 §10.1.1)")
+          throw MessageFault(417, "the only supported expectation is 100-continue (RFC 9110 §10.1.1)")
         }
         expects = true
       case .maxForwards: maxForwards = field
@@ -118,7 +118,7 @@ struct ClientRequest: Sendable {
       if line.method == .trace || line.method == .options {
         let digits = maxForwards.value
         guard let count = Int(digits), count >= 0, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-          throw MessageFault("Max-Forwards is no number (RFC 9110 §7.6.2)")
+          throw MessageFault("Max-Forwards is not a number (RFC 9110 §7.6.2)")
         }
         self.maxForwards = count
         if count > 0, let name = HTTPField.Name("Max-Forwards") {
@@ -148,11 +148,11 @@ struct ClientRequest: Sendable {
   private mutating func resolve(_ target: String) throws(MessageFault) {
     if request.method == .connect {
       throw MessageFault(
-        501, "this is the server's door, and no tunnel: CONNECT is refused (RFC 9110 §9.3.6)")
+        501, "CONNECT is not supported (RFC 9110 §9.3.6)")
     }
     if target == "*" {
       guard request.method == .options else {
-        throw MessageFault("only OPTIONS has the target * (RFC 9112 §3.2.4)")
+        throw MessageFault("only OPTIONS may have the target * (RFC 9112 §3.2.4)")
       }
       return
     }

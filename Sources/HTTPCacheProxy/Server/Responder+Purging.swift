@@ -17,10 +17,10 @@ extension Responder {
   /// - Throws: ``MessageFault`` if nothing was purged.
   func purge() async throws(MessageFault) -> (HTTPResponse, ArraySlice<UInt8>) {
     guard let address = client.client, context.settings.value.trustedPeers.contains(address) else {
-      throw MessageFault(403, "PURGE is for trusted clients")
+      throw MessageFault(403, "PURGE is allowed only for trusted clients")
     }
     guard let target = TargetURI(client.request) else {
-      throw MessageFault("PURGE takes a path or an absolute URL")
+      throw MessageFault("PURGE: expected a path or an absolute URL")
     }
     let purge = Purge(extent: .targets([target], []), isSoft: try isSoft)
     let count = await purge.run(context)
@@ -32,7 +32,7 @@ extension Responder {
       guard let value = HTTPField.Name("Soft-Purge").flatMap({ client.request.headerFields[$0] }) else {
         return false
       }
-      guard value == "1" else { throw MessageFault("Soft-Purge is 1, or absent") }
+      guard value == "1" else { throw MessageFault("Soft-Purge: expected 1, or no such field") }
       return true
     }
   }

@@ -92,7 +92,7 @@ struct Responder: Sendable {
       if response.source == .network { context.watch.failed(error) }
       // The head is already sent: the proxy can only show that the content is incomplete.
       context.logger.debug(
-        "response broke off", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
+        "response ended early", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
       write(.abort)
     }
   }

@@ -336,7 +336,7 @@ final class OriginConnection: ChannelInboundHandler {
     if head.status.kind == .informational {
       if head.status.code == 101 {
         guard let upgrade, Self.isAnswer(head, to: upgrade) else {
-          throw MessageFault(502, "it switches protocols, which nobody asked for")
+          throw MessageFault(502, "it switches protocols without a request to do so")
         }
         timer?.cancel()
         timer = nil
@@ -346,7 +346,7 @@ final class OriginConnection: ChannelInboundHandler {
       }
       interim = (interim.count + 1, interim.bytes + length)
       guard interim.count <= Self.interimLimit.count, interim.bytes <= Self.interimLimit.bytes else {
-        throw MessageFault(502, "there are too many interim responses")
+        throw MessageFault(502, "it has too many interim responses")
       }
       state = .interim
       promise.succeed(Reply(head: head))
@@ -490,7 +490,8 @@ final class OriginConnection: ChannelInboundHandler {
       } else {
         feed.finish(
           .failure(
-            error ?? OriginError(.responseIncomplete, "the origin closed the connection amid its response")))
+            error ?? OriginError(.responseIncomplete, "the origin closed the connection during its response"))
+        )
       }
     }
   }
@@ -523,7 +524,7 @@ final class OriginConnection: ChannelInboundHandler {
     if case .content = state {
       close(OriginError(.responseTimeout, "the origin was silent for \(time)"))
     } else {
-      close(OriginError(.responseTimeout, "the origin gave no final response within \(time)"))
+      close(OriginError(.responseTimeout, "the origin sent no final response within \(time)"))
     }
   }
 }
