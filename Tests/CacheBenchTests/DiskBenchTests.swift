@@ -55,6 +55,19 @@ import Testing
     }
   }
 
+  @Test func `a library that lacks a function, or is missing, is an error that names the library`() {
+    let library = SystemLibrary(["libc.so.6", "/usr/lib/libSystem.B.dylib"], prefix: "absent_")
+    let missing = SystemLibrary(["libabsent.so"], prefix: "absent_")
+    for (library, expected) in [(library, "absent_open"), (missing, "libabsent.so")] {
+      let error = #expect(throws: BenchError.self) {
+        let function: @convention(c) () -> Int32 = try library("open")
+        _ = function()
+      }
+      #expect(error?.description.contains(expected) == true)
+      #expect(error.map { CacheBench.exitCode(for: $0).rawValue } == 1)
+    }
+  }
+
   @Test func `churn stays within the capacity and reports the bytes written per byte stored`() throws {
     let report = try Self.report([.churn], "--value-size 2000 --capacity 2000000")
     let churn = try #require(report.measurements.first { $0.kind == .churn })

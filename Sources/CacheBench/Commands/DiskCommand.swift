@@ -64,7 +64,7 @@ struct DiskOptions: ParsableArguments {
   var report: Report {
     let sqlite =
       Contender.sqlite.isInstalled
-      ? "SQLite is \(SQLite.version), the system's, with synchronous=OFF."
+      ? "SQLite is the system's, version \((try? SQLite.version()) ?? "unknown"), with synchronous=OFF."
       : "SQLite is left out: the system has no libsqlite3. Install libsqlite3-0, or its equivalent here."
     return Report(
       command: "disk",

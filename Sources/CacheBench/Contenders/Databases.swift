@@ -77,22 +77,29 @@ extension Database {
 final class SystemLibrary: @unchecked Sendable {
   // Unchecked: a handle of `dlopen` may be used from any thread.
   private let handle: UnsafeMutableRawPointer?
+  private let file: String
   private let prefix: String
 
   /// - Parameters:
   ///   - files: candidate files; the first that exists is opened.
   ///   - prefix: the prefix of its function names.
   init(_ files: [String], prefix: String) {
-    handle = files.lazy.compactMap { dlopen($0, RTLD_NOW | RTLD_LOCAL) }.first
+    let opened = files.lazy.compactMap { file in dlopen(file, RTLD_NOW | RTLD_LOCAL).map { (file, $0) } }
+      .first
+    (file, handle) = (opened?.0 ?? files[0], opened?.1)
     self.prefix = prefix
   }
 
   var isInstalled: Bool { handle != nil }
 
-  /// Returns the function of a name, with the type that the caller expects. All versions of the library have it.
-  func callAsFunction<Function>(_ name: String) -> Function {
-    guard let handle, let function = dlsym(handle, prefix + name) else {
-      fatalError("a library of the system does not have \(prefix)\(name)")
+  /// Returns the function of a name, with the type that the caller expects.
+  ///
+  /// - Throws: ``BenchError`` if the library is missing, or is too old to have the function.
+  func callAsFunction<Function>(_ name: String) throws -> Function {
+    guard let handle else { throw BenchError.unprepared("cannot open \(file); install the library") }
+    guard let function = dlsym(handle, prefix + name) else {
+      throw BenchError.unprepared(
+        "\(file) has no function \(prefix)\(name); install a later version of the library")
     }
     return unsafeBitCast(function, to: Function.self)
   }
@@ -106,19 +113,16 @@ private typealias Out<Value> = UnsafeMutablePointer<Value>
 
 /// The system's SQLite, with one table and a write-ahead log. Its C interface has been the same since version 3.3.9.
 struct SQLite: Database {
-  private let open: @convention(c) (Text, Out<Object?>) -> Int32 = Self.library("open")
-  private let close_: @convention(c) (Object?) -> Int32 = Self.library("close")
-  private let exec: @convention(c) (Object?, Text, Pointer?, Pointer?, Pointer?) -> Int32 = Self.library(
-    "exec")
-  private let prepare: @convention(c) (Object?, Text, Int32, Out<Object?>, Pointer?) -> Int32 =
-    Self.library("prepare_v2")
-  private let bindBlob: @convention(c) (Object?, Int32, Pointer?, Int32, Pointer?) -> Int32 =
-    Self.library("bind_blob")
-  private let step: @convention(c) (Object?) -> Int32 = Self.library("step")
-  private let reset: @convention(c) (Object?) -> Int32 = Self.library("reset")
-  private let columnBlob: @convention(c) (Object?, Int32) -> Pointer? = Self.library("column_blob")
-  private let columnBytes: @convention(c) (Object?, Int32) -> Int32 = Self.library("column_bytes")
-  private let finalize: @convention(c) (Object?) -> Int32 = Self.library("finalize")
+  private let open: @convention(c) (Text, Out<Object?>) -> Int32
+  private let close_: @convention(c) (Object?) -> Int32
+  private let exec: @convention(c) (Object?, Text, Pointer?, Pointer?, Pointer?) -> Int32
+  private let prepare: @convention(c) (Object?, Text, Int32, Out<Object?>, Pointer?) -> Int32
+  private let bindBlob: @convention(c) (Object?, Int32, Pointer?, Int32, Pointer?) -> Int32
+  private let step: @convention(c) (Object?) -> Int32
+  private let reset: @convention(c) (Object?) -> Int32
+  private let columnBlob: @convention(c) (Object?, Int32) -> Pointer?
+  private let columnBytes: @convention(c) (Object?, Int32) -> Int32
+  private let finalize: @convention(c) (Object?) -> Int32
 
   static let library = SystemLibrary(
     ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"], prefix: "sqlite3_")
@@ -128,12 +132,22 @@ struct SQLite: Database {
   private var insert: Object?
   private var select: Object?
 
-  static var version: String {
-    let version: @convention(c) () -> Text = library("libversion")
+  static func version() throws -> String {
+    let version: @convention(c) () -> Text = try library("libversion")
     return String(cString: version())
   }
 
   init(_ directory: String, capacity: Int) throws {
+    open = try Self.library("open")
+    close_ = try Self.library("close")
+    exec = try Self.library("exec")
+    prepare = try Self.library("prepare_v2")
+    bindBlob = try Self.library("bind_blob")
+    step = try Self.library("step")
+    reset = try Self.library("reset")
+    columnBlob = try Self.library("column_blob")
+    columnBytes = try Self.library("column_bytes")
+    finalize = try Self.library("finalize")
     try check(open(directory + "/cache.sqlite", &database) == 0, "open a database")
     for statement in [
       "PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF",
@@ -187,19 +201,16 @@ struct LMDB: Database {
     var bytes: UnsafeRawPointer?
   }
 
-  private let createEnvironment: @convention(c) (Out<Object?>) -> Int32 = Self.library("env_create")
-  private let setMapSize: @convention(c) (Object?, Int) -> Int32 = Self.library("env_set_mapsize")
-  private let openEnvironment: @convention(c) (Object?, Text, UInt32, UInt32) -> Int32 = Self.library(
-    "env_open")
-  private let closeEnvironment: @convention(c) (Object?) -> Void = Self.library("env_close")
-  private let beginTransaction: @convention(c) (Object?, Object?, UInt32, Out<Object?>) -> Int32 =
-    Self.library("txn_begin")
-  private let openDatabase: @convention(c) (Object?, Text?, UInt32, Out<UInt32>) -> Int32 = Self.library(
-    "dbi_open")
-  private let commitTransaction: @convention(c) (Object?) -> Int32 = Self.library("txn_commit")
-  private let abort: @convention(c) (Object?) -> Void = Self.library("txn_abort")
-  private let putValue: @convention(c) (Object?, UInt32, Place, Place, UInt32) -> Int32 = Self.library("put")
-  private let getValue: @convention(c) (Object?, UInt32, Place, Place) -> Int32 = Self.library("get")
+  private let createEnvironment: @convention(c) (Out<Object?>) -> Int32
+  private let setMapSize: @convention(c) (Object?, Int) -> Int32
+  private let openEnvironment: @convention(c) (Object?, Text, UInt32, UInt32) -> Int32
+  private let closeEnvironment: @convention(c) (Object?) -> Void
+  private let beginTransaction: @convention(c) (Object?, Object?, UInt32, Out<Object?>) -> Int32
+  private let openDatabase: @convention(c) (Object?, Text?, UInt32, Out<UInt32>) -> Int32
+  private let commitTransaction: @convention(c) (Object?) -> Int32
+  private let abort: @convention(c) (Object?) -> Void
+  private let putValue: @convention(c) (Object?, UInt32, Place, Place, UInt32) -> Int32
+  private let getValue: @convention(c) (Object?, UInt32, Place, Place) -> Int32
 
   static let library = SystemLibrary(
     ["liblmdb.so.0", "liblmdb.so", "liblmdb.dylib", "/opt/homebrew/lib/liblmdb.dylib"], prefix: "mdb_")
@@ -215,8 +226,18 @@ struct LMDB: Database {
   private var database: UInt32 = 0
 
   init(_ directory: String, capacity: Int) throws {
-    try check(createEnvironment(&environment) == 0, "make an environment")
-    try check(setMapSize(environment, capacity) == 0, "have so much room")
+    createEnvironment = try Self.library("env_create")
+    setMapSize = try Self.library("env_set_mapsize")
+    openEnvironment = try Self.library("env_open")
+    closeEnvironment = try Self.library("env_close")
+    beginTransaction = try Self.library("txn_begin")
+    openDatabase = try Self.library("dbi_open")
+    commitTransaction = try Self.library("txn_commit")
+    abort = try Self.library("txn_abort")
+    putValue = try Self.library("put")
+    getValue = try Self.library("get")
+    try check(createEnvironment(&environment) == 0, "create an environment")
+    try check(setMapSize(environment, capacity) == 0, "reserve \(capacity) bytes")
     try check(openEnvironment(environment, directory, Self.flags, 0o600) == 0, "open a directory")
     try check(begin(), "begin a transaction")
     try check(openDatabase(writing, nil, 0, &database) == 0, "open a database")
@@ -262,20 +283,16 @@ struct LMDB: Database {
 struct RocksDB: Database {
   private typealias Failure = Out<Out<CChar>?>
 
-  private let destroyOptions: @convention(c) (Object?) -> Void = Self.library("options_destroy")
-  private let destroyReading: @convention(c) (Object?) -> Void = Self.library("readoptions_destroy")
-  private let destroyWriting: @convention(c) (Object?) -> Void = Self.library("writeoptions_destroy")
-  private let createIfMissing: @convention(c) (Object?, UInt8) -> Void =
-    Self.library("options_set_create_if_missing")
-  private let setCompression: @convention(c) (Object?, Int32) -> Void = Self.library(
-    "options_set_compression")
-  private let open: @convention(c) (Object?, Text, Failure) -> Object? = Self.library("open")
-  private let close_: @convention(c) (Object?) -> Void = Self.library("close")
-  private let putValue: @convention(c) (Object?, Object?, Pointer?, Int, Pointer?, Int, Failure) -> Void =
-    Self.library("put")
-  private let getValue: @convention(c) (Object?, Object?, Pointer?, Int, Out<Int>, Failure) -> Place? =
-    Self.library("get")
-  private let free: @convention(c) (Place?) -> Void = Self.library("free")
+  private let destroyOptions: @convention(c) (Object?) -> Void
+  private let destroyReading: @convention(c) (Object?) -> Void
+  private let destroyWriting: @convention(c) (Object?) -> Void
+  private let createIfMissing: @convention(c) (Object?, UInt8) -> Void
+  private let setCompression: @convention(c) (Object?, Int32) -> Void
+  private let open: @convention(c) (Object?, Text, Failure) -> Object?
+  private let close_: @convention(c) (Object?) -> Void
+  private let putValue: @convention(c) (Object?, Object?, Pointer?, Int, Pointer?, Int, Failure) -> Void
+  private let getValue: @convention(c) (Object?, Object?, Pointer?, Int, Out<Int>, Failure) -> Place?
+  private let free: @convention(c) (Place?) -> Void
 
   // The file name contains the version, unless the development package is installed.
   static let library = SystemLibrary(
@@ -283,17 +300,30 @@ struct RocksDB: Database {
       + (6...10).flatMap { major in (0...29).map { "librocksdb.so.\(major).\($0)" } }
       + ["librocksdb.dylib", "/opt/homebrew/lib/librocksdb.dylib"], prefix: "rocksdb_")
 
-  private let options = Self.make("options_create")
-  private let reading = Self.make("readoptions_create")
-  private let writing = Self.make("writeoptions_create")
+  private let options: Object?
+  private let reading: Object?
+  private let writing: Object?
   private var database: Object?
 
-  private static func make(_ name: String) -> Object? {
-    let make: @convention(c) () -> Object? = library(name)
+  private static func make(_ name: String) throws -> Object? {
+    let make: @convention(c) () -> Object? = try library(name)
     return make()
   }
 
   init(_ directory: String, capacity: Int) throws {
+    destroyOptions = try Self.library("options_destroy")
+    destroyReading = try Self.library("readoptions_destroy")
+    destroyWriting = try Self.library("writeoptions_destroy")
+    createIfMissing = try Self.library("options_set_create_if_missing")
+    setCompression = try Self.library("options_set_compression")
+    open = try Self.library("open")
+    close_ = try Self.library("close")
+    putValue = try Self.library("put")
+    getValue = try Self.library("get")
+    free = try Self.library("free")
+    options = try Self.make("options_create")
+    reading = try Self.make("readoptions_create")
+    writing = try Self.make("writeoptions_create")
     createIfMissing(options, 1)
     setCompression(options, 0)
     var error: Out<CChar>?
