@@ -12,9 +12,10 @@ import ArgumentParser
 struct CacheBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cache-bench",
-    abstract: "Measures the HTTP cache, beside URLCache, a locked Dictionary and others in the same run.",
+    abstract:
+      "Measure the HTTP cache, and compare it with URLCache, a locked Dictionary and others in the same run.",
     discussion: """
-      Figures of two machines, or of two runs, do not compare well; the ratios of one run do. Without a subcommand, \
+      Compare the ratios of one run: absolute figures differ between machines and between runs. Without a subcommand, \
       'quick' runs.
       """,
     subcommands: [

@@ -57,7 +57,7 @@ import Testing
       _ = try CacheBench.parseAsRoot(["latency", "--threads", "0"])
     }
     guard let error else { return }
-    #expect(CacheBench.message(for: error) == "--threads is 0; give 1 to 256")
+    #expect(CacheBench.message(for: error) == "--threads: expected 1 to 256, found 0")
   }
 
   @Test func `the default options are those that the targets assume`() throws {

@@ -182,9 +182,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "empty"), ("{", "not JSON"), ("[]", "not of the right kind"), ("{}", "'format' is missing"),
+    ("", "empty"), ("{", "not valid JSON"), ("[]", "wrong type"), ("{}", "'format' is missing"),
     ("{\"format\": 2}", "format 2"), ("{\"format\": 3}", "'command' is missing"),
-    ("{\"format\": \"3\"}", "'format' is not of the right kind"), ("\u{0}\u{1}", "not JSON"),
+    ("{\"format\": \"3\"}", "'format' has the wrong type"), ("\u{0}\u{1}", "not valid JSON"),
   ])
   func `a file that is not a report is refused with the reason`(text: String, named: String) throws {
     let error = #expect(throws: InputError.self) {

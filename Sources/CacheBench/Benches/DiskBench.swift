@@ -70,7 +70,7 @@ struct DiskBench {
       (workloads.contains(.get) ? [.diskGet] : []) + (workloads.contains(.mixed) ? [.diskMixed] : [])
     guard workloads.contains(.put) || !actions.isEmpty else { return [] }
     let count = options.keys(ofSize: valueSize)
-    progress.show("making \(Format.count.text(count)) keys and values")
+    progress.show("generating \(Format.count.text(count)) keys and values")
     let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
     // Nothing must be evicted, however often it is overwritten: the raw file and the files keep everything too.
     let capacity = max(256 << 20, 4 * count * (data.entryBytes + 4096))
@@ -125,7 +125,7 @@ struct DiskBench {
           newest += 1
         }
         guard cache.put(Keys.key(number), data.body(0)) else {
-          throw BenchError.unprepared("the store does not take every entry at capacity")
+          throw BenchError.unprepared("the store refused an entry at capacity")
         }
       }
       // Go round twice before the measurement.
@@ -178,7 +178,7 @@ struct DiskBench {
       return try caches.compactMap { name, cache, place in
         progress.show("cold, \(Format.bytes.text(valueSize)): \(name.rawValue)")
         for key in 0..<count where !cache.put(key) {
-          throw BenchError.unprepared("\(name.rawValue) does not take every entry")
+          throw BenchError.unprepared("\(name.rawValue) refused an entry")
         }
         ours.flush()
         // After the first get, the store has the data on its files. The measured entries are not in the page cache.

@@ -19,7 +19,7 @@ struct DiskChild {
       story[.deviceBytes] = Double(after.deviceReadBytes - io.deviceReadBytes)
     }
     for number in 0..<fill where !cache.put(Keys.key(number), data.body(0)) {
-      throw BenchError.unprepared("the store does not take entry \(number)")
+      throw BenchError.unprepared("the store refused entry \(number)")
     }
     // Buffered records would be lost when the process is killed; the measurement is of opening a whole log.
     if fill > 0 { cache.store.flush() }

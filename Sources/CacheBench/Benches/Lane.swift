@@ -48,7 +48,7 @@ extension Lane {
     let most = UInt8(clamping: 255 + valueSize)
     return Lane(name: name, action: readsBody ? .getAndRead : .getByKey) {
       for (key, body) in filling where !cache.put(key, body) {
-        throw BenchError.unprepared("\(name.rawValue) does not take every entry")
+        throw BenchError.unprepared("\(name.rawValue) refused an entry")
       }
       return nil
     } operation: { arrivals in

@@ -29,7 +29,7 @@ struct MemoryBench {
     let before = MemoryUse.now()
     let cache = try make()
     for number in 0..<keys where !cache.put(Keys.key(number), bodies.fresh()) {
-      throw BenchError.unprepared("\(name.rawValue) does not take every entry")
+      throw BenchError.unprepared("\(name.rawValue) refused an entry")
     }
     let accounted = cache.accountedBytes
     let after = MemoryUse.now()

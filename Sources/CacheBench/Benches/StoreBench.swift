@@ -16,13 +16,13 @@ struct StoreBench {
   /// The omitted measurements, and why.
   var notes: [String] {
     func leftOut(_ tier: String, _ most: Int) -> String {
-      "URLCache is left out \(tier): beyond \(most) keys filling it takes too long."
+      "URLCache is not measured \(tier): filling it with more than \(most) keys takes too long."
     }
     let isLeftOutOnDisk = options.tier == .both && !options.includesURLCacheOnDisk
     return (options.includesURLCache ? [] : [leftOut("in memory", FoundationCache.mostKeys)])
       + (isLeftOutOnDisk ? [leftOut("on disk", FoundationCache.mostKeysOnDisk)] : [])
       + (options.capacity == nil
-        ? [] : ["The capacity holds for HTTPCacheEngine; the yardsticks keep everything."])
+        ? [] : ["The capacity applies to HTTPCacheEngine; the yardsticks are unbounded."])
   }
 
   func report() throws -> Report {
@@ -36,7 +36,7 @@ struct StoreBench {
     let run = options.run
     let count = onDisk ? options.diskKeys : options.keys
     let includesURLCache = onDisk ? options.includesURLCacheOnDisk : options.includesURLCache
-    progress.show("making \(count) keys and values")
+    progress.show("generating \(count) keys and values")
     let data = try Dataset(
       count: count, valueSize: run.valueSize, seed: run.round.seed,
       includesURLCache ? .foundation : .requests)

@@ -30,18 +30,18 @@ struct WorkloadBench {
   static func notes(_ workloads: [Workload]) -> [String] {
     var notes: [String] = []
     if workloads.contains(where: { $0 != .decide }) {
-      notes.append("URLCache does not take so many keys; 'throughput' has it beside ours at 10,000.")
+      notes.append("URLCache is not measured with this many keys; 'throughput' compares it at 10,000 keys.")
     }
     if workloads.contains(.mixed) || workloads.contains(.churn) {
       notes.append(
-        "What is stored in 'mixed' and 'churn' is made in the operation, as it comes from the network, for all alike. "
-          + "Dictionary and floor have no capacity and are left out there.")
+        "In 'mixed' and 'churn', each operation makes the entry that it stores, as if it came from the network, for all "
+          + "caches. Dictionary and floor have no capacity and are not measured there.")
     }
     return notes
   }
 
   func run(_ workload: Workload) throws -> [Measurement] {
-    progress.show("\(workload.rawValue): making \(options.keys) keys")
+    progress.show("\(workload.rawValue): generating \(options.keys) keys")
     let isBounded = workload != .get
     guard workload != .decide else {
       let (lanes, arrivals) = try decideLanes()
@@ -88,7 +88,7 @@ struct WorkloadBench {
     head.headerFields[.age] = "3"
     let now = SystemCacheClock.shared.now
     guard let exchange = Dataset.exchange(Keys.request(0), head, engine, now: now) else {
-      throw BenchError.unprepared("the engine does not forward a request for what is not stored")
+      throw BenchError.unprepared("the engine does not forward a request without a stored response")
     }
     let lane = Lane(name: .ours, action: .judge) { _ in
       { _ in
@@ -115,7 +115,7 @@ struct WorkloadBench {
     let requests = numbers.map { Keys.request(Int($0)) }
     let get = Lane(name: .ours, action: .get) {
       for number in 0..<keys where !cache.put(Keys.key(number), bodies.fresh()) {
-        throw BenchError.unprepared("the store does not take every entry")
+        throw BenchError.unprepared("the store refused an entry")
       }
       return nil
     } operation: { _ in

@@ -5,23 +5,23 @@ import ArgumentParser
 
 /// The flags of `disk`.
 struct DiskOptions: ParsableArguments {
-  @Option(help: "Number of keys (default: for 64 MiB of values, at most 16384; for 'reopen' 100000).")
+  @Option(help: "Number of keys (default: enough for 64 MiB of values, at most 16384; 100000 for 'reopen').")
   var keys: Int?
   @Option(
     name: .customLong("value-size"),
-    help: "Bytes of each value; may be given more than once (default: 1024, 16384, 65536 and 1048576).")
+    help: "Bytes of each value; may be repeated (default: 1024, 16384, 65536 and 1048576).")
   var givenSizes: [Int] = []
   @Option(
     name: .customLong("beside"),
     help: ArgumentHelp(
-      "A yardstick of 'put', 'get' and 'mixed'; may be given more than once (default: raw, files and sqlite).",
-      discussion: "raw, files, sqlite, lmdb or rocksdb, the last three where the system has their library."),
+      "Yardstick for 'put', 'get' and 'mixed'; may be repeated (default: raw, files and sqlite).",
+      discussion: "raw, files, sqlite, lmdb or rocksdb. The last three need a library of the system."),
     transform: { try Limits.choice($0, of: Contender.onDisk) })
   var givenYardsticks: [Contender] = []
-  @Option(help: "Bytes that 'churn' may occupy.")
+  @Option(help: "Capacity of 'churn' in bytes.")
   var capacity = 128 << 20
   @Flag(
-    help: "Measure what the targets of the disk tier are set for, and whether they are met; some minutes.")
+    help: "Measure the disk tier against its targets. Takes some minutes.")
   var targets = false
   @OptionGroup var round: RoundOptions
 
@@ -37,7 +37,7 @@ struct DiskOptions: ParsableArguments {
   func validate() throws {
     for yardstick in givenYardsticks where !yardstick.isInstalled {
       throw ValidationError(
-        "--beside: the system does not have the library of \(yardstick.rawValue); install it, or leave it out"
+        "--beside: the library of \(yardstick.rawValue) is not installed; install it, or remove the option"
       )
     }
     if let keys { try Limits.require(keys, "keys", in: 1...(1 << 24 - 2)) }
@@ -46,7 +46,7 @@ struct DiskOptions: ParsableArguments {
     for size in givenSizes { try Limits.require(size, "value-size", in: 1...(64 << 20)) }
     try Limits.require(capacity, "capacity", in: (1 << 20)...(1 << 40))
     guard valueSizes.count <= 16 else {
-      throw ValidationError("--value-size is given \(valueSizes.count) times; give 16 at most")
+      throw ValidationError("--value-size: expected at most 16 values, found \(valueSizes.count)")
     }
     for size in valueSizes {
       // Three copies: the puts of a round, the last data in the page cache, and a reserve.
@@ -65,14 +65,14 @@ struct DiskOptions: ParsableArguments {
     let sqlite =
       Contender.sqlite.isInstalled
       ? "SQLite is the system's, version \((try? SQLite.version()) ?? "unknown"), with synchronous=OFF."
-      : "SQLite is left out: the system has no libsqlite3. Install libsqlite3-0, or its equivalent here."
+      : "SQLite is not measured, because libsqlite3 is not installed. On Debian, install libsqlite3-0."
     return Report(
       command: "disk",
       parameters: Parameters(
         diskKeys: keys, seconds: round.seconds, rounds: round.rounds, seed: round.seed,
         capacityBytes: capacity, diskValueBytes: valueSizes),
       notes: [
-        "Nothing is synced. Ours writes and reads key and head with each value, and verifies checksums; the raw file does "
+        "Nothing is synced. The store writes and reads key and head with each value, and verifies checksums; the raw file does "
           + "neither.", sqlite,
       ])
   }
@@ -82,16 +82,16 @@ struct DiskCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "disk",
     abstract:
-      "put, get, mixed, churn, cold and reopen on disk, beside a raw file, a file per entry and SQLite.",
+      "Measure the store on disk, and compare it with a raw file, a file per entry and SQLite.",
     discussion: """
       put: new entries. get: stored entries, zipf, page cache warm. mixed: nine gets, and a put that replaces an entry. \
-      churn: our store at its capacity, what of it is of use and what is written for it. cold: gets with the page cache \
-      dropped. reopen: a process opens what another closed, or left behind when it was killed. Nothing is synced; SQLite, \
-      where the library is installed, has a write-ahead log and commits 64 puts at a time. All is done in the temporary \
-      directory (TMPDIR).
+      churn: the store at its capacity, its share of live bytes, and the bytes written for each byte stored. cold: gets \
+      with the page cache dropped. reopen: a process opens a directory that another process closed, or left behind when it \
+      was killed. Nothing is synced. SQLite is measured if its library is installed; it has a write-ahead log and commits \
+      64 puts at a time. All files are in the temporary directory (TMPDIR).
       """)
 
-  @Argument(help: "What to measure.")
+  @Argument(help: "Measurements to run.")
   var workloads: [DiskWorkload] = DiskWorkload.allCases
 
   @OptionGroup var options: DiskOptions

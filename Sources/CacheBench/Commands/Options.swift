@@ -6,19 +6,19 @@ import Foundation
 
 /// The flags of all measurements in rounds.
 struct RoundOptions: ParsableArguments {
-  @Option(help: "Seconds to measure each action of each cache, all rounds together.")
+  @Option(help: "Seconds for each action of each cache, all rounds together.")
   var seconds = 1.0
-  @Option(help: "Rounds in which the caches take turns.")
+  @Option(help: "Number of rounds; in each, the caches take turns.")
   var rounds = 5
   @Option(help: "Seed of keys and values; the same seed gives the same sequence.")
   var seed: UInt64 = 1
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
     try Limits.require(rounds, "rounds", in: 1...1000)
     try Limits.require(
-      seconds, "seconds", in: .leastNonzeroMagnitude...3600, "more than 0, and 3600 at most")
+      seconds, "seconds", in: .leastNonzeroMagnitude...3600, "more than 0 and at most 3600")
   }
 
   /// The same flags for another command.
@@ -29,15 +29,16 @@ struct RoundOptions: ParsableArguments {
 
 /// The flags of all measurements in memory.
 struct RunOptions: ParsableArguments {
-  @Option(help: "Number of keys, of 64 bytes each (default: 10000; of 'workload' and 'targets' 1000000).")
+  @Option(help: "Number of keys, of 64 bytes each (default: 10000; 1000000 for 'workload' and 'targets').")
   var keys: Int?
   @Option(
     help:
-      "Threads (default: 1). 'workload' and 'targets' measure 1, 2, 4… up to it (default: cores, up to 8).")
+      "Threads (default: 1). 'workload' and 'targets' measure with 1, 2, 4… up to this (default: cores, at most 8)."
+  )
   var threads: Int?
   @Option(help: "Bytes of each body.")
   var valueSize = 1024
-  @Option(help: "How often which key is asked for.")
+  @Option(help: "Distribution of the requested keys.")
   var distribution = Distribution.zipf
   @Option(help: "Exponent of the zipf distribution.")
   var zipfExponent = 0.99
@@ -52,7 +53,7 @@ struct RunOptions: ParsableArguments {
     try Limits.require(valueSize, "value-size", in: 1...Self.mostBytes)
     try Limits.require(
       zipfExponent, "zipf-exponent", in: .leastNonzeroMagnitude...10,
-      "more than 0, and 10 at most (for 0, --distribution uniform)")
+      "more than 0 and at most 10 (instead of 0, use --distribution uniform)")
   }
 
   func sequence(keys: Int, stream: Int, length: Int = KeySequence.defaultLength) -> KeySequence {
@@ -88,25 +89,25 @@ enum Limits {
     // NaN is in no range.
     guard range.contains(value) else {
       throw ValidationError(
-        "--\(name) is \(value); give \(hint ?? "\(range.lowerBound) to \(range.upperBound)")")
+        "--\(name): expected \(hint ?? "\(range.lowerBound) to \(range.upperBound)"), found \(value)")
     }
   }
 
   static func requireShare(_ share: Double, _ name: String) throws {
     try require(
-      share, name, in: .leastNonzeroMagnitude...1, "a share of all, more than 0, and 1 at most (0.1 for 10 %)"
+      share, name, in: .leastNonzeroMagnitude...1, "a share of more than 0 and at most 1 (0.1 is 10 %)"
     )
   }
 
   static func requireShards(_ shards: Int?) throws {
     guard let shards, !(1...1024).contains(shards) || shards.nonzeroBitCount != 1 else { return }
-    throw ValidationError("--shards is \(shards); give a power of two from 1 to 1024")
+    throw ValidationError("--shards: expected a power of two from 1 to 1024, found \(shards)")
   }
 
   /// Returns the value of a word.
   static func choice<Value>(_ word: String, of names: KeyValuePairs<String, Value>) throws -> Value {
     guard let value = names.first(where: { $0.key == word })?.value else {
-      throw ValidationError("'\(word)': give \(names.map(\.key).joined(separator: ", "))")
+      throw ValidationError("expected one of \(names.map(\.key).joined(separator: ", ")), found '\(word)'")
     }
     return value
   }
@@ -116,8 +117,8 @@ enum Limits {
     let available = Double(ProcessInfo.processInfo.physicalMemory) / 4 * 3
     guard bytes > available else { return }
     throw ValidationError(
-      "\(what) needs \(Format.bytes.text(bytes)) of memory, and there is room for "
-        + "\(Format.bytes.text(available)): give fewer keys or smaller values")
+      "\(what) needs \(Format.bytes.text(bytes)) of memory, and \(Format.bytes.text(available)) are available; "
+        + "use fewer keys or smaller values")
   }
 
   /// - Parameter bytes: the approximate space of a run in the temporary directory.
@@ -126,7 +127,7 @@ enum Limits {
     let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)
     guard let free = (attributes?[.systemFreeSize] as? NSNumber)?.doubleValue, bytes > free else { return }
     throw ValidationError(
-      "\(what) needs \(Format.bytes.text(bytes)) on disk, and \(path) has \(Format.bytes.text(free)): give less, or "
-        + "set TMPDIR")
+      "\(what) needs \(Format.bytes.text(bytes)) on disk, and \(path) has \(Format.bytes.text(free)); use less, or set "
+        + "TMPDIR to another disk")
   }
 }

@@ -7,16 +7,16 @@ import Foundation
 struct ReportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
-    abstract: "Turns results of --json into a page of HTML with plots, which needs nothing else.",
+    abstract: "Write a self-contained HTML page with plots from results of --json.",
     discussion: """
-      Exit status: 65 for a file that is no result of this version, 66 for one that cannot be read, 73 if the page cannot \
-      be written.
+      Exit status: 65 for a file that is not a result of this version, 66 for one that cannot be read, 73 if the page \
+      cannot be written.
       """)
 
   @Argument(help: "Files that other commands wrote with --json.")
   var files: [String]
 
-  @Option(name: .shortAndLong, help: "Where the page goes; standard output unless given.")
+  @Option(name: .shortAndLong, help: "File to write the page to (default: standard output).")
   var output: String?
 
   @Option(help: "Folder for the plots as SVG files, instead of a page.")
@@ -27,7 +27,7 @@ struct ReportCommand: ParsableCommand {
       throw ValidationError("use either --output or --svg")
     }
     guard files.count <= 100 else {
-      throw ValidationError("there are \(files.count) files; give 100 at most")
+      throw ValidationError("expected at most 100 files, found \(files.count)")
     }
   }
 

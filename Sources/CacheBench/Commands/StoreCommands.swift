@@ -10,11 +10,14 @@ enum TierChoice: String, CaseIterable, Codable, Sendable, ExpressibleByArgument 
 
 /// The flags of `throughput` and `latency`.
 struct StoreOptions: ParsableArguments {
-  @Option(help: "Memory only, or memory and disk, in a temporary directory.")
+  @Option(
+    help: "Tiers to measure: memory, or both memory and disk. The disk tier is in a temporary directory.")
   var tier = TierChoice.memory
-  @Option(help: "Number of entries on disk, where tier is both.")
+  @Option(help: "Number of entries on disk, with --tier both.")
   var diskKeys = 100
-  @Option(help: "Bytes that our cache may occupy in memory (default: unlimited). Adds 'get, or store'.")
+  @Option(
+    help:
+      "Capacity of the store in memory, in bytes (default: unlimited). Adds the measurement 'get, or store'.")
   var capacity: Int?
   @OptionGroup var run: RunOptions
 
@@ -59,14 +62,14 @@ extension StoreCommand {
 
 struct Throughput: StoreCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Operations per second of the store, and of the yardsticks beside it.")
+    abstract: "Measure the operations per second of the store and of the yardsticks.")
   static let kind = Measurement.Kind.throughput
   @OptionGroup var options: StoreOptions
 }
 
 struct Latency: StoreCommand {
   static let configuration = CommandConfiguration(
-    abstract: "How long single operations of the store take, in percentiles, and of the yardsticks beside it."
+    abstract: "Measure the latency of single operations of the store and of the yardsticks, in percentiles."
   )
   static let kind = Measurement.Kind.latency
   @OptionGroup var options: StoreOptions
@@ -74,13 +77,14 @@ struct Latency: StoreCommand {
 
 struct Session: BenchCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Requests through a URLSession to a server on loopback: plain, cached, validated and stale.")
+    abstract:
+      "Measure requests through a URLSession to a server on loopback: plain, cached, validated and stale.")
 
-  @Option(help: "Requests of each kind.")
+  @Option(help: "Number of requests of each kind.")
   var requests = 500
   @Option(help: "Bytes of each body.")
   var valueSize = 1024
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
@@ -101,10 +105,10 @@ struct Session: BenchCommand {
 
 struct Quick: BenchCommand {
   static let configuration = CommandConfiguration(
-    abstract: "A short run of everything: throughput, latency, and requests end to end. Takes under a minute."
+    abstract: "Measure throughput, latency and requests end to end in a short run, of less than a minute."
   )
 
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func report(_ progress: ProgressLine) async throws -> Report {
@@ -124,10 +128,10 @@ struct Quick: BenchCommand {
 struct HashCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "hash",
-    abstract: "XXH3 of 16 bytes to 64 KiB, in Swift and by libxxhash: nanoseconds for each hash.",
+    abstract: "Measure XXH3 of 16 bytes to 64 KiB, in Swift and by libxxhash, in nanoseconds per hash.",
     discussion: """
-      The store hashes keys and records. It uses libxxhash where the package has it, on Linux, and otherwise its own XXH3 \
-      in Swift. Without libxxhash, only the hash in Swift is measured.
+      The store hashes keys and records. On Linux, it uses libxxhash if the package is built with it. Otherwise it uses its \
+      own XXH3 in Swift. Without libxxhash, only the hash in Swift is measured.
       """)
 
   @OptionGroup var round: RoundOptions

@@ -8,7 +8,7 @@ import Foundation
 struct WorkloadOptions: ParsableArguments {
   @Option(help: "Capacity of 'mixed' and 'churn', as a share of the keys.")
   var capacity = 0.1
-  @Option(help: "Shards of our store, a power of two (default: the store chooses).")
+  @Option(help: "Number of shards of the store, a power of two (default: chosen by the store).")
   var shards: Int?
   @OptionGroup var run: RunOptions
 
@@ -26,7 +26,8 @@ struct WorkloadOptions: ParsableArguments {
     try Limits.requireShards(shards)
     try Limits.requireShare(capacity, "capacity")
     guard keys >= threads else {
-      throw ValidationError("--threads is \(threads), and there are only \(keys) keys: give more keys")
+      throw ValidationError(
+        "--threads \(threads) needs at least as many keys, found \(keys); increase --keys")
     }
     // The bodies of all keys once, more bodies for the capacity of each of four caches, and keys and tables.
     let perKey = Double(run.valueSize) * (1 + 4 * capacity) + 1500 + 150 * Double(threads)
@@ -44,17 +45,19 @@ struct WorkloadCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "workload",
     abstract:
-      "get, mixed, churn and decide in memory, at a million keys, beside the floor and other yardsticks.",
+      "Measure the store in memory with a million keys, and compare it with the floor and other yardsticks.",
     discussion: """
-      get: lookups, all of which find something and read a byte of its body. mixed: nine lookups that store what they do \
-      not find, and a store, at a capacity of a tenth of the keys. churn: stores of new entries, each of which evicts \
-      another. decide: a lookup with the decision to serve what it found, against the lookup alone. Throughput with 1, 2, \
-      4… threads, latency with one.
+      get: lookups that all find an entry and read a byte of its body. mixed: nine lookups, which store the key on a miss, \
+      and one store, at a capacity of a tenth of the keys. churn: stores of new entries, each of which evicts another. \
+      decide: a lookup with the decision to serve the entry, compared with the lookup alone. Throughput is measured with 1, \
+      2, 4… threads, latency with one.
       """)
 
-  @Argument(help: "The workloads.")
+  @Argument(help: "Workloads to run.")
   var workloads: [Workload] = Workload.allCases
-  @Flag(name: .customLong("no-body"), help: "In 'get', leave the bodies untouched: measures the table alone.")
+  @Flag(
+    name: .customLong("no-body"),
+    help: "In 'get', do not read the bodies, so that only the table is measured.")
   var leavesBody = false
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
@@ -73,9 +76,9 @@ struct WorkloadCommand: BenchCommand {
 struct TargetsCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "targets",
-    abstract: "The targets of the hot path, and whether they are met: all of it in one run of a few minutes.")
+    abstract: "Measure the hot path against its targets, in one run of a few minutes.")
 
-  @Option(help: "A trace of which the hit ratios are measured, with 'key size' in each line.")
+  @Option(help: "Trace file for the hit ratios, with 'key size' on each line.")
   var trace: String?
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
@@ -106,12 +109,12 @@ struct TargetsCommand: BenchCommand {
     // Only for the growth.
     report.measurements += try few(4 * count).filter { $0.contender == .ours }
     report.notes = WorkloadBench.notes(Workload.allCases)
-    report.notes.append("Instructions, allocations and the parsers are measured in Benchmarks, and not here.")
+    report.notes.append("Instructions, allocations and parsers are measured in Benchmarks, not here.")
     if let trace {
       let replayer = Replayer(trace: trace, sizes: .replayUnits, shards: 16)
       report.measurements += try Replayer.policies.map { try replayer.run($0.value, capacityShare: 0.1) }
     } else {
-      report.notes.append("The hit ratios on a trace are measured with --trace FILE.")
+      report.notes.append("To measure hit ratios on a trace, use --trace FILE.")
     }
     report.measurements += report.measurements.filter { $0.kind == .throughput }.ratios
     report.targets = report.memoryTargets
@@ -123,13 +126,14 @@ struct MemoryCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory",
     abstract:
-      "What an entry occupies beyond its key and its value, by malloc's own figures and by the process's.")
+      "Measure the bytes of an entry in addition to its key and value, by malloc and by the growth of the process."
+  )
 
   @Option(help: "Number of entries, with keys of 64 bytes.")
   var keys = 1_000_000
   @Option(help: "Bytes of each value.")
   var valueSize = 1024
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
@@ -143,12 +147,13 @@ struct MemoryCommand: BenchCommand {
     var report = Report(command: "memory", parameters: Parameters(keys: keys, valueBytes: valueSize))
     report.measurements = try MemoryBench(keys: keys, valueSize: valueSize, progress: progress).run()
     report.notes = [
-      "malloc's figure has its own headers and padding in it; a value is an array of its own, whose header of 32 bytes "
-        + "counts as beyond the value, for all alike. What URLCache keeps has a response without fields in it."
+      "malloc's figure includes its headers and padding. Each value is an array, whose header of 32 bytes counts as "
+        + "overhead for all caches. The entries of URLCache include a response without fields."
     ]
     if keys > FoundationCache.mostKeys {
       report.notes.append(
-        "URLCache is left out: beyond \(FoundationCache.mostKeys) keys filling it takes too long.")
+        "URLCache is not measured: filling it with more than \(FoundationCache.mostKeys) keys takes too long."
+      )
     }
     return report
   }
@@ -157,33 +162,33 @@ struct MemoryCommand: BenchCommand {
 struct ReplayCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "replay",
-    abstract: "Hit ratios on a trace of requests: a file with 'key size' in each line.",
+    abstract: "Measure hit ratios on a trace of requests: a file with 'key size' on each line.",
     discussion: """
-      Each request that finds nothing stores what it asked for. The capacity is a share of the distinct keys of the trace \
-      or, with real sizes, of their bytes. Exit status: 65 for a trace with a broken line, 66 for one that cannot be read.
+      Each miss stores its key. The capacity is a share of the distinct keys of the trace or, with real sizes, of their \
+      bytes. Exit status: 65 for a trace with an invalid line, 66 for one that cannot be read.
       """)
 
-  @Argument(help: "The trace.")
+  @Argument(help: "Trace file.")
   var trace: String
-  @Option(help: "Capacity, as a share of all; may be given more than once.")
+  @Option(help: "Capacity as a share of all keys or bytes; may be repeated.")
   var capacity: [Double] = [0.02, 0.05, 0.1, 0.2, 0.4]
   @Option(
-    help: "lru, s3fifo or exact-lru; may be given more than once (default: all).",
+    help: "Eviction policy: lru, s3fifo or exact-lru; may be repeated (default: all).",
     transform: { try Limits.choice($0, of: Replayer.policies) })
   var eviction: [Contender] = Replayer.policies.map(\.value)
   @Option(
-    help: "unit: every entry counts the same; real: its bytes (default: unit).",
+    help: "Sizes of the entries: unit (all count the same) or real (their bytes) (default: unit).",
     transform: { try Limits.choice($0, of: Replayer.sizes) })
   var sizes = Action.replayUnits
-  @Option(help: "Shards of our store, a power of two (default: the store chooses).")
+  @Option(help: "Number of shards of the store, a power of two (default: chosen by the store).")
   var shards: Int?
-  @Flag(help: "Print one JSON document.")
+  @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
     for share in capacity { try Limits.requireShare(share, "capacity") }
     guard capacity.count <= 100 else {
-      throw ValidationError("--capacity is given \(capacity.count) times; give 100 at most")
+      throw ValidationError("--capacity: expected at most 100 values, found \(capacity.count)")
     }
     try Limits.requireShards(shards)
   }

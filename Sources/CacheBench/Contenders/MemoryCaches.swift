@@ -16,7 +16,7 @@ final class FloorCache: KeyedCache, @unchecked Sendable {
   ///   must outlive it.
   init(keys: Int, isApart: Bool = false, seed: UInt64 = 0x9E37_79B9_7F4A_7C15) throws {
     guard let table = floor_create(keys, seed, isApart) else {
-      throw BenchError.unprepared("no memory for a table of \(keys) keys")
+      throw BenchError.unprepared("not enough memory for a table of \(keys) keys")
     }
     self.table = table
   }

@@ -65,7 +65,7 @@ final class EngineCache: KeyedCache {
       capacity: (1 << 20) + 16 * (keyBytes + bodyBytes), eviction: eviction, shards: 1)
     let (key, body) = ([UInt8](repeating: 1, count: keyBytes), [UInt8](repeating: 1, count: bodyBytes))
     guard cache.put(StoreKey(key), body), let cost = cache.accountedBytes else {
-      throw BenchError.unprepared("the store takes no entry of \(keyBytes + bodyBytes) bytes")
+      throw BenchError.unprepared("the store refused an entry of \(keyBytes + bodyBytes) bytes")
     }
     return cost
   }

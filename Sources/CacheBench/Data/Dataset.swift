@@ -44,7 +44,7 @@ enum Keys {
 
   static func urlRequest(_ number: Int) throws -> URLRequest {
     guard let url = URL(string: key(number).description) else {
-      throw BenchError.unprepared("no URL for key \(number)")
+      throw BenchError.unprepared("key \(number) has no valid URL")
     }
     var request = URLRequest(url: url)
     for field in fields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
@@ -188,7 +188,7 @@ struct Dataset: Sendable {
   static func head(_ valueSize: Int, now: Timestamp = SystemCacheClock.shared.now) throws -> [UInt8] {
     let engine = CacheEngine(.init(kind: .private))
     guard let stored = judge(Keys.request(0), response(valueSize), engine, now: now) else {
-      throw BenchError.unprepared("the engine does not store the response that is to be measured with")
+      throw BenchError.unprepared("the engine does not store the response of the measurement")
     }
     return stored.encoded()
   }

@@ -42,7 +42,7 @@ struct Trace: Sendable {
         $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
       }
       func broken(_ what: String) -> InputError {
-        InputError(path: path, what: "line \(index + 1) \(what); each line is 'key size'")
+        InputError(path: path, what: "line \(index + 1) \(what); each line must be 'key size'")
       }
       guard line.count <= Self.longestLine else { throw broken("is longer than \(Self.longestLine) bytes") }
       guard parts.count == 2 else { throw broken("has \(parts.count) words") }
@@ -59,7 +59,7 @@ struct Trace: Sendable {
       firstBytes.append(size)
     }
     guard !requests.isEmpty else {
-      throw InputError(path: path, what: "it is empty; each line is 'key size'")
+      throw InputError(path: path, what: "the file is empty; each line must be 'key size'")
     }
   }
 }

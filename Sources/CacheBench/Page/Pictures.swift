@@ -17,7 +17,8 @@ struct Pictures {
       (
         "Memory",
         bars(
-          "Bytes of an entry beyond its key and its value, by malloc (\(entries) entries)", .allocatedBeyond,
+          "Bytes of an entry in addition to its key and value, by malloc (\(entries) entries)",
+          .allocatedBeyond,
           rows(.memory).map { ($0.contender.rawValue, $0.contender.color, $0) })
       ),
       (
@@ -70,7 +71,7 @@ struct Pictures {
     return sets.map { some in
       let one = some[0]
       let keys = one.action == .judge ? nil : one[.entries].map { ", \(Format.count.text($0)) keys" }
-      let capacity = one[.capacityEntries].map { ", room for \(Format.count.text($0))" }
+      let capacity = one[.capacityEntries].map { ", capacity \(Format.count.text($0))" }
       return (one.title + (keys ?? "") + (capacity ?? ""), some)
     }
   }

@@ -21,7 +21,7 @@ struct ReportPage {
     </head>
     <body>
     <h1>cache-bench</h1>
-    <p class="about">Figures of two machines, or of two runs, do not compare well; the ratios of one run do.</p>
+    <p class="about">Compare the ratios of one run: absolute figures differ between machines and between runs.</p>
     \(files.map(section).joined(separator: "\n"))
     </body>
     </html>
@@ -68,7 +68,9 @@ struct ReportFile {
   init(name: String, bytes: [UInt8], path: String) throws {
     func broken(_ what: String) -> InputError { InputError(path: path, what: what) }
     self.name = name
-    guard !bytes.isEmpty else { throw broken("it is empty; give what a command wrote with --json") }
+    guard !bytes.isEmpty else {
+      throw broken("the file is empty; expected the output of a command with --json")
+    }
     let data = Data(bytes)
     struct Head: Decodable {
       var format: Int
@@ -77,7 +79,7 @@ struct ReportFile {
       let format = try JSONDecoder().decode(Head.self, from: data).format
       guard format == Report.currentFormat else {
         throw broken(
-          "it has format \(format), and this version reads \(Report.currentFormat): measure again, or use the version "
+          "the file has format \(format), and this version reads \(Report.currentFormat); measure again, or use the version "
             + "that wrote it")
       }
       report = try JSONDecoder().decode(Report.self, from: data)
@@ -100,11 +102,11 @@ struct ReportFile {
     switch error {
     case .keyNotFound(let key, let context): problem = "'\(place(context.codingPath + [key]))' is missing"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      problem = "'\(place(context.codingPath))' is not of the right kind"
+      problem = "'\(place(context.codingPath))' has the wrong type"
     case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-      problem = "'\(place(context.codingPath))' has a value that this version does not know"
-    default: return "it is not JSON"
+      problem = "'\(place(context.codingPath))' has an unknown value"
+    default: return "not valid JSON"
     }
-    return "it is not a result of cache-bench: \(problem)"
+    return "not a result of cache-bench: \(problem)"
   }
 }

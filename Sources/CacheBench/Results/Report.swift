@@ -33,7 +33,7 @@ struct Report: Codable, Sendable {
     return parts.joined(separator: "\n")
   }
 
-  static let warning = "This is a debug build: the figures mean nothing."
+  static let warning = "This is a debug build: its figures are meaningless."
 
   /// The subject of the measurement, and the machine.
   var about: [String] {
@@ -53,7 +53,7 @@ struct Report: Codable, Sendable {
       parameters.valueBytes.map { "bodies of \(Format.count.text($0)) bytes" },
       parameters.zipfExponent.map { "zipf \($0)" } ?? parameters.distribution?.rawValue,
       parameters.threads.map { "threads \($0)" },
-      parameters.capacityShare.map { "room for \(Format.share.mark($0)) where it is bounded" },
+      parameters.capacityShare.map { "capacity for \(Format.share.mark($0)) where bounded" },
       parameters.seed.map { "seed \($0)" },
     ]
     return lines + [parts.compactMap { $0 }.joined(separator: ", ")]
@@ -66,8 +66,8 @@ struct Report: Codable, Sendable {
     }
     if measurements.contains(where: { $0.action == .store && $0.kind != .ratio }) {
       notes.append(
-        "'store' fills an empty cache with bodies that are in the processor's cache, as when they have just arrived. "
-          + "Only our store copies them, and only those of 4 KiB or less.")
+        "'store' fills an empty cache with bodies that are in the processor's cache, as if they had just arrived. "
+          + "Only HTTPCacheEngine copies bodies, and only those of at most 4 KiB.")
     }
     return notes
   }

@@ -87,14 +87,14 @@ extension Report {
     switch kind {
     case .throughput:
       let overhead: Column = (
-        "beyond key and body",
+        "overhead",
         {
           $0[.bytesOfHead] == nil ? "" : "\($0.text(.bytesBeyondKeyAndBody)) (head \($0.text(.bytesOfHead)))"
         }
       )
       let columns = figures([
-        "threads": .threads, "operations": .operationsPerSecond, "one takes": .nanoseconds,
-        "of processor": .processorNanoseconds, "hits": .hitRatio,
+        "threads": .threads, "operations": .operationsPerSecond, "time each": .nanoseconds,
+        "processor time": .processorNanoseconds, "hits": .hitRatio,
       ])
       return (
         "Throughput (medians of the rounds)", 2, [action, contender, entries] + columns + [overhead]
@@ -106,7 +106,7 @@ extension Report {
       ])
       let clock = Format.nanoseconds.text(machine.clockNanoseconds)
       return (
-        "Latency (reading the clock is a part of each: \(clock))", 2, [action, contender, entries] + columns
+        "Latency (each includes reading the clock: \(clock))", 2, [action, contender, entries] + columns
       )
     case .ratio:
       let own: Column = (
@@ -127,7 +127,7 @@ extension Report {
       let verdict: Column = ("", { $0.isMet.map { $0 ? "met" : "MISSED" } ?? "" })
       let columns = [own, other] + figures(["entries": .entries, "threads": .threads]) + [basis]
       return (
-        "HTTPCacheEngine is so many times as fast as", 2,
+        "Speed of HTTPCacheEngine compared with", 2,
         columns + figures(["times": .timesAsFast, "target": .target]) + [verdict]
       )
     case .session:
@@ -135,7 +135,7 @@ extension Report {
         "requests": .requests, "reached the origin": .originRequests, "p50": .p50Nanoseconds,
         "p99": .p99Nanoseconds, "max": .maxNanoseconds,
       ])
-      return ("Requests end to end, one after another, to a server on 127.0.0.1", 1, [action] + columns)
+      return ("Sequential requests, end to end, to a server on 127.0.0.1", 1, [action] + columns)
     case .replay:
       let trace: Column = ("trace", { Printable.text($0.trace ?? "") })
       let policy: Column = ("policy", { $0.contender.policy })
@@ -151,20 +151,20 @@ extension Report {
       let value: Column = ("value", { Format.count.text($0[.valueBytes] ?? 0) })
       let columns = [contender] + figures(["entries": .entries, "key": .keyBytes]) + [value]
       return (
-        "Bytes for each entry beyond its key and its value", 1,
+        "Bytes per entry in addition to its key and value", 1,
         columns
           + figures([
-            "by malloc": .allocatedBeyond, "by growth of the process": .residentBeyond,
-            "by its own account": .accountedBeyond,
+            "by malloc": .allocatedBeyond, "by process growth": .residentBeyond,
+            "by its own count": .accountedBeyond,
           ])
       )
     case .churn:
       return (
-        "Churn at capacity, one put in ten in place of another", 1,
+        "Churn at capacity; one put in ten replaces an entry", 1,
         figures([
-          "values": .valueBytes, "capacity": .capacityBytes, "most used": .mostShare,
-          "puts": .operationsPerSecond, "live, median": .liveShare, "live, least": .leastLiveShare,
-          "used by live": .spaceAmplification, "written by stored": .writtenPerByte,
+          "values": .valueBytes, "capacity": .capacityBytes, "maximum used": .mostShare,
+          "puts": .operationsPerSecond, "live, median": .liveShare, "live, minimum": .leastLiveShare,
+          "used / live": .spaceAmplification, "written / stored": .writtenPerByte,
         ])
       )
     case .cold:
@@ -172,18 +172,18 @@ extension Report {
         "Gets with a cold page cache", 1,
         [contender]
           + figures([
-            "values": .valueBytes, "gets": .operations, "reads, each": .readCallsPerGet,
-            "from the device, each": .deviceBytesPerGet, "p50": .p50Nanoseconds, "p99": .p99Nanoseconds,
+            "values": .valueBytes, "gets": .operations, "reads per get": .readCallsPerGet,
+            "device bytes per get": .deviceBytesPerGet, "p50": .p50Nanoseconds, "p99": .p99Nanoseconds,
           ])
       )
     case .reopen:
-      let ending: Column = ("ended by being", { $0.action.rawValue })
+      let ending: Column = ("previous process", { $0.action.rawValue })
       return (
-        "Opening, page cache cold, in a process of its own", 1,
+        "Opening in a new process, page cache cold", 1,
         [ending]
           + figures([
-            "entries": .entries, "values": .valueBytes, "opens in": .nanoseconds,
-            "from the device": .deviceBytes, "memory, each entry": .memoryBytesPerEntry,
+            "entries": .entries, "values": .valueBytes, "time to open": .nanoseconds,
+            "device bytes": .deviceBytes, "memory per entry": .memoryBytesPerEntry,
           ])
       )
     }

@@ -136,7 +136,7 @@ extension Report {
         // If the floor gains almost nothing, other work had the second processor.
         floorGain.map { $0 < 1.2 } == true ? nil : gain(.ours),
         floorGain.map {
-          "the floor gains \(Format.times.text($0)); by the processor's time: \(gainIfAlone(.ours)), the floor "
+          "the floor gains \(Format.times.text($0)); by processor time: \(gainIfAlone(.ours)), the floor "
             + "\(gainIfAlone(.floor)); body untouched \(shown(gain(.ours, .getByKey))), the floor "
             + shown(gain(.floor, .getByKey))
         }),
@@ -147,7 +147,7 @@ extension Report {
       besideURLCache("store at \(count)", .storeAgain, 25),
       Target(
         "store: time at \(fourfold) entries against \(count)", .atMost, 2, growth.times,
-        "4.00x if it grew with the count; more misses of the processor's cache count too"),
+        "4.00x would be linear growth; includes more misses of the processor's cache"),
       Target(
         "decide: time against get alone", .atMost, 1.2, Pair(one: get, other: decide).times,
         Pair(one: decide, other: get).note),
@@ -166,9 +166,9 @@ extension Report {
         },
         latency.map { "\($0.text(.p999Nanoseconds)) and \($0.text(.p50Nanoseconds))" }),
       Target(
-        "bytes of an entry beyond key and value, by malloc", .atMost, 64, in: .bytes,
+        "bytes of an entry in addition to key and value, by malloc", .atMost, 64, in: .bytes,
         space?[.allocatedBeyond],
-        space?[.residentBeyond].map { "by growth of the process \(Format.bytes.text($0))" }),
+        space?[.residentBeyond].map { "by process growth \(Format.bytes.text($0))" }),
       Target("churn: throughput against an LRU of nodes, locked", .atLeast, 3, churn.times, churn.note),
       Target(
         "hit ratio on the trace, LRU: distance from exact LRU", .atMost, 0.005, in: .points,
@@ -217,7 +217,7 @@ extension Report {
         cold(.ours).map { "\($0.text(.deviceBytesPerGet)) from the device, raw \(raw)" }),
       reopen(.reopenClosed, 16 << 10, 50e6), reopen(.reopenClosed, 1024, 0.6e9),
       reopen(.reopenKilled, 1024, 1.5e9),
-      Target("churn: most of the capacity that was ever used", .atMost, 1, in: .share, churn?[.mostShare]),
+      Target("churn: maximum share of the capacity used", .atMost, 1, in: .share, churn?[.mostShare]),
       Target(
         "churn: live share of the capacity", .atLeast, 0.85, in: .share, churn?[.liveShare],
         churn.map { "least \($0.text(.leastLiveShare)), files by live \($0.text(.spaceAmplification))" }),

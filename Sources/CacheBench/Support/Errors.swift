@@ -17,7 +17,7 @@ enum BenchError: Error, CustomStringConvertible {
   var description: String {
     switch self {
     case .failed(let action, let contender, let failures, let operations):
-      "\(failures) of \(operations) times '\(action.rawValue)' failed on \(contender.rawValue): the figures would mean nothing"
+      "'\(action.rawValue)' failed \(failures) of \(operations) times on \(contender.rawValue); the figures would be meaningless"
     case .unexpected(let what, let found): "'\(what)' had an unexpected result: \(found)"
     case .unprepared(let what): "cannot prepare the measurement: \(what)"
     }
@@ -62,9 +62,9 @@ enum InputFile {
         all += piece.prefix(count)
       }
     } catch let error as Errno {
-      throw InputError(path: path, isUnreadable: true, what: "it cannot be read: \(error)")
+      throw InputError(path: path, isUnreadable: true, what: "cannot read the file: \(error)")
     }
-    throw InputError(path: path, what: "it is larger than \(Format.bytes.text(limit))")
+    throw InputError(path: path, what: "the file is larger than \(Format.bytes.text(limit))")
   }
 }
 
