@@ -56,7 +56,7 @@ final class Child {
   func port() async throws -> Int {
     let line = try await line()
     guard line.hasPrefix("port="), let port = Int(line.dropFirst(5)) else {
-      throw Ended(description: "\(name) says '\(line)' instead of its port")
+      throw Ended(description: "\(name): expected its port, found '\(line)'")
     }
     return port
   }

@@ -74,7 +74,7 @@ struct ProxyClient: Sendable {
     } catch let failure as Exchange.Failure {
       throw failure
     } catch {
-      if ContinuousClock.now - start >= patience { throw exchange.failure("no answer in \(patience)") }
+      if ContinuousClock.now - start >= patience { throw exchange.failure("no answer within \(patience)") }
       guard exchange.cell.mayFail else { throw exchange.failure("broken off: \(error)") }
       return false
     }
@@ -125,7 +125,7 @@ struct ProxyClient: Sendable {
       try await reader.content(framing ?? .close) { piece in
         if let content = expected.content {
           guard content.matches(piece, at: position) else {
-            throw exchange.failure("status \(status): other content at \(position)")
+            throw exchange.failure("status \(status): unexpected content at \(position)")
           }
           position += piece.readableBytes
         }
@@ -139,7 +139,7 @@ struct ProxyClient: Sendable {
       }
       if expected.content != nil, position != expected.range.upperBound {
         throw exchange.failure(
-          "status \(status): content ends at \(position), not \(expected.range.upperBound)")
+          "status \(status): content ends at \(position), expected \(expected.range.upperBound)")
       }
     }
     return fields["connection"] != "close" && (framing != nil || !hasContent)

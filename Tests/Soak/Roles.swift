@@ -16,7 +16,10 @@ import LoopbackOrigin
 
 /// Options of every child process.
 struct RoleOptions: ParsableArguments {
-  @Option(help: "Milliseconds that a silent origin is waited for; it closes a second later (default: 3000).")
+  @Option(
+    help:
+      "Origin read timeout in milliseconds; a silent origin closes its connection a second later (default: 3000)."
+  )
   var silence: Int64 = 3000
 }
 
@@ -35,9 +38,9 @@ struct OriginRole: AsyncParsableCommand {
 /// Options of both kinds of doors.
 struct DoorOptions: ParsableArguments {
   @OptionGroup var role: RoleOptions
-  @Option(help: "The port of the origin.") var origin: Int
-  @Option(help: "The directory of the disk store (default: none, memory only).") var directory: String?
-  @Option(help: "The memory capacity of the cache in MiB.") var memory: Int
+  @Option(help: "Port of the origin.") var origin: Int
+  @Option(help: "Directory of the disk store (default: none, memory only).") var directory: String?
+  @Option(help: "Memory capacity of the cache in MiB.") var memory: Int
 
   /// Removes the directory, also where the driver was killed, and the one around it with the last.
   func removeDirectory() {
@@ -83,8 +86,8 @@ struct SessionRole: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "session", shouldDisplay: false)
   @OptionGroup var options: DoorOptions
   @Option(help: "Number of clients.") var clients: Int
-  @Option(help: "The seed of the requests.") var seed: UInt64
-  @Option(help: "The number of this door.") var door: Int
+  @Option(help: "Seed of the requests.") var seed: UInt64
+  @Option(help: "Number of this entry point.") var door: Int
 
   func run() async throws {
     let cache = try options.cache(.private)

@@ -74,13 +74,13 @@ struct SessionClient: Sendable {
     }
     guard let content = expected.content else { return }
     guard data.count == expected.range.count else {
-      throw exchange.failure("status \(status): \(data.count) bytes instead of \(expected.range.count)")
+      throw exchange.failure("status \(status): expected \(expected.range.count) bytes, found \(data.count)")
     }
     // Piece by piece: what is compared with is not to count as memory that grows.
     for start in stride(from: 0, to: data.count, by: 64 << 10) {
       let piece = ByteBuffer(bytes: data[start..<Swift.min(start + 64 << 10, data.count)])
       guard content.matches(piece, at: expected.range.lowerBound + start) else {
-        throw exchange.failure("status \(status): other content within 64 KiB from \(start)")
+        throw exchange.failure("status \(status): unexpected content within 64 KiB from \(start)")
       }
     }
   }

@@ -8,7 +8,7 @@ import ArgumentParser
 struct Soak: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Soak",
-    abstract: "Sends requests of all kinds through the caches and fails if memory or live objects grow.",
+    abstract: "Send requests of all kinds through the caches, and fail if memory or live objects grow.",
     discussion: """
       Four processes run a cache: the proxy and a URLSession, each in memory only and with a disk. An origin process \
       answers, and sometimes does not. Every response is checked. Each line of the table shows one process.
@@ -18,24 +18,24 @@ struct Soak: AsyncParsableCommand {
     subcommands: [Run.self, OriginRole.self, ProxyRole.self, SessionRole.self], defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Runs the soak test.", shouldDisplay: false)
-    @Option(help: "Seconds that the clients run.") var seconds: Double = 600
-    @Option(help: "The seed of the requests (default: a random one, which is printed).") var seed: UInt64?
-    @Option(help: "Clients of each proxy; each URLSession has half as many.") var clients = 64
-    @Option(help: "Milliseconds to wait for a silent origin.") var silence: Int64 = 3000
-    @Option(help: "The memory capacity of each cache in MiB.") var memory = 32
+    static let configuration = CommandConfiguration(abstract: "Run the soak test.", shouldDisplay: false)
+    @Option(help: "Duration of the run in seconds.") var seconds: Double = 600
+    @Option(help: "Seed of the requests (default: random; the run prints it).") var seed: UInt64?
+    @Option(help: "Number of clients of each proxy; each URLSession has half as many.") var clients = 64
+    @Option(help: "Origin read timeout in milliseconds.") var silence: Int64 = 3000
+    @Option(help: "Memory capacity of each cache in MiB.") var memory = 32
     @Option(
       help:
-        "A door to test, by its number: \(Door.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). Repeat it for several (default: all)."
+        "Entry point to test, by number: \(Door.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). May be repeated (default: all)."
     )
     var door: [Int] = []
 
     func validate() throws {
       guard seconds > 0, clients > 0, silence > 0, memory > 0 else {
-        throw ValidationError("--seconds, --clients, --silence and --memory must be greater than 0")
+        throw ValidationError("--seconds, --clients, --silence and --memory: expected more than 0")
       }
       guard door.allSatisfy(Door.names.indices.contains) else {
-        throw ValidationError("--door must be a number from 0 to \(Door.names.count - 1)")
+        throw ValidationError("--door: expected 0 to \(Door.names.count - 1)")
       }
     }
 

@@ -46,7 +46,9 @@ struct Verdict: Sendable {
       return []
     }
     let (from, to) = (Column.rss.text(early), Column.rss.text(late))
-    return ["\(Column.rss.title) beside the store grew from \(from) in the second fifth to \(to) in the last"]
+    return [
+      "\(Column.rss.title) outside the store grew from \(from) in the second fifth of the run to \(to) in the last"
+    ]
   }
 }
 
