@@ -28,7 +28,7 @@ processes=()
 
 install_tools() {
   missing=
-  for tool in python3 curl jq; do command -v "$tool" >/dev/null || missing="$missing $tool"; done
+  for tool in python3 curl; do command -v "$tool" >/dev/null || missing="$missing $tool"; done
   [ -z "$missing" ] && return
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     echo "missing:$missing; install them, then run this again" >&2
@@ -71,20 +71,35 @@ await_free_port() {
 }
 
 replace() { replacements+=(-e "$1"); }
+adapt() { sed -e '' "${replacements[@]}" "${port_replacements[@]}" "$@"; }
 skip() { skip_patterns+=("$1"); skip_reasons+=("$2"); }
-background() { background_patterns+=("$1"); background_ports+=("$2"); }
+background() { background_patterns+=("$1"); background_ports+=("${ports[$2]:-$2}"); }
 origin() {
-  await_free_port "$1" || exit 1
-  python3 "$support/origin.py" "$1" 2>/dev/null &
+  local port=${ports[$1]:-$1}
+  python3 "$support/origin.py" "$port" 2>/dev/null &
   processes+=($!)
-  await_port "$1"
+  await_port "$port"
+}
+
+# The pages use three ports. Where another program has one of them, the commands get another.
+choose_ports() {
+  local port free
+  declare -gA ports=()
+  port_replacements=()
+  for port in 8000 8080 9090; do
+    free=$port
+    while accepts "$free"; do free=$((free + 1000)); done
+    ports[$port]=$free
+    [ "$free" = "$port" ] || port_replacements+=(-e "s/\\b$port\\b/$free/g")
+  done
+  [ "${ports[8080]}" = 8080 ] || port_replacements+=(-e "/--listen/!s/httpcache proxy/& --listen 127.0.0.1:${ports[8080]}/")
 }
 
 # Prints the block of the page whose first line names a file, as in `# /etc/httpcache.yaml`.
 file() {
   awk -v name="$1" '/^```/ { inside = !inside; first = inside; wanted = 0; next }
     first { first = 0; wanted = index($0, "# ") == 1 && index($0, name) }
-    wanted' "$root/$page"
+    wanted' "$root/$page" | adapt
 }
 
 # What two runs may differ in is made equal: dates, runs of blanks, and lifetimes by the second or two between two commands.
@@ -107,10 +122,8 @@ step() {
   local place=$1 kind=$2 command shown status index output=$work/output
   command=$(cat)
   shown=$(cat <&3)
-  if [ "${#replacements[@]}" -gt 0 ]; then
-    command=$(sed "${replacements[@]}" <<<"$command")
-    shown=$(sed "${replacements[@]}" <<<"$shown")
-  fi
+  command=$(adapt <<<"$command")
+  shown=$(adapt <<<"$shown")
   for index in "${!skip_patterns[@]}"; do
     if [[ $command =~ ${skip_patterns[$index]} ]]; then
       report – "$place" "$command (not run: ${skip_reasons[$index]})"
@@ -156,7 +169,7 @@ report() {
 # Copies an example file of a tutorial to where the tutorial says that it is.
 add_file() {
   mkdir -p "$(dirname "$2")"
-  if [ "${#replacements[@]}" -gt 0 ]; then sed "${replacements[@]}" "$1" >"$2"; else cp "$1" "$2"; fi
+  adapt "$1" >"$2"
 }
 
 # The commands of a tutorial: its terminal sessions, and the files that it shows.
@@ -201,6 +214,7 @@ run_page() {
   replacements=() skip_patterns=() skip_reasons=() background_patterns=() background_ports=()
   declare -gA background_processes=()
   cd "$root" || exit 1
+  choose_ports
   # shellcheck source=/dev/null
   [ -f "$support/$name.sh" ] && . "$support/$name.sh"
   # shellcheck source=/dev/null

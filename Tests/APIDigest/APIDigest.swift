@@ -54,7 +54,8 @@ struct APIDigest {
     let sources = root.appendingPathComponent("Sources/\(module)")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
     var found: Found = ([], [], [])
-    for path in paths.filter({ $0.hasSuffix(".swift") }).sorted() {
+    // The examples of a documentation catalogue are not sources.
+    for path in paths.filter({ $0.hasSuffix(".swift") && !$0.contains(".docc/") }).sorted() {
       let source = try String(contentsOf: sources.appendingPathComponent(path), encoding: .utf8)
       do throws(DeclarationScanner.Failure) {
         let scanner = try DeclarationScanner(source)

@@ -7,9 +7,10 @@ replace "s#/etc/httpcache.yaml#$work/httpcache.yaml#; s#/var/log/httpcache#$work
 # The other tests need all traits: one build serves them all.
 replace 's/--traits CommandLine/--enable-all-traits/'
 # There may be more than one process of the name.
-# shellcheck disable=SC2016 # the page's text
-replace 's/\$(pidof httpcache)/${background_processes[8080]}/'
+# shellcheck disable=SC2016 # for the page's command
+replace 's/\$(pidof httpcache)/$!/'
 background '^[^ ]*httpcache proxy' 8080
+command -v jq >/dev/null || skip 'jq ' 'jq is not installed'
 origin 8000
 export TOKEN=token
 echo http://example.com/style.css >"$work/urls.txt"

@@ -12,5 +12,5 @@ cat >"$work/tests.json" <<'JSON'
 [{"name": "One", "id": "one", "tests": [{"name": "A fresh response is a hit", "id": "freshness-max-age", "requests": [
   {"response_headers": [["Cache-Control", "max-age=3600"]], "setup": true}, {"expected_type": "cached"}]}]}]
 JSON
-printf 'origin: http://127.0.0.1:8000\nlisten: 127.0.0.1:8080\n' >"$work/proxy.yaml"
+printf 'origin: http://127.0.0.1:%s\nlisten: 127.0.0.1:%s\n' "${ports[8000]}" "${ports[8080]}" >"$work/proxy.yaml"
 cd "$work" || exit 1

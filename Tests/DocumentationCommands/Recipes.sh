@@ -7,9 +7,10 @@ skip '^docker' 'needs Docker'
 skip 'curl .*https://www.example.com/ ' 'needs a TLS terminator'
 origin 8000
 export TOKEN=token
-httpcache proxy --origin http://127.0.0.1:8000 --admin 127.0.0.1:9090 --admin-token token --scheme https 2>/dev/null &
+httpcache proxy --origin "http://127.0.0.1:${ports[8000]}" --listen "127.0.0.1:${ports[8080]}" \
+  --admin "127.0.0.1:${ports[9090]}" --admin-token token --scheme https 2>/dev/null &
 processes+=($!)
-await_port 9090
+await_port "${ports[9090]}"
 echo https://www.example.com/news/42 >"$work/urls.txt"
 cd "$work" || exit 1
 
