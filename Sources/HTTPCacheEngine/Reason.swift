@@ -151,7 +151,7 @@ extension CacheEngine {
     public static var storedWithLifetime: Self { Self(.storedWithLifetime) }
     /// Stored, with a heuristic freshness lifetime from its Last-Modified date. (RFC 9111 §4.2.2)
     public static var storedWithHeuristic: Self { Self(.storedWithHeuristic) }
-    /// Stored without a freshness lifetime: it is revalidated before every use. (RFC 9111 §4.2.1)
+    /// Stored without a freshness lifetime: every use needs a request to the origin. (RFC 9111 §4.2.1)
     public static var storedWithoutLifetime: Self { Self(.storedWithoutLifetime) }
     /// Stored as a part of the content, for requests of ranges within that part. (RFC 9111 §3.3)
     public static var storedAsPart: Self { Self(.storedAsPart) }
@@ -359,7 +359,7 @@ extension CacheEngine {
       case .storedWithHeuristic:
         ("RFC 9111 §4.2.2", "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
       case .storedWithoutLifetime:
-        ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: it is revalidated before every use.")
+        ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: every use needs a request to the origin.")
       case .storedAsPart:
         ("RFC 9111 §3.3", "Stored as a part of the content, for requests of ranges within that part.")
       case .storedCombined:

@@ -44,7 +44,7 @@ public final class HTTPCache: Sendable {
     /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version (default:
     /// `fail`).
     public var whenUnreadable: UnreadableDirectory
-    /// Which response is evicted first when memory is full.
+    /// Which response is evicted first when memory is full (default: `lru`).
     public var eviction: EvictionPolicy
     /// Which responses are written to disk; used only with a ``directory``.
     public var diskAdmission: DiskAdmission

@@ -4,4 +4,4 @@
 # shellcheck shell=bash
 # The other tests need all traits: one build serves them all.
 replace 's/--traits Benchmarks/--enable-all-traits/'
-replace "s#mixed.json#$work/mixed.json#; s#mixed.html#$work/mixed.html#"
+replace "s#mixed.json#$work/mixed.json#; s#mixed.html#$work/mixed.html#; s#--svg plots#--svg $work/plots#"

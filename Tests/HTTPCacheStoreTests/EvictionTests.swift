@@ -78,6 +78,55 @@ struct EvictionTests {
     #expect(abs(short - Double(hits) / 5000) < 0.03)
   }
 
+  @Test("Hyperbolic eviction has more hits than LRU where sizes differ, and evicts large entries first")
+  func hyperbolicSizes() throws {
+    // By Zipf, with one key in eight a hundred times as large as the others, whatever its rank.
+    let trace = zipf(keys: 4_000, count: 30_000)
+    func hits(_ policy: EvictionPolicy) throws -> (hits: Int, large: Int) {
+      let store = try store(policy, capacity: 400_000)
+      var hits = 0
+      for number in trace {
+        if isHit(store, number) {
+          hits += 1
+        } else {
+          let body = [UInt8](repeating: 0, count: number % 8 == 0 ? 10_000 : 100)
+          store.insert(
+            NewEntry(key: key(100_000 + number), variant: one, metadata: [], body: body, storedAt: 0))
+        }
+        #expect(store.usage.memoryBytes <= 400_000)
+      }
+      return (hits, stride(from: 0, to: 4_000, by: 8).filter { isHit(store, $0) }.count)
+    }
+    let (lru, s3fifo, hyperbolic) = (try hits(.lru), try hits(.s3fifo), try hits(.hyperbolic))
+    #expect(hyperbolic.hits > lru.hits * 13 / 10, "\(hyperbolic) and \(lru)")
+    #expect(hyperbolic.hits > s3fifo.hits, "\(hyperbolic) and \(s3fifo)")
+    #expect(hyperbolic.large < lru.large)
+  }
+
+  @Test("Hyperbolic eviction keeps frequent entries among entries of one size, in small and large shards")
+  func hyperbolicUses() throws {
+    for (kept, count) in [(20, 100), (200, 1_000)] {
+      let store = try store(.hyperbolic, capacity: count * unit(.hyperbolic))
+      for number in 0..<count { store.insert(small(number)) }
+      for _ in 0..<5 { for number in 0..<kept { #expect(isHit(store, number)) } }
+      for number in 10_000..<10_000 + 2 * count { store.insert(small(number)) }
+      #expect((0..<kept).filter { isHit(store, $0) }.count > kept * 9 / 10)
+      #expect(store.statistics.memoryEvictions == 2 * count)
+    }
+  }
+
+  @Test("Hyperbolic eviction keeps its order when its clock runs over", arguments: [100, 40_000])
+  func hyperbolicClock(count: Int) throws {
+    // Times have 20 bits: they are compressed after half a million to a million uses, and their unit grows in a large shard.
+    let store = try store(.hyperbolic, capacity: count * unit(.hyperbolic))
+    for number in 0..<count { store.insert(small(number)) }
+    for _ in 0..<1_200_000 / 50 { for number in 0..<50 { _ = isHit(store, number) } }
+    for number in 50..<100 { _ = isHit(store, number) }
+    for number in 100_000..<100_000 + count / 2 { store.insert(small(number)) }
+    #expect((0..<50).allSatisfy { isHit(store, $0) })
+    #expect(store.statistics.memoryEvictions == count / 2)
+  }
+
   @Test("S3-FIFO keeps used entries through a long scan")
   func scan() throws {
     let store = try store(.s3fifo, capacity: 100 * unit(.s3fifo))

@@ -101,7 +101,7 @@ struct RefusalTests {
 struct OptionTextTests {
   @Test("Every option is found by its exact name only")
   func names() {
-    #expect(EvictionPolicy.allCases.map(\.description) == ["lru", "s3fifo"])
+    #expect(EvictionPolicy.allCases.map(\.description) == ["lru", "s3fifo", "hyperbolic"])
     #expect(DiskAdmission.allCases.map(\.description) == ["everything", "secondTime"])
     #expect(DiskSync.allCases.map(\.description) == ["never", "removals", "everyStore"])
     for option in EvictionPolicy.allCases { #expect(EvictionPolicy(option.description) == option) }

@@ -7,7 +7,7 @@ import HTTPCacheStore
 struct Replayer {
   /// The eviction policies by the names of the flag `--eviction`.
   static let policies: KeyValuePairs<String, Contender> = [
-    "lru": .ours, "s3fifo": .oursS3FIFO, "exact-lru": .exactLRU,
+    "lru": .ours, "s3fifo": .oursS3FIFO, "hyperbolic": .oursHyperbolic, "exact-lru": .exactLRU,
   ]
   /// The unit of the capacity, by the names of the flag `--sizes`: every entry counts the same, or its bytes count.
   static let sizes: KeyValuePairs<String, Action> = ["unit": .replayUnits, "real": .replayBytes]
@@ -59,7 +59,12 @@ struct Replayer {
         return false
       }
     }
-    let eviction: EvictionPolicy = policy == .ours ? .lru : .s3fifo
+    let eviction: EvictionPolicy =
+      switch policy {
+      case .oursS3FIFO: .s3fifo
+      case .oursHyperbolic: .hyperbolic
+      default: .lru
+      }
     let cache = try EngineCache(
       capacity: try storeCapacity(capacity, eviction), eviction: eviction, shards: shards)
     return { request in

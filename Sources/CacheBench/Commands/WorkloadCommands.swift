@@ -173,7 +173,7 @@ struct ReplayCommand: BenchCommand {
   @Option(help: "Capacity as a share of all keys or bytes; may be repeated.")
   var capacity: [Double] = [0.02, 0.05, 0.1, 0.2, 0.4]
   @Option(
-    help: "Eviction policy: lru, s3fifo or exact-lru; may be repeated (default: all).",
+    help: "Eviction policy: lru, s3fifo, hyperbolic or exact-lru; may be repeated (default: all).",
     transform: { try Limits.choice($0, of: Replayer.policies) })
   var eviction: [Contender] = Replayer.policies.map(\.value)
   @Option(

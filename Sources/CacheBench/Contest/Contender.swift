@@ -5,6 +5,7 @@
 enum Contender: String, CaseIterable, Codable, Sendable {
   case ours = "HTTPCacheEngine"
   case oursS3FIFO = "HTTPCacheEngine, S3-FIFO"
+  case oursHyperbolic = "HTTPCacheEngine, hyperbolic"
   /// A table in C that supports only lookups, and the same with its entries apart from the table.
   case floor = "floor, in C"
   case floorApart = "floor, entries apart"
@@ -25,10 +26,17 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   case libraryHash = "libxxhash"
 
   /// The eviction policy, for comparisons of policies.
-  var policy: String { self == .ours ? "LRU" : self == .oursS3FIFO ? "S3-FIFO" : rawValue }
+  var policy: String {
+    switch self {
+    case .ours: "LRU"
+    case .oursS3FIFO: "S3-FIFO"
+    case .oursHyperbolic: "hyperbolic"
+    default: rawValue
+    }
+  }
   /// Whether it shows the minimum cost of a lookup, or is the reference for policies.
   var isFloor: Bool { self == .floor || self == .floorApart || self == .exactLRU }
-  var isOurs: Bool { self == .ours || self == .oursS3FIFO || self == .swiftHash }
+  var isOurs: Bool { [.ours, .oursS3FIFO, .oursHyperbolic, .swiftHash].contains(self) }
 
   /// The colour's name in the style of the page. Contenders that share one never share a plot.
   var color: String {
@@ -37,7 +45,7 @@ enum Contender: String, CaseIterable, Codable, Sendable {
     case .oursS3FIFO, .lmdb: "s3fifo"
     case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .libraryHash: "floor"
     case .dictionary, .sqlite: "dictionary"
-    case .nodes, .files: "nodes"
+    case .nodes, .files, .oursHyperbolic: "nodes"
     case .nsCache, .rocksDB: "nscache"
     case .urlCache: "urlcache"
     }

@@ -149,7 +149,7 @@ extension Measurement {
   /// The contenders to compare one of ours with. The floor supports only lookups.
   fileprivate var yardsticks: [Contender] {
     switch contender {
-    case .oursS3FIFO: [.ours]
+    case .oursS3FIFO, .oursHyperbolic: [.ours]
     case .swiftHash: [.libraryHash]
     default:
       [.urlCache, .dictionary, .nodes, .nsCache, .rawFile, .files, .sqlite, .lmdb, .rocksDB]

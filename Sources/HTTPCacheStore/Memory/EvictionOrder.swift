@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The order in which the entries of a shard are evicted, by one of two policies.
+/// The order in which the entries of a shard are evicted, by one of three policies.
 ///
 /// LRU keeps the time of the last use in each place of the table, so that a hit writes only to the line that it has
 /// just read. Eviction goes round the table, which is in the order of hashes, like the hand of a clock. It takes the
@@ -11,6 +11,9 @@
 ///
 /// S3-FIFO is two queues. New entries are on probation in the small queue. Entries that are used there, or requested
 /// again soon after they left it, go to the main queue. There, each use gives an entry another round.
+///
+/// Hyperbolic caching keeps the time of the last use, the size and the number of uses in each place, and computes from them how
+/// much an entry is worth (``HyperbolicClock``). It searches as LRU does, for an entry that is worth little enough.
 struct EvictionOrder {
   /// LRU: maximum places that an eviction looks at.
   private static let mostPlaces = 192
@@ -19,9 +22,9 @@ struct EvictionOrder {
   private static let placesPerVictim = 32
   /// S3-FIFO: the divisor of a shard's bytes that gives the share for probation.
   private static let probationShare = 10
-  /// S3-FIFO: the uses on probation that an entry needs to stay. With 2, as published, a Zipf trace of a million keys
-  /// at a tenth has 79.2 % hits; with 1 it has 79.9. For web07 at 10 %, 1 gives 58.2 instead of 58.0.
-  private static let usesToStay: UInt32 = 1
+  /// S3-FIFO: the uses on probation that an entry needs to stay, as published. With 1, a Zipf trace has half a point more hits.
+  /// But where a key is often used twice in a row and never again, as in traces of databases, such keys fill the main queue.
+  private static let usesToStay: UInt32 = 2
 
   let policy: EvictionPolicy
   /// LRU: number of uses so far, which serves as the clock.
@@ -30,8 +33,9 @@ struct EvictionOrder {
   private var hand = 0
   /// LRU: the age from which an entry is old enough to be evicted.
   private var oldAge: UInt32 = 0
-  /// LRU: last-use time of the pre-selected victim (at `hand`).
-  private var chosenTime = Standing.timeMask
+  /// LRU and hyperbolic: rank of the pre-selected victim (at `hand`).
+  private var chosenRank = Standing.ofFreePlace.rank
+  private var hyperbolic = HyperbolicClock()
   private var main = Queue()
   private var probation = Queue()
   private var ghosts = GhostTable()
@@ -58,6 +62,9 @@ struct EvictionOrder {
     case .s3fifo:
       guard standing.uses < Standing.maximumUses else { return }
       standing.uses += 1
+    case .hyperbolic:
+      standing.coarseTime = hyperbolic.tick(&table)
+      if standing.count < Standing.maximumCount { standing.count += 1 }
     }
     table.setStanding(position, standing)
   }
@@ -87,6 +94,9 @@ struct EvictionOrder {
     case .s3fifo:
       let isBack = ghosts.remove(tag, limit: main.count + probation.count)
       enqueue(&standing, tag: tag, cost: cost, isOnProbation: !isBack)
+    case .hyperbolic:
+      standing.coarseTime = hyperbolic.tick(&table)
+      standing.sizeClass = HyperbolicClock.sizeClass(of: cost)
     }
     return standing
   }
@@ -114,6 +124,10 @@ struct EvictionOrder {
       } else {
         main.bytes += newCost - cost
       }
+    } else if policy == .hyperbolic {
+      var standing = table.standing(position)
+      standing.sizeClass = HyperbolicClock.sizeClass(of: newCost)
+      table.setStanding(position, standing)
     }
     use(position, in: &table)
   }
@@ -147,24 +161,29 @@ struct EvictionOrder {
   mutating func victim(except kept: Int?, in table: inout EntryTable) -> Int? {
     guard table.count > (kept == nil ? 0 : 1) else { return nil }
     switch policy.kind {
-    case .lru:
-      return oldVictim(except: kept, in: table)
+    case .lru, .hyperbolic:
+      return chosenVictim(except: kept, in: table)
     case .s3fifo:
       return queuedVictim(except: kept, in: &table)
     }
   }
 
-  private mutating func oldVictim(except kept: Int?, in table: borrowing EntryTable) -> Int? {
-    defer { chosenTime = Standing.timeMask }
-    // An insert or a removal before it may have moved it by one place; a use changes its time.
+  private mutating func chosenVictim(except kept: Int?, in table: borrowing EntryTable) -> Int? {
+    defer { chosenRank = Standing.ofFreePlace.rank }
+    // An insert or a removal before it may have moved it by one place; a use changes its rank.
     for position in max(0, hand - 1)...hand + 1
-    where position < table.length && position != kept && chosenTime != Standing.timeMask
-      && table.standing(position).time == chosenTime
+    where position < table.length && position != kept && chosenRank != Standing.ofFreePlace.rank
+      && table.standing(position).rank == chosenRank
     {
       hand = position
       return position
     }
-    return searchOld(except: kept, in: table)
+    return search(except: kept, in: table)
+  }
+
+  private mutating func search(except kept: Int?, in table: borrowing EntryTable) -> Int? {
+    policy == .lru
+      ? searchOld(except: kept, in: table) : hyperbolic.victim(from: &hand, except: kept, in: table)
   }
 
   /// Selects the next victim, so that its memory can be prefetched until then.
@@ -176,11 +195,11 @@ struct EvictionOrder {
   ///   queue.
   mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
     switch policy.kind {
-    case .lru:
+    case .lru, .hyperbolic:
       guard table.length > Self.mostPlaces, table.count > 0,
-        let position = searchOld(except: nil, in: table)
+        let position = search(except: nil, in: table)
       else { return nil }
-      chosenTime = table.standing(position).time
+      chosenRank = table.standing(position).rank
       return table[position]
     case .s3fifo:
       let next =

@@ -20,7 +20,19 @@ struct Standing: Sendable {
     return standing
   }()
 
+  /// Hyperbolic: the time of the last use, in units that its order chooses.
+  static let coarseTimeMask: UInt32 = 1 << 20 - 1
+  private static let sizeClassShift: UInt32 = 20
+  private static let sizeClassMask: UInt32 = 0x7F
+  private static let countShift: UInt32 = 27
+  /// Hyperbolic: uses beyond this many do not count.
+  static let maximumCount: UInt32 = 15
+
   private var word: UInt32 = 0
+
+  /// Everything except ``isComplete``.
+  @inline(__always)
+  var rank: UInt32 { word & ~Self.complete }
 
   /// Whether memory holds all variants of the key that the store has. The same for every variant of a key.
   var isComplete: Bool {
@@ -45,6 +57,27 @@ struct Standing: Sendable {
   var uses: UInt32 {
     get { word >> Self.usesShift & Self.maximumUses }
     set { word = word & ~(Self.maximumUses << Self.usesShift) | newValue << Self.usesShift }
+  }
+
+  /// Hyperbolic: the time of the last use. Less than ``coarseTimeMask``, except in a free place.
+  @inline(__always)
+  var coarseTime: UInt32 {
+    get { word & Self.coarseTimeMask }
+    set { word = word & ~Self.coarseTimeMask | newValue & Self.coarseTimeMask }
+  }
+
+  /// Hyperbolic: the size of the entry, in quarters of a power of two.
+  @inline(__always)
+  var sizeClass: UInt32 {
+    get { word >> Self.sizeClassShift & Self.sizeClassMask }
+    set { word = word & ~(Self.sizeClassMask << Self.sizeClassShift) | newValue << Self.sizeClassShift }
+  }
+
+  /// Hyperbolic: number of uses after the first, up to 15.
+  @inline(__always)
+  var count: UInt32 {
+    get { word >> Self.countShift & Self.maximumCount }
+    set { word = word & ~(Self.maximumCount << Self.countShift) | newValue << Self.countShift }
   }
 
   /// S3-FIFO: the number of the entry in its queue.

@@ -33,6 +33,12 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Which response leaves memory first: lru, s3fifo (more hits on web traffic), or hyperbolic (more hits where sizes differ much).",
+      valueName: "policy"))
+  var eviction = EvictionPolicy.lru
+
+  @Option(
+    help: ArgumentHelp(
       "Maximum bytes of stored responses in --directory, which it requires (default: 10GB).",
       valueName: "size"))
   var disk: ByteSize?
@@ -254,6 +260,7 @@ struct ProxyOptions: ParsableArguments {
       diskCapacity: disk?.bytes ?? 10 << 30,
       directory: directory.map { FilePath($0) })
     cache.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
+    cache.eviction = eviction
     cache.name = name
     cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
@@ -301,4 +308,5 @@ struct ProxyOptions: ParsableArguments {
 extension ProxyConfiguration.ForwardedFields: ExpressibleByArgument {}
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
+extension EvictionPolicy: ExpressibleByArgument {}
 extension ProxyConfiguration.AccessLogOptions.Format: ExpressibleByArgument {}
