@@ -10,7 +10,8 @@ swift=${SWIFT:-swift}
 # Without a limit all tests start at once. On a machine with two cores, one test then waits minutes for its turn between
 # two of its steps, and every time limit in it, or in Foundation, runs out. Toolchains before 6.3 do not have the option.
 set -- --enable-all-traits "$@"
-if $swift test --help-hidden | grep -q experimental-maximum-parallelization-width; then
+# Not with `grep -q`: it ends at the first match, and then the pipe fails if swift is still writing.
+if [[ $($swift test --help-hidden) == *experimental-maximum-parallelization-width* ]]; then
   set -- --experimental-maximum-parallelization-width 16 "$@"
 fi
 
