@@ -4,3 +4,5 @@
 # shellcheck shell=bash
 background '^python3' 8000
 background 'httpcache proxy' 8080
+# The other tests need all traits: one build serves them all.
+replace 's/--traits CommandLine/--enable-all-traits/'
