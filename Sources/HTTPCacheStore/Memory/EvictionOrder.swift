@@ -62,10 +62,18 @@ struct EvictionOrder {
     case .s3fifo:
       guard standing.uses < Standing.maximumUses else { return }
       standing.uses += 1
-    case .hyperbolic:
-      standing.coarseTime = hyperbolic.tick(&table)
-      if standing.count < Standing.maximumCount { standing.count += 1 }
+    case .hyperbolic: return useHyperbolic(position, in: &table)
     }
+    table.setStanding(position, standing)
+  }
+
+  /// Counts a use with the hyperbolic policy.
+  // Apart, because lookups contain `use`: with this in it, each lookup took 40 instructions more, a miss 25.
+  @inline(never)
+  private mutating func useHyperbolic(_ position: Int, in table: inout EntryTable) {
+    var standing = table.standing(position)
+    standing.coarseTime = hyperbolic.tick(&table)
+    if standing.count < Standing.maximumCount { standing.count += 1 }
     table.setStanding(position, standing)
   }
 
