@@ -50,7 +50,7 @@ test-session-thread: prepare ## run them, and all tests of the adapter, under Th
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread --scratch-path .build/thread \
-	  --filter "$(or $(TESTS),ThreadTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
+	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
 	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test $(TRAITS) --filter "CrashTests|PowerLossTests"
@@ -90,10 +90,11 @@ conformance-live: prepare ## run the scenarios, or those of FILE, through proxie
 	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
 	done
 
-example: prepare ## build Examples/FeedReader and run it, with its server and without
+example: prepare ## build Examples/FeedReader and run it, with its server, offline first, and without its server
 	$(SWIFT) build --package-path Examples/FeedReader
 	@rm -rf "$${TMPDIR:-/tmp}/feed-reader"
 	Examples/FeedReader/.build/debug/FeedReader
+	Examples/FeedReader/.build/debug/FeedReader --offline-first
 	Examples/FeedReader/.build/debug/FeedReader --offline
 
 build: prepare ## build everything for debugging

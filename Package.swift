@@ -48,6 +48,11 @@ let histogram: Target.Dependency = .product(
 let yams: Target.Dependency = .product(
   name: "Yams", package: "Yams", condition: .when(traits: ["CommandLine"]))
 
+/// For an origin that speaks TLS and HTTP/2, in tests only.
+func tls(_ name: String, in package: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: ["TLSTests"]))
+}
+
 let package = Package(
   name: "HTTPCacheEngine",
   // Synchronization (Mutex, Atomic) sets the floor.
@@ -71,6 +76,9 @@ let package = Package(
       enabledTraits: ["Observing"]),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
+    .trait(
+      name: "TLSTests", description: "The tests of HTTPCacheURLSession over TLS; no product needs it.",
+      enabledTraits: ["Proxy"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -83,6 +91,8 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
   ],
   targets: [
     // What is right: RFC 9111 as values and pure functions.
@@ -126,6 +136,7 @@ let package = Package(
       dependencies: [
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+        .product(name: "SystemPackage", package: "swift-system"),
         structuredFields,
       ],
       swiftSettings: settings),
@@ -166,7 +177,10 @@ let package = Package(
         "CFloorTable", "CMalloc",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "LoopbackOrigin",
         arguments, httpTypes,
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
         histogram,
+        nio("NIOCore"),
+        nio("NIOPosix"),
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -263,6 +277,22 @@ let package = Package(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
       swiftSettings: settings),
+    // The same sessions with https: apart, as BoringSSL takes a while to compile.
+    .testTarget(
+      name: "HTTPCacheURLSessionTLSTests",
+      dependencies: [
+        "LoopbackOrigin", "TLSClient", "TestSupport", httpTypes,
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        nio("NIOHTTP1"),
+        tls("NIOSSL", in: "swift-nio-ssl"),
+        tls("NIOHTTP2", in: "swift-nio-http2"),
+      ],
+      swiftSettings: settings),
+    // The process that the tests start with root certificates of their own.
+    .executableTarget(
+      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/TLSClient",
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheObservingTests",
       dependencies: [
@@ -333,7 +363,9 @@ let package = Package(
     // Writes the list of public declarations.
     .executableTarget(name: "APIDigest", path: "Tests/APIDigest", swiftSettings: settings),
     // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
-    .testTarget(name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching"], swiftSettings: settings),
+    .testTarget(
+      name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching", "TestSupport"], swiftSettings: settings
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -7,6 +7,15 @@
 // Asks for a line of memory that will be written to, without waiting for it.
 static inline void store_prefetch(const void *_Nonnull address) { __builtin_prefetch(address, 1); }
 
+// A number of the current thread. Threads that store for the first time one after another have consecutive numbers, so
+// they belong to different groups. The addresses of threads do not ensure that.
+static inline unsigned store_thread_number(void) {
+  static _Atomic(unsigned) last;
+  static _Thread_local unsigned number;
+  if (number == 0) number = __c11_atomic_fetch_add(&last, 1, __ATOMIC_RELAXED) + 1;
+  return number;
+}
+
 #ifdef __linux__
 #include <sys/types.h>
 

@@ -38,6 +38,8 @@ package struct ScenarioRunner: Sendable {
     // The suite tests the behaviour of a cache without its origin, for caches that may serve stale responses (RFC 9111
     // §4.2.4).
     configuration.rules.whenDisconnected = .unlessForbidden
+    // The scenarios state what the RFC permits a private cache.
+    configuration.rules.separatesCredentials = false
     configuration.rules.targets = targets
     self.configuration = configuration
   }

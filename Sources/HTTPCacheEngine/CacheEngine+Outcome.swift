@@ -8,7 +8,7 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
-    var outcome = Outcome(.failure, reason: .originUnreachable)
+    var outcome = Outcome(answer: .failure, reason: .originUnreachable)
     switch exchange.result {
     case .response(let head): judge(head, exchange, &outcome)
     case .failure, .fault:
@@ -42,6 +42,7 @@ extension CacheEngine {
     response.read(
       head.headerFields, now: exchange.responseTime, targets: configuration.targetNames,
       withheld: configuration.withheldNames)
+    if let lifetime = exchange.lifetime { response.setLifetime(milliseconds: lifetime) }
     // HTTPTypes keeps the method as a field: read it once, and not in every rule.
     let method = exchange.forwarding.original.method
     let isSafe = Invalidation.isSafe(method)
@@ -53,7 +54,7 @@ extension CacheEngine {
       after: exchange, response: head, response, configuration: configuration)
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
     judge(head, response, method, isSafe: isSafe, exchange, mayServeStale: !isCleared, &outcome)
-    outcome.invalidatedScopes = scopes
+    if !scopes.isEmpty { outcome.invalidatedScopes = scopes }
     if isCleared {
       // A response that clears the cache does not start the next collection, and updates nothing.
       if case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
@@ -116,7 +117,7 @@ extension CacheEngine {
   func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
     ResponseFields.of(
       fields, now: exchange.responseTime, targets: configuration.targetNames,
-      withheld: configuration.withheldNames)
+      withheld: configuration.withheldNames, lifetime: exchange.lifetime)
   }
 
   // MARK: - 304
@@ -173,7 +174,7 @@ extension CacheEngine {
     let response = Freshening.updated(
       exchange.candidates[candidate], with: head,
       request: exchange.forwarding.original.headerFields, isReselected: true,
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime,
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime, lifetime: exchange.lifetime,
       configuration: configuration)
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: response.status.code,
@@ -206,7 +207,7 @@ extension CacheEngine {
     var updated = Freshening.updated(
       exchange.candidates[candidate], with: head,
       request: exchange.forwarding.original.headerFields, requestTime: exchange.requestTime,
-      responseTime: exchange.responseTime, configuration: configuration)
+      responseTime: exchange.responseTime, lifetime: exchange.lifetime, configuration: configuration)
     if keepsWithheld {
       let kept = updated.fields
       for field in Freshening.update(from: head, configuration)
@@ -337,6 +338,7 @@ extension CacheEngine {
     let stored = stored(from: head, response, exchange)
     switch stored.facts.lifetime.source {
     case .sharedMaxAge, .maxAge, .expires: return .store(stored, .storedWithLifetime)
+    case .application: return .store(stored, .storedByApplication)
     case .none, .heuristic: return .refuse(.methodNotStored)
     }
   }
@@ -345,10 +347,11 @@ extension CacheEngine {
     from head: HTTPResponse, status: HTTPResponse.Status? = nil, _ response: ResponseFields,
     _ exchange: Exchange
   ) -> StoredResponse {
-    Freshening.make(
+    let request = exchange.forwarding.original.headerFields
+    return Freshening.make(
       status: status ?? head.status, fields: head.headerFields, response,
       selecting: .nominated(
-        by: response.vary, in: exchange.forwarding.original.headerFields,
+        by: VariantSelection.names(of: response, for: request, configuration), in: request,
         withholding: configuration.withheldNames),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
@@ -369,7 +372,8 @@ extension CacheEngine {
       configuration: configuration)
     {
       outcome.storage = .refuse(obstacle)
-      outcome.removals = superseded(by: obstacle, status: status, exchange)
+      let superseded = superseded(by: obstacle, status: status, exchange)
+      if !superseded.isEmpty { outcome.removals = superseded }
       return
     }
     let stored = stored(from: head, status: status, response, exchange)
@@ -378,8 +382,9 @@ extension CacheEngine {
       case .none: .storedWithoutLifetime
       case .heuristic: .storedWithHeuristic
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
+      case .application: .storedByApplication
       }
-    outcome.assembly = assemblyIfBroken(stored, response, exchange)
+    assembleIfBroken(stored, response, exchange, &outcome)
     outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
   }
 

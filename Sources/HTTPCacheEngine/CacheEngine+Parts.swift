@@ -171,14 +171,14 @@ extension CacheEngine {
 
   // MARK: - Transfers that may end early
 
-  /// Returns the position of a full response's content in the representation, if its bytes must be kept in case the
+  /// Sets the position of a full response's content in the representation, if its bytes must be kept in case the
   /// transfer ends early.
   ///
   /// They are kept if they can be completed later: those of a 200 with a strong validator and a known length. Content
   /// with a coding is not kept. A complete stored response is not replaced by a beginning.
-  func assemblyIfBroken(
-    _ stored: StoredResponse, _ response: ResponseFields, _ exchange: Exchange
-  ) -> ContentAssembly? {
+  func assembleIfBroken(
+    _ stored: StoredResponse, _ response: ResponseFields, _ exchange: Exchange, _ outcome: inout Outcome
+  ) {
     // The received fields decide most cases; the stored ones may lack some of them.
     guard stored.status == .ok, let length = response.onlyLength,
       length > 0, length < .max,
@@ -186,15 +186,13 @@ extension CacheEngine {
       response.isStoredAsIs
         ? response.hasStrongValidator(date: stored.facts.date) : stored.hasStrongValidator,
       response.isStoredAsIs || stored.values(of: .contentLength).count == 1
-    else { return nil }
-    let alone = ContentAssembly(
-      received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)
-    guard let candidate = rival(of: stored, exchange) else { return alone }
-    guard let parts = exchange.candidates[candidate].parts else { return nil }
+    else { return }
+    guard let candidate = rival(of: stored, exchange) else { return outcome.assemble(wholeOf: length) }
+    guard let parts = exchange.candidates[candidate].parts else { return }
     guard PartialContent.relation(of: stored, to: exchange.candidates[candidate]) == .same,
       parts.completeLength ?? length == length
-    else { return alone }
-    return ContentAssembly(
+    else { return outcome.assemble(wholeOf: length) }
+    outcome.assembly = ContentAssembly(
       received: 0..<length, candidate: candidate, completeLength: length, parts: parts, isCombinable: true)
   }
 }

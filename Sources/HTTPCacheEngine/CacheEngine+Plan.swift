@@ -211,7 +211,13 @@ extension ReuseFacts {
   /// Whether even a fresh response must be revalidated before use.
   var forbidsFreshUse: Bool { !flags.isDisjoint(with: [.noCache, .invalidated]) }
 
-  var freshReason: CacheEngine.Reason { lifetime.source == .heuristic ? .freshByHeuristic : .fresh }
+  var freshReason: CacheEngine.Reason {
+    switch lifetime.source {
+    case .heuristic: .freshByHeuristic
+    case .application: .freshByApplication
+    case .none, .sharedMaxAge, .maxAge, .expires: .fresh
+    }
+  }
 }
 
 extension HTTPField.Name {

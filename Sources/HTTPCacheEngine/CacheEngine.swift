@@ -80,6 +80,14 @@ public struct CacheEngine: Sendable {
         updateWithheldNames()
       }
     }
+    /// Whether a private cache reuses a response to a request with `Authorization` only for requests with the same value
+    /// (default: yes), as if `Vary` nominated that field. With `public` or `s-maxage`, it answers all requests.
+    ///
+    /// RFC 9111 §3.5 has no such rule for a private cache: it assumes one user. An application whose user can sign out, or
+    /// type a wrong password, has several. A request with other credentials revalidates the stored response, so new
+    /// credentials of the same user cost one conditional request. A response to a request without `Authorization` answers
+    /// requests with it.
+    public var separatesCredentials = true
     /// What a shared cache does with a response that sets cookies (§7.3). By default, it stores the response if the
     /// origin declares it shareable.
     public var setCookie = SetCookieUse.store { didSet { updateWithheldNames() } }

@@ -36,6 +36,13 @@ extension CacheEngine {
   }
 }
 
+extension CacheEngine.ContentAssembly {
+  /// Makes the assembly of a whole representation that can be completed later.
+  init(ofWhole length: Int64) {
+    self.init(received: 0..<length, candidate: nil, completeLength: length, parts: nil, isCombinable: true)
+  }
+}
+
 extension CacheEngine.Outcome {
   /// Returns what to store of a response whose transfer ended early (§3.3): the received bytes, and the stored bytes
   /// around them.

@@ -10,7 +10,8 @@ extension CacheEngine {
     /// The closed set behind the open type: a switch inside this package covers all.
     package enum Code: String, Hashable, Sendable, CaseIterable {
       // Served from the store.
-      case fresh, freshByHeuristic, immutable, validated, staleAllowedByRequest, staleWhileRevalidate,
+      case fresh, freshByHeuristic, freshByApplication, immutable, validated, staleAllowedByRequest,
+        staleWhileRevalidate,
         staleIfError, staleWhileDisconnected, forbiddenWhileDisconnected, policyReturnsStored
       // Sent on to the origin.
       case nothingStored, noVariantMatches, stale, staleMustRevalidate, noLifetime, storedNoCache,
@@ -23,14 +24,16 @@ extension CacheEngine {
       // Answered by the origin.
       case fromOrigin, replacedByOrigin, completedByOrigin
       // Stored.
-      case storedWithLifetime, storedWithHeuristic, storedWithoutLifetime, storedAsPart, storedCombined,
-        storedNeverReused
+      case storedWithLifetime, storedWithHeuristic, storedByApplication, storedWithoutLifetime, storedAsPart,
+        storedCombined, storedNeverReused
       // Not stored.
       case responseNoStore, requestNoStore, privateInSharedCache, authorizedInSharedCache, cookiesNotShared,
         cookiesBypassed, methodNotStored, statusNotFinal, statusNotUnderstood, notDeclaredCacheable,
         incompleteContent, partNotPlaced, partNotCombined, partAlreadyStored, refusedByApplication,
         tooLarge, transitFull, removedMeanwhile, overtaken, storeFailed, tooLargeForMemory,
-        tooLargeForDisk, noCapacity, storeBusy, diskFailing, storeClosed
+        tooLargeForDisk, noCapacity, tierWithoutCapacity, diskUnavailable, storeBusy, diskFailing,
+        storeClosed,
+        responseNotHTTP
       // What became of stored responses.
       case freshened, variantLearned, freshenedByHead, freshenedByPart, outdatedByHead,
         invalidatedByUnsafeMethod, invalidatedByGroup, invalidatedWithGroup, clearedByOrigin
@@ -63,6 +66,8 @@ extension CacheEngine {
     public static var fresh: Self { Self(.fresh) }
     /// The stored response is fresh by a heuristic from its Last-Modified date. (RFC 9111 §4.2.2)
     public static var freshByHeuristic: Self { Self(.freshByHeuristic) }
+    /// The stored response is fresh, because the application set its lifetime. (Application)
+    public static var freshByApplication: Self { Self(.freshByApplication) }
     /// The stored response is fresh and immutable, so a reload does not revalidate it. (RFC 8246 §2)
     public static var immutable: Self { Self(.immutable) }
     /// The origin validated the stored response. (RFC 9111 §4.3.3)
@@ -151,6 +156,8 @@ extension CacheEngine {
     public static var storedWithLifetime: Self { Self(.storedWithLifetime) }
     /// Stored, with a heuristic freshness lifetime from its Last-Modified date. (RFC 9111 §4.2.2)
     public static var storedWithHeuristic: Self { Self(.storedWithHeuristic) }
+    /// Stored, with a freshness lifetime that the application set. (Application)
+    public static var storedByApplication: Self { Self(.storedByApplication) }
     /// Stored without a freshness lifetime: every use needs a request to the origin. (RFC 9111 §4.2.1)
     public static var storedWithoutLifetime: Self { Self(.storedWithoutLifetime) }
     /// Stored as a part of the content, for requests of ranges within that part. (RFC 9111 §3.3)
@@ -207,12 +214,18 @@ extension CacheEngine {
     public static var tooLargeForDisk: Self { Self(.tooLargeForDisk) }
     /// The cache has no capacity, neither in memory nor on disk. (Store)
     public static var noCapacity: Self { Self(.noCapacity) }
+    /// Only memory, or only the disk, may hold the response, and that one has no capacity. (Store)
+    public static var tierWithoutCapacity: Self { Self(.tierWithoutCapacity) }
+    /// The directory for the disk could not be opened, and memory has no capacity. (Store)
+    public static var diskUnavailable: Self { Self(.diskUnavailable) }
     /// The store is full of responses that are still being written, so it cannot make room. (Store)
     public static var storeBusy: Self { Self(.storeBusy) }
     /// The disk fails, and the response could not be kept in memory. (Store)
     public static var diskFailing: Self { Self(.diskFailing) }
     /// The store is closed. (Store)
     public static var storeClosed: Self { Self(.storeClosed) }
+    /// The response is not an HTTP response: it has neither a status code nor fields. (RFC 9111 §3)
+    public static var responseNotHTTP: Self { Self(.responseNotHTTP) }
 
     // What became of stored responses.
     /// The stored response was updated from the origin's 304 response. (RFC 9111 §4.3.4)
@@ -235,8 +248,8 @@ extension CacheEngine {
     /// The response asks the cache to remove everything that is stored for its origin. (Clear-Site-Data)
     public static var clearedByOrigin: Self { Self(.clearedByOrigin) }
 
-    /// The RFC and section that the decision rests on, or another standard's name; "Policy" or "Store" where it is no
-    /// standard's.
+    /// The RFC and section that the decision rests on, or another standard's name; "Policy", "Application" or "Store"
+    /// where it is no standard's.
     public var section: String { text.section }
 
     /// One plain sentence.
@@ -247,6 +260,8 @@ extension CacheEngine {
       case .fresh: ("RFC 9111 §4.2", "The stored response is fresh.")
       case .freshByHeuristic:
         ("RFC 9111 §4.2.2", "The stored response is fresh by a heuristic from its Last-Modified date.")
+      case .freshByApplication:
+        ("Application", "The stored response is fresh, because the application set its lifetime.")
       case .immutable:
         ("RFC 8246 §2", "The stored response is fresh and immutable, so a reload does not revalidate it.")
       case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
@@ -358,6 +373,8 @@ extension CacheEngine {
       case .storedWithLifetime: ("RFC 9111 §3", "Stored, with a freshness lifetime that the origin gave.")
       case .storedWithHeuristic:
         ("RFC 9111 §4.2.2", "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
+      case .storedByApplication:
+        ("Application", "Stored, with a freshness lifetime that the application set.")
       case .storedWithoutLifetime:
         ("RFC 9111 §4.2.1", "Stored without a freshness lifetime: every use needs a request to the origin.")
       case .storedAsPart:
@@ -447,10 +464,16 @@ extension CacheEngine {
       case .tooLargeForMemory: ("Store", "The response is larger than the memory limit.")
       case .tooLargeForDisk: ("Store", "The response is larger than the disk limit for one response.")
       case .noCapacity: ("Store", "The cache has no capacity, neither in memory nor on disk.")
+      case .tierWithoutCapacity:
+        ("Store", "Only memory, or only the disk, may hold the response, and that one has no capacity.")
+      case .diskUnavailable:
+        ("Store", "The directory for the disk could not be opened, and memory has no capacity.")
       case .storeBusy:
         ("Store", "The store is full of responses that are still being written, so it cannot make room.")
       case .diskFailing: ("Store", "The disk fails, and the response could not be kept in memory.")
       case .storeClosed: ("Store", "The store is closed.")
+      case .responseNotHTTP:
+        ("RFC 9111 §3", "The response is not an HTTP response: it has neither a status code nor fields.")
       }
     }
   }

@@ -7,11 +7,21 @@ import Logging
 
 extension HTTPCache.Configuration {
   /// Logs disk failures with `warning`, and recoveries with `notice`, from when the cache is opened. A disk that fails
-  /// and recovers in turn makes one line of each a minute.
+  /// and recovers in turn makes one line of each a minute. Also logs, with `warning`, if the opening discards an unreadable
+  /// cache, or if an `HTTPURLCache` cannot open its directory.
   ///
   /// The method sets `diskObserver`; the previous observer is still called.
   public mutating func logDiskFailures(to logger: Logger) {
     logDiskFailures(to: FailureLog(logger, recovery: "the disk works again"))
+    diskObserver = { [diskObserver] event in
+      let problem = event.error.map { "\($0.problem)" } ?? "unknown"
+      switch event.kind {
+      case .discarded: logger.warning("started empty", metadata: ["reason": "\(problem)"])
+      case .unavailable: logger.warning("works in memory only", metadata: ["reason": "\(problem)"])
+      default: break
+      }
+      diskObserver?(event)
+    }
   }
 
   package mutating func logDiskFailures(to failures: FailureLog) {

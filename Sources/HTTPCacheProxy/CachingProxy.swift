@@ -131,10 +131,14 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private func serve(on group: any EventLoopGroup, _ log: AccessLog?) async throws {
     let origin = OriginClient(settings, group: group, statistics: statistics, transit: cache.transit)
     let context = ProxyContext(
-      settings, cache: cache, origin: origin, statistics: statistics, logger: logger, accessLog: log)
+      settings, cache: cache, origin: origin, group: group, statistics: statistics, logger: logger,
+      accessLog: log)
+    // Fetches may continue for other users of the cache.
+    defer { context.executors.close() }
     let looking = look(at: context, on: group.next())
     defer { looking.cancel() }
     let connections = ConnectionTable(settings, statistics: statistics)
+    // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -143,7 +147,6 @@ public final class CachingProxy: ServiceLifecycle.Service {
           try channel.pipeline.syncOperations.addHandler(AcceptGate(connections, channel))
         }
       }
-      .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.maxMessagesPerRead, value: 1)

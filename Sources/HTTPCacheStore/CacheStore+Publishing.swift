@@ -23,11 +23,17 @@ extension CacheStore {
     return Int(exactly: (Double(disk.capacity) * share).rounded(.down)) ?? .max
   }
 
+  /// Why none of an entry's tiers can store an entry of any size.
+  private func tierObjection(to entry: NewEntry) -> RefusalReason {
+    if memory.limit > 0 || usesDisk { return .noTier }
+    return unavailable != nil && entry.tiers.contains(.disk) ? .diskUnavailable : .noCapacity
+  }
+
   /// Why none of an entry's tiers can store an entry of this size; `nil` if one of them can.
   func sizeObjection(to entry: NewEntry, bodyCount: Int) -> InsertRefusal? {
     let hasMemory = entry.tiers.contains(.memory) && memory.limit > 0
     let disk = diskTier(for: entry)
-    guard hasMemory || disk != nil else { return InsertRefusal(.noTier) }
+    guard hasMemory || disk != nil else { return InsertRefusal(tierObjection(to: entry)) }
     let head = entry.key.bytes.count + entry.metadata.count
     let (inMemory, onDisk) = (hasMemory ? memory.limit : 0, disk?.maximumEntrySize ?? 0)
     let (capacity, maximum) = (max(inMemory, onDisk), min(configuration.maximumEntrySize ?? .max, sharedSize))
@@ -51,7 +57,8 @@ extension CacheStore {
     let id = takeID()
     let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
     let reason = memory.place(
-      EntryReference(.of(entry, id: id)), key: entry.key, hash: hash, isComplete: { true },
+      EntryReference(.of(entry, id: id, spares: memory.spares)), key: entry.key, hash: hash,
+      isComplete: { true },
       objection: { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
@@ -165,7 +172,9 @@ extension CacheStore {
   private func isAdmitted(_ entry: NewEntry, hash: UInt64, _ disk: DiskTier) -> Bool {
     guard let doorkeeper, entry.tiers.contains(.memory) else { return true }
     let size = entry.key.bytes.count + entry.metadata.count + entry.body.count
-    guard size <= memory.limit / 8, !disk.hasEntry(for: hash), !doorkeeper.admits(hash) else { return true }
+    guard size <= memory.limit / 8, !disk.hasEntry(for: hash), !doorkeeper.admits(hash),
+      !disk.pinning.mayBePinned(hash)
+    else { return true }
     counters.diskRejections.increment()
     return false
   }
@@ -175,7 +184,7 @@ extension CacheStore {
     _ objection: () -> RefusalReason?
   ) -> RefusalReason? {
     memory.place(
-      EntryReference(.of(entry, id: id)), key: entry.key, hash: hash,
+      EntryReference(.of(entry, id: id, spares: memory.spares)), key: entry.key, hash: hash,
       isComplete: { isOnlyOnDisk && (moment.map { changes.isCurrent($0, for: hash) } ?? true) },
       objection: {
         if let reason = objection() { return reason }

@@ -53,6 +53,8 @@ extension CacheStore {
   ) -> Int {
     guard isOpen else { return 0 }
     counters.removals.increment()
+    lateEntries.beginSweep()
+    defer { lateEntries.endSweep() }
     let fence: PurgeFences.Extent =
       switch extent {
       case .keys(let isMeant): .keys(isMeant)
@@ -125,8 +127,8 @@ extension CacheStore {
     for entry in entries where entry.id.rawValue < sweep.number {
       let key = StoreKey(entry.key)
       // An entry that is also on disk has been swept already.
-      guard sweep.isMeant(key), disk?.currentSlot(hash: hasher.hash(key), id: entry.id.rawValue) == nil
-      else { continue }
+      let isOnDisk = disk?.currentSlot(hash: hasher.hash(key), id: entry.id.rawValue) != nil
+      guard sweep.isMeant(key), !isOnDisk || lateEntries.contains(entry.id.rawValue) else { continue }
       heads.append(entry.head(key))
       if heads.count == 64 {
         change(heads, &sweep, decide)

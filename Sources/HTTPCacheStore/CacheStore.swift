@@ -73,6 +73,8 @@ public final class CacheStore: Sendable {
   let hasher: KeyHasher
   let memory: MemoryTier
   let disk: DiskTier?
+  /// Whether lookups and changes may block on a disk.
+  package var hasDisk: Bool { disk != nil }
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
@@ -80,13 +82,16 @@ public final class CacheStore: Sendable {
   /// `nil` if everything is written to disk.
   let doorkeeper: Doorkeeper?
   /// Why the store discarded the unreadable contents of the directory, if it did; see ``Configuration/whenUnreadable``.
-  package let discarded: StoreError?
+  public let discarded: StoreError?
+  /// Why the disk could not be opened, if the caller then opened this store in memory instead.
+  package let unavailable: (any Error)?
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
   let counters = StoreCounters()
   /// Serialises callers that read an entry before they decide whether to replace it, or how to change its metadata.
   let decisions = KeyLocks()
+  let lateEntries = LateEntries()
 
   /// Opens a store, and creates its directory if it is missing. Blocks on the disk.
   ///
@@ -106,18 +111,34 @@ public final class CacheStore: Sendable {
 
   /// Opens a store in memory. This cannot fail.
   ///
-  /// - Parameter capacity: maximum bytes; a negative value counts as 0.
-  package static func inMemory(capacity: Int) -> CacheStore {
+  /// - Parameters:
+  ///   - capacity: maximum bytes; a negative value counts as 0.
+  ///   - error: why the disk that the caller wanted could not be opened; `nil` if it wanted none.
+  ///   - observer: called with the event `unavailable` if there is an error, on a separate queue.
+  package static func inMemory(
+    capacity: Int, insteadOfDisk error: (any Error)? = nil,
+    observer: (@Sendable (DiskEvent) -> Void)? = nil
+  ) -> CacheStore {
+    if let error {
+      DiskEvents(observer: observer, counters: DiskCounters()).add([.unavailable(error as? StoreError)])
+    }
     do {
-      return try CacheStore(Configuration(memoryCapacity: max(0, capacity)))
+      return try CacheStore(
+        Configuration(memoryCapacity: max(0, capacity)), files: POSIXFileSystem(), unavailable: error)
     } catch {
       preconditionFailure("a store without a directory cannot fail: \(error)")
     }
   }
 
-  /// - Parameter hashMask: the bits that the store keeps of a key's hash; tests force collisions with it.
-  init(_ configuration: Configuration, files: any FileSystem, hashMask: UInt64 = .max) throws(StoreError) {
+  /// - Parameters:
+  ///   - hashMask: the bits that the store keeps of a key's hash; tests force collisions with it.
+  ///   - unavailable: see ``unavailable``.
+  init(
+    _ configuration: Configuration, files: any FileSystem, hashMask: UInt64 = .max,
+    unavailable: (any Error)? = nil
+  ) throws(StoreError) {
     try configuration.validate()
+    self.unavailable = unavailable
     self.configuration = configuration
     let changes = StripedCounters()
     self.changes = changes
@@ -146,6 +167,7 @@ public final class CacheStore: Sendable {
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
       policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
+    if let discarded { disk?.log.events.add([.discarded(discarded)]) }
   }
 
   deinit {
@@ -378,22 +400,30 @@ public final class CacheStore: Sendable {
     counters.removals.increment()
   }
 
-  /// Removes every variant of a key. Blocks until the removal would survive a crash (see ``Configuration/sync``).
+  /// Removes every variant of a key, and its pin. Blocks until the removal would survive a crash (see
+  /// ``Configuration/sync``).
   ///
   /// - Parameter key: the resource.
   /// - Returns: the number of entries that were removed.
   @discardableResult
-  public func remove(_ key: StoreKey) -> Int {
+  public func remove(_ key: StoreKey) -> Int { remove(key, keepingPin: false) }
+
+  /// Removes every variant of a key.
+  ///
+  /// - Parameter keepingPin: whether the entries that follow are pinned if these are.
+  @discardableResult
+  package func remove(_ key: StoreKey, keepingPin: Bool) -> Int {
     let hash = hasher.hash(key)
     removals.advance(for: hash)
     let onDisk = disk?.remove(hash: hash) ?? []
     changes.advance(for: hash)
     let inMemory = memory.remove(key, hash: hash)
     counters.removals.increment()
+    if !keepingPin { _ = try? disk?.pinning.unpin(key, hash: hash) }
     return onDisk.isEmpty ? inMemory.count : Set(onDisk + inMemory).count
   }
 
-  /// Removes everything. Blocks until the removal would survive a crash (see ``Configuration/sync``).
+  /// Removes everything, and all pins. Blocks until the removal would survive a crash (see ``Configuration/sync``).
   ///
   /// - Returns: the number of entries that were removed; approximate if other threads insert at the same time.
   /// - Complexity: O(entries in memory).
@@ -405,7 +435,19 @@ public final class CacheStore: Sendable {
     changes.advanceAll()
     memory.removeAll()
     counters.removals.increment()
+    disk?.pinning.unpin { _ in true }
     return count
+  }
+
+  /// Removes everything from memory, and leaves the disk as it is. It does not wait for the disk.
+  ///
+  /// Call it when the system is short of memory. Entries that are also on disk are found there by the next lookup.
+  /// Entries that only memory holds are gone. The capacities stay, and memory fills again. The call is not a removal:
+  /// inserts in flight are stored, and no counter of ``statistics`` changes.
+  ///
+  /// - Complexity: O(entries in memory).
+  public func clearMemory() {
+    memory.removeAll()
   }
 
   /// The number of entries on disk, plus those that are in memory only.
@@ -446,7 +488,9 @@ public final class CacheStore: Sendable {
 
   /// The store's capacities now.
   public var capacity: StoreCapacity {
-    StoreCapacity(memory: memory.limit, disk: usesDisk ? disk?.capacity ?? 0 : 0)
+    StoreCapacity(
+      memory: memory.limit, disk: usesDisk ? disk?.capacity ?? 0 : 0,
+      pinned: usesDisk ? disk?.pinning.limit ?? 0 : 0)
   }
 
   /// Changes the capacities, and evicts the excess at once. May block on the disk.
@@ -454,7 +498,7 @@ public final class CacheStore: Sendable {
   /// - Parameters:
   ///   - memory: maximum bytes in memory; a negative value counts as 0 (default: unchanged).
   ///   - disk: maximum bytes on disk; 1 byte to 1 MiB counts as 1 MiB (default: unchanged). Without a directory it has
-  ///     no effect. 0 or less removes everything from the disk. The store then writes nothing to it until you raise the
+  ///     no effect. 0 or less removes everything from the disk, with all pins. The store then writes nothing to it until you raise the
   ///     capacity; the directory stays in use by this store.
   public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
     if let memory { self.memory.setCapacity(max(0, memory)) }
@@ -464,6 +508,7 @@ public final class CacheStore: Sendable {
     if disk <= 0 {
       self.disk?.removeAll()
       changes.advanceAll()
+      self.disk?.pinning.unpin { _ in true }
     }
   }
 
@@ -519,7 +564,8 @@ public final class CacheStore: Sendable {
     memory.removeAll()
   }
 
-  var isOpen: Bool { !isClosed.load(ordering: .sequentiallyConsistent) }
+  /// Whether ``close()`` has not been called.
+  package var isOpen: Bool { !isClosed.load(ordering: .sequentiallyConsistent) }
 
   func takeID() -> UInt64 {
     disk?.sequence.take() ?? memorySequence.take()

@@ -20,7 +20,13 @@ final class BasicChallenge: Sendable {
   /// Maximum number of times that credentials are requested.
   static let limit = 3
 
+  /// Number of credentials that the origin has already refused for this task.
+  private let failureCount: Int
   private let found = Mutex<String?>(nil)
+
+  init(failureCount: Int) {
+    self.failureCount = failureCount
+  }
 
   /// The `Authorization` field for the next attempt, if there is one.
   var authorization: String? { found.withLock { $0 } }
@@ -31,12 +37,19 @@ final class BasicChallenge: Sendable {
       && challenge.failureResponse is HTTPURLResponse && !challenge.protectionSpace.isProxy()
   }
 
+  /// Whether a response has a Basic challenge, among others.
+  static func isOne(in head: HTTPResponse) -> Bool {
+    head.headerFields[values: .wwwAuthenticate].contains { isOne($0) }
+  }
+
+  private static func isOne(_ field: String) -> Bool { field.lowercased().contains("basic") }
+
   /// Takes the credentials for a challenge from the application, or else from the session's storage.
   func answer(
     _ challenge: URLAuthenticationChallenge, _ authenticate: CachingOptions.Authenticate?,
     _ storage: URLCredentialStorage?
   ) {
-    let (disposition, chosen) = authenticate?(challenge) ?? (.performDefaultHandling, nil)
+    let (disposition, chosen) = authenticate?(counted(challenge)) ?? (.performDefaultHandling, nil)
     let credential =
       switch disposition {
       case .useCredential: chosen
@@ -45,14 +58,38 @@ final class BasicChallenge: Sendable {
       default: nil as URLCredential?
       }
     guard let user = credential?.user, let password = credential?.password else { return }
-    found.withLock { $0 = "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
+    found.withLock { $0 = Self.field(user: user, password: password) }
+  }
+
+  /// Returns the `Authorization` field with a user and a password (RFC 7617 §2).
+  static func field(user: String, password: String) -> String {
+    "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+  }
+
+  /// Returns the challenge with the true count of failures. Each attempt is a task of its own, so Foundation counts from 0
+  /// each time, and the usual check for a wrong password would never end.
+  private func counted(_ challenge: URLAuthenticationChallenge) -> URLAuthenticationChallenge {
+    guard failureCount > 0 else { return challenge }
+    return URLAuthenticationChallenge(
+      protectionSpace: challenge.protectionSpace, proposedCredential: challenge.proposedCredential,
+      previousFailureCount: failureCount, failureResponse: challenge.failureResponse, error: challenge.error,
+      sender: challenge.sender ?? NoSender())
+  }
+
+  /// A challenge is answered by the value that the closure returns.
+  private final class NoSender: NSObject, URLAuthenticationChallengeSender {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
   }
 
   /// Removes the fields of a 401 that would make Foundation authenticate by itself.
   static func hide(in head: inout HTTPResponse) {
     #if canImport(FoundationNetworking)
       guard head.status == .unauthorized else { return }
-      let others = head.headerFields[values: .wwwAuthenticate].filter { !$0.lowercased().contains("basic") }
+      let others = head.headerFields[values: .wwwAuthenticate].filter { !isOne($0) }
       head.headerFields[values: .wwwAuthenticate] = others
     #endif
   }

@@ -18,8 +18,10 @@ import Synchronization
 final class CacheBinding: Sendable {
   let cache: HTTPCache
   let options: CachingOptions
+  let recentResponses = RecentResponses()
   private let configuration: SendableConfiguration
   private let origin = Mutex<OriginSession?>(nil)
+  private let known = Mutex(KnownCredentials())
 
   init(cache: HTTPCache, options: CachingOptions, configuration: URLSessionConfiguration) {
     self.cache = cache
@@ -32,10 +34,7 @@ final class CacheBinding: Sendable {
 
   /// Fields that Foundation adds after the protocol has seen the request; a response may vary on them.
   var additionalFields: [(name: String, value: String)] {
-    (configuration.value.httpAdditionalHeaders ?? [:]).compactMap { name, value in
-      guard let name = name as? String else { return nil }
-      return (name, "\(value)")
-    }
+    configuration.additionalFields
   }
 
   /// Returns the `Cookie` field that Foundation will send to a URL in place of the request's own; `nil` if it adds
@@ -47,12 +46,24 @@ final class CacheBinding: Sendable {
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }
 
+  /// Returns the `Authorization` field for a request to a URL that has none of its own.
+  func authorization(for url: URL) -> String? {
+    known.withLock { $0.authorization(for: url) }
+  }
+
+  /// Notes whether the origin of a URL has accepted the credentials of a request.
+  func note(_ authorization: String, for url: URL, isAccepted: Bool) {
+    known.withLock {
+      if isAccepted { $0.accept(authorization, for: url) } else { $0.refuse(authorization, for: url) }
+    }
+  }
+
   /// The session that talks to origins. It is made at its first use, so that it has all settings that the configuration
   /// had when its own session was made.
   private var originSession: OriginSession {
     origin.withLock { origin in
       if let origin { return origin }
-      let made = OriginSession(configuration.value, authenticate: options.authenticate)
+      let made = OriginSession(configuration.value, options)
       origin = made
       return made
     }
@@ -62,15 +73,21 @@ final class CacheBinding: Sendable {
 extension CacheBinding {
   /// The transport: sends a request to its origin.
   ///
-  /// - Parameter template: the request that supplies everything except the head.
+  /// - Parameters:
+  ///   - template: the request that supplies everything except the head.
+  ///   - file: the file with the content; `nil` if `body` is to be sent.
   func send(
-    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, file: URL?, like template: URLRequest,
+    challenge: BasicChallenge
   ) async throws -> TransportResponse {
     if let url = template.url, options.isReachable?(url) == false {
-      throw URLError(.notConnectedToInternet, userInfo: [NSURLErrorFailingURLErrorKey: url])
+      throw URLError(
+        .notConnectedToInternet, url,
+        "The option isReachable says that \(url.host ?? "the origin") is unreachable.")
     }
     do {
-      return try await originSession.send(request, body: body, like: template, challenge: challenge)
+      return try await originSession.send(
+        request, body: body, file: file, like: template, challenge: challenge)
     } catch let error as URLError where !error.meansDisconnected {
       throw TransportFault(error)
     }
@@ -78,6 +95,26 @@ extension CacheBinding {
 }
 
 extension URLError {
+  /// Makes an error of this module with the URL that failed, and the text for people.
+  init(_ code: Code, _ url: URL?, _ text: String) {
+    var details: [String: Any] = [NSLocalizedDescriptionKey: text]
+    if let url { details[NSURLErrorFailingURLErrorKey] = url }
+    self.init(code, userInfo: details)
+  }
+
+  /// Converts an error of the cache to the one that Foundation's callers expect; the transport's own errors stay
+  /// unchanged.
+  static func describing(_ error: any Error, of url: URL?) -> any Error {
+    switch error {
+    case is CancellationError: URLError(.cancelled, url, "\(error)")
+    case let error as HTTPCacheError where error.code == .notCached:
+      URLError(.resourceUnavailable, url, "\(error)")
+    case let error as HTTPCacheError where error.code == .contentTooLarge:
+      URLError(.dataLengthExceedsMaximum, url, "\(error)")
+    default: error
+    }
+  }
+
   /// Whether the origin was unreachable: no route, no name, refused, or no response in time (RFC 9111 §4.2.4).
   var meansDisconnected: Bool {
     switch code {
@@ -86,17 +123,6 @@ extension URLError {
       true
     default: false
     }
-  }
-}
-
-/// Passes a configuration from the thread that made it to the threads that load.
-private struct SendableConfiguration: @unchecked Sendable {
-  // Unchecked: Foundation documents that a session copies the configuration it is made from. After that, this module
-  // and Foundation only read it.
-  let value: URLSessionConfiguration
-
-  init(_ value: URLSessionConfiguration) {
-    self.value = value
   }
 }
 

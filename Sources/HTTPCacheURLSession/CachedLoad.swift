@@ -14,6 +14,26 @@ import HTTPTypesFoundation
 
 /// One load of a `URLRequest` through the cache, including all of its redirects.
 struct CachedLoad: Sendable {
+  /// The response to the last request, and its URL.
+  struct Answer: Sendable {
+    var response: CachedResponse
+    var url: URL
+    /// The response as Foundation's type, if it has been made already.
+    var made: HTTPURLResponse?
+
+    /// Makes the response with its content, after that has been read.
+    func loaded(_ data: Data) -> Loaded? {
+      (made ?? httpURLResponse).map { Loaded(response: $0, data: data) }
+    }
+
+    fileprivate var httpURLResponse: HTTPURLResponse? {
+      var head = response.finalHead
+      BasicChallenge.hide(in: &head)
+      return HTTPURLResponse(httpResponse: head, url: url)
+    }
+  }
+
+  /// A complete answer.
   struct Loaded: Sendable {
     var response: HTTPURLResponse
     var data: Data
@@ -22,8 +42,14 @@ struct CachedLoad: Sendable {
   let binding: CacheBinding
   /// The partition of the task's responses; `nil` for the cache's own.
   private let partition: String?
+  /// The lifetime of the task's responses; `nil` for the option's.
+  private let lifetime: Duration?
+  /// Whether the cache takes part; see ``CachingOptions/shouldIntercept``.
+  private let isIntercepted: Bool
   /// The request to answer next.
   private var request: URLRequest
+  /// The file with the request's content; `nil` if the request has it.
+  private var file: URL?
   private var redirects = 0
   private var challenges = 0
   /// Whether the request answers a challenge. Such a request goes to the origin, whatever is stored: the challenge
@@ -38,56 +64,93 @@ struct CachedLoad: Sendable {
     var fields: [String: String]?
   }
 
-  init(request: URLRequest, binding: CacheBinding) {
+  /// - Parameters:
+  ///   - file: the file with the request's content.
+  ///   - isIntercepted: `false` if the request goes to the origin as if there were no cache.
+  init(
+    request: URLRequest, file: URL? = nil, binding: CacheBinding, options: RequestOptions = RequestOptions(),
+    isIntercepted: Bool = true
+  ) {
     self.request = request
+    self.file = file
     self.binding = binding
-    partition = binding.options.partition(request)
+    self.isIntercepted = isIntercepted
+    partition = options.partition ?? binding.options.partition(request)
+    lifetime = options.lifetime
   }
 
-  /// Returns the complete answer if memory has it, without waiting. Otherwise ``run()`` continues at the request that
+  /// Returns the complete answer if memory has it, without waiting. Otherwise ``answer()`` continues at the request that
   /// the redirects in memory lead to.
   ///
   /// - Throws: `URLError` if the redirects lead nowhere.
-  mutating func fromMemory() throws -> Loaded? {
+  mutating func answerFromMemory() throws -> Answer? {
     while true {
       // The store must not answer a GET with content.
-      guard let url = request.url, request.httpBodyStream == nil, request.httpBody?.isEmpty ?? true,
-        let head = requestHead(request),
-        let stored = binding.cache.storedResponse(for: head, policy: policy, partition: partition),
+      guard isIntercepted, file == nil, let url = request.url, request.httpBodyStream == nil,
+        request.httpBody?.isEmpty ?? true, let head = requestHead(request),
+        let stored = binding.cache.storedResponse(for: head.message, policy: policy, partition: partition),
         stored.body.isInMemory
       else { return nil }
-      guard let target = RedirectTarget(stored.head, of: head, url: url) else {
-        return Data(inMemory: stored.body).flatMap { loaded(stored.head, url: url, data: $0) }
+      if let made = binding.recentResponses.response(with: stored.storedHead, url: url) {
+        return Answer(response: stored, url: url, made: made)
       }
-      try follow(target, isReplayed: true, hasStoredCookies: binding.storedCookies(for: url) != nil)
+      guard try follow(stored.head, of: head, isReplayed: true) else {
+        var answer = Answer(response: stored, url: url)
+        answer.made = answer.httpURLResponse
+        binding.recentResponses.keep(answer.made, with: stored.storedHead, url: url)
+        return answer
+      }
     }
   }
 
-  /// Returns the answer to the request, or to the last of the requests that it was redirected to.
-  mutating func run() async throws -> Loaded {
+  /// Returns the answer to the request, or to the last of the requests that it was redirected to. Its content is still to
+  /// be read.
+  mutating func answer() async throws -> Answer {
     request = try TaskBody.inMemory(request)
     while true {
-      guard let url = request.url, let head = requestHead(request) else { throw URLError(.badURL) }
-      // The response may change the cookies.
-      let hasStoredCookies = binding.storedCookies(for: url) != nil
-      let challenge = BasicChallenge()
-      let (answer, data, isReplayed) = try await respond(to: head, challenge)
-      if answer.status == .unauthorized, let authorization = challenge.authorization,
-        authorization != head.headerFields[.authorization], challenges < BasicChallenge.limit
+      guard let url = request.url, let head = requestHead(request) else {
+        throw URLError(.badURL, request.url, "The request has no valid http or https URL.")
+      }
+      let challenge = BasicChallenge(failureCount: challenges)
+      let response = try await respond(to: head.message, challenge)
+      let isUnauthorized = response.head.status == .unauthorized
+      if isAnswer || isUnauthorized, let authorization = head.authorization {
+        binding.note(authorization, for: url, isAccepted: !isUnauthorized)
+      }
+      if isUnauthorized, let authorization = challenge.authorization,
+        authorization != head.authorization, challenges < BasicChallenge.limit
       {
+        try await response.body.readToEnd()
         challenges += 1
         isAnswer = true
         request.setValue(authorization, forHTTPHeaderField: "Authorization")
         continue
       }
-      // A redirect is read to its end too, so that it is stored; its content is for people.
-      guard let target = RedirectTarget(answer, of: head, url: url) else {
-        guard let loaded = loaded(answer, url: url, data: data) else {
-          throw URLError(.cannotParseResponse)
-        }
-        return loaded
+      let isReplayed = response.source == .hit || response.source == .stale
+      guard try follow(response.head, of: head, isReplayed: isReplayed) else {
+        return Answer(response: response, url: url)
       }
-      try follow(target, isReplayed: isReplayed, hasStoredCookies: hasStoredCookies)
+      // A redirect is read to its end too, so that it is stored; its content is for people.
+      try await response.body.readToEnd()
+    }
+  }
+
+  /// Returns the complete answer.
+  mutating func run() async throws -> Loaded {
+    func once(_ load: inout CachedLoad) async throws -> Loaded {
+      let answer = try await load.answer()
+      let data = try await answer.response.body.data()
+      guard let loaded = answer.loaded(data) else {
+        throw URLError(.cannotParseResponse, answer.url, "The response has no valid status or fields.")
+      }
+      return loaded
+    }
+    do {
+      return try await once(&self)
+    } catch is StoreError {
+      // Damaged stored content has been removed from the store. The client has received no byte of it, nor of the
+      // response that was to complete it.
+      return try await once(&self)
     }
   }
 
@@ -96,11 +159,23 @@ struct CachedLoad: Sendable {
   /// - Parameters:
   ///   - isReplayed: whether the redirect came from the store. A loop of stored redirects never ends. An origin may
   ///     answer differently the next time, so it is asked until the redirect limit.
-  ///   - hasStoredCookies: whether the request was sent with the session's cookies.
+  /// - Returns: `false` if the response is not a redirect, or the application refuses to follow it.
   /// - Throws: `URLError.httpTooManyRedirects`.
   private mutating func follow(
-    _ target: RedirectTarget, isReplayed: Bool, hasStoredCookies: Bool
-  ) throws {
+    _ response: HTTPResponse, of head: Head, isReplayed: Bool
+  ) throws -> Bool {
+    guard let url = request.url, let target = RedirectTarget(response, of: head.message, url: url) else {
+      return false
+    }
+    var next = try target.request(from: request)
+    // Cookies of one URL are not valid for another; the next request gets its own.
+    if head.hasStoredCookies { next.setValue(nil, forHTTPHeaderField: "Cookie") }
+    if let willRedirect = binding.options.willRedirect,
+      let redirect = HTTPURLResponse(httpResponse: response, url: url)
+    {
+      guard let chosen = willRedirect(redirect, next) else { return false }
+      next = chosen
+    }
     if !isReplayed { replayed = [] }
     let this = Replayed(
       method: request.httpMethod, url: request.url?.absoluteString, fields: request.allHTTPHeaderFields)
@@ -108,47 +183,54 @@ struct CachedLoad: Sendable {
     isAnswer = false
     guard redirects <= binding.options.redirectLimit, !isReplayed || replayed.insert(this).inserted else {
       throw URLError(
-        .httpTooManyRedirects, userInfo: request.url.map { [NSURLErrorFailingURLErrorKey: $0] } ?? [:])
+        .httpTooManyRedirects, request.url,
+        redirects > binding.options.redirectLimit
+          ? "The redirects exceed the limit of \(binding.options.redirectLimit)."
+          : "The stored redirects lead back to a URL that they came from.")
     }
-    request = try target.request(from: request)
-    // Cookies of one URL are not valid for another; the next request gets its own.
-    if hasStoredCookies { request.setValue(nil, forHTTPHeaderField: "Cookie") }
+    if target.becomesGet { file = nil }
+    request = next
+    return true
   }
 
-  private func respond(
-    to head: HTTPRequest, _ challenge: BasicChallenge
-  ) async throws -> (head: HTTPResponse, data: Data, isReplayed: Bool) {
-    let body = request.httpBody.map { MessageBody(Array($0)) } ?? .empty
-    let transport: Transport = { [request, binding] forwarded, body in
-      try await binding.send(forwarded, body: body, like: request, challenge: challenge)
+  private func respond(to head: HTTPRequest, _ challenge: BasicChallenge) async throws -> CachedResponse {
+    let body: MessageBody =
+      if let file {
+        MessageBody(FileContent(file))
+      } else {
+        request.httpBody.map { MessageBody(Array($0)) } ?? .empty
+      }
+    let transport: Transport = { [request, file, binding] forwarded, body in
+      try await binding.send(forwarded, body: body, file: file, like: request, challenge: challenge)
     }
-    func once() async throws -> (HTTPResponse, Data, Bool) {
-      let response = try await binding.cache.respond(
-        to: head, body: body, policy: policy, partition: partition,
-        willStore: binding.options.storageHook(for: request), transport: binding.options.middleware(transport)
-      )
-      let data =
-        if let data = Data(inMemory: response.body) { data } else {
-          Data(try await response.body.collect(upTo: .max))
-        }
-      return (response.finalHead, data, response.source == .hit || response.source == .stale)
+    let wrapped = binding.options.middleware(transport)
+    guard isIntercepted else {
+      let response = try await wrapped(head, body)
+      return CachedResponse(bypassing: response)
     }
-    do {
-      return try await once()
-    } catch is StoreError {
-      // Damaged stored content has been removed from the store. The client has received no byte of it, nor of the
-      // response that was to complete it.
-      return try await once()
-    }
+    return try await binding.cache.respond(
+      to: head, body: body, policy: policy, partition: partition,
+      willStore: binding.options.storageHook(for: request), lifetime: lifetimeRule, transport: wrapped)
   }
 
-  private func loaded(_ head: HTTPResponse, url: URL, data: Data) -> Loaded? {
-    var head = head
-    BasicChallenge.hide(in: &head)
-    return HTTPURLResponse(httpResponse: head, url: url).map { Loaded(response: $0, data: data) }
+  /// The lifetime of the task, or else the option's.
+  private var lifetimeRule: LifetimeRule? {
+    if let lifetime {
+      // An error must not last as long as what was asked for.
+      return { _, response in
+        response.status.kind == .successful || response.status == .notModified ? lifetime : nil
+      }
+    }
+    guard let rule = binding.options.lifetime, let url = request.url else { return nil }
+    return { [request] _, response in
+      HTTPURLResponse(httpResponse: response, url: url).flatMap { rule(request, $0) }
+    }
   }
 
   // MARK: - The request
+
+  /// The URL to load next.
+  var url: URL? { request.url }
 
   /// The request's own policy, or the session's if the request has the default one.
   private var policy: RequestCachePolicy {
@@ -157,18 +239,52 @@ struct CachedLoad: Sendable {
     return RequestCachePolicy(own == .useProtocolCachePolicy ? binding.sessionPolicy : own)
   }
 
-  private func requestHead(_ request: URLRequest) -> HTTPRequest? {
-    HTTPRequest(
-      request, additional: binding.additionalFields, cookies: request.url.flatMap(binding.storedCookies))
+  /// The head of a request, with the session's fields.
+  private struct Head {
+    var message: HTTPRequest
+    /// Whether the session's cookies are in it. The response may change them.
+    var hasStoredCookies: Bool
+
+    var authorization: String? { message.headerFields[.authorization] }
+  }
+
+  private func requestHead(_ request: URLRequest) -> Head? {
+    let cookies = request.url.flatMap(binding.storedCookies)
+    guard var head = HTTPRequest(request, additional: binding.additionalFields, cookies: cookies) else {
+      return nil
+    }
+    if let url = request.url, !head.headerFields.contains(.authorization),
+      let authorization = binding.authorization(for: url)
+    {
+      head.headerFields[.authorization] = authorization
+    }
+    return Head(message: head, hasStoredCookies: cookies != nil)
   }
 }
 
 extension Data {
   /// Copies content that is in memory once; `nil` for any other content.
-  fileprivate init?(inMemory body: MessageBody) {
+  init?(inMemory body: MessageBody) {
     var data = Data()
     guard body.withBytes({ bytes in bytes.withUnsafeBytes { data = Data($0) } }) else { return nil }
     self = data
+  }
+}
+
+extension MessageBody {
+  /// Returns all of the content.
+  func data() async throws -> Data {
+    if let data = Data(inMemory: self) { return data }
+    var data = Data()
+    // The announced length is not trusted: a response can announce more than memory has.
+    data.reserveCapacity(Swift.min(length ?? 0, 16 << 20))
+    for try await chunk in self { data.append(contentsOf: chunk) }
+    return data
+  }
+
+  /// Reads the content and drops it.
+  fileprivate func readToEnd() async throws {
+    for try await _ in self {}
   }
 }
 

@@ -24,6 +24,41 @@ public struct CachingOptions: Sendable {
   public var willCache:
     (@Sendable (_ proposed: CachedURLResponse, _ request: URLRequest) -> CachedURLResponse?)?
 
+  /// Sets the freshness lifetime of a response that has just arrived from its origin, in place of the origin; `nil` leaves
+  /// it to the origin. See `LifetimeRule` for what it replaces.
+  ///
+  /// ```swift
+  /// options.lifetime = { request, response in
+  ///   request.url?.host == "config.example.com" && [200, 304].contains(response.statusCode) ? .seconds(600) : nil
+  /// }
+  /// ```
+  ///
+  /// The closure is also called for a 304, which confirms a stored response. The answer's reason is then
+  /// `freshByApplication`. The closure must not block.
+  public var lifetime: (@Sendable (_ request: URLRequest, _ response: HTTPURLResponse) -> Duration?)?
+
+  /// Called before a redirect is followed, wherever it came from. It returns the next request as it is, or changed, or
+  /// `nil` to refuse: the redirect is then the task's response.
+  ///
+  /// ```swift
+  /// options.willRedirect = { redirect, next in next.url?.host == redirect.url?.host ? next : nil }
+  /// ```
+  public var willRedirect: (@Sendable (_ redirect: HTTPURLResponse, _ next: URLRequest) -> URLRequest?)?
+
+  /// Called before a request is sent to its origin, with the fields that the cache adds, such as `If-None-Match`. It may
+  /// change anything: the changed request is sent. The response is stored for the unchanged request.
+  ///
+  /// ```swift
+  /// options.willSend = { request in
+  ///   var request = request
+  ///   request.setValue(UUID().uuidString, forHTTPHeaderField: "X-Request-ID")
+  ///   return request
+  /// }
+  /// ```
+  ///
+  /// An error that it throws ends the task. It is not called when the cache answers by itself.
+  public var willSend: (@Sendable (_ request: URLRequest) throws -> URLRequest)?
+
   /// Whether an origin is reachable. If it returns `false`, the cache sends nothing, and behaves as if the request had
   /// failed with `URLError.notConnectedToInternet`. By default, requests go out, and their errors decide.
   public var isReachable: (@Sendable (_ url: URL) -> Bool)?
@@ -36,6 +71,9 @@ public struct CachingOptions: Sendable {
   public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
 
   /// Wraps the session's transport, for example to record responses or to simulate failures.
+  ///
+  /// It may change a request, its scheme, authority and path included: the changed request is sent. The response is stored
+  /// for the unchanged URL.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   /// Answers a challenge with a disposition and a credential.
@@ -46,6 +84,9 @@ public struct CachingOptions: Sendable {
 
   /// Answers the challenges of origins and proxies, in place of a delegate. By default, the URL's own user and password
   /// and the configuration's credential storage do, if there are any.
+  ///
+  /// The challenge's `previousFailureCount` is the number of credentials that the origin has refused for the task. After
+  /// three, the task ends with the 401.
   public var authenticate: Authenticate?
 
   /// Makes options with the defaults.

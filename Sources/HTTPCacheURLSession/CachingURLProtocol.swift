@@ -48,7 +48,9 @@ public class CachingURLProtocol: URLProtocol {
     let load: CachedLoad
     do {
       var begun = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
-      if let stored = try begun.fromMemory() {
+      if let stored = try begun.answerFromMemory(), let data = Data(inMemory: stored.response.body),
+        let stored = stored.loaded(data)
+      {
         // Makes no task: a hit costs a lookup and Foundation's own handling.
         return SessionQueue.wait { own.value.succeed(stored, $0) }
       }
@@ -109,21 +111,7 @@ public class CachingURLProtocol: URLProtocol {
       guard !loading.isStopped else { return }
       loading.isAnswered = true
       calls.beginLast()
-      client?.urlProtocol(self, didFailWithError: Self.urlError(for: error, url: request.url))
-    }
-  }
-
-  /// Converts an error to the one that Foundation's callers expect; the transport's own errors stay unchanged.
-  private static func urlError(for error: any Error, url: URL?) -> any Error {
-    var details: [String: Any] = [NSLocalizedDescriptionKey: "\(error)"]
-    if let url { details[NSURLErrorFailingURLErrorKey] = url }
-    return switch error {
-    case is CancellationError: URLError(.cancelled, userInfo: details)
-    case let error as HTTPCacheError where error.code == .notCached:
-      URLError(.resourceUnavailable, userInfo: details)
-    case let error as HTTPCacheError where error.code == .contentTooLarge:
-      URLError(.dataLengthExceedsMaximum, userInfo: details)
-    default: error
+      client?.urlProtocol(self, didFailWithError: URLError.describing(error, of: request.url))
     }
   }
 }

@@ -28,7 +28,10 @@ import Synchronization
 public final class HTTPURLCache: Sendable {
   /// The underlying cache.
   public let cache: HTTPCache
-  /// Why there is no disk although it was requested; `nil` if there is a disk, or it was not requested.
+  /// What was wrong with the directory when the cache was opened; `nil` if nothing was, or no disk was requested.
+  ///
+  /// The cache either works in memory only, and ``diskCapacity`` is 0. Or the directory was unreadable, and the cache has
+  /// discarded what it had stored there.
   public let diskError: (any Error)?
 
   private static let common = Mutex<HTTPURLCache?>(nil)
@@ -36,7 +39,8 @@ public final class HTTPURLCache: Sendable {
   /// The default for the largest share of the disk's capacity that one response may take, as in `URLCache`.
   package static let defaultMaximumEntryShare = 0.05
 
-  /// The cache of the whole process (default: 4 MiB of memory and 20 MiB of disk).
+  /// The cache of the whole process (default: 4 MiB of memory and 20 MiB of disk, in the folder that
+  /// ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)`` uses without a directory).
   public static var shared: HTTPURLCache {
     get {
       common.withLock { common in
@@ -53,23 +57,32 @@ public final class HTTPURLCache: Sendable {
 
   /// Opens a cache.
   ///
-  /// If the directory is unusable, the cache works in memory only; ``diskError`` says why.
+  /// If the directory is unusable, the cache works in memory only. If what a cache stored there is unreadable, the cache
+  /// begins empty. In both cases ``diskError`` says why.
+  ///
+  /// With a disk, a session keeps responses of more than 256 KiB only there; to change that, set
+  /// `HTTPCache.Configuration.largeBodyThreshold` and use ``init(_:)-(HTTPCache.Configuration)``.
   ///
   /// - Parameters:
   ///   - memoryCapacity: maximum bytes in memory.
   ///   - diskCapacity: maximum bytes on disk, at least 1 MiB; 0 disables the disk for good.
-  ///   - directory: the directory for responses, unencrypted, for this cache only; `nil` for a folder with the name of
-  ///     the process in the user's caches folder.
+  ///   - directory: the directory for responses, unencrypted, for this cache only. `nil` for the folder `HTTPURLCache` in
+  ///     a folder with the name of the process, where the platform keeps caches: the Caches directory on Apple platforms,
+  ///     and elsewhere `$XDG_CACHE_HOME`, or `~/.cache` if that is not an absolute path. Missing folders are made for the
+  ///     user alone (mode 0700).
   ///   - whenUnreadable: what to do with a directory whose cache is unreadable: damaged, or written by another version.
   public convenience init(
-    memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil, whenUnreadable: UnreadableDirectory = .fail
+    memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil,
+    whenUnreadable: UnreadableDirectory = .startEmpty
   ) {
     var configuration = HTTPCache.Configuration(
       memoryCapacity: max(0, memoryCapacity), diskCapacity: max(1 << 20, diskCapacity))
     configuration.maximumEntryShare = Self.defaultMaximumEntryShare
     configuration.whenUnreadable = whenUnreadable
     if diskCapacity > 0 {
-      configuration.directory = FilePath((directory ?? Self.folder("HTTPURLCache")).path)
+      let directory = directory ?? CachesFolder.folder(named: nil)
+      CachesFolder.makeParents(of: directory)
+      configuration.directory = FilePath(directory.path)
     }
     self.init(configuration)
   }
@@ -79,12 +92,13 @@ public final class HTTPURLCache: Sendable {
   /// - Parameters:
   ///   - memoryCapacity: maximum bytes in memory.
   ///   - diskCapacity: maximum bytes on disk, at least 1 MiB; 0 disables the disk.
-  ///   - path: the directory. A path that does not begin with a slash is relative to the user's caches folder, as with
-  ///     `URLCache`.
+  ///   - path: the directory. A path that does not begin with a slash is relative to the folder of the process where the
+  ///     platform keeps caches, as with `URLCache`. `nil` and an empty path are the same as no directory in
+  ///     ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)``.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     self.init(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity,
-      directory: path.map { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : Self.folder($0) })
+      directory: path.map { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : CachesFolder.folder(named: $0) })
   }
 
   /// Opens a cache with any configuration, for example for the use of stale responses when the origin is unreachable.
@@ -96,7 +110,8 @@ public final class HTTPURLCache: Sendable {
       var inMemory = configuration
       inMemory.directory = nil
       // A store in memory cannot fail to open.
-      let store = CacheStore.inMemory(capacity: max(0, configuration.memoryCapacity))
+      let store = CacheStore.inMemory(
+        capacity: configuration.memoryCapacity, insteadOfDisk: error, observer: configuration.diskObserver)
       self.init(HTTPCache(store: store, configuration: inMemory), diskError: error)
     }
   }
@@ -104,19 +119,12 @@ public final class HTTPURLCache: Sendable {
   /// Wraps a cache that is already open.
   public init(_ cache: HTTPCache) {
     self.cache = cache
-    diskError = nil
+    diskError = cache.store.discarded
   }
 
   private init(_ cache: HTTPCache, diskError: any Error) {
     self.cache = cache
     self.diskError = diskError
-  }
-
-  private static func folder(_ name: String) -> URL {
-    let caches =
-      FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-      ?? FileManager.default.temporaryDirectory
-    return caches.appendingPathComponent(ProcessInfo.processInfo.processName).appendingPathComponent(name)
   }
 
   // MARK: - Size
@@ -139,6 +147,12 @@ public final class HTTPURLCache: Sendable {
 
   /// The bytes that all files of the cache occupy.
   public var currentDiskUsage: Int { cache.store.usage.diskBytes }
+
+  /// Removes all responses from memory, and leaves the disk as it is, for example when the system warns of low memory.
+  /// Responses that are also on disk are hits again.
+  public func clearMemory() {
+    cache.clearMemory()
+  }
 
   // MARK: - Responses
 
@@ -168,9 +182,11 @@ public final class HTTPURLCache: Sendable {
   public func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest)
     -> CacheEngine.Reason
   {
-    guard let head = HTTPRequest(request),
-      var response = (cachedResponse.response as? HTTPURLResponse)?.httpResponse
-    else { return .targetNotCacheable }
+    guard let head = HTTPRequest(request) else {
+      return request.url == nil ? .targetNotCacheable : .methodNotStored
+    }
+    guard let urlResponse = cachedResponse.response as? HTTPURLResponse else { return .responseNotHTTP }
+    guard var response = urlResponse.httpResponse else { return .statusNotFinal }
     guard !Self.isUnread(request, head) else {
       return head.method.isQuery ? .queryNotKeyed : .requestContent
     }

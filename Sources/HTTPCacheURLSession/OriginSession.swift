@@ -20,14 +20,21 @@ final class OriginSession: Sendable {
 
   private let session: URLSession
   private let transfers: Transfers
+  private let willSend: (@Sendable (URLRequest) throws -> URLRequest)?
 
-  init(_ configuration: URLSessionConfiguration, authenticate: CachingOptions.Authenticate?) {
+  init(_ configuration: URLSessionConfiguration, _ options: CachingOptions) {
     let copy = (configuration.copy() as? URLSessionConfiguration) ?? .default
     copy.protocolClasses = copy.protocolClasses?.filter { !($0 is CachingURLProtocol.Type) }
     copy.urlCache = nil
     copy.requestCachePolicy = .reloadIgnoringLocalCacheData
-    transfers = Transfers(authenticate)
-    session = URLSession(configuration: copy, delegate: transfers, delegateQueue: nil)
+    transfers = Transfers(options.authenticate)
+    willSend = options.willSend
+    #if canImport(FoundationNetworking)
+      let queue: OperationQueue? = PacedQueue()
+    #else
+      let queue: OperationQueue? = nil
+    #endif
+    session = URLSession(configuration: copy, delegate: transfers, delegateQueue: queue)
   }
 
   deinit {
@@ -37,12 +44,24 @@ final class OriginSession: Sendable {
   /// Sends a request; returns when the head of the response has arrived.
   ///
   /// - Parameters:
+  ///   - file: the file with the content; `nil` if `body` is to be sent. Foundation reads it piece by piece.
   ///   - template: the request that supplies everything except the head: timeouts, priorities and the like.
   ///   - challenge: receives the credentials for the next attempt.
   func send(
-    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, file: URL?, like template: URLRequest,
+    challenge: BasicChallenge
   ) async throws -> TransportResponse {
     var outgoing = template
+    // The session's transport may be wrapped to send requests elsewhere. An unchanged URL stays as the caller wrote it.
+    if let asked = HTTPRequest(template),
+      (asked.scheme, asked.authority, asked.path) != (request.scheme, request.authority, request.path)
+    {
+      guard let url = request.url else {
+        throw URLError(
+          .badURL, template.url, "The wrapped transport changed the request to one without a valid URL.")
+      }
+      outgoing.url = url
+    }
     outgoing.cachePolicy = .reloadIgnoringLocalCacheData
     for name in (outgoing.allHTTPHeaderFields ?? [:]).keys {
       outgoing.setValue(nil, forHTTPHeaderField: name)
@@ -52,9 +71,15 @@ final class OriginSession: Sendable {
     }
     outgoing.httpMethod = request.method.rawValue
     outgoing.httpBodyStream = nil
-    let content = try await body.collect(upTo: .max)
-    outgoing.httpBody = content.isEmpty ? nil : Data(content)
-    return try await transfers.start(session.dataTask(with: outgoing), session.delegateQueue, challenge)
+    outgoing.httpBody = nil
+    if file == nil {
+      let content = try await body.collect(upTo: .max)
+      if !content.isEmpty { outgoing.httpBody = Data(content) }
+    }
+    if let willSend { outgoing = try willSend(outgoing) }
+    let task =
+      file.map { session.uploadTask(with: outgoing, fromFile: $0) } ?? session.dataTask(with: outgoing)
+    return try await transfers.start(task, session.delegateQueue, challenge)
   }
 }
 
@@ -101,13 +126,11 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   ) {
     if let unauthorized = challenge.failureResponse as? HTTPURLResponse, BasicChallenge.isOne(challenge) {
       let transfer = transfer(task)
-      transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
+      if transfer?.isHeadWaiting == true {
+        transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
+      }
       #if canImport(FoundationNetworking)
-        // Foundation ends the task in neither way, and does not pass on the content.
-        running.withLock { $0[task.taskIdentifier] = nil }
-        transfer?.note(unauthorized)
-        transfer?.completed(nil)
-        task.cancel()
+        end(task, with: unauthorized, on: session.delegateQueue)
       #else
         completionHandler(.rejectProtectionSpace, nil)
       #endif
@@ -117,19 +140,33 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler(disposition, credential)
   }
 
-  /// Here, redirects are ordinary responses: each hop goes through the cache. The head is passed on when the task is
-  /// complete: Foundation on Linux drops the content.
+  /// Here, redirects are ordinary responses: each hop goes through the cache.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    transfer(task)?.note(response)
     #if canImport(FoundationNetworking)
-      // A cancelled task expects no answer, and an answer would end the process. No task is cancelled during this call.
-      guard task.state == .running else { return }
+      end(task, with: response, on: session.delegateQueue)
+    #else
+      transfer(task)?.note(response)
+      completionHandler(nil)
     #endif
-    completionHandler(nil)
   }
+
+  #if canImport(FoundationNetworking)
+    /// Ends a transfer with the head of a redirect or of a challenge, which Foundation passes on when it has all of the
+    /// content.
+    ///
+    /// Neither gets its answer. No answer to a challenge ends the task. An answer to a redirect ends the process if the
+    /// task was cancelled before, or if its timeout passed while this call waited for the queue; that leaves no trace in
+    /// the task. A cancelled task that is complete leaves its connection open for the next.
+    private func end(_ task: URLSessionTask, with head: HTTPURLResponse, on queue: OperationQueue) {
+      let transfer = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+      transfer?.note(head)
+      transfer?.completed(nil)
+      Transfer.cancel(task, on: queue)
+    }
+  #endif
 }
 
 /// One request to an origin: its head as soon as it arrives, followed by its content as a stream.
@@ -138,35 +175,43 @@ private final class Transfer: Sendable {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
     /// Whether the task is complete; a cancellation can come before a caller waits.
     var isComplete = false
+    /// The content for its reader, until the head is passed on. Then only the reader holds it, and can leave.
+    var content: ArrivingContent?
     /// The head of a redirect or of a challenge, kept until the task is complete.
     var redirect: HTTPResponse?
+    /// Bytes of content that have arrived for a head that is kept.
+    var keptByteCount = 0
   }
+
+  /// Maximum bytes of content that arrive while the head of a challenge is kept.
+  private static let keptLimit = 1 << 20
 
   let challenge: BasicChallenge
   private let task: URLSessionDataTask
   /// The session's delegate queue.
   private let queue: OperationQueue
   private let state = Mutex(State())
-  private let content: AsyncThrowingStream<ArraySlice<UInt8>, any Error>
-  private let sink: AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation
+  private let arrivals: ArrivingContent.Arrivals
 
   init(_ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge) {
     self.task = task
     self.queue = queue
     self.challenge = challenge
-    (content, sink) = AsyncThrowingStream.makeStream()
-    sink.onTermination = { [task, queue] end in
-      // The reader left before the end, so the rest is not needed.
-      if case .cancelled = end { Self.cancel(task, on: queue) }
-    }
+    // If the reader leaves before the end, the rest is not needed.
+    let (content, arrivals) = ArrivingContent.make { Self.cancel(task, on: queue) }
+    self.arrivals = arrivals
+    state.withLock { $0.content = content }
   }
 
   /// Cancels a task on the session's delegate queue, between two calls of the delegate.
   ///
   /// On Linux the end of the last of these calls marks the task complete, and then has it removed from the session's
-  /// table. A cancellation between the two looks up the removed task, and that ends the process. The answer to a
-  /// redirect after a cancellation does the same. On this queue, each comes wholly before or after the other.
-  private static func cancel(_ task: URLSessionTask, on queue: OperationQueue) {
+  /// table. A cancellation between the two looks up the removed task, and that ends the process. On this queue, it comes
+  /// wholly before or after them.
+  static func cancel(_ task: URLSessionTask, on queue: OperationQueue) {
+    #if canImport(FoundationNetworking)
+      if let queue = queue as? PacedQueue { return queue.addUrgentOperation { task.cancel() } }
+    #endif
     queue.addOperation { task.cancel() }
   }
 
@@ -188,9 +233,27 @@ private final class Transfer: Sendable {
     }
   }
 
+  /// Whether the head has not been passed on.
+  var isHeadWaiting: Bool { state.withLock { $0.waiting != nil } }
+
   func received(_ response: URLResponse) {
     guard let head = Self.head(of: response) else { return }
-    takeWaiting()?.resume(returning: TransportResponse(head: head, body: MessageBody(content)))
+    #if canImport(FoundationNetworking)
+      // Foundation on Linux delivers all of the content before it delivers the challenge.
+      if head.status == .unauthorized, BasicChallenge.isOne(in: head) {
+        return state.withLock { $0.redirect = head }
+      }
+    #endif
+    passOn(head)
+  }
+
+  private func passOn(_ head: HTTPResponse) {
+    let content = state.withLock { state in
+      defer { state.content = nil }
+      return state.content
+    }
+    takeWaiting()?.resume(
+      returning: TransportResponse(head: head, body: content.map { MessageBody($0) } ?? .empty))
   }
 
   func note(_ redirect: HTTPURLResponse) {
@@ -211,24 +274,27 @@ private final class Transfer: Sendable {
   }
 
   func received(_ data: Data) {
-    if !data.isEmpty { sink.yield(ArraySlice(data)) }
+    arrivals.add(data)
+    let head = state.withLock { state -> HTTPResponse? in
+      guard let head = state.redirect else { return nil }
+      state.keptByteCount += data.count
+      return state.waiting != nil && state.keptByteCount > Self.keptLimit ? head : nil
+    }
+    if let head { passOn(head) }
   }
 
   func completed(_ error: (any Error)?) {
-    let redirect = state.withLock { state in
+    let (redirect, hasContent) = state.withLock { state in
       state.isComplete = true
-      return state.redirect
+      return (state.redirect, state.keptByteCount > 0)
     }
-    if let waiting = takeWaiting() {
-      if error == nil, var redirect {
-        // Foundation drops the content of these responses, so a length would be wrong.
-        redirect.headerFields[.contentLength] = nil
-        waiting.resume(returning: TransportResponse(head: redirect))
-      } else {
-        waiting.resume(throwing: error ?? URLError(.badServerResponse))
-      }
+    if error == nil, var redirect {
+      // Foundation drops the content of redirects, so a length would be wrong.
+      if !hasContent { redirect.headerFields[.contentLength] = nil }
+      passOn(redirect)
     }
-    sink.finish(throwing: error)
+    takeWaiting()?.resume(throwing: error ?? URLError(.badServerResponse))
+    arrivals.end(error)
   }
 }
 

@@ -11,7 +11,8 @@ import HTTPTypes
 /// The target of a redirect response, and the method to use (RFC 9110 §15.4).
 struct RedirectTarget {
   private let url: URL
-  private let becomesGet: Bool
+  /// Whether the next request is a GET without content.
+  let becomesGet: Bool
   private let isSameOrigin: Bool
 
   /// Reads the target of a response; `nil` if it is not a redirect.
@@ -36,7 +37,7 @@ struct RedirectTarget {
   /// - Throws: `URLError.unsupportedURL` if the redirect leaves HTTP.
   func request(from request: URLRequest) throws -> URLRequest {
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", url.host != nil else {
-      throw URLError(.unsupportedURL, userInfo: [NSURLErrorFailingURLErrorKey: url])
+      throw URLError(.unsupportedURL, url, "The redirect leads to a URL that is neither http nor https.")
     }
     var next = request
     next.url = url

@@ -16,19 +16,41 @@ extension HTTPRequest {
   /// - Parameters:
   ///   - additional: the session's own fields; the request's fields take precedence.
   ///   - cookies: the `Cookie` field that Foundation will send in place of the request's.
-  init?(_ request: URLRequest, additional: [(name: String, value: String)] = [], cookies: String? = nil) {
-    guard var head = request.httpRequest else { return nil }
-    for (name, value) in additional {
-      guard let name = HTTPField.Name(name), head.headerFields[name] == nil else { continue }
-      head.headerFields[name] = value
-    }
+  package init?(
+    _ request: URLRequest, additional: [(name: String, value: String)] = [], cookies: String? = nil
+  ) {
+    guard var head = (Self(plain: request) ?? request.httpRequest)?.adding(additional) else { return nil }
     if let cookies { head.headerFields[.cookie] = cookies }
-    if head.headerFields[.acceptEncoding] == nil {
+    if !head.headerFields.contains(.acceptEncoding) {
       // Foundation would add a value that this module does not see, so `Vary: Accept-Encoding` could not be evaluated.
       // A range of an encoded response covers encoded bytes, and cannot be decoded by itself.
-      head.headerFields[.acceptEncoding] =
-        head.headerFields[.range] == nil ? OriginSession.acceptEncoding : "identity"
+      head.headerFields.append(head.headerFields.contains(.range) ? Self.identity : Self.decodable)
     }
     self = head
+  }
+
+  private static let identity = HTTPField(name: .acceptEncoding, value: "identity")
+  private static let decodable = HTTPField(name: .acceptEncoding, value: OriginSession.acceptEncoding)
+
+  /// Makes the head of a request with a ``PlainURL`` as `URLRequest.httpRequest` does; `nil` for any other.
+  private init?(plain request: URLRequest) {
+    guard let url = request.url.flatMap(PlainURL.init), let method = Method(request.httpMethod ?? "GET"),
+      let fields = HTTPFields(plain: request.allHTTPHeaderFields ?? [:])
+    else { return nil }
+    self.init(
+      method: method, scheme: url.scheme, authority: url.authority, path: url.path, headerFields: fields)
+  }
+}
+
+extension HTTPFields {
+  /// Makes the fields of a dictionary with values of ASCII; `nil` for any other, whose bytes HTTPTypesFoundation
+  /// chooses.
+  fileprivate init?(plain fields: [String: String]) {
+    self.init()
+    reserveCapacity(fields.count)
+    for (name, value) in fields {
+      guard value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+      if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+    }
   }
 }

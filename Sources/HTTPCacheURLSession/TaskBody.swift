@@ -19,12 +19,9 @@ package enum TaskBody {
     #if canImport(FoundationNetworking)
       if task is URLSessionDownloadTask {
         throw URLError(
-          .unsupportedURL,
-          userInfo: [
-            NSLocalizedDescriptionKey:
-              "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or a session "
-              + "without the cache."
-          ])
+          .unsupportedURL, request.url,
+          "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or a session "
+            + "without the cache.")
       }
       guard let task = task as? URLSessionUploadTask, request.httpBody == nil else { return request }
       var request = request
@@ -81,11 +78,8 @@ package enum TaskBody {
         mirror = current.superclassMirror
       }
       throw URLError(
-        .requestBodyStreamExhausted,
-        userInfo: [
-          NSLocalizedDescriptionKey:
-            "The content of the upload task cannot be read. Set the request's httpBody."
-        ])
+        .requestBodyStreamExhausted, task.originalRequest?.url,
+        "The content of the upload task cannot be read. Set the request's httpBody.")
     }
 
     /// Returns the associated value of an enumeration's case, through any optionals.

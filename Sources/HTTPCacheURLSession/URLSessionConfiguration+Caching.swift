@@ -49,4 +49,15 @@ extension URLSessionConfiguration {
   ) -> URLSessionConfiguration {
     caching(with: cache.cache, options: options, base: base)
   }
+
+  /// The cache of a configuration that ``caching(with:options:base:)-(HTTPCache,_,_)`` made, and its options; `nil` for
+  /// any other.
+  package var caching: (cache: HTTPCache, options: CachingOptions)? {
+    for type in protocolClasses ?? [] {
+      guard let type = type as? CachingURLProtocol.Type, let binding = CacheBindings.shared.value(of: type)
+      else { continue }
+      return (binding.cache, binding.options)
+    }
+    return nil
+  }
 }

@@ -164,7 +164,7 @@ extension HTTPCache {
     let lookup = arrival.pending.lookup
     guard let (key, writer) = makeWriter(stored, lookup, arrival, length: arrival.length(of: response)) else {
       arrival.outcome.storage = .refuse(
-        lookup.key == nil ? arrival.request.reasonWithoutKey : .removedMeanwhile)
+        lookup.key == nil ? arrival.request.reasonWithoutKey : reasonWithoutPlace)
       return nil
     }
     arrival.key = key
@@ -255,7 +255,7 @@ extension HTTPCache {
       }
     } catch {
       if let writer = transfer.takeWriter() {
-        let entry = await keepBeginning(writer, arrival, error)
+        let entry = await publishing(arrival) { await keepBeginning(writer, arrival, error) }
         transfer.finish(.failure(error), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
         land(arrival.flight, arrival.pending.lookup.key, .failed(error))
       }
@@ -264,7 +264,9 @@ extension HTTPCache {
     }
     // Committed before the leader sees the end, so that its next request finds the content that it has just read.
     var entry: EntryID?
-    if let writer = transfer.takeWriter() { entry = await conclude(writer, arrival) }
+    if let writer = transfer.takeWriter() {
+      entry = await publishing(arrival) { await conclude(writer, arrival) }
+    }
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
   }
 
@@ -310,6 +312,16 @@ extension HTTPCache {
   private func giveUp(_ refused: Refused, _ arrival: Arrival) {
     refuse(refused, arrival)
     land(arrival.flight, arrival.pending.lookup.key, .notShared)
+  }
+
+  /// Content of more bytes than this is not published on an event loop.
+  private static let largeContent = 1 << 20
+
+  /// Publishes the received content on a thread that may take its time if the content is large: it is then copied, and
+  /// many entries may be evicted for it.
+  private func publishing(_ arrival: Arrival, _ body: () async -> EntryID?) async -> EntryID? {
+    guard arrival.received > Self.largeContent else { return await body() }
+    return await withTaskExecutorPreference(BlockingExecutor.shared) { await body() }
   }
 
   /// Publishes the entry if the content is complete, or has exactly the part that should be stored.
@@ -420,7 +432,7 @@ extension HTTPCache {
         stored = beginning
       }
       guard let (_, writer) = makeWriter(stored, pending.lookup, arrival, length: nil) else {
-        return (.failure(Refused(.removedMeanwhile)), .partNotCombined)
+        return (.failure(Refused(reasonWithoutPlace)), .partNotCombined)
       }
       let entry = assembly.candidate.map { pending.lookup.candidates.entries[$0] }
       func piece(_ range: Range<Int64>) -> MessageBody.Piece {

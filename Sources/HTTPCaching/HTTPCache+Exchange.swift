@@ -22,9 +22,14 @@ extension HTTPCache {
     _ result: CacheEngine.Exchange.Result, _ pending: PendingExchange, length: Int? = nil,
     requestTime: Timestamp
   ) -> CacheEngine.Exchange {
-    CacheEngine.Exchange(
+    var lifetime: Duration?
+    if let rule = pending.call.lifetime, case .response(let head) = result {
+      lifetime = rule(pending.request, head)
+    }
+    return CacheEngine.Exchange(
       forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
-      contentLength: length.map { Int64($0) }, requestTime: requestTime, responseTime: clock.now)
+      contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
+      responseTime: clock.now)
   }
 
   /// Makes the event for the client's response, if a client waits for one.
@@ -51,7 +56,7 @@ extension HTTPCache {
   func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
-      removeAll(for: uri, partition: partition)
+      removeAll(for: uri, partition: partition, keepingPins: true)
       note(.invalidated, request, .invalidatedByUnsafeMethod, partition: partition)
     }
     store.mark(outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: partition)) })
@@ -92,7 +97,9 @@ extension CacheEngine.Reason {
     case .lengthMismatch, .cancelled: self = .incompleteContent
     case .overtaken, .superseded: self = .overtaken
     case .noRoom: self = .storeBusy
-    case .noTier: self = .noCapacity
+    case .noTier: self = .tierWithoutCapacity
+    case .noCapacity: self = .noCapacity
+    case .diskUnavailable: self = .diskUnavailable
     case .inputOutput: self = .diskFailing
     case .closed: self = .storeClosed
     default: self = .storeFailed

@@ -15,7 +15,7 @@ import HTTPTypes
 extension HTTPCache {
   // MARK: - By target
 
-  /// Removes all stored responses for the target of a request. Responses in flight for it are not stored.
+  /// Removes all stored responses for the target of a request, and its pin. Responses in flight for it are not stored.
   ///
   /// - Parameters:
   ///   - request: a request with the target; its method and fields do not matter.
@@ -91,7 +91,7 @@ extension HTTPCache {
 
   // MARK: - Everything
 
-  /// Removes all stored responses. Responses in flight are not stored. When the call returns, the disk is clear, too.
+  /// Removes all stored responses, and all pins. Responses in flight are not stored. When the call returns, the disk is clear, too.
   ///
   /// - Returns: the number of entries that were removed.
   @discardableResult

@@ -17,19 +17,43 @@ extension HTTPCache {
   ///   - interim: gets the interim (1xx) responses to this request as they arrive. They are not stored: a request that
   ///     is answered from the store, or coalesced with another, gets none.
   ///   - willStore: called before a response to this request is stored; it may change or refuse what is stored.
+  ///   - lifetime: sets the freshness lifetime of the origin's response, in place of the origin.
   ///   - transport: sends a request to the origin; called once for all concurrent requests that can share the response.
   /// - Throws: ``HTTPCacheError`` (``HTTPCacheError/Code-swift.struct/notCached``) if the policy forbids the network
   ///   and no stored response can answer; the transport's error if no stored response may be used instead.
   public func respond(
     to request: HTTPRequest, body content: MessageBody = .empty,
     policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
-    interim: InterimReceiver? = nil, willStore: StorageHook? = nil, transport: @escaping Transport
+    interim: InterimReceiver? = nil, willStore: StorageHook? = nil, lifetime: LifetimeRule? = nil,
+    transport: @escaping Transport
   ) async throws -> CachedResponse {
+    try await respond(
+      to: Call(
+        request: request, body: content, policy: policy, interim: interim, willStore: willStore,
+        lifetime: lifetime, transport: transport), partition)
+  }
+
+  /// Does the same, and runs the request to the origin on an executor if the cache has no disk.
+  ///
+  /// A server's event loop can thus do all of a miss on its own thread: each hop to another one takes two system calls
+  /// or more.
+  ///
+  /// - Parameter executor: runs the fetch, also for requests that are coalesced with this one.
+  package func respond(
+    to request: HTTPRequest, body content: MessageBody, policy: RequestCachePolicy,
+    interim: InterimReceiver?, on executor: any TaskExecutor, transport: @escaping Transport
+  ) async throws -> CachedResponse {
+    try await respond(
+      to: Call(
+        request: request, body: content, policy: policy, interim: interim, transport: transport,
+        executor: executor), nil)
+  }
+
+  private func respond(to asked: Call, _ partition: String?) async throws -> CachedResponse {
+    let (request, content, policy) = (asked.request, asked.body, asked.policy)
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
-    var call = Call(
-      request: request, body: content, policy: policy, interim: interim, willStore: willStore,
-      transport: transport)
+    var call = asked
     switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
@@ -49,7 +73,7 @@ extension HTTPCache {
   ///
   /// The call never suspends: use it on an event loop, or to inspect a cache. It returns `nil` for a QUERY request, and
   /// for a response whose use requires a revalidation in the background. Use
-  /// ``respond(to:body:policy:partition:interim:willStore:transport:)`` for those.
+  /// ``respond(to:body:policy:partition:interim:willStore:lifetime:transport:)`` for those.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {
@@ -178,10 +202,15 @@ extension HTTPCache {
     }
   }
 
+  /// Returns the executor of a fetch: threads that may block, if the cache has a disk; `nil` for Swift's own.
+  private func executor(for call: Call) -> (any TaskExecutor)? {
+    store.hasDisk ? BlockingExecutor.shared : call.executor
+  }
+
   /// Sends a request to the origin and waits for its response. If the caller is cancelled, the followers keep the
   /// fetch.
   private func lead(_ pending: PendingExchange, _ claim: Flight.Claim) async throws -> CachedResponse {
-    claim.flight.run { [self] flight in await fly(pending, flight) }
+    claim.flight.run(on: executor(for: pending.call)) { [self] flight in await fly(pending, flight) }
     var delivery = try await claim.flight.response()
     if let (transfer, reader) = delivery.reading {
       delivery.response.body = MessageBody(
@@ -275,7 +304,7 @@ extension HTTPCache {
     var call = call
     call.interim = nil
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
-    claim.flight.run { [self] flight in
+    claim.flight.run(on: executor(for: call)) { [self] flight in
       await fly(pending, flight)
       // The task itself wants the result.
       withExtendedLifetime(claim) {}
@@ -363,7 +392,10 @@ struct Call: Sendable {
   /// Receives the interim responses; `nil` for a request that no client waits for.
   var interim: InterimReceiver?
   var willStore: StorageHook?
+  var lifetime: LifetimeRule?
   var transport: Transport
+  /// Runs the fetch in a cache without a disk; `nil` for Swift's own executor.
+  var executor: (any TaskExecutor)?
 }
 
 /// A request that is about to go to the origin.

@@ -44,14 +44,15 @@ public final class HTTPCache: Sendable {
     /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version (default:
     /// `fail`).
     public var whenUnreadable: UnreadableDirectory
-    /// Which response is evicted first when memory is full (default: `lru`).
+    /// Which response is evicted first when memory is full (default: `s3fifo`).
     public var eviction: EvictionPolicy
     /// Which responses are written to disk; used only with a ``directory``.
     public var diskAdmission: DiskAdmission
     /// When writes to disk are made to survive a loss of power; used only with a ``directory``.
     public var sync: DiskSync
-    /// Called when the disk fails, and when it works again (default: `nil`). The calls come one after the other on a
-    /// separate queue, soon after the event. The observer may use the cache.
+    /// Called when the disk fails and when it works again, and if its opening discards an unreadable cache (default:
+    /// `nil`). The calls come one after the other on a separate queue, soon after the event. The observer may use the
+    /// cache.
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
@@ -67,6 +68,16 @@ public final class HTTPCache: Sendable {
     /// The largest share of the disk's capacity that one response may take, from 0 to 1; `nil` sets no limit below the
     /// capacity. Used only with a ``directory``.
     public var maximumEntryShare: Double?
+    /// Maximum share of the disk's capacity that pinned responses may take, from 0 to 0.75 (default: 0.5). See
+    /// ``HTTPCache/pin(_:partition:)``. Used only with a ``directory``.
+    public var pinnedShare: Double
+    /// Content of more bytes than this is not kept in memory, only on disk, in its own file (default: 256 KiB). Used only
+    /// with a ``directory``.
+    ///
+    /// Every hit of such a response reads its file. Increase the value if larger responses, such as images, must be hits
+    /// in memory. It counts as at most 1/64 of ``diskCapacity``, and at most 4 MiB (1/1024 of a disk above 4 GiB). A
+    /// response that you store by hand is in memory as well, until it is evicted.
+    public var largeBodyThreshold: Int
     /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
     /// Responses to content of unknown length are not stored.
     public var maximumQueryContent: Int
@@ -91,12 +102,14 @@ public final class HTTPCache: Sendable {
       self.diskCapacity = diskCapacity
       self.directory = directory
       whenUnreadable = .fail
-      eviction = .lru
+      eviction = .s3fifo
       diskAdmission = .everything
       sync = .removals
       name = "HTTPCacheEngine"
       showsKeys = false
       partition = ""
+      pinnedShare = 0.5
+      largeBodyThreshold = 256 << 10
       maximumQueryContent = 64 << 10
       transitCapacity = 64 << 20
     }
@@ -131,6 +144,8 @@ public final class HTTPCache: Sendable {
     options.sync = configuration.sync
     options.diskObserver = configuration.diskObserver
     options.maximumEntryShare = configuration.maximumEntryShare
+    options.largeBodyThreshold = configuration.largeBodyThreshold
+    options.pinnedShare = configuration.pinnedShare
     self.init(store: try CacheStore(options), configuration: configuration)
   }
 
@@ -155,17 +170,30 @@ public final class HTTPCache: Sendable {
   /// The removed bytes stay on disk until the space is needed, as after any removal. If the bytes of a partition must
   /// be deleted, give each partition its own directory and call ``removeAllResponses()``.
   ///
-  /// - Complexity: O(1), regardless of the number of stored responses.
+  /// - Complexity: O(1), regardless of the number of stored responses, if none of them is pinned.
   public func removePartition(_ partition: String) {
     precondition(
       !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
     )
     store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
+    store.unpin { StoredKey($0).isIn(partition: partition) }
   }
 
   /// Removes all responses that were stored or last validated at this time or later.
   public func removeResponses(since time: Timestamp) {
     store.removeAll(since: time.milliseconds)
+  }
+
+  // MARK: - Memory
+
+  /// Removes all responses from memory, and leaves the disk as it is. It does not wait for the disk.
+  ///
+  /// Call it when the system is short of memory. Responses that are also on disk are hits again. Responses that only
+  /// memory holds are gone. Requests in flight continue, and their responses are stored.
+  ///
+  /// - Complexity: O(responses in memory).
+  public func clearMemory() {
+    store.clearMemory()
   }
 
   // MARK: - Closing

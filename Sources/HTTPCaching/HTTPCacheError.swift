@@ -10,7 +10,7 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
   /// The codes of failures.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
-      case notCached, contentTooLarge, incompleteContent, bodyAlreadyRead
+      case notCached, contentTooLarge, incompleteContent, bodyAlreadyRead, noTarget
     }
 
     private let value: Value
@@ -25,6 +25,8 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
     public static var incompleteContent: Code { Code(.incompleteContent) }
     /// The body of a response was read a second time; a streamed body can be read only once.
     public static var bodyAlreadyRead: Code { Code(.bodyAlreadyRead) }
+    /// The request has no URL that a cache stores responses for: neither `http` nor `https`.
+    public static var noTarget: Code { Code(.noTarget) }
 
     public var description: String { value.rawValue }
   }
@@ -51,6 +53,7 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
   }
 
   package static var incompleteContent: HTTPCacheError { HTTPCacheError(.incompleteContent) }
+  package static var noTarget: HTTPCacheError { HTTPCacheError(.noTarget) }
   package static var bodyAlreadyRead: HTTPCacheError { HTTPCacheError(.bodyAlreadyRead) }
 }
 
@@ -66,6 +69,8 @@ extension HTTPCacheError: CustomStringConvertible {
       "the origin sent more or fewer bytes than it announced; repeat the request"
     case .bodyAlreadyRead:
       "the body was already read; keep its bytes if you need them twice"
+    case .noTarget:
+      "the request has no URL that a cache stores responses for; use http or https"
     default: "\(code)"
     }
   }

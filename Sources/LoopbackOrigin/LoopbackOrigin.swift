@@ -168,7 +168,7 @@ package final class LoopbackOrigin: Sendable {
 }
 
 extension LoopbackOrigin.Request {
-  init(head: HTTPRequestHead, body: [UInt8]) {
+  package init(head: HTTPRequestHead, body: [UInt8]) {
     var fields = HTTPFields()
     for (name, value) in head.headers {
       if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }

@@ -10,6 +10,8 @@ import HTTPCacheStore
 ///   stored with or that an update gave it. Which of them is not said: a crash may lose stores.
 /// - What belongs to a scope that was marked later is known to be outdated.
 /// - What was expired, and acknowledged as expired, says so.
+/// - What was pinned, and acknowledged as pinned, is pinned; what was unpinned is not.
+/// - Where a key is pinned: what it had then is found, or what came in its place.
 /// - Where nothing is evicted: what was flushed is found, or what came in its place.
 package struct CrashModel: Sendable {
   private struct Slot: Hashable {
@@ -28,11 +30,15 @@ package struct CrashModel: Sendable {
     var expired: Set<Int> = []
     /// Whether it must be found, unless something replaced it.
     var isFlushed = false
+    /// Whether it was there when its key was pinned.
+    var isPinned = false
     /// Known to be the one that its key and variant had last.
     var isCurrent = false
   }
 
   private var slots: [Slot: [Version]] = [:]
+  /// Whether keys are known to be pinned; others never were, or it is not known.
+  private var pins: [Int: Bool] = [:]
   /// Begun, and not known to be done.
   private var current: CrashStep?
   /// The greatest number there was.
@@ -76,12 +82,21 @@ package struct CrashModel: Sendable {
       for (slot, versions) in slots {
         slots[slot] = versions.map { version in
           var version = version
-          if isRemoved(version, in: slot, by: step) { version.isFlushed = false }
+          if isRemoved(version, in: slot, by: step) { (version.isFlushed, version.isPinned) = (false, false) }
           return version
         }
       }
+      if let key = unpinned(by: step) { pins[key] = nil }
+      if case .removeAll = step { pins = [:] }
+    case .pin(let key, _), .unpin(let key):
+      pins[key] = nil
+      if case .unpin = step { change(key) { $0.isPinned = false } }
     case .mark, .expire, .flush, .read: break
     }
+  }
+
+  private func unpinned(by step: CrashStep) -> Int? {
+    if case .removeKey(let key) = step { key } else { nil }
   }
 
   package mutating func end(_ isDone: Bool) {
@@ -94,15 +109,24 @@ package struct CrashModel: Sendable {
       for index in (slots[slot] ?? []).indices {
         // What it replaced, or could not, need not be there any more.
         slots[slot]?[index].isFlushed = false
+        slots[slot]?[index].isPinned = false
         let isNew = slots[slot]?[index].number == number
         slots[slot]?[index].isCurrent = isDone && isNew
       }
     case .update(let number, _, let key):
-      if !isDone { change(key, number) { $0.isFlushed = false } }
+      if !isDone { change(key, number) { ($0.isFlushed, $0.isPinned) = (false, false) } }
     case .removeKey, .removeVariant, .removeSince, .removeAll, .sweep:
       for (slot, versions) in slots {
         slots[slot] = versions.filter { !isRemoved($0, in: slot, by: step) }
       }
+      if let key = unpinned(by: step) { pins[key] = false }
+      if case .removeAll = step { for key in 0..<CrashContent.keys { pins[key] = false } }
+    case .pin(let key, let number):
+      guard isDone else { break }
+      pins[key] = true
+      change(key, number) { if $0.isCurrent { $0.isPinned = true } }
+    case .unpin(let key):
+      if isDone { pins[key] = false }
     case .mark(let scope):
       for (slot, versions) in slots {
         slots[slot] = versions.map { version in
@@ -135,6 +159,16 @@ package struct CrashModel: Sendable {
     }
   }
 
+  private mutating func change(_ key: Int, _ body: (inout Version) -> Void) {
+    for slot in slots.keys where slot.key == key {
+      for index in (slots[slot] ?? []).indices {
+        guard var version = slots[slot]?[index] else { continue }
+        body(&version)
+        slots[slot]?[index] = version
+      }
+    }
+  }
+
   private func isRemoved(_ version: Version, in slot: Slot, by step: CrashStep) -> Bool {
     switch step {
     case .removeKey(let key): slot.key == key
@@ -150,8 +184,12 @@ package struct CrashModel: Sendable {
 
   /// Looks at all that a store has, and says what must not be. What is there is from now on all there can be.
   ///
-  /// - Parameter nothingIsEvicted: whether there was room for everything.
-  package mutating func check(_ store: CacheStore, nothingIsEvicted: Bool) -> [String] {
+  /// - Parameters:
+  ///   - nothingIsEvicted: whether there was room for everything.
+  ///   - keepsPinned: whether nothing that was synced can have been dropped.
+  package mutating func check(
+    _ store: CacheStore, nothingIsEvicted: Bool, keepsPinned: Bool = true
+  ) -> [String] {
     var found = problems
     problems = []
     current = nil
@@ -192,13 +230,21 @@ package struct CrashModel: Sendable {
         remaining[slot] = [version]
       }
     }
-    if nothingIsEvicted {
+    for (key, isPinned) in pins.sorted(by: { $0.key < $1.key })
+    where store.isPinned(CrashContent.key(key)) != isPinned {
+      found.append("key \(key) is \(isPinned ? "not pinned any more" : "pinned again")")
+    }
+    pins = [:]
+    for key in 0..<CrashContent.keys { pins[key] = store.isPinned(CrashContent.key(key)) }
+    if nothingIsEvicted || keepsPinned {
       for (slot, versions) in slots {
-        guard let must = versions.last(where: \.isFlushed) else { continue }
+        guard
+          let must = versions.last(where: { $0.isPinned && keepsPinned || $0.isFlushed && nothingIsEvicted })
+        else { continue }
         let there = remaining[slot]?.first?.number
         if there.map({ $0 < must.number }) ?? true {
           found.append(
-            "key \(slot.key), variant \(slot.variant): number \(must.number) of \(must.size) bytes was flushed and is lost "
+            "key \(slot.key), variant \(slot.variant): number \(must.number) of \(must.size) bytes was flushed or pinned, and is lost "
               + "(there is \(there.map { String($0) } ?? "nothing"))")
         }
       }

@@ -21,6 +21,9 @@ package enum CrashStep: Hashable, Sendable {
   case expire(rest: Int)
   case flush
   case read(key: Int)
+  /// Pins a key of which an entry was found just before.
+  case pin(key: Int, number: Int)
+  case unpin(key: Int)
 
   /// A line without its end.
   package var text: String {
@@ -37,6 +40,8 @@ package enum CrashStep: Hashable, Sendable {
     case .expire(let rest): "expire \(rest)"
     case .flush: "flush"
     case .read(let key): "read \(key)"
+    case .pin(let key, let number): "pin \(key) \(number)"
+    case .unpin(let key): "unpin \(key)"
     }
   }
 
@@ -58,6 +63,8 @@ package enum CrashStep: Hashable, Sendable {
     case ("expire", 1): self = .expire(rest: numbers[0])
     case ("flush", 0): self = .flush
     case ("read", 1): self = .read(key: numbers[0])
+    case ("pin", 2): self = .pin(key: numbers[0], number: numbers[1])
+    case ("unpin", 1): self = .unpin(key: numbers[0])
     default: return nil
     }
   }

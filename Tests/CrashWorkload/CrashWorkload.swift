@@ -84,6 +84,10 @@ package struct CrashWorkload {
         complain("key \(key), variant \(entry.variant.rawValue), entry \(entry.id.rawValue): wrong bytes")
       }
       end(true)
+    case .pin(let key, _):
+      end((try? store.pin(CrashContent.key(key))) != nil)
+    case .unpin(let key):
+      end((try? store.unpin(CrashContent.key(key))) != nil)
     }
   }
 
@@ -110,6 +114,12 @@ package struct CrashWorkload {
     case 760..<780: return .flush
     case 780..<788: return .sweep(rest: Int.random(in: 0..<CrashContent.rests, using: &random))
     case 788..<800: return .expire(rest: Int.random(in: 0..<CrashContent.rests, using: &random))
+    case 800..<830:
+      guard let entry = store.lookup(CrashContent.key(key)).first, let content = CrashEntry(entry) else {
+        return .read(key: key)
+      }
+      return .pin(key: key, number: content.number)
+    case 830..<845: return .unpin(key: key)
     default: return .read(key: key)
     }
   }

@@ -2,9 +2,11 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheObserving
+import HTTPCacheStore
 import HTTPCaching
 import InMemoryLogging
 import Logging
+import Synchronization
 import Testing
 
 @Suite("The log of a cache", .timeLimit(.minutes(10)))
@@ -34,6 +36,27 @@ struct LoggingTests {
     ]
     #expect(entries[1].metadata == expected)
     #expect(entries[2].metadata["source"] == "network")
+  }
+
+  @Test(
+    "A discarded cache and an unavailable directory are logged once, and passed on to the configured observer"
+  )
+  func opening() throws {
+    let (handler, logger) = logger(.debug)
+    let error = try #require(throws: StoreError.self) {
+      _ = try HTTPCache(.init(directory: "/dev/null/directory"))
+    }
+    let count = Mutex(0)
+    var configuration = HTTPCache.Configuration()
+    configuration.diskObserver = { _ in count.withLock { $0 += 1 } }
+    configuration.logDiskFailures(to: logger)
+    for event in [DiskEvent.discarded(error), .unavailable(error)] { configuration.diskObserver?(event) }
+    #expect(
+      handler.entries.map { "\($0.level) \($0.message)" } == [
+        "warning started empty", "warning works in memory only",
+      ])
+    for entry in handler.entries { #expect(entry.metadata == ["reason": "\(error.problem)"]) }
+    #expect(count.withLock { $0 } == 2)
   }
 
   @Test(

@@ -37,7 +37,7 @@ struct ClientConnectionStateMachineTests {
     case head(ResponseFraming, isStopping: Bool = false)
     case piece(Int)
     case end
-    case responseEnd(at: Int64 = 0)
+    case responseEnd(at: Int64 = 0, hasBytes: Bool = false)
     case abort
     case tunnel
     case tunnelEnd(Int)
@@ -105,7 +105,8 @@ struct ClientConnectionStateMachineTests {
       return .flag(machine.responseBegan(framing, isStopping: isStopping))
     case .piece(let count): return .piece(machine.contentSent(count))
     case .end: return .ending(machine.ending)
-    case .responseEnd(let now): return .flag(machine.responseEnded(at: time(now)))
+    case .responseEnd(let now, let hasBytes):
+      return .flag(machine.responseEnded(at: time(now), hasBytes: hasBytes))
     case .abort: return .action(machine.responseFailed())
     case .tunnel: machine.switchedProtocols()
     case .tunnelEnd(let count): machine.tunnelEnded(sent: count)
@@ -176,8 +177,38 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)), (.request(.init(closes: true)), .answerer(.cache)),
         (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)), (.next, .input(.nothing)),
         (.bytes(at: 1), .reception(.discard)), (.demand(), .demand(.read)),
-        (.endWritten, .action(.closeOutput)), (.inputEnd(), .action(.none)),
+        (.endWritten, .action(.close(isAborted: false))), (.inputEnd(), .action(.none)),
         (.closed, .nothing), (.demand(), .demand(.none)), (.endWritten, .action(.none)),
+      ]),
+    Course(
+      "A client that sends more after its last request gets time to read the response",
+      [
+        (.open, .flag(true)), (.request(.init(closes: true)), .answerer(.cache)),
+        (.head(.length(0)), .flag(true)), (.responseEnd(hasBytes: true), .flag(true)),
+        (.endWritten, .action(.closeOutput)), (.demand(), .demand(.read)),
+        (.bytes(at: 1), .reception(.discard)), (.endWritten, .action(.none)), (.inputEnd(), .action(.none)),
+        (.closed, .nothing), (.demand(), .demand(.none)), (.endWritten, .action(.none)),
+      ]),
+    Course(
+      "A client that announced no end gets time to read the response before the connection closes",
+      [
+        (.open, .flag(true)), (.request(), .answerer(.cache)), (.stop(), .action(.none)),
+        (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)),
+        (.endWritten, .action(.closeOutput)), (.endWritten, .action(.none)),
+      ]),
+    Course(
+      "A client whose content the proxy ignores gets time to read the response",
+      [
+        (.open, .flag(true)),
+        (.request(.init(framing: .chunked, closes: true, isAnsweredHere: true)), .answerer(.proxy)),
+        (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)), (.endWritten, .action(.closeOutput)),
+      ]),
+    Course(
+      "A client whose content was not read gets time to read the response",
+      [
+        (.open, .flag(true)),
+        (.request(.init(framing: .length(5), closes: true)), .answerer(.cacheWithContent)),
+        (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)), (.endWritten, .action(.closeOutput)),
       ]),
     Course(
       "A response that ends with the connection closes it",
@@ -590,12 +621,19 @@ struct ClientConnectionStateMachineTests {
     case 12: return .contentEnd
     case 13, 14: return .head([.none, .length(count), .chunked, .untilClose][count % 4])
     case 15, 16: return .piece(count)
-    case 17, 18: return .responseEnd()
+    case 17, 18: return .responseEnd(hasBytes: count == 7)
     case 19: return .badContent(400)
     case 20: return .inputEnd(isWritable: flag(&generator))
     case 21: return .stop(hasBytes: flag(&generator))
     case 22: return .time(Int64(count) * 10, isWritable: flag(&generator), isContentAwaited: flag(&generator))
     default: return .endWritten
+    }
+  }
+
+  private func isOver(_ machine: Machine) -> Bool {
+    switch machine.state {
+    case .ending, .lingering, .closed: true
+    case .opening, .proxyHeader, .head, .answering, .tunnel: false
     }
   }
 
@@ -615,7 +653,7 @@ struct ClientConnectionStateMachineTests {
         if case .answerer = outcome { continues = 0 }
         switch outcome {
         case .action(.end), .action(.refuse),
-          .flag(true) where event == .responseEnd(),
+          .flag(true) where event == .responseEnd() || event == .responseEnd(hasBytes: true),
           .reception(.leave(.end)), .answerer(.refusal):
           endings += 1
         case .action(.writeContinue): continues += 1
@@ -623,10 +661,10 @@ struct ClientConnectionStateMachineTests {
         }
         #expect(continues <= 1, "round \(round)")
         if hasEnded {
-          #expect(machine.state == .ending, "round \(round): \(event)")
+          #expect(isOver(machine), "round \(round): \(event)")
           #expect(machine.next(isWritable: true) == .nothing)
         }
-        hasEnded = machine.state == .ending
+        hasEnded = isOver(machine)
       }
       #expect(endings <= 1, "round \(round)")
     }

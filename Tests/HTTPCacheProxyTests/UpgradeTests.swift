@@ -235,6 +235,7 @@ struct UpgradeTests {
   @Test("Each side of a tunnel can end its direction and still receive")
   func halfClosure() async throws {
     for allows in [true, false] {
+      let hasReadAll = Opening()
       try await ProxyFixture.run {
         $0.allowsHalfClosure = allows
       } origin: { request, connection in
@@ -245,6 +246,7 @@ struct UpgradeTests {
           try await connection.closeHalf()
           let text = await connection.readAll()
           #expect(text.hasSuffix("\r\n\r\nstill here"))
+          hasReadAll.open()
         } else {
           let text = await connection.readAll()
           #expect(text.hasSuffix("\r\n\r\nlast"))
@@ -264,6 +266,8 @@ struct UpgradeTests {
           expect(await conversation.readAll(), endsWith: "\r\n\r\nlast")
           try await conversation.send("still here")
         }
+        // The proxy stops after this, and closes the tunnel with all that it has not read.
+        await hasReadAll.pass()
       }
     }
   }

@@ -11,6 +11,7 @@ struct CompactingTests {
   private func store(shards: Int, capacity: Int = 4 << 20) throws -> CacheStore {
     var configuration = CacheStore.Configuration(memoryCapacity: capacity)
     configuration.shardCount = shards
+    configuration.eviction = .lru
     return try CacheStore(configuration)
   }
 

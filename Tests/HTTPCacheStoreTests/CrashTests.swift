@@ -91,7 +91,8 @@ struct CrashTests {
   ) throws -> [String] {
     let store = try CacheStore(configuration(directory, room: room), files: files)
     defer { store.close() }
-    var problems = model.check(store, nothingIsEvicted: room == .ample && keepsFlushed)
+    var problems = model.check(
+      store, nothingIsEvicted: room == .ample && keepsFlushed, keepsPinned: keepsFlushed)
     if store.usage.diskBytes > room.capacity { problems.append("\(store.usage.diskBytes) bytes are used") }
     // It goes on.
     let name = StoreKey("https://example.com/afterwards")

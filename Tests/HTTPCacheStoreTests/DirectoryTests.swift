@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -17,12 +18,14 @@ struct DirectoryTests {
   private static let directory = FilePath("/simulated/cache")
 
   private static func open(
-    _ files: SimulatedFileSystem, whenUnreadable: UnreadableDirectory = .fail, startEmpty: Bool = false
+    _ files: SimulatedFileSystem, whenUnreadable: UnreadableDirectory = .fail, startEmpty: Bool = false,
+    observer: (@Sendable (DiskEvent) -> Void)? = nil
   ) throws -> CacheStore {
     var configuration = CacheStore.Configuration(
       memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory)
     configuration.whenUnreadable = whenUnreadable
     configuration.startEmpty = startEmpty
+    configuration.diskObserver = observer
     configuration.sync = .never
     configuration.writeBuffer = 0
     configuration.largeBodyThreshold = 300
@@ -88,8 +91,14 @@ struct DirectoryTests {
       found: UInt32(version), supported: 2, path: Self.directory)
     #expect(Self.kind { _ = try StoreInspection(directory: Self.directory, files: system) } == expected)
     if version > 2 { #expect(Self.kind { _ = try Self.open(system) } == expected) }
-    let store = version < 2 ? try Self.open(system) : try Self.open(system, whenUnreadable: .startEmpty)
+    let events = Mutex<[DiskEvent]>([])
+    let store = try Self.open(
+      system, whenUnreadable: version < 2 ? .fail : .startEmpty,
+      observer: { event in events.withLock { $0.append(event) } })
     #expect(store.discarded?.kind == expected && store.usage.diskEntries == 0)
+    store.disk?.log.events.drain()
+    #expect(events.withLock { $0.map(\.kind) } == [.discarded])
+    #expect(events.withLock { $0.map(\.error) } == [store.discarded] && store.statistics.diskFailures == 0)
     #expect(system.files["extents"] == [1, 2, 3])
     #expect(!system.files.keys.contains { $0.hasPrefix("body-") })
   }

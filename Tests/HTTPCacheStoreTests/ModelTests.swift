@@ -49,6 +49,7 @@ struct ModelTests {
     let capacity = 20_000
     var configuration = CacheStore.Configuration(memoryCapacity: capacity)
     configuration.shardCount = 1
+    configuration.eviction = .lru
     let store = try CacheStore(configuration)
     var model = Model(capacity: capacity)
     for step in 0..<3000 {

@@ -89,11 +89,38 @@ struct RefusalTests {
   func otherReasons() throws {
     let store = try CacheStore(.init(memoryCapacity: 0))
     let refusal = try #require(store.insert(entry(key(1))).refusal)
-    #expect(refusal.reason == .noTier && refusal.reason.description == "noTier")
+    #expect(refusal.reason == .noCapacity && refusal.reason.description == "noCapacity")
     #expect(refusal.byteCount == nil && refusal.limit == nil)
-    #expect(refusal.description == "none of the requested tiers has a capacity")
+    #expect(refusal.description == "the store has no capacity, neither in memory nor on disk")
     store.close()
     #expect(store.insert(entry(key(1))).refusal?.description == "the store is closed")
+  }
+}
+
+@Suite("Refusals for lack of a tier", .timeLimit(.minutes(10)))
+struct TierRefusalTests {
+  private struct Unavailable: Error {}
+
+  @Test(
+    "A refusal tells a missing tier, a store without a capacity and a directory that could not be opened apart",
+    arguments: [StoreTiers.all, .memory, .disk])
+  func tiers(tiers: StoreTiers) throws {
+    let scratch = ScratchDirectory()
+    let new = entry(key(1), tiers: tiers)
+    let empty = try CacheStore(.init(memoryCapacity: 0))
+    let inMemory = try CacheStore(.init(memoryCapacity: 1 << 20))
+    let onDisk = try CacheStore(scratch.configuration())
+    let lost = CacheStore.inMemory(capacity: 0, insteadOfDisk: Unavailable())
+    #expect(empty.insert(new).refusal?.reason == .noCapacity)
+    #expect(inMemory.insert(new).refusal?.reason == (tiers == .disk ? .noTier : nil))
+    #expect(onDisk.insert(new).refusal?.reason == (tiers == .memory ? .noTier : nil))
+    #expect(lost.insert(new).refusal?.reason == (tiers == .memory ? .noCapacity : .diskUnavailable))
+    onDisk.setCapacity(disk: 0)
+    #expect(onDisk.insert(new).refusal?.reason == .noCapacity)
+    for store in [empty, inMemory, onDisk, lost] {
+      store.close()
+      #expect(store.insert(new).refusal?.reason == .closed)
+    }
   }
 }
 

@@ -55,10 +55,16 @@ final class ScratchDirectory {
     return other
   }
 
+  /// The bytes of all files. A file that another thread unlinks after the names were read counts as none: a store
+  /// with a write buffer may do so at any time.
   var totalBytes: Int {
     get throws {
       try names.reduce(0) { sum, name in
-        sum + (try POSIXFileSystem().open(path.appending(name), creating: false).size())
+        do throws(FileFailure) {
+          return sum + (try POSIXFileSystem().open(path.appending(name), creating: false).size())
+        } catch where error.errno == ENOENT {
+          return sum
+        }
       }
     }
   }
@@ -118,6 +124,15 @@ extension CacheStore {
       index.forEach { _, entry in
         records += Int(entry.location.count)
         if entry.hasBodyFile { withFiles += 1 }
+      }
+      var (pinned, pinnedRecords) = (0, 0)
+      index.forEach { slot, entry in
+        guard entry.isPinned else { return }
+        pinned += index.pinnedCost(of: slot)
+        pinnedRecords += index.pinnedCost(of: slot) - (index.bodyFiles[entry.id]?.size ?? 0)
+      }
+      guard index.pinnedBytes == pinned, index.pinnedRecordBytes.values.reduce(0, +) == pinnedRecords else {
+        return false
       }
       return index.recordBytes == records && index.bodyFiles.count == withFiles
         && index.bodyFileBytes == index.bodyFiles.values.reduce(0) { $0 + $1.size }

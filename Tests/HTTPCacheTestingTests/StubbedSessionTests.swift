@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheStore
 import HTTPCacheTesting
 import HTTPCacheURLSession
 import HTTPTypes
@@ -94,6 +95,90 @@ struct StubbedSessionTests {
     }
     #expect(stubs.requests.map { $0.request.path } == ["/old", "/feed", "/old", "/feed"])
   }
+
+  @Test(
+    "Stubs see the session's own fields, whenever they were set, and the request's before them",
+    arguments: [false, true])
+  func additionalFields(hasCache: Bool) async throws {
+    let stubs = HTTPStubs()
+    stubs.on(nil, "**") { call in
+      .text(
+        "\(call.fields[.authorization] ?? "") \(call.fields[.accept] ?? "") \(call.fields[.userAgent] ?? "")")
+    }
+    let base = URLSessionConfiguration.patient
+    base.httpAdditionalHeaders = ["authorization": "token", "Accept": "a/a"]
+    let configuration = URLSessionConfiguration.stubbed(by: stubs, base: base)
+    configuration.httpAdditionalHeaders?["User-Agent"] = "test"
+    let session = URLSession(
+      configuration: hasCache ? .caching(with: try makeCache(), base: configuration) : configuration)
+    defer { session.finishTasksAndInvalidate() }
+    let answer = try await load(session, "https://api.test/") {
+      $0.setValue("b/b", forHTTPHeaderField: "accept")
+    }
+    #expect(answer.text == "token b/b test")
+  }
+
+  @Test("Stubs over a configuration with a cache keep the cache in front of them, with its options")
+  func stubbedCache() async throws {
+    let (stubs, others) = (HTTPStubs(), HTTPStubs())
+    let fields: HTTPFields = [.cacheControl: "max-age=60"]
+    for own in [stubs, others] {
+      own.on(.get, "/feed", .text(own === stubs ? "stubs" : "others", fields: fields))
+    }
+    let cache = try makeCache()
+    var options = CachingOptions()
+    options.shouldIntercept = { $0.url?.query != "bypass" }
+    let caching = URLSessionConfiguration.caching(with: cache, options: options, base: .patient)
+    // Twice: the last stubs answer.
+    let stubbed = URLSessionConfiguration.stubbed(by: stubs, base: .stubbed(by: others, base: caching))
+    let session = URLSession(configuration: stubbed)
+    defer { session.finishTasksAndInvalidate() }
+    for source in [CachedResponse.Source.network, .hit] {
+      let answer = try await load(session, "https://api.test/feed")
+      #expect(answer.text == "stubs" && answer.response.cacheStatus?.source == source)
+    }
+    #expect(stubs.requests.count == 1 && others.requests.isEmpty)
+    #expect(cache.store.usage.memoryEntries == 1)
+    _ = try? await load(session, "https://api.test/feed?bypass")
+    #expect(stubs.requests.map { $0.request.path } == ["/feed", "/feed?bypass"])
+  }
+
+  // In processes of their own, because each has only one shared session.
+  @Test("Stubs answer URLSession.shared until they are removed")
+  func shared() async {
+    await #expect(processExitsWith: .success) {
+      func text(_ path: String) async throws -> String {
+        let url = try #require(URL(string: "http://127.0.0.1:1/\(path)"))
+        return String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self)
+      }
+      // Foundation registers its own protocols with the first session.
+      URLSession(configuration: .ephemeral).finishTasksAndInvalidate()
+      for number in 1...2 {
+        let stubs = HTTPStubs()
+        stubs.on(.get, "/{name}") { call in .text("\(number) \(call.parameters["name"] ?? "")") }
+        try stubs.installInSharedSession()
+        let answer = try await text("a")
+        #expect(answer == "\(number) a" && stubs.requests.count == 1)
+      }
+      HTTPStubs.removeFromSharedSession()
+      let error = await #expect(throws: URLError.self) { try await text("b") }
+      #expect(error?.code == .cannotConnectToHost)
+    }
+  }
+
+  #if canImport(FoundationNetworking)
+    @Test(
+      "On Linux, stubs cannot be installed after the first use of URLSession.shared, and the error says so")
+    func sharedTooLate() async {
+      await #expect(processExitsWith: .success) {
+        URLSession(configuration: .ephemeral).finishTasksAndInvalidate()
+        _ = URLSession.shared
+        let error = #expect(throws: StubError.self) { try HTTPStubs().installInSharedSession() }
+        #expect(
+          error?.code == .sharedSessionInUse && error?.description.contains("before its first use") == true)
+      }
+    }
+  #endif
 
   @Test(
     "A connection error, half a body and an unexpected request are errors for the caller",

@@ -58,7 +58,119 @@ struct AuthenticationTests {
       let second = try await setting.load()
       #expect(second.text == "welcome")
       #expect(second.source == (isShared ? .network : .hit))
-      #expect(setting.origin.requestCount == (isShared ? 4 : 2))
+      // Accepted credentials are sent from the start.
+      #expect(setting.origin.requestCount == (isShared ? 3 : 2))
+    }
+  }
+
+  @Test(
+    "A response loaded with a password does not answer a request with a wrong one, or with none",
+    arguments: [nil, "Basic d3Jvbmc6", "Bearer x"], [true, false])
+  func separation(authorization: String?, isPublic: Bool) async throws {
+    try await Setting.with { request in
+      var response = Self.guarded(request)
+      // A 401 that may be stored, and answers no password.
+      if isPublic, response.status == 200 { response.fields[.cacheControl] = "max-age=60, public" }
+      return response
+    } test: { setting async throws in
+      let first = try await setting.load(fields: ["Authorization": Self.right])
+      #expect(first.text == "welcome")
+      let other = try await setting.load(fields: authorization.map { ["Authorization": $0] } ?? [:])
+      #expect(other.response.statusCode == (isPublic ? 200 : 401))
+      let again = try await setting.load(fields: ["Authorization": Self.right])
+      #expect(again.text == "welcome" && again.source == .hit)
+    }
+  }
+
+  @Test("New credentials of the same user cost one conditional request")
+  func renewed() async throws {
+    try await Setting.with { request in
+      request.fields[.ifNoneMatch] == "\"1\""
+        ? .init(status: 304, fields: [.eTag: "\"1\"", .cacheControl: "max-age=60"])
+        : .init(fields: [.eTag: "\"1\"", .cacheControl: "max-age=60"], body: "welcome")
+    } test: { setting async throws in
+      for (token, source) in [
+        ("a", CachedResponse.Source.network), ("a", .hit), ("b", .validated), ("b", .hit), ("a", .hit),
+      ] {
+        let answer = try await setting.load(fields: ["Authorization": "Bearer \(token)"])
+        #expect(answer.text == "welcome" && answer.source == source)
+      }
+      #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test("Credentials accepted in one session do not open the stored response to another")
+  func otherSession() async throws {
+    var options = CachingOptions()
+    options.authenticate = { _ in (.useCredential, Self.credential("secret")) }
+    try await Setting.with(options: options, Self.guarded) { setting async throws in
+      #expect(try await setting.load().text == "welcome")
+      #expect(try await setting.load().source == .hit)
+      for password in [nil, "wrong"] {
+        var options = CachingOptions()
+        if let password { options.authenticate = { _ in (.useCredential, Self.credential(password)) } }
+        let session = HTTPCacheSession(cache: setting.cache, options: options)
+        #expect(try await session.data(for: setting.request()).1.response.statusCode == 401)
+      }
+    }
+  }
+
+  @Test("A challenge counts the refused credentials of its task, so that a closure can give up")
+  func failureCount() async throws {
+    let counts = Mutex<[Int]>([])
+    var options = CachingOptions()
+    options.authenticate = { challenge in
+      counts.withLock { $0.append(challenge.previousFailureCount) }
+      guard challenge.previousFailureCount < 2 else { return (.cancelAuthenticationChallenge, nil) }
+      return (.useCredential, Self.credential("wrong \(challenge.previousFailureCount)"))
+    }
+    try await Setting.with(options: options, Self.guarded) { setting async throws in
+      #expect(try await setting.load().response.statusCode == 401)
+      #expect(counts.withLock { $0 } == [0, 1, 2])
+      #expect(setting.origin.requestCount == 3)
+    }
+  }
+
+  @Test(
+    "A challenge is answered whatever the content of the 401, and whether it may be stored",
+    arguments: [0, 5, 70_000, 900_000], ["no-store", "max-age=60", "private"])
+  func content(byteCount: Int, cacheControl: String) async throws {
+    var options = CachingOptions()
+    let text = String(repeating: "a", count: byteCount)
+    for isChunked in [false, true] {
+      options.authenticate = { challenge in
+        let count = challenge.previousFailureCount
+        return (.useCredential, Self.credential(count < 2 ? "wrong \(count)" : "secret"))
+      }
+      try await Setting.with(options: options) { request in
+        request.fields[.authorization] == Self.right
+          ? Self.guarded(request)
+          : .init(
+            status: 401,
+            fields: [
+              .wwwAuthenticate: "Bearer realm=\"a\", Basic realm=\"home\"", .cacheControl: cacheControl,
+            ],
+            body: text, isChunked: isChunked)
+      } test: { setting async throws in
+        #expect(try await setting.load().text == "welcome")
+        #expect(setting.origin.requestCount == 4)
+      }
+    }
+  }
+
+  @Test(
+    "A 401 with a challenge that is not answered is passed on with its content",
+    arguments: [0, 5, 70_000, 900_000, 3_000_000], [true, false])
+  func unansweredContent(byteCount: Int, isChunked: Bool) async throws {
+    let text = String(repeating: "a", count: byteCount)
+    try await Setting.with { _ in
+      .init(
+        status: 401, fields: [.wwwAuthenticate: "Basic realm=\"home\"", .cacheControl: "no-store"],
+        body: text, isChunked: isChunked)
+    } test: { setting async throws in
+      let answer = try await setting.load()
+      #expect(answer.response.statusCode == 401)
+      #expect(answer.text == text)
     }
   }
 
@@ -90,13 +202,16 @@ struct AuthenticationTests {
     }
   }
 
-  @Test("User and password in the URL are sent")
+  @Test("User and password in the URL are sent, and select the stored response")
   func inURL() async throws {
     try await Setting.with(Self.guarded) { setting async throws in
-      let url = try #require(URL(string: "http://ann:secret@127.0.0.1:\(setting.origin.port)/"))
-      for source in [CachedResponse.Source.network, .hit] {
+      for (password, status, source) in [
+        ("secret", 200, CachedResponse.Source.network), ("secret", 200, .hit), ("wrong", 401, .network),
+        ("secret", 200, .hit),
+      ] {
+        let url = try #require(URL(string: "http://ann:\(password)@127.0.0.1:\(setting.origin.port)/"))
         let answer = try await setting.load(URLRequest(url: url))
-        #expect(answer.text == "welcome")
+        #expect(answer.response.statusCode == status)
         #expect(answer.source == source)
       }
     }

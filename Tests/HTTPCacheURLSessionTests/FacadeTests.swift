@@ -149,6 +149,55 @@ struct FacadeTests {
         == [.storedWithLifetime, .storedWithoutLifetime].contains(reason))
   }
 
+  /// Why the interface of `URLCache` does not store a response.
+  enum Obstacle: CaseIterable {
+    case plainResponse, invalidMethod, noURL, noMemory, onlyMemory, closed, notAFolder, lostFolder
+  }
+
+  @Test("Each obstacle to storing has its own reason", arguments: Obstacle.allCases)
+  func obstacles(obstacle: Obstacle) throws {
+    try withFolder { folder in
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let directory = folder.appendingPathComponent("cache")
+      if obstacle == .notAFolder { try Data([1]).write(to: directory) }
+      let hasDisk = [.onlyMemory, .notAFolder, .lostFolder].contains(obstacle)
+      let cache = HTTPURLCache(
+        memoryCapacity: 0, diskCapacity: hasDisk ? 4 << 20 : 0, directory: directory)
+      var asked = try request()
+      var answer = try response(
+        "x", to: asked, policy: obstacle == .onlyMemory ? .allowedInMemoryOnly : .allowed)
+      switch obstacle {
+      case .plainResponse:
+        let plain = URLResponse(
+          url: try #require(asked.url), mimeType: "text/plain", expectedContentLength: 1,
+          textEncodingName: nil)
+        answer = CachedURLResponse(response: plain, data: Data([1]))
+      case .invalidMethod: asked.httpMethod = "GE T"
+      case .noURL: asked.url = nil
+      case .closed: cache.cache.close()
+      case .lostFolder:
+        // Moved away, and a link that leads nowhere in its place: no directory can be made there.
+        try FileManager.default.moveItem(at: directory, to: folder.appendingPathComponent("moved"))
+        try FileManager.default.createSymbolicLink(atPath: directory.path, withDestinationPath: "/nowhere")
+        cache.cache.flush()
+      case .noMemory, .onlyMemory, .notAFolder: break
+      }
+      let expected: CacheEngine.Reason =
+        switch obstacle {
+        case .plainResponse: .responseNotHTTP
+        case .invalidMethod: .methodNotStored
+        case .noURL: .targetNotCacheable
+        case .noMemory: .noCapacity
+        case .onlyMemory: .tierWithoutCapacity
+        case .closed: .storeClosed
+        case .notAFolder: .diskUnavailable
+        case .lostFolder: .diskFailing
+        }
+      #expect(cache.storeCachedResponse(answer, for: asked) == expected)
+      cache.cache.close()
+    }
+  }
+
   @Test(
     "The storage policy decides where a response is stored",
     arguments: [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly, .notAllowed])
@@ -293,6 +342,23 @@ struct FacadeTests {
     }
   }
 
+  @Test("Clearing memory keeps what is on disk, and loses what only memory holds")
+  func clearMemory() throws {
+    try withFolder { folder in
+      let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: folder)
+      for (path, policy) in [("/disk", URLCache.StoragePolicy.allowed), ("/memory", .allowedInMemoryOnly)] {
+        let request = try request(path)
+        cache.storeCachedResponse(try response(path, to: request, policy: policy), for: request)
+      }
+      cache.clearMemory()
+      #expect(cache.currentMemoryUsage == 0 && cache.memoryCapacity == 1 << 20)
+      #expect(text(cache.cachedResponse(for: try request("/disk"))) == "/disk")
+      #expect(cache.cachedResponse(for: try request("/memory")) == nil)
+      #expect(cache.currentMemoryUsage > 0)
+      cache.cache.close()
+    }
+  }
+
   @Test("A cache without a disk creates no folder")
   func memoryOnly() throws {
     try withFolder { folder in
@@ -311,9 +377,48 @@ struct FacadeTests {
       let second = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, diskPath: folder.path)
       #expect(first.diskError == nil)
       #expect("\(try #require(second.diskError))".contains("in use"))
+      #expect(second.diskCapacity == 0)
       second.storeCachedResponse(try response("x", to: request()), for: try request())
       #expect(text(second.cachedResponse(for: try request())) == "x")
       first.cache.close()
+    }
+  }
+
+  @Test("A folder with an unreadable cache begins empty, keeps its disk, and reports the error")
+  func unreadableFolder() throws {
+    try withFolder { folder in
+      let request = try request()
+      func open() -> HTTPURLCache {
+        HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, diskPath: folder.path)
+      }
+      let first = open()
+      first.storeCachedResponse(try response("x", to: request), for: request)
+      first.cache.close()
+      let format = folder.appendingPathComponent("format")
+      var bytes = try Data(contentsOf: format)
+      bytes[bytes.count / 2] ^= 0xFF
+      try bytes.write(to: format)
+      let second = open()
+      #expect(second.diskError as? StoreError != nil && second.diskCapacity == 4 << 20)
+      #expect(second.cachedResponse(for: request) == nil)
+      second.storeCachedResponse(try response("y", to: request), for: request)
+      second.cache.close()
+      let third = open()
+      #expect(third.diskError == nil)
+      #expect(text(third.cachedResponse(for: request)) == "y")
+      third.cache.close()
+    }
+  }
+
+  @Test("A folder is made with its parents, for this user only")
+  func parents() throws {
+    try withFolder { folder in
+      let deep = folder.appendingPathComponent("a/b/c")
+      let cache = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 4 << 20, directory: deep)
+      #expect(cache.diskError == nil)
+      cache.cache.close()
+      let mode = try FileManager.default.attributesOfItem(atPath: deep.path)[.posixPermissions] as? NSNumber
+      #expect(mode?.intValue == 0o700)
     }
   }
 

@@ -187,6 +187,35 @@ struct FoundationTrapTests {
     }
   }
 
+  #if canImport(FoundationNetworking)
+    @Test("A redirect is followed, even if its timeout passed while it waited for the delegate queue")
+    func lateRedirect() async throws {
+      let base = URLSessionConfiguration.ephemeral
+      base.timeoutIntervalForRequest = 1
+      // The hook runs on the delegate queue. Only Foundation's own timer decides when the redirect is too late, and nothing
+      // tells: so the queue is blocked for three times as long.
+      var options = CachingOptions()
+      let isBlocked = Gate()
+      options.authenticate = { _ in
+        isBlocked.open()
+        Thread.sleep(forTimeInterval: 3)
+        return (.performDefaultHandling, nil)
+      }
+      try await Setting.with(base: base, options: options) { request in
+        switch request.target {
+        case "/guarded": .init(status: 401, fields: [.wwwAuthenticate: "Basic realm=\"home\""])
+        case "/from": .init(status: 301, fields: [.location: "/to"], body: "moved")
+        default: .init(body: "x")
+        }
+      } test: { setting async throws in
+        async let guarded = setting.load("/guarded")
+        await isBlocked.wait()
+        #expect(try await setting.load("/from").text == "x")
+        #expect(try await guarded.response.statusCode == 401)
+      }
+    }
+  #endif
+
   @Test("An upload sends its body")
   func upload() async throws {
     try await Setting.with { request in

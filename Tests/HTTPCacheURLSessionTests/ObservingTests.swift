@@ -165,4 +165,34 @@ struct SessionPartitionTests {
       #expect(setting.origin.requestCount == 1)
     }
   }
+
+  @Test("Middleware can send a request to another server; the response is stored for the requested URL")
+  func redirected() async throws {
+    let other = try await LoopbackOrigin.start { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: "other \(request.target)")
+    }
+    try await Setting.with { _ in
+      .init(body: "origin")
+    } test: { setting async throws in
+      var options = CachingOptions()
+      options.middleware = { [port = other.port] next in
+        { request, body in
+          var changed = request
+          changed.authority = "127.0.0.1:\(port)"
+          changed.path = "/staging" + (request.path ?? "")
+          return try await next(changed, body)
+        }
+      }
+      let session = URLSession(
+        configuration: .caching(with: setting.cache, options: options, base: .ephemeral.patient))
+      defer { session.finishTasksAndInvalidate() }
+      for _ in 1...2 {
+        let (data, response) = try await session.data(for: setting.request("/a"))
+        #expect(String(decoding: data, as: UTF8.self) == "other /staging/a")
+        #expect(response.url == URL(string: setting.origin.url("/a")))
+      }
+      #expect(setting.origin.requestCount == 0 && other.requestCount == 1)
+    }
+    await other.stop()
+  }
 }

@@ -153,6 +153,71 @@ struct EventTests {
     #expect(actions == [.forwarded, .answered, .stored])
   }
 
+  /// A second response for a target that is watched, and whether it is an update of it.
+  struct Second: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var path = "/"
+    var method = HTTPRequest.Method.get
+    var status = HTTPResponse.Status.ok
+    var fields: HTTPFields = [.cacheControl: "max-age=60"]
+    var partition: String?
+    var isUpdate = false
+  }
+
+  static let seconds = [
+    Second(testDescription: "new content", isUpdate: true),
+    Second(
+      testDescription: "new content that replaces a variant", fields: [.vary: "Accept", .eTag: "\"b\""],
+      isUpdate: true),
+    Second(testDescription: "another target", path: "/other"),
+    Second(testDescription: "another query", path: "/?a"),
+    Second(testDescription: "another partition", partition: "b"),
+    Second(testDescription: "a validation", status: .notModified, fields: [.eTag: "\"a\""]),
+    Second(testDescription: "a response that is not stored", fields: [.cacheControl: "no-store"]),
+    Second(testDescription: "an unsafe method", method: .post),
+    Second(testDescription: "a server error", status: .internalServerError, fields: [:]),
+  ]
+
+  @Test("The updates of a target are the responses that are stored for it", arguments: seconds)
+  func updates(_ second: Second) async throws {
+    let updates: AsyncStream<CacheEvent>
+    do {
+      let setting = try setting()
+      let first: HTTPFields = [.cacheControl: "max-age=1", .eTag: "\"a\""]
+      _ = try await setting.get("/", from: MemoryOrigin { _, _ in .ok("old", first) })
+      await setting.cache.settle()
+      setting.clock.advance(seconds: 2)
+      updates = setting.cache.updates(for: .get("/", fields: [.accept: "anything"]))
+      var request = HTTPRequest.get(second.path)
+      request.method = second.method
+      let origin = MemoryOrigin { _, _ in
+        .ok(second.status == .notModified ? "" : "newer", second.fields, status: second.status)
+      }
+      let response = try await setting.cache.respond(
+        to: request, partition: second.partition, transport: origin.transport)
+      _ = try await response.body.collect(upTo: .max)
+      #expect(origin.requests.count == 1)
+      await setting.cache.settle()
+    }
+    var sizes: [Int?] = []
+    for await update in updates { sizes.append(update.byteCount) }
+    #expect(sizes == (second.isUpdate ? [5] : []))
+  }
+
+  @Test("The updates of a target follow the target rule, and end with the task that reads them")
+  func updatesByRule() async throws {
+    let setting = try Setting { $0.targetRule = .sortingParameters }
+    let updates = setting.cache.updates(for: .get("/?b&a"))
+    _ = try await setting.get("/?a&b", from: MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=60"]) })
+    for await update in updates {
+      #expect(update.uri.hasSuffix("/?a&b"))
+      break
+    }
+    let reader = Task { for await _ in setting.cache.updates(for: .get("/")) {} }
+    reader.cancel()
+    await reader.value
+  }
+
   @Test("A revalidation in the background is reported as forwarded, not as answered")
   func behind() async throws {
     let setting = try setting()

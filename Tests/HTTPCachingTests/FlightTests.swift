@@ -239,6 +239,31 @@ struct FlightTests {
     #expect(flight.claim() == nil)
   }
 
+  /// Counts the jobs that it gets.
+  private final class CountingExecutor: TaskExecutor {
+    let jobs = Atomic(0)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      jobs.wrappingAdd(1, ordering: .relaxed)
+      let job = UnownedJob(job)
+      globalConcurrentExecutor.enqueue(ExecutorJob(job))
+    }
+  }
+
+  @Test("A fetch runs on the caller's executor, unless the disk may block it", arguments: [false, true])
+  func executor(hasDisk: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      let cache = try HTTPCache(
+        .init(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: hasDisk ? directory : nil))
+      let executor = CountingExecutor()
+      let response = try await cache.respond(
+        to: .get(), body: .empty, policy: .useProtocolCachePolicy, interim: nil, on: executor
+      ) { _, _ in .ok("content") }
+      #expect(try await response.body.collect(upTo: 100) == Array("content".utf8)[...])
+      #expect((executor.jobs.load(ordering: .relaxed) > 0) == !hasDisk)
+    }
+  }
+
   @Test("Requests after an abandoned fetch share one new fetch before the old one ends")
   func givenUp() async throws {
     let setting = try Setting()

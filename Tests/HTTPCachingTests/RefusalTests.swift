@@ -104,6 +104,20 @@ struct RefusalTests {
     }
   }
 
+  @Test("A cache that is closed while a response is in flight reports that", arguments: [false, true])
+  func closedMeanwhile(variesByRule: Bool) async throws {
+    let setting = try Setting { $0.rules.usesNoVarySearch = true }
+    var fields: HTTPFields = [.cacheControl: "max-age=60"]
+    if variesByRule { fields[try #require(HTTPField.Name("No-Vary-Search"))] = "params=(\"utm\")" }
+    let origin = MemoryOrigin { [cache = setting.cache, fields] _, _ in
+      cache.close()
+      return .ok("x", fields)
+    }
+    let answer = try await setting.get("/?utm=a", from: origin)
+    #expect(answer.text == "x" && answer.response.finalStorage == .storeClosed)
+    #expect(setting.log.reasons(.notStored) == [.storeClosed])
+  }
+
   @Test("A response reports a busy store while others that are being stored fill it")
   func storeBusy() async throws {
     try await withTemporaryDirectory { directory in

@@ -13,7 +13,7 @@ struct StoreOptionTests {
     DiskAdmission.allCases)
   func passedOn(eviction: EvictionPolicy, admission: DiskAdmission) throws {
     var configuration = HTTPCache.Configuration(memoryCapacity: 1 << 20)
-    #expect(configuration.eviction == .lru && configuration.diskAdmission == .everything)
+    #expect(configuration.eviction == .s3fifo && configuration.diskAdmission == .everything)
     configuration.eviction = eviction
     configuration.diskAdmission = admission
     configuration.sync = .everyStore
@@ -21,5 +21,36 @@ struct StoreOptionTests {
     let store = try HTTPCache(configuration).store
     #expect(store.configuration.sync == .everyStore && store.configuration.diskObserver != nil)
     #expect(store.configuration.eviction == eviction && store.configuration.diskAdmission == admission)
+  }
+
+  @Test(
+    "With a disk, memory keeps content up to the threshold, and at most 1/64 of the disk",
+    arguments: [
+      (256 << 10, nil as Int?, true), ((256 << 10) + 1, nil, false), (600_000, 600_000, true),
+      (600_001, 600_000, false), (1 << 20, 8 << 20, true), ((1 << 20) + 1, 8 << 20, false), (1, 0, false),
+    ])
+  func largeBodyThreshold(size: Int, threshold: Int?, isInMemory: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      var configuration = HTTPCache.Configuration(
+        memoryCapacity: 32 << 20, diskCapacity: 64 << 20, directory: directory)
+      if let threshold { configuration.largeBodyThreshold = threshold }
+      for isStored in [false, true] {
+        // Opened again, so that the second lookup finds the response on disk only.
+        let cache = try HTTPCache(configuration)
+        let answer = try await cache.respond(to: .get()) { _, _ in .ok(String(repeating: "x", count: size)) }
+        #expect(try await answer.body.collect(upTo: .max).count == size)
+        #expect(answer.source == (isStored ? .hit : .network))
+        #expect(cache.store.usage.memoryEntries == (isInMemory ? 1 : 0))
+        #expect((cache.storedResponse(for: .get())?.body.isInMemory ?? false) == isInMemory)
+        cache.close()
+      }
+    }
+  }
+
+  @Test("A threshold below 0 is refused")
+  func negativeThreshold() {
+    var configuration = HTTPCache.Configuration()
+    configuration.largeBodyThreshold = -1
+    #expect(throws: StoreError.self) { try HTTPCache(configuration) }
   }
 }

@@ -11,14 +11,21 @@ struct SoakTests {
     let process = Process()
     process.executableURL = URL(
       fileURLWithPath: try #require(Self.executable, "Soak is not beside the tests"))
-    // All other tests run at the same time: fewer clients, and an origin counts as silent later.
+    // Other tests may run at the same time: fewer clients, and an origin counts as silent later.
     process.arguments = ["--seconds", "20", "--clients", "24", "--silence", "5000"]
     let output = Pipe()
     process.standardOutput = output
     try process.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    #expect(process.terminationStatus == 0, "\(text)")
+    #expect(process.terminationStatus == 0, "\(Self.reasons(text))\n\(text)")
+  }
+
+  /// What the run says of its failure, in a few lines: CI may keep no more of a message.
+  private static func reasons(_ text: String) -> String {
+    text.split(separator: "\n").filter { line in
+      ["failed: ", "failure at ", "Fatal error"].contains { line.contains($0) }
+    }.suffix(4).joined(separator: "\n")
   }
 
   /// The program is built beside the tests.

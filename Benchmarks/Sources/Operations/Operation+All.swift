@@ -40,13 +40,9 @@ extension Operation {
       let entries = try Operation.entries()
       return { for number in $0 { take(store.insert(entries[number])) } }
     },
-    Operation("evict") {
-      // Full: each insert makes room for itself.
-      let store = try CacheStore(.init(memoryCapacity: 4 << 20))
-      let entries = try Operation.entries()
-      for entry in entries { store.insert(entry) }
-      return { for number in $0 { take(store.insert(entries[number])) } }
-    },
+    Operation("evict") { try evicting(.s3fifo) },
+    Operation("evict-lru") { try evicting(.lru) },
+    Operation("evict-hyperbolic") { try evicting(.hyperbolic) },
     // Bodies of 16 KiB from the page cache; memory holds nothing.
     Operation("disk-get") {
       let directory = try TemporaryDirectory()
@@ -162,6 +158,16 @@ extension Operation {
       let key = keys[start / times % keys.count]
       for _ in start..<min(start + times, numbers.upperBound) { body(key) }
     }
+  }
+
+  /// Inserts into a full store: each insert makes room for itself.
+  private static func evicting(_ policy: EvictionPolicy) throws -> (Range<Int>) -> Void {
+    var configuration = CacheStore.Configuration(memoryCapacity: 4 << 20)
+    configuration.eviction = policy
+    let store = try CacheStore(configuration)
+    let entries = try Operation.entries()
+    for entry in entries { store.insert(entry) }
+    return { for number in $0 { take(store.insert(entries[number])) } }
   }
 
   private static func isStored(_ outcome: borrowing CacheEngine.Outcome) -> Bool {

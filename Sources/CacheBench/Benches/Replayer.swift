@@ -8,6 +8,7 @@ struct Replayer {
   /// The eviction policies by the names of the flag `--eviction`.
   static let policies: KeyValuePairs<String, Contender> = [
     "lru": .ours, "s3fifo": .oursS3FIFO, "hyperbolic": .oursHyperbolic, "exact-lru": .exactLRU,
+    "exact-s3fifo": .exactS3FIFO, "gdsf": .gdsf, "belady-size": .beladySize,
   ]
   /// The unit of the capacity, by the names of the flag `--sizes`: every entry counts the same, or its bytes count.
   static let sizes: KeyValuePairs<String, Action> = ["unit": .replayUnits, "real": .replayBytes]
@@ -26,9 +27,9 @@ struct Replayer {
     var hits = 0
     var bytes = 0.0
     var bytesHit = 0.0
-    let ask = try asking(policy, capacity)
+    let cache = try cache(policy, capacity)
     for request in trace.requests {
-      let isHit = ask(request)
+      let isHit = cache.access(request.key, bytes: isByUnits ? 1 : request.bytes)
       bytes += Double(request.bytes)
       guard isHit else { continue }
       hits += 1
@@ -44,41 +45,29 @@ struct Replayer {
         .seconds: Double(MonotonicClock.now - start) / 1e9,
       ])
     replay.trace = trace.name
-    if policy != .exactLRU { replay[.shards] = shards.map(Double.init) }
+    if policy.isOurs { replay[.shards] = shards.map(Double.init) }
     return replay
   }
 
-  /// Returns a closure that checks whether a request is a hit; if not, it stores the requested entry.
-  private func asking(_ policy: Contender, _ capacity: Int) throws -> (Trace.Request) -> Bool {
-    let isByUnits = isByUnits
-    guard policy != .exactLRU else {
-      let list = NodeList<Int, Void>(capacity: capacity)
-      return { request in
-        if list.value(of: request.key) != nil { return true }
-        _ = list.put(request.key, (), cost: isByUnits ? 1 : request.bytes)
-        return false
-      }
+  private func cache(_ policy: Contender, _ capacity: Int) throws -> any ReplayedCache {
+    switch policy {
+    case .exactLRU: ExactLRU(capacity: capacity)
+    case .exactS3FIFO: ExactS3FIFO(capacity: capacity)
+    case .gdsf: GDSF(capacity: capacity)
+    case .beladySize: BeladySize(capacity: capacity, keys: trace.requests.map(\.key))
+    case .oursS3FIFO: try store(.s3fifo, capacity)
+    case .oursHyperbolic: try store(.hyperbolic, capacity)
+    default: try store(.lru, capacity)
     }
-    let eviction: EvictionPolicy =
-      switch policy {
-      case .oursS3FIFO: .s3fifo
-      case .oursHyperbolic: .hyperbolic
-      default: .lru
-      }
-    let cache = try EngineCache(
-      capacity: try storeCapacity(capacity, eviction), eviction: eviction, shards: shards)
-    return { request in
-      // Keys are numbers, so that all entries count the same in a replay by units.
-      let key = StoreKey(withUnsafeBytes(of: UInt64(request.key).littleEndian) { Array($0) })
-      if cache.bodyCount(of: key) != nil { return true }
-      _ = cache.put(key, [UInt8](repeating: 0, count: isByUnits ? 0 : request.bytes))
-      return false
-    }
+  }
+
+  private func store(_ eviction: EvictionPolicy, _ capacity: Int) throws -> ReplayedStore {
+    try ReplayedStore(capacity: storeCapacity(capacity, eviction), eviction: eviction, shards: shards)
   }
 
   /// Returns the capacity in the unit of our store: with the key of each entry, and the store's overhead.
   private func storeCapacity(_ capacity: Int, _ eviction: EvictionPolicy) throws -> Int {
-    let perEntry = try EngineCache.cost(keyBytes: 8, bodyBytes: 0, eviction: eviction)
+    let perEntry = try EngineCache.cost(keyBytes: 8, bodyBytes: isByUnits ? 1 : 0, eviction: eviction)
     guard !isByUnits else { return capacity * perEntry }
     // If bodies count, the rest of an entry takes its share of the capacity.
     let mean = Double(trace.distinctBytes) / Double(max(1, trace.distinctKeys))

@@ -59,15 +59,34 @@ struct WorkloadCommand: BenchCommand {
     name: .customLong("no-body"),
     help: "In 'get', do not read the bodies, so that only the table is measured.")
   var leavesBody = false
+  @Option(
+    help: ArgumentHelp(
+      "Another cache-bench to compare this one with, such as a build of an older commit.",
+      discussion: "Each round runs both programs, and each fills its caches first.", valueName: "[label=]path"
+    ))
+  var baseline: LabelledProgram?
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
 
   func report(_ progress: ProgressLine) throws -> Report {
-    let bench = WorkloadBench(options: options, readsBody: [!leavesBody], progress: progress)
-    let measurements = try workloads.flatMap { try bench.run($0) }
+    try report(progress, executable: DiskChild.ownExecutable)
+  }
+
+  func report(_ progress: ProgressLine, executable: String) throws -> Report {
+    let measurements =
+      if let baseline {
+        try BaselineBench(
+          workloads: workloads, options: options, leavesBody: leavesBody, baseline: baseline,
+          progress: progress, executable: executable
+        ).run()
+      } else {
+        try workloads.flatMap {
+          try WorkloadBench(options: options, readsBody: [!leavesBody], progress: progress).run($0)
+        }
+      }
     return Report(
       command: "workload", parameters: options.parameters,
-      measurements: measurements + measurements.filter { $0.kind == .throughput }.ratios,
+      measurements: measurements + measurements.filter { $0.kind == .throughput && $0.label == nil }.ratios,
       notes: WorkloadBench.notes(workloads))
   }
 }
@@ -162,18 +181,37 @@ struct MemoryCommand: BenchCommand {
 struct ReplayCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "replay",
-    abstract: "Measure hit ratios on a trace of requests: a file with 'key size' on each line.",
+    abstract:
+      "Measure hit ratios on a trace of requests: a file with 'key size' on each line, or a generated trace.",
     discussion: """
       Each miss stores its key. The capacity is a share of the distinct keys of the trace or, with real sizes, of their \
-      bytes. Exit status: 65 for a trace with an invalid line, 66 for one that cannot be read.
+      bytes. The policies lru, s3fifo and hyperbolic are those of the store. The others are exact models, for comparison: \
+      exact-lru; exact-s3fifo, as published; gdsf (Greedy-Dual-Size-Frequency), which aims at hits by requests; \
+      belady-size, which knows the future and evicts the entry with the greatest size × distance to its next request. \
+      Exit status: 65 for a trace with an invalid line, 66 for one that cannot be read.
       """)
 
   @Argument(help: "Trace file.")
-  var trace: String
+  var trace: String?
+  @Option(
+    help: """
+      Generate the trace instead of reading a file: zipf (fixed popularity), web (the same, and as many requests for keys \
+      that are requested only once), shifting-zipf (popularity changes), scan (a hot set, and scans of other keys) or loop \
+      (repeated passes over ranges of keys).
+      """)
+  var generated: TracePattern?
+  @Option(help: "Number of requests in a generated trace.")
+  var requests = 200_000
+  @Option(help: "Number of keys in a generated trace; 'web' has others in addition.")
+  var keys = 20_000
+  @Option(help: "Seed of a generated trace; the same seed gives the same requests.")
+  var seed: UInt64 = 1
   @Option(help: "Capacity as a share of all keys or bytes; may be repeated.")
   var capacity: [Double] = [0.02, 0.05, 0.1, 0.2, 0.4]
   @Option(
-    help: "Eviction policy: lru, s3fifo, hyperbolic or exact-lru; may be repeated (default: all).",
+    help: """
+      Eviction policy: \(Replayer.policies.map(\.key).joined(separator: ", ")); may be repeated (default: all).
+      """,
     transform: { try Limits.choice($0, of: Replayer.policies) })
   var eviction: [Contender] = Replayer.policies.map(\.value)
   @Option(
@@ -186,6 +224,14 @@ struct ReplayCommand: BenchCommand {
   var json = false
 
   func validate() throws {
+    guard (trace == nil) != (generated == nil) else {
+      throw ValidationError("use either a trace file or --generated")
+    }
+    try Limits.require(requests, "requests", in: 1...100_000_000)
+    try Limits.require(keys, "keys", in: 1...RunOptions.mostKeys)
+    if generated != nil {
+      try Limits.requireMemory(100 * (Double(requests) + Double(keys)), "--requests with --keys")
+    }
     for share in capacity { try Limits.requireShare(share, "capacity") }
     guard capacity.count <= 100 else {
       throw ValidationError("--capacity: expected at most 100 values, found \(capacity.count)")
@@ -194,7 +240,7 @@ struct ReplayCommand: BenchCommand {
   }
 
   func report(_ progress: ProgressLine) throws -> Report {
-    let trace = try InputError.reporting { try Trace(path: self.trace) }
+    let trace = try requestedTrace()
     if sizes == .replayBytes {
       try Limits.requireMemory(
         Double(trace.distinctBytes) * (capacity.max() ?? 1) * 1.1, "--sizes real with this --capacity")
@@ -208,5 +254,12 @@ struct ReplayCommand: BenchCommand {
       }
     }
     return report
+  }
+
+  private func requestedTrace() throws -> Trace {
+    if let generated {
+      return TraceGenerator(pattern: generated, keys: keys, requests: requests, seed: seed).trace
+    }
+    return try InputError.reporting { try Trace(path: trace ?? "") }
   }
 }

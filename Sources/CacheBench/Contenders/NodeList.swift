@@ -76,6 +76,14 @@ final class NodeList<Key: Hashable, Value> {
     return false
   }
 
+  /// Removes an entry, and returns whether there was one.
+  func remove(_ key: Key) -> Bool {
+    guard let node = nodes.removeValue(forKey: key) else { return false }
+    unlink(node)
+    cost -= node.cost
+    return true
+  }
+
   private func linkFirst(_ node: Node) {
     node.next = head
     node.previous = nil

@@ -40,12 +40,30 @@ enum Action: String, CaseIterable, Codable, Sendable {
 
   // Requests end to end.
   case plainRequest = "URLSession without a cache"
+  /// The lower limit of what a `URLProtocol` costs: one whose answer is a constant.
+  case bareRequest = "URLProtocol with a constant answer"
   case missRequest = "adapter, miss: from the network, and stored"
   case hitRequest = "adapter, fresh hit"
+  case hitWithFields = "adapter, fresh hit, 2 request fields"
+  /// A hit whose URL was loaded once before.
+  case hitElsewhere = "adapter, fresh hit, another URL each time"
   case validatedRequest = "adapter, stale, validated by 304"
   case staleRequest = "adapter, stale, returnCacheDataElseLoad"
+  case loadedRequest = "HTTPCacheSession.data, fresh hit"
   case respond = "HTTPCache.respond, fresh hit"
   case storedResponse = "HTTPCache.storedResponse, fresh hit"
+  // Where the time of a hit goes, besides Foundation's own handling.
+  case headOfRequest = "part of a hit: head from the URLRequest"
+  case headOfResponse = "part of a hit: HTTPURLResponse of a stored response"
+  case changeOfThreads = "part of a hit: to another thread and back"
+
+  // Requests to a proxy.
+  case proxyHit = "hit of 1 KiB"
+  case proxyHitLarge = "hit of 64 KiB"
+  case proxyConnections = "hit of 1 KiB, a connection for each request"
+  case proxyMany = "hit of 1 KiB, 1,000 connections"
+  case proxyMiss = "miss of 1 KiB, stored"
+  case proxyZipf = "hits of 1 KiB, 10,000 URLs by zipf"
 
   /// Memory that entries occupy.
   case occupy = "memory"

@@ -21,9 +21,17 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   case rocksDB = "RocksDB"
   /// LRU over all entries of a trace, without shards and without approximation.
   case exactLRU = "exact LRU"
+  /// Models of policies for the replay of a trace; the last knows the future.
+  case exactS3FIFO = "exact S3-FIFO"
+  case gdsf = "GDSF"
+  case beladySize = "Belady-size"
   case urlSession = "URLSession"
   case swiftHash = "XXH3 in Swift"
   case libraryHash = "libxxhash"
+  case nginx
+  case varnish = "Varnish"
+  /// A server on SwiftNIO alone, which answers with one constant response.
+  case bareNIO = "bare SwiftNIO"
 
   /// The eviction policy, for comparisons of policies.
   var policy: String {
@@ -34,8 +42,10 @@ enum Contender: String, CaseIterable, Codable, Sendable {
     default: rawValue
     }
   }
-  /// Whether it shows the minimum cost of a lookup, or is the reference for policies.
-  var isFloor: Bool { self == .floor || self == .floorApart || self == .exactLRU }
+  /// Whether it shows the minimum cost of a lookup, or is the model of a policy.
+  var isFloor: Bool {
+    [.floor, .floorApart, .exactLRU, .exactS3FIFO, .gdsf, .beladySize].contains(self)
+  }
   var isOurs: Bool { [.ours, .oursS3FIFO, .oursHyperbolic, .swiftHash].contains(self) }
 
   /// The colour's name in the style of the page. Contenders that share one never share a plot.
@@ -43,11 +53,11 @@ enum Contender: String, CaseIterable, Codable, Sendable {
     switch self {
     case .ours, .swiftHash: "ours"
     case .oursS3FIFO, .lmdb: "s3fifo"
-    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .libraryHash: "floor"
-    case .dictionary, .sqlite: "dictionary"
-    case .nodes, .files, .oursHyperbolic: "nodes"
-    case .nsCache, .rocksDB: "nscache"
-    case .urlCache: "urlcache"
+    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .libraryHash, .bareNIO: "floor"
+    case .dictionary, .sqlite, .exactS3FIFO, .nginx: "dictionary"
+    case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
+    case .nsCache, .rocksDB, .gdsf: "nscache"
+    case .urlCache, .beladySize: "urlcache"
     }
   }
 }

@@ -163,6 +163,9 @@ enum MonotonicClock {
   /// Processor time of the calling thread, in nanoseconds. Reading it takes a system call.
   static var ofThread: UInt64 { read(CLOCK_THREAD_CPUTIME_ID) }
 
+  /// Processor time of all threads of the process, in nanoseconds. Reading it takes a system call.
+  static var ofProcess: UInt64 { read(CLOCK_PROCESS_CPUTIME_ID) }
+
   @inline(__always)
   private static func read(_ clock: clockid_t) -> UInt64 {
     var time = timespec()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Recorded requests: a key and a size for each.
+/// Recorded or generated requests: a key and a size for each.
 struct Trace: Sendable {
   struct Request: Hashable, Sendable {
     /// The number of the key, in the order of first requests.
@@ -31,10 +31,7 @@ struct Trace: Sendable {
   }
 
   init(name: String, bytes: [UInt8], path: String) throws {
-    self.name = name
-    requests = []
-    firstBytes = []
-    var numbers: [ArraySlice<UInt8>: Int] = [:]
+    var requests: [(key: ArraySlice<UInt8>, bytes: Int)] = []
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     if lines.last?.isEmpty == true { lines.removeLast() }
     for (index, line) in lines.enumerated() {
@@ -52,14 +49,26 @@ struct Trace: Sendable {
           "has the size '\(Printable.text(String(decoding: parts[1].prefix(32), as: UTF8.self)))', "
             + "expected a number from 0 to \(Self.mostBytes)")
       }
-      let key = numbers[parts[0], default: firstBytes.count]
-      requests.append(Request(key: key, bytes: size))
-      guard key == firstBytes.count else { continue }
-      numbers[parts[0]] = key
-      firstBytes.append(size)
+      requests.append((parts[0], size))
     }
     guard !requests.isEmpty else {
       throw InputError(path: path, what: "the file is empty; each line must be 'key size'")
+    }
+    self.init(name: name, requests: requests)
+  }
+
+  /// Numbers the keys in the order of their first requests.
+  init<Key: Hashable>(name: String, requests all: [(key: Key, bytes: Int)]) {
+    self.name = name
+    requests = []
+    firstBytes = []
+    var numbers: [Key: Int] = [:]
+    for (name, bytes) in all {
+      let key = numbers[name, default: firstBytes.count]
+      requests.append(Request(key: key, bytes: bytes))
+      guard key == firstBytes.count else { continue }
+      numbers[name] = key
+      firstBytes.append(bytes)
     }
   }
 }

@@ -27,7 +27,17 @@ struct Pictures {
           "A request, median", .p50Nanoseconds,
           rows(.session).map { ($0.action.rawValue, $0.contender.color, $0) })
       ),
+      ("Proxy", proxies),
     ]
+  }
+
+  /// A picture for each case, with the servers side by side.
+  private var proxies: [Picture] {
+    Action.allCases.flatMap { action in
+      bars(
+        "\(action.rawValue): processor time of a request to a proxy", .processorNanoseconds,
+        rows(.proxy).filter { $0.action == action }.map { ($0.name, $0.color, $0) })
+    }
   }
 
   private func rows(_ kind: Measurement.Kind) -> [Measurement] {
@@ -47,7 +57,8 @@ struct Pictures {
   ) -> [Picture] {
     var alone: [Named] = []
     var pictures: [Picture] = []
-    for (title, some) in groups(rows(kind)) {
+    // Another build has the same contenders; its figures are in the tables.
+    for (title, some) in groups(rows(kind).filter { $0.label == nil }) {
       if some.count == 1 {
         // Bars have names next to them; lines need colours.
         let color = kind == .latency ? Contender.allCases[alone.count % 8] : some[0].contender

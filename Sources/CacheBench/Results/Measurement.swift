@@ -14,6 +14,8 @@ struct Measurement: Codable, Hashable, Sendable {
     /// The speed as a multiple of another contender's in the same run.
     case ratio
     case session, replay, memory, churn, cold, reopen
+    /// Requests to a proxy that runs as a process.
+    case proxy
   }
 
   /// The reference of a ratio.
@@ -30,6 +32,8 @@ struct Measurement: Codable, Hashable, Sendable {
     }
 
     var contender: Contender
+    /// The label of another build or configuration.
+    var label: String?
     /// The same action, or the nearest that the yardstick supports.
     var action: Action
     var basis: Basis
@@ -44,10 +48,13 @@ struct Measurement: Codable, Hashable, Sendable {
   var kind: Kind
   var action: Action
   var contender: Contender
+  /// The label of another build of this package, or of another configuration, which is measured beside it.
+  var label: String?
   /// The name of a trace.
   var trace: String?
   var figures: [Metric: Double] = [:]
-  /// The main figure of each round: operations per second, or nanoseconds of an opening.
+  /// The main figure of each round: operations per second, nanoseconds of an opening, or processor time of a request to
+  /// a proxy.
   var byRound: [Double] = []
   var latencyCurve: [LatencyPoint]?
   var against: Yardstick?
@@ -90,6 +97,11 @@ struct Measurement: Codable, Hashable, Sendable {
   var cost: Double { self[.processorNanoseconds] ?? self[.nanoseconds] ?? 0 }
 
   var isMet: Bool? { self[.target].map { (self[.timesAsFast] ?? 0) >= $0 } }
+
+  /// The contender, with the label of another build or configuration.
+  var name: String { contender.rawValue + (label.map { " (\(Printable.text($0)))" } ?? "") }
+  /// The colour's name; another build has another colour.
+  var color: String { label == nil ? contender.color : Contender.oursS3FIFO.color }
 
   /// The action, with the size of the values if there are several.
   var title: String { action.rawValue + (action.isBySize ? ", " + text(.valueBytes) : "") }
@@ -139,6 +151,17 @@ extension [Measurement] {
       }
     }
   }
+
+  /// The proxies of this package compared with the others, and this build with other builds.
+  var proxyRatios: [Measurement] {
+    let all = filter { $0.kind == .proxy }
+    return all.filter { $0.contender == .ours }.flatMap { own in
+      all.filter { other in
+        let isOtherBuild = other.contender == .ours && own.label == nil && other.label != nil
+        return other.action == own.action && (isOtherBuild || other.contender != .ours)
+      }.compactMap { own.ratio(to: $0) }
+    }
+  }
 }
 
 extension Measurement {
@@ -161,13 +184,19 @@ extension Measurement {
   func ratio(to other: Measurement) -> Measurement? {
     // For several threads, use the wall clock: waiting threads take no processor time.
     let isOfProcessor =
-      kind == .throughput && self[.threads] == 1
+      (kind == .proxy || kind == .throughput && self[.threads] == 1)
       && self[.processorNanoseconds] != nil && other[.processorNanoseconds] != nil
     let metric = isOfProcessor ? Metric.processorNanoseconds : .nanoseconds
     guard let own = self[metric], let others = other[metric], own > 0, others > 0 else { return nil }
-    var ratio = Measurement(.ratio, action, contender, [.timesAsFast: others / own])
+    var times = others / own
+    if kind == .proxy, byRound.count == other.byRound.count {
+      // Round by round: other work on the machine slows both down in the same round.
+      times = median(zip(byRound, other.byRound).filter { $0.0 > 0 }.map { $0.1 / $0.0 }) ?? times
+    }
+    var ratio = Measurement(.ratio, action, contender, [.timesAsFast: times])
+    ratio.label = label
     ratio.against = Yardstick(
-      contender: other.contender, action: other.action,
+      contender: other.contender, label: other.label, action: other.action,
       basis: isOfProcessor ? .processorTime : kind == .throughput ? .throughput : .p50)
     for metric in [Metric.entries, .threads] { ratio[metric] = self[metric] }
     if action.isBySize { ratio[.valueBytes] = self[.valueBytes] }

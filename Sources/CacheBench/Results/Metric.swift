@@ -99,10 +99,13 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
   case readCallsPerGet, deviceBytesPerGet
   /// Of an opening; `memoryBytesPerEntry` is the growth of the process, by `malloc`.
   case deviceBytes, memoryBytesPerEntry
+  // Of requests to a proxy.
+  case connections, systemCallsPerRequest
 
   var unit: Format {
     switch self {
-    case .entries, .keyBytes, .threads, .capacityEntries, .capacity, .shards, .distinctKeys, .operations,
+    case .entries, .keyBytes, .threads, .connections, .capacityEntries, .capacity, .shards, .distinctKeys,
+      .operations,
       .requests, .originRequests, .hits:
       .count
     case .operationsPerSecond: .perSecond
@@ -110,7 +113,9 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
       .p999Nanoseconds, .maxNanoseconds, .seconds:
       .nanoseconds
     case .capacityShare, .hitRatio, .byteHitRatio, .mostShare, .liveShare, .leastLiveShare: .share
-    case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet: .times
+    case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet,
+      .systemCallsPerRequest:
+      .times
     default: .bytes
     }
   }

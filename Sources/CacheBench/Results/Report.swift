@@ -134,8 +134,8 @@ struct Machine: Codable, Hashable, Sendable {
   #endif
 
   #if DEBUG
-    private static let optimized = false
+    static let optimized = false
   #else
-    private static let optimized = true
+    static let optimized = true
   #endif
 }

@@ -113,6 +113,7 @@ extension Report {
         "",
         { one in
           one.action.rawValue + (one.contender == .oursS3FIFO ? ", S3-FIFO" : "")
+            + (one.label.map { ", " + Printable.text($0) } ?? "")
             + (one[.valueBytes] == nil ? "" : ", " + one.text(.valueBytes))
         }
       )
@@ -120,7 +121,8 @@ extension Report {
         "",
         { one in
           guard let other = one.against else { return "" }
-          return other.contender.rawValue + (other.action == one.action ? "" : " (\(other.action.rawValue))")
+          let name = other.contender.rawValue + (other.label.map { " (\(Printable.text($0)))" } ?? "")
+          return name + (other.action == one.action ? "" : " (\(other.action.rawValue))")
         }
       )
       let basis: Column = ("by", { $0.against?.basis.title ?? "" })
@@ -132,10 +134,27 @@ extension Report {
       )
     case .session:
       let columns = figures([
-        "requests": .requests, "reached the origin": .originRequests, "p50": .p50Nanoseconds,
-        "p99": .p99Nanoseconds, "max": .maxNanoseconds,
+        "requests": .requests, "reached the origin": .originRequests,
+        "processor time": .processorNanoseconds, "p50": .p50Nanoseconds, "p99": .p99Nanoseconds,
+        "max": .maxNanoseconds,
       ])
-      return ("Sequential requests, end to end, to a server on 127.0.0.1", 1, [action] + columns)
+      return (
+        "Sequential requests, end to end, to a server on 127.0.0.1; processor time of the process (medians)",
+        1,
+        [action] + columns
+      )
+    case .proxy:
+      let name: Column = ("", { $0.name })
+      let columns = figures([
+        "threads": .threads, "connections": .connections, "requests": .operationsPerSecond,
+        "processor time": .processorNanoseconds, "p50": .p50Nanoseconds, "p99": .p99Nanoseconds,
+      ])
+      let areCallsCounted = measurements.contains { $0[.systemCallsPerRequest] != nil }
+      return (
+        "Requests to a proxy; processor time of its processes for each (medians of the rounds)", 2,
+        [action, name] + columns
+          + (areCallsCounted ? figures(["system calls": .systemCallsPerRequest]) : [])
+      )
     case .replay:
       let trace: Column = ("trace", { Printable.text($0.trace ?? "") })
       let policy: Column = ("policy", { $0.contender.policy })

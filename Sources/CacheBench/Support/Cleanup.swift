@@ -31,7 +31,8 @@ enum TemporaryDirectory {
   }
 }
 
-/// Handles control-C, and requests to end the process: removes temporary directories, then ends the process.
+/// Handles control-C, and requests to end the process: kills child processes, removes temporary directories, then ends
+/// the process.
 struct Interruption {
   private let sources: [any DispatchSourceSignal]
 
@@ -40,6 +41,7 @@ struct Interruption {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInteractive))
       source.setEventHandler {
+        ChildProcess.killAll()
         TemporaryDirectory.removeAll()
         // Ends as the signal would have ended it, so that the shell sees the signal.
         signal(number, SIG_DFL)

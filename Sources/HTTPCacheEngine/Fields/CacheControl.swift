@@ -119,7 +119,15 @@ extension CacheControl {
   package mutating func merge(_ value: String) {
     value.withFieldBytes { bytes in
       var members = ListMembers(bytes.whole)
-      while let member = members.next(in: bytes) {
+      while true {
+        if let simple = members.nextSimple(in: bytes) {
+          let argument = simple.number.map { Argument(range: $0.range, seconds: DeltaSeconds($0.value)) }
+          if add(bytes, name: simple.name, argument: argument) != .known, !bytes.isToken(simple.name) {
+            addMisplaced(bytes, in: simple.whole)
+          }
+          continue
+        }
+        guard let member = members.next(in: bytes) else { break }
         guard let equals = members.equals else {
           if add(bytes, name: member, argument: nil) != .known, !bytes.isToken(member) {
             addMisplaced(bytes, in: member)
@@ -130,7 +138,8 @@ extension CacheControl {
         // Whitespace before "=" is invalid syntax. The directive counts, but its argument is not trusted.
         let start = name.end == equals ? equals + 1 : member.end
         let argument = ByteRange(start: start, end: member.end)
-        switch add(bytes, name: name, argument: argument) {
+        let seconds = DeltaSeconds(parsing: bytes, in: bytes.unquoted(argument))
+        switch add(bytes, name: name, argument: Argument(range: argument, seconds: seconds)) {
         case .known: break
         case .invalidArgument where bytes.isArgument(argument): break
         case .invalidArgument: addMisplaced(bytes, in: ByteRange(start: equals, end: member.end))
@@ -139,6 +148,13 @@ extension CacheControl {
         }
       }
     }
+  }
+
+  /// The argument of a directive.
+  private struct Argument {
+    var range: ByteRange
+    /// The argument as a time, if it is one.
+    var seconds: DeltaSeconds?
   }
 
   /// The result of reading a member of the list.
@@ -190,28 +206,28 @@ extension CacheControl {
     }
   }
 
-  private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: ByteRange?) -> Reading {
+  private mutating func add(_ bytes: Span<UInt8>, name: ByteRange, argument: Argument?) -> Reading {
     // The length excludes most directives, so that a directive is compared with one or two names only.
     switch name.count {
     case 6:
       if bytes.matches("public", in: name) { return add(bytes, .isPublic, argument) }
     case 7:
-      if bytes.matches("max-age", in: name) { return addTime(bytes, argument, isShared: false) }
+      if bytes.matches("max-age", in: name) { return addTime(argument, isShared: false) }
       if bytes.matches("private", in: name) {
-        return addFields(bytes, argument: argument, unqualified: .isPrivate, to: \.isPrivate)
+        return addFields(bytes, argument: argument?.range, unqualified: .isPrivate, to: \.isPrivate)
           ? .known : .invalidArgument
       }
     case 8:
       if bytes.matches("no-cache", in: name) {
-        return addFields(bytes, argument: argument, unqualified: .noCache, to: \.noCache)
+        return addFields(bytes, argument: argument?.range, unqualified: .noCache, to: \.noCache)
           ? .known : .invalidArgument
       }
       if bytes.matches("no-store", in: name) { return add(bytes, .noStore, argument) }
-      if bytes.matches("s-maxage", in: name) { return addTime(bytes, argument, isShared: true) }
+      if bytes.matches("s-maxage", in: name) { return addTime(argument, isShared: true) }
     case 9:
       if bytes.matches("immutable", in: name) { return add(bytes, .immutable, argument) }
-      if bytes.matches("max-stale", in: name) { return addMaxStale(bytes, argument) }
-      if bytes.matches("min-fresh", in: name), let time = Self.time(bytes, argument) {
+      if bytes.matches("max-stale", in: name) { return addMaxStale(argument) }
+      if bytes.matches("min-fresh", in: name), let time = argument?.seconds {
         minFresh = Swift.max(minFresh ?? 0, time)
         return .known
       }
@@ -220,7 +236,7 @@ extension CacheControl {
     case 14:
       if bytes.matches("only-if-cached", in: name) { return add(bytes, .onlyIfCached, argument) }
       if bytes.matches("stale-if-error", in: name) {
-        return Self.addWindow(bytes, argument, to: &staleIfError)
+        return Self.addWindow(argument, to: &staleIfError)
       }
     case 15:
       if bytes.matches("must-revalidate", in: name) { return add(bytes, .mustRevalidate, argument) }
@@ -229,7 +245,7 @@ extension CacheControl {
       if bytes.matches("proxy-revalidate", in: name) { return add(bytes, .proxyRevalidate, argument) }
     case 22:
       if bytes.matches("stale-while-revalidate", in: name) {
-        return Self.addWindow(bytes, argument, to: &staleWhileRevalidate)
+        return Self.addWindow(argument, to: &staleWhileRevalidate)
       }
     default:
       break  // Unknown: ignored (§5.2.3).
@@ -238,15 +254,15 @@ extension CacheControl {
   }
 
   /// Adds a directive that takes no argument: an argument does not disable it.
-  private mutating func add(_ bytes: Span<UInt8>, _ flag: Flags, _ argument: ByteRange?) -> Reading {
-    if let argument, !bytes.isArgument(argument) { return .unknown }
+  private mutating func add(_ bytes: Span<UInt8>, _ flag: Flags, _ argument: Argument?) -> Reading {
+    if let argument, !bytes.isArgument(argument.range) { return .unknown }
     flags.insert(flag)
     return .known
   }
 
   /// Adds a lifetime: the shortest counts, and an invalid one counts as 0.
-  private mutating func addTime(_ bytes: Span<UInt8>, _ argument: ByteRange?, isShared: Bool) -> Reading {
-    let value = Self.time(bytes, argument)
+  private mutating func addTime(_ argument: Argument?, isShared: Bool) -> Reading {
+    let value = argument?.seconds
     if value == nil { flags.insert(.invalidTime) }
     let shortest = Swift.min((isShared ? sharedMaxAge : maxAge) ?? .infinity, value ?? 0)
     if isShared { sharedMaxAge = shortest } else { maxAge = shortest }
@@ -254,18 +270,16 @@ extension CacheControl {
   }
 
   /// Adds a permission to use a stale response: the shortest counts, and an invalid one permits nothing.
-  private static func addWindow(
-    _ bytes: Span<UInt8>, _ argument: ByteRange?, to directive: inout DeltaSeconds?
-  ) -> Reading {
-    let value = time(bytes, argument)
+  private static func addWindow(_ argument: Argument?, to directive: inout DeltaSeconds?) -> Reading {
+    let value = argument?.seconds
     directive = Swift.min(directive ?? .infinity, value ?? 0)
     return value == nil ? .invalidArgument : .known
   }
 
-  private mutating func addMaxStale(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> Reading {
+  private mutating func addMaxStale(_ argument: Argument?) -> Reading {
     if argument == nil {
       flags.insert(.anyStaleness)
-    } else if let time = Self.time(bytes, argument) {
+    } else if let time = argument?.seconds {
       maxStale = Swift.min(maxStale ?? .infinity, time)
     } else {
       return .invalidArgument
@@ -299,11 +313,6 @@ extension CacheControl {
       named?[keyPath: directive] += names
     }
     return true
-  }
-
-  private static func time(_ bytes: Span<UInt8>, _ argument: ByteRange?) -> DeltaSeconds? {
-    guard let argument else { return nil }
-    return DeltaSeconds(parsing: bytes, in: bytes.unquoted(argument))
   }
 }
 

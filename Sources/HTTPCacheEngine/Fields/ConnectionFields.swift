@@ -54,18 +54,20 @@ enum ConnectionFields {
   /// Whether all options of a `Connection` field are known to name no other field.
   ///
   /// A field named `close` would be one: if a message has one, do not use this result.
+  @inline(__always)
   static func namesNoOthers(_ value: String) -> Bool {
-    value.withFieldBytes { bytes in
-      if bytes.matches("keep-alive", in: bytes.whole) { return true }
-      var members = ListMembers(bytes.whole)
-      while let member = members.next(in: bytes) {
-        let isKnown =
-          bytes.matches("keep-alive", in: member) || bytes.matches("close", in: member)
-          || bytes.matches("upgrade", in: member) || bytes.matches("te", in: member)
-          || bytes.matches("transfer-encoding", in: member)
-        if !isKnown { return false }
-      }
-      return true
+    value.withFieldBytes { $0.matches("keep-alive", in: $0.whole) || namesNoOthers($0) }
+  }
+
+  private static func namesNoOthers(_ bytes: Span<UInt8>) -> Bool {
+    var members = ListMembers(bytes.whole)
+    while let member = members.next(in: bytes) {
+      let isKnown =
+        bytes.matches("keep-alive", in: member) || bytes.matches("close", in: member)
+        || bytes.matches("upgrade", in: member) || bytes.matches("te", in: member)
+        || bytes.matches("transfer-encoding", in: member)
+      if !isKnown { return false }
     }
+    return true
   }
 }

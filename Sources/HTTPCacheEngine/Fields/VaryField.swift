@@ -14,7 +14,13 @@ package enum VaryField: Hashable, Sendable {
   package init(parsing lines: some Sequence<String>) {
     var names = Names()
     for line in lines { names.add(line) }
-    self = names.field
+    self = names.field()
+  }
+
+  /// Returns the names together with another.
+  func adding(_ name: String) -> VaryField {
+    guard case .names(let names) = self, !names.contains(name) else { return self }
+    return .names((names + [name]).sorted())
   }
 
   /// The names of the lines read so far.
@@ -24,17 +30,23 @@ package enum VaryField: Hashable, Sendable {
     /// The most frequent value, as a constant that needs no separate memory.
     private static let acceptEncoding = ["accept-encoding"]
 
+    @inline(__always)
     mutating func add(_ line: String) {
       if !isAny { isAny = !line.withFieldBytes { add($0) } }
     }
 
     /// Adds the names of a line; returns `false` for a value that no request matches.
+    @inline(__always)
     private mutating func add(_ bytes: Span<UInt8>) -> Bool {
       // Normally one name, and normally this one.
       if bytes.matches("accept-encoding", in: bytes.whole) {
         if names.isEmpty { names = Self.acceptEncoding } else { names.append("accept-encoding") }
         return true
       }
+      return addOthers(bytes)
+    }
+
+    private mutating func addOthers(_ bytes: Span<UInt8>) -> Bool {
       if bytes.count > 1, bytes.isToken(bytes.whole) {
         append(bytes.lowercasedString(bytes.whole))
         return true
@@ -56,7 +68,8 @@ package enum VaryField: Hashable, Sendable {
 
     var isEmpty: Bool { names.isEmpty && !isAny }
 
-    var field: VaryField {
+    /// The result. Ends the use of these names, so that no reference to them is counted.
+    consuming func field() -> VaryField {
       if isAny { return .any }
       if names.count < 2 { return .names(names) }
       var unique: [String] = []
@@ -77,7 +90,7 @@ package struct SelectingFields: Hashable, Sendable {
     /// so it need not be normalised. It does not affect which response is selected.
     let line: String?
     /// Whether ``value`` is a digest that replaces the normalised value, which must not be stored.
-    let isDigest: Bool
+    package let isDigest: Bool
 
     init(name: String, value: String?, line: String? = nil, isDigest: Bool = false) {
       self.name = name

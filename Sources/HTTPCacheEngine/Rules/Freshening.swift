@@ -72,9 +72,11 @@ enum Freshening {
   ///     varies on, these fields select it from now on. Otherwise its selecting fields stay, though another request may
   ///     have been answered with it (see ``LanguageNegotiation``).
   ///   - isReselected: whether the request's fields select the response in any case.
+  ///   - lifetime: the lifetime that the application sets, in milliseconds.
   static func updated(
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
-    requestTime: Timestamp, responseTime: Timestamp, configuration: CacheEngine.Configuration
+    requestTime: Timestamp, responseTime: Timestamp, lifetime: Int64?,
+    configuration: CacheEngine.Configuration
   ) -> StoredResponse {
     let update = withDate(Self.update(from: head, configuration), at: responseTime)
     let updatedNames = Set(update.map(\.name.canonicalName))
@@ -86,15 +88,15 @@ enum Freshening {
       if name != "age", !updatedNames.contains(name) { fields.append(field) }
     }
     for field in update { fields.append(field) }
-    let vary = VaryField(parsing: fields[values: .vary])
+    let parsed = ResponseFields.of(
+      fields, now: responseTime, targets: configuration.targetNames, withheld: configuration.withheldNames,
+      lifetime: lifetime)
+    let vary = VariantSelection.names(of: parsed, for: request, configuration)
     let selecting =
       stored.selecting.vary == vary && !isReselected
       ? stored.selecting : .nominated(by: vary, in: request, withholding: configuration.withheldNames)
     var updated = make(
-      status: stored.status, fields: fields,
-      ResponseFields.of(
-        fields, now: responseTime, targets: configuration.targetNames, withheld: configuration.withheldNames),
-      selecting: selecting,
+      status: stored.status, fields: fields, parsed, selecting: selecting,
       isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
       responseTime: responseTime, configuration: configuration)
     updated.contentLength = stored.contentLength

@@ -10,6 +10,7 @@ extension FreshnessLifetime.Source {
     case .maxAge: "RFC 9111 §5.2.2.1"
     case .expires: "RFC 9111 §5.3"
     case .heuristic: "RFC 9111 §4.2.2"
+    case .application: "Application"
     }
   }
 
@@ -22,6 +23,7 @@ extension FreshnessLifetime.Source {
     case .expires: "The lifetime is Expires minus Date; an invalid date counts as expired."
     case .heuristic:
       "The lifetime is heuristic: a tenth of the time from Last-Modified to Date, up to a limit."
+    case .application: "The lifetime is set by the application."
     }
   }
 }

@@ -12,6 +12,8 @@ package struct FreshnessLifetime: Hashable, Sendable {
     case expires
     /// A tenth of the time since Last-Modified (§4.2.2).
     case heuristic
+    /// The application set it.
+    case application
   }
 
   package var milliseconds: Int64
@@ -24,10 +26,15 @@ package struct FreshnessLifetime: Hashable, Sendable {
   ///   - status: decides whether the heuristic is allowed.
   ///   - responseTime: replaces a missing `Date`.
   static func of(
-    status: Int, response: ResponseFields, responseTime: Timestamp,
+    status: Int, response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> FreshnessLifetime {
-    if response.cacheControl.contains(.misplacedTime) {
+    if let own = response.ownLifetime {
+      // It begins when the response arrives, however old that is.
+      let initialAge = InitialAge.milliseconds(
+        response: response, requestTime: requestTime, responseTime: responseTime)
+      return .init(milliseconds: own.saturatingAdded(initialAge), source: .application)
+    } else if response.cacheControl.contains(.misplacedTime) {
       // §4.2.1: stale. It is still an explicit time, so the heuristic does not apply.
       return .init(milliseconds: 0, source: .maxAge)
     } else if configuration.kind == .shared, let sharedMaxAge = response.cacheControl.sharedMaxAge {

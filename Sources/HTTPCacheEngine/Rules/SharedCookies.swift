@@ -24,8 +24,11 @@ enum SharedCookies {
     // A lifetime of 0 and no-cache both require a revalidation before every use: they do not declare the cookies
     // shareable.
     let lifetime = FreshnessLifetime.of(
-      status: status, response: response, responseTime: responseTime, configuration: configuration)
-    return lifetime.milliseconds > 0 && !directives.contains(.noCache) ? nil : .cookiesNotShared
+      status: status, response: response, requestTime: responseTime, responseTime: responseTime,
+      configuration: configuration)
+    // A lifetime that the application sets is not a declaration of the origin.
+    return lifetime.source != .application && lifetime.milliseconds > 0 && !directives.contains(.noCache)
+      ? nil : .cookiesNotShared
   }
 
   /// Whether a stored response is excluded: it was stored with its cookies before the cache was configured to keep

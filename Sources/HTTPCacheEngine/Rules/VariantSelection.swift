@@ -5,6 +5,20 @@ import HTTPTypes
 
 /// Selects the stored responses that may answer a request (RFC 9111 §4.1).
 enum VariantSelection {
+  /// Returns the names of the request's fields that select a response: those that its `Vary` nominates, and
+  /// `Authorization` where a private cache keeps users apart (``CacheEngine/Configuration/separatesCredentials``).
+  static func names(
+    of response: ResponseFields, for request: HTTPFields, _ configuration: CacheEngine.Configuration
+  ) -> VaryField {
+    guard configuration.separatesCredentials, configuration.kind == .private,
+      // With these, the origin declares that the response may answer other users (§3.5). `must-revalidate` permits it
+      // too, but origins mean freshness by it.
+      !response.cacheControl.contains(.isPublic), response.cacheControl.sharedMaxAge == nil,
+      request.contains(.authorization)
+    else { return response.vary }
+    return response.vary.adding("authorization")
+  }
+
   /// Returns the positions of all candidates whose nominated fields match the request's, the most recent first (§4).
   ///
   /// If none match and the configuration negotiates languages, returns those in the language that the request prefers.

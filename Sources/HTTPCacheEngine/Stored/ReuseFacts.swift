@@ -74,7 +74,8 @@ package struct ReuseFacts: Hashable, Sendable {
     return ReuseFacts(
       flags: flags,
       lifetime: .of(
-        status: status, response: response, responseTime: responseTime, configuration: configuration),
+        status: status, response: response, requestTime: requestTime, responseTime: responseTime,
+        configuration: configuration),
       initialAge: InitialAge.milliseconds(
         response: response, requestTime: requestTime, responseTime: responseTime),
       responseTime: responseTime, date: response.date.date?.timestamp ?? responseTime,

@@ -12,11 +12,16 @@ extension HTTPFields {
     var options: Set<String> = []
     for field in self where field.name.canonicalName == "connection" {
       for option in field.value.split(separator: ",") {
-        options.insert(String(option).trimmingOptionalWhitespace.lowercased())
+        let option = option.trimmingOptionalWhitespace.lowercased()
+        if !Self.neverOptions.contains(option) { options.insert(option) }
       }
     }
-    return options.subtracting(["", "close", "keep-alive", "cache-control", "vary", "host", "content-length"])
+    return options
   }
+
+  private static let neverOptions: Set = [
+    "", "close", "keep-alive", "cache-control", "vary", "host", "content-length",
+  ]
 
   /// Returns the fields of a message without those that concern one connection (RFC 9110 §7.6.1).
   ///

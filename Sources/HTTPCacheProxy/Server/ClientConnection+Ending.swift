@@ -87,9 +87,11 @@ extension ClientConnection {
       guard connection.channelContext != nil else { return }
       connection.perform(connection.machine.endWritten(), context)
     }
-    // The client may leave the last bytes unread.
-    closeLater(context, in: self.context.settings.value.timeouts.stall.timeAmount)
+    // Everything before it goes out with it, in one write.
+    hasUnflushed = false
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
+    // The client may leave the last bytes unread.
+    if machine.isEnding { closeLater(context, in: self.context.settings.value.timeouts.stall.timeAmount) }
   }
 
   /// Resets the connection: its normal end would look like the end of the content.

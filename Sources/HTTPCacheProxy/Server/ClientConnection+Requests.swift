@@ -175,12 +175,13 @@ extension ClientConnection {
     readOn(channelContext)
   }
 
-  /// Responds in its own task: from the disk, from the origin, or from a coalesced request.
+  /// Responds in its own task, on the event loop of the connection: from the disk, from the origin, or from a coalesced request.
   private func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
     Void, Never
   > {
     let responder = Responder(context: self.context, channel: context.channel, client: client)
-    return Task { await responder.run(body) }
+    let executor = self.context.executors[context.eventLoop]
+    return Task(executorPreference: executor) { await responder.run(body, on: executor) }
   }
 }
 

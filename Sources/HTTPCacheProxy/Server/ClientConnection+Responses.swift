@@ -150,8 +150,7 @@ extension ClientConnection {
     current = nil
     let now = NIODeadline.now()
     note(ended, endedAt: now, isAborted: false)
-    if machine.responseEnded(at: now) {
-      flush(context)
+    if machine.responseEnded(at: now, hasBytes: inbound.readableBytes > 0) {
       end(context)
       return
     }

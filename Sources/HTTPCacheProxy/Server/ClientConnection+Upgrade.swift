@@ -15,7 +15,10 @@ extension ClientConnection {
   func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
     let responder = Responder(context: self.context, channel: context.channel, client: request)
     let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
-    current?.task = Task { await responder.upgrade(connection, to: protocols) }
+    let executor = self.context.executors[context.eventLoop]
+    current?.task = Task(executorPreference: executor) {
+      await responder.upgrade(connection, to: protocols, on: executor)
+    }
   }
 
   /// Sends the origin's 101, and then forwards bytes from either side to the other.
@@ -59,10 +62,12 @@ extension ClientConnection {
 }
 
 extension Responder {
-  fileprivate func upgrade(_ connection: NIOLoopBound<ClientConnection>, to protocols: String) async {
+  fileprivate func upgrade(
+    _ connection: NIOLoopBound<ClientConnection>, to protocols: String, on executor: LoopExecutor
+  ) async {
     let call = OriginClient.Call(
-      minorVersion: client.minorVersion, expectsContinue: false, trailers: OriginClient.TrailerSource(),
-      interim: OriginClient.InterimWrites())
+      minorVersion: client.minorVersion, expectsContinue: false, loop: channel.eventLoop,
+      trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
     do {
       let result = try await context.watch.observe {
         try await context.origin.upgrade(
@@ -78,12 +83,12 @@ extension Responder {
           origin.close()
           channel.close(promise: nil)
         }
-      case .refused(let response): await run(.empty, refusal: .success(response))
+      case .refused(let response): await run(.empty, on: executor, refusal: .success(response))
       }
     } catch {
       // The client has left.
       guard !Task.isCancelled else { return }
-      await run(.empty, refusal: .failure(error))
+      await run(.empty, on: executor, refusal: .failure(error))
     }
   }
 }

@@ -88,7 +88,8 @@ final class ClientConnection: ChannelDuplexHandler {
   private func begin(_ context: ChannelHandlerContext) {
     let expectsProxyHeader = self.context.configuration.expectsProxyHeader
     guard machine.opened(expectsProxyHeader: expectsProxyHeader, at: .now()) else { return }
-    let peer = IPAddress(context.remoteAddress)
+    // Not `context.remoteAddress`, which asks the kernel.
+    let peer = IPAddress(context.channel.remoteAddress)
     let settings = self.context.settings.value
     if expectsProxyHeader, peer.map({ settings.trustedPeers.contains($0) }) != true {
       return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)

@@ -22,8 +22,12 @@ extension ClientConnectionStateMachine {
     ///
     /// - Parameter sent: the bytes that the client was sent since; known at the end.
     case tunnel(sent: Int)
-    /// The last response is written. Further bytes from the client are discarded until it closes.
-    case ending
+    /// The last response is being written. Further bytes from the client are discarded.
+    ///
+    /// - Parameter lingers: whether the client may still send.
+    case ending(lingers: Bool)
+    /// The sending half is closed. Further bytes from the client are discarded until it closes the other half.
+    case lingering
     case closed
   }
 
@@ -48,6 +52,9 @@ extension ClientConnectionStateMachine {
     var acceptsInterim = true
     /// Whether the connection ends with the response.
     var closes = false
+    /// Whether the client has announced that it sends no more requests, and sends no content. (Some send an empty line
+    /// after their content, RFC 9112 §2.2.)
+    var isClientsLast = false
     /// Whether the head of the final response was written.
     var hasHead = false
     var framing = ResponseFraming.none

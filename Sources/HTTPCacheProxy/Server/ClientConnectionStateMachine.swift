@@ -17,7 +17,7 @@ import NIOCore
 ///                           answering ──┤
 ///                               │       │ the connection does not persist, or a request was refused
 ///                               ▼       ▼
-///                            tunnel   ending ──► closed
+///                            tunnel   ending ──► lingering ──► closed
 /// ```
 ///
 /// The state is a trivial type: an event neither allocates nor retains.
@@ -59,7 +59,7 @@ struct ClientConnectionStateMachine {
 
   /// Ends a connection that must not be served, without a response.
   mutating func rejected() -> Action {
-    state = .ending
+    state = .ending(lingers: true)
     return .close(isAborted: false)
   }
 
@@ -67,8 +67,10 @@ struct ClientConnectionStateMachine {
 
   /// Handles received bytes.
   mutating func received(at now: NIODeadline) -> Reception {
-    if case .ending = state { return .discard }
-    if case .closed = state { return .discard }
+    switch state {
+    case .ending, .lingering, .closed: return .discard
+    case .opening, .proxyHeader, .head, .answering, .tunnel: break
+    }
     // Bytes without a read request are delivered only because the end of the input follows. They are all that the
     // kernel has, and this connection will not process them.
     guard isReadPending || allowsHalfClosure else { return .leave(clientLeft()) }
@@ -83,14 +85,14 @@ struct ClientConnectionStateMachine {
     // The next request must wait while the client does not take its responses.
     case .head: isWritable ? .head : .nothing
     case .answering(let exchange): exchange.content == .whole ? .nothing : .content
-    case .opening, .tunnel, .ending, .closed: .nothing
+    case .opening, .tunnel, .ending, .lingering, .closed: .nothing
     }
   }
 
   /// - Parameter hasBytes: whether earlier bytes still wait.
   func readDemand(isWritable: Bool, hasBytes: Bool) -> ReadDemand {
     switch state {
-    case .proxyHeader, .ending: .read
+    case .proxyHeader, .ending, .lingering: .read
     case .head: isWritable ? .read : .none
     case .answering(let exchange):
       switch exchange.content {
@@ -136,7 +138,7 @@ struct ClientConnectionStateMachine {
   mutating func requestReceived(_ request: Request, contentLimit: Int, isStopping: Bool) -> Answerer {
     var exchange = Exchange(
       expectsContinue: request.expectsContinue, acceptsInterim: request.acceptsInterim,
-      closes: request.closes || isStopping)
+      closes: request.closes || isStopping, isClientsLast: request.closes && request.framing == .none)
     if request.wantsUpgrade {
       guard allowsUpgrade else {
         return .refusal(refuse(MessageFault(501, "upgrades are not supported")))
@@ -257,11 +259,13 @@ struct ClientConnectionStateMachine {
 
   /// Records that the whole response is written.
   ///
+  /// - Parameter hasBytes: whether more bytes of the client have arrived.
   /// - Returns: whether the connection ends; otherwise the next request may follow.
-  mutating func responseEnded(at now: NIODeadline) -> Bool {
+  mutating func responseEnded(at now: NIODeadline, hasBytes: Bool) -> Bool {
     guard case .answering(let exchange) = state else { return false }
     progress = now
-    state = exchange.closes ? .ending : .head(since: nil)
+    // RFC 9112 §9.6: after a request with "close", a client sends nothing more.
+    state = exchange.closes ? .ending(lingers: !exchange.isClientsLast || hasBytes) : .head(since: nil)
     return exchange.closes
   }
 
@@ -304,18 +308,26 @@ struct ClientConnectionStateMachine {
   }
 
   private mutating func end() -> Action {
-    state = .ending
+    state = .ending(lingers: true)
     return .end
   }
 
   /// Handles the end of the output: it is written, or cannot be written.
   ///
-  /// A connection that is closed with unread bytes is reset, and the response is lost with it (RFC 9112 §9.6). So the
-  /// client gets time to read the response.
-  func endWritten() -> Action {
-    guard case .ending = state else { return .none }
-    return inputIsClosed ? .close(isAborted: false) : .closeOutput
+  /// A connection that is closed with unread bytes is reset, and the response is lost with it (RFC 9112 §9.6). So a
+  /// client that may still send gets time to read the response.
+  mutating func endWritten() -> Action {
+    guard case .ending(let lingers) = state else { return .none }
+    guard lingers, !inputIsClosed else {
+      state = .closed
+      return .close(isAborted: false)
+    }
+    state = .lingering
+    return .closeOutput
   }
+
+  /// Whether output remains that the client must take before the connection ends.
+  var isEnding: Bool { if case .ending = state { true } else { false } }
 
   /// Records that the client has closed its sending half.
   mutating func inputClosed(isWritable: Bool) -> Action {
@@ -332,7 +344,7 @@ struct ClientConnectionStateMachine {
     // Requests may wait here until the client takes the earlier responses.
     case .head: return isWritable ? end() : .none
     // The bytes before the end may contain further requests.
-    case .answering, .tunnel, .ending, .closed: return .none
+    case .answering, .tunnel, .ending, .lingering, .closed: return .none
     }
   }
 
@@ -347,7 +359,7 @@ struct ClientConnectionStateMachine {
     // The client may have closed because it has the whole response.
     case .answering(let exchange): return .close(isAborted: !exchange.isWhole)
     case .tunnel: return .close(isAborted: false)
-    case .ending, .closed: return .none
+    case .ending, .lingering, .closed: return .none
     }
   }
 
@@ -363,7 +375,7 @@ struct ClientConnectionStateMachine {
       exchange.closes = true
       state = .answering(exchange)
       return .none
-    case .tunnel, .ending, .closed: return .none
+    case .tunnel, .ending, .lingering, .closed: return .none
     }
   }
 
@@ -400,7 +412,7 @@ struct ClientConnectionStateMachine {
     at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts, isWritable: Bool, isContentAwaited: Bool
   ) -> Action {
     switch state {
-    case .opening, .tunnel, .ending, .closed: return .none
+    case .opening, .tunnel, .ending, .lingering, .closed: return .none
     case .proxyHeader(let since):
       let deadline = since + Swift.min(timeouts.head, timeouts.idle).timeAmount
       return deadline <= now ? rejected() : .armTimer(at: deadline)

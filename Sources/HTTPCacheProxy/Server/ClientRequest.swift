@@ -138,7 +138,7 @@ struct ClientRequest: Sendable {
   /// Returns the protocols in `Upgrade`, in their order, without those that carry HTTP. Requests inside of those would
   /// reach the origin unseen, past the cache and its invalidations. `h2c` is no longer defined (RFC 9113 §3.1).
   private static func protocols(_ value: String) -> [String] {
-    value.split(separator: ",").map { String($0).trimmingOptionalWhitespace }.filter { text in
+    value.split(separator: ",").map { $0.trimmingOptionalWhitespace }.filter { text in
       let name = text.prefix { $0 != "/" }.lowercased()
       return !name.isEmpty && !["http", "h2c", "h2", "h3", "tls"].contains(name)
     }
@@ -195,7 +195,7 @@ extension HTTPFields {
     contains { field in
       field.name.canonicalName == "connection"
         && field.value.split(separator: ",").contains {
-          String($0).trimmingOptionalWhitespace.lowercased() == option
+          $0.trimmingOptionalWhitespace.lowercased() == option
         }
     }
   }

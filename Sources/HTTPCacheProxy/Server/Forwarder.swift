@@ -109,7 +109,7 @@ struct Forwarder: Sendable {
     } else {
       guard let name = Self.forName else { return client }
       nodes = given[values: name].flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
-        .map { String($0).trimmingOptionalWhitespace }
+        .map { $0.trimmingOptionalWhitespace }
     }
     // There are fields of this kind, but not the one that the proxy reads.
     if nodes.isEmpty { return nil }

@@ -4,6 +4,7 @@
 import HTTPCacheObserving
 import HTTPCaching
 import Logging
+import NIOCore
 import Synchronization
 
 /// The objects that all connections of a proxy share.
@@ -14,6 +15,7 @@ final class ProxyContext: Sendable {
   let settings: CurrentConfiguration
   let cache: HTTPCache
   let origin: OriginClient
+  let executors: LoopExecutors
   let statistics: ProxyStatistics
   let logger: Logger
   /// Observes each request to the origin.
@@ -28,10 +30,11 @@ final class ProxyContext: Sendable {
   let authority: String
 
   init(
-    _ settings: CurrentConfiguration, cache: HTTPCache, origin: OriginClient, statistics: ProxyStatistics,
-    logger: Logger, accessLog: AccessLog? = nil
+    _ settings: CurrentConfiguration, cache: HTTPCache, origin: OriginClient, group: any EventLoopGroup,
+    statistics: ProxyStatistics, logger: Logger, accessLog: AccessLog? = nil
   ) {
     self.settings = settings
+    executors = LoopExecutors(group)
     configuration = settings.value
     self.cache = cache
     self.origin = origin

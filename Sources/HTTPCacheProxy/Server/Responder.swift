@@ -12,12 +12,16 @@ struct Responder: Sendable {
   let channel: any Channel
   let client: ClientRequest
 
-  /// - Parameter refusal: the origin's response to a request for another protocol, if it did not switch. The cache
-  ///   neither answers such a request nor stores its response.
-  func run(_ body: MessageBody, refusal: Result<TransportResponse, any Error>? = nil) async {
+  /// - Parameters:
+  ///   - executor: runs the request to the origin.
+  ///   - refusal: the origin's response to a request for another protocol, if it did not switch. The cache neither
+  ///     answers such a request nor stores its response.
+  func run(
+    _ body: MessageBody, on executor: LoopExecutor, refusal: Result<TransportResponse, any Error>? = nil
+  ) async {
     let origin = context.origin
     let call = OriginClient.Call(
-      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue,
+      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue, loop: channel.eventLoop,
       trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
     do {
       if client.request.method == .purge {
@@ -30,7 +34,8 @@ struct Responder: Sendable {
       let response = try await context.cache.respond(
         to: request, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
-        interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) }
+        interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) },
+        on: executor
       ) { request, body in
         if let refusal { return try refusal.get() }
         return try await context.watch.observe { try await origin.send(request, body, call) }
@@ -71,10 +76,23 @@ struct Responder: Sendable {
       write(.whole(head, response.body))
       return
     }
+    // A large body in memory is not written on the event loop: the loop would serve no other connection while the socket
+    // takes one piece after the other.
+    await withTaskExecutorPreference(response.body.isInMemory ? globalConcurrentExecutor : nil) {
+      await stream(response, isStored: isStored, trailers)
+    }
+  }
+
+  /// Passes on the content piece by piece.
+  private func stream(
+    _ response: CachedResponse, isStored: Bool, _ trailers: OriginClient.TrailerSource?
+  ) async {
     do {
       let head = head(
         response.head, isStored: isStored, length: response.body.length, Provenance(response))
-      write(.head(head))
+      // Content that has already arrived goes out with the head, in one write.
+      channel.write(ResponsePart.head(head), promise: nil)
+      channel.eventLoop.execute { [channel] in channel.flush() }
       var (sent, last) = (0, ArraySlice<UInt8>())
       for try await chunk in response.body {
         sent += chunk.count

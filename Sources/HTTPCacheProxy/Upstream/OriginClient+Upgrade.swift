@@ -25,7 +25,7 @@ extension OriginClient {
     interim: @Sendable (HTTPResponse) -> Void
   ) async throws -> UpgradeResult {
     try await counting {
-      let connection = try await connect(on: loop)
+      let connection = try await connect(on: loop, mayBecomeTunnel: true)
       guard !Task.isCancelled else {
         connection.close()
         throw CancellationError()

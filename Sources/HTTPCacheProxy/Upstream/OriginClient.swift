@@ -46,6 +46,8 @@ final class OriginClient: Sendable {
     /// The client's HTTP version (RFC 9110 §7.6.3).
     var minorVersion: Int
     var expectsContinue: Bool
+    /// The client's event loop, on which the connection to the origin should be too.
+    var loop: any EventLoop
     /// Provides the trailers, once the content of the response has been read.
     var trailers: TrailerSource
     var interim: InterimWrites
@@ -102,7 +104,7 @@ final class OriginClient: Sendable {
   private func attempt(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws
     -> TransportResponse
   {
-    if let connection = checkOut() {
+    if let connection = checkOut(preferring: call.loop) {
       do {
         return try await exchange(request, body, call, connection)
       } catch let error as OriginError
@@ -114,7 +116,9 @@ final class OriginClient: Sendable {
         statistics.originRetries.increment()
       }
     }
-    let connection = try await connect()
+    // The event loops may be gone, and would never answer.
+    if pool.withLock({ $0.isClosed }) { throw OriginError(.destinationUnavailable, "the proxy has stopped") }
+    let connection = try await connect(on: call.loop)
     guard !Task.isCancelled else {
       // The client left while the connection was being made, which cannot be cancelled: send no request.
       connection.close()
@@ -202,6 +206,10 @@ final class OriginClient: Sendable {
   func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
     call.trailers.set(reply.feed)
     guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
+    // A small response usually arrives in one piece: it is stored and sent as one, without readers and their waiting.
+    if let length = reply.length, let content = feed.takeWhole(length) {
+      return TransportResponse(head: reply.head, body: MessageBody(content))
+    }
     return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: reply.length))
   }
 
@@ -241,13 +249,16 @@ final class OriginClient: Sendable {
 
   // MARK: - Connections
 
-  private func checkOut() -> OriginConnection.Handle? {
+  /// Returns the idle connection of this event loop that was used last. If the loop has none, returns one of another loop.
+  private func checkOut(preferring loop: any EventLoop) -> OriginConnection.Handle? {
     let now = NIODeadline.now()
     let (found, old): (OriginConnection.Handle?, [OriginConnection.Handle]) = pool.withLock { pool in
       var old: [OriginConnection.Handle] = []
-      while let last = pool.idle.popLast() {
-        if last.channel.isActive, last.deadline > now { return (last, old) }
-        old.append(last)
+      while !pool.idle.isEmpty {
+        let last = pool.idle.lastIndex { $0.channel.eventLoop === loop } ?? pool.idle.endIndex - 1
+        let connection = pool.idle.remove(at: last)
+        if connection.channel.isActive, connection.deadline > now { return (connection, old) }
+        old.append(connection)
       }
       return (nil, old)
     }
@@ -283,16 +294,16 @@ final class OriginClient: Sendable {
     }
   }
 
-  /// - Parameter loop: the event loop of a connection that may become a tunnel.
-  func connect(on loop: (any EventLoop)? = nil) async throws -> OriginConnection.Handle {
+  /// - Parameter mayBecomeTunnel: whether each direction may end by itself.
+  func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginConnection.Handle
+  {
     let configuration = settings.value
     let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
     let (transit, channels) = (transit, channels)
-    let bootstrap = ClientBootstrap(group: loop ?? group)
+    let bootstrap = ClientBootstrap(group: loop)
       .connectTimeout(timeouts.connect.timeAmount)
-      .channelOption(.socketOption(.tcp_nodelay), value: 1)
       .channelOption(.autoRead, value: false)
-      .channelOption(.allowRemoteHalfClosure, value: loop != nil)
+      .channelOption(.allowRemoteHalfClosure, value: mayBecomeTunnel)
       // A feed that has room for one read must not get more.
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin

@@ -62,6 +62,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var buffer = ByteBuffer()
   private var reader: HeadReader
   private var method = HTTPRequest.Method.get
+  /// Whether the client of this connection may send the request again; see ``OriginError/allowsRetry(_:hasContent:)``.
+  private var isRepeatable = false
   /// The protocols that the origin may switch to.
   private var upgrade: String?
   private var isReusable = true
@@ -182,7 +184,9 @@ final class OriginConnection: ChannelInboundHandler {
   private func start(
     _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, _ promise: EventLoopPromise<Reply>
   ) {
-    guard case .idle = state, channel.isActive, !isEnding else {
+    // A repeatable request is sent again if it is lost: cheaper than to ask the kernel before each.
+    isRepeatable = isWhole && method.isIdempotent
+    guard case .idle = state, channel.isActive, isRepeatable || !isEnding else {
       var failure = OriginError(.connectionTerminated, "the origin closed the idle connection")
       failure.reach = .unsent
       promise.fail(failure)
@@ -352,6 +356,13 @@ final class OriginConnection: ChannelInboundHandler {
       promise.succeed(Reply(head: head))
       return true
     }
+    if head.status.code == 408, exchange > 0, isRepeatable, Self.closes(head) {
+      // It was sent to the idle connection, and does not answer this request (RFC 9110 §15.5.9).
+      var error = OriginError(.connectionTerminated, "the origin closed the idle connection")
+      error.reach = .unanswered
+      close(error)
+      return false
+    }
     progress = now
     let framing = try Framing(response: head, to: method)
     isReusable = isReusable && minorVersion == 1 && framing != .untilClose && !Self.closes(head)
@@ -389,7 +400,7 @@ final class OriginConnection: ChannelInboundHandler {
   /// RFC 9110 §7.8: the protocols that the origin switches to must be among those of the request.
   private static func isAnswer(_ head: HTTPResponse, to upgrade: String) -> Bool {
     func protocols(_ value: String) -> [String] {
-      value.split(separator: ",").map { String($0).trimmingOptionalWhitespace.lowercased() }
+      value.split(separator: ",").map { $0.trimmingOptionalWhitespace.lowercased() }
     }
     let chosen = head.headerFields[.upgrade].map(protocols) ?? []
     return !chosen.isEmpty && Set(chosen).isSubset(of: protocols(upgrade))
@@ -405,7 +416,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   private static func closes(_ head: HTTPResponse) -> Bool {
     head.headerFields[.connection]?.split(separator: ",").contains {
-      String($0).trimmingOptionalWhitespace.lowercased() == "close"
+      $0.trimmingOptionalWhitespace.lowercased() == "close"
     } ?? false
   }
 
@@ -414,7 +425,7 @@ final class OriginConnection: ChannelInboundHandler {
       return nil
     }
     for parameter in field.value.split(separator: ",") {
-      let parts = parameter.split(separator: "=").map { String($0).trimmingOptionalWhitespace.lowercased() }
+      let parts = parameter.split(separator: "=").map { $0.trimmingOptionalWhitespace.lowercased() }
       if parts.count == 2, parts[0] == "timeout", let seconds = Int64(parts[1]), seconds >= 0 {
         return Swift.min(seconds, 86_400)
       }

@@ -27,14 +27,16 @@ public struct EvictionPolicy: Hashable, Sendable, LosslessStringConvertible {
   /// Evicts the entry added first, unless it was used since (S3-FIFO: Yang et al., "FIFO queues are all you need for
   /// cache eviction", SOSP 2023).
   ///
-  /// New entries are on probation in a tenth of the memory, and are evicted soon if they are not used. On web traces
-  /// this policy has a miss ratio 2 to 4 points lower than ``lru``, and a hit moves no entry.
+  /// New entries are on probation in a tenth of the memory, and are evicted soon if they are not used twice. So a crawler
+  /// that requests each page once evicts little else. On web traces this policy has a miss ratio 1 to 5 points lower than
+  /// ``lru``, by requests and by bytes, and a hit moves no entry. The default.
   public static var s3fifo: EvictionPolicy { EvictionPolicy(.s3fifo) }
 
   /// Evicts the entry with the fewest uses for its size and age (hyperbolic caching: Blankstein et al., USENIX ATC 2017).
   ///
-  /// It keeps many small entries instead of a few large ones, so it has the most hits where sizes differ much. The share of
-  /// bytes that it saves is smaller than its share of hits. It looks at some sixty entries for each eviction.
+  /// It keeps many small entries instead of a few large ones. On a web trace with sizes from 1 byte to 100 MB, it misses 3
+  /// to 4 points fewer requests than ``s3fifo``, and 0 to 2 points more bytes. Where all entries have one size, it misses
+  /// more than ``s3fifo`` if many keys are requested once. It looks at some sixty entries for each eviction.
   public static var hyperbolic: EvictionPolicy { EvictionPolicy(.hyperbolic) }
 
   package static var allCases: [EvictionPolicy] { Kind.allCases.map { EvictionPolicy($0) } }

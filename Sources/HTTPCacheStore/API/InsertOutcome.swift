@@ -63,7 +63,7 @@ public struct InsertRefusal: Hashable, Sendable, CustomStringConvertible {
 public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
   private enum Value: String {
     case tooLarge, tooLargeForMemory, tooLargeForDisk, removedSince, superseded, overtaken, noRoom, noTier
-    case inputOutput, lengthMismatch, cancelled, closed
+    case noCapacity, diskUnavailable, inputOutput, lengthMismatch, cancelled, closed
   }
 
   private let value: Value
@@ -85,8 +85,12 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
   package static var overtaken: RefusalReason { RefusalReason(.overtaken) }
   /// The store cannot make room: the entries that fill the tier are being written at this moment.
   public static var noRoom: RefusalReason { RefusalReason(.noRoom) }
-  /// The requested tiers do not exist, or have no capacity.
+  /// The requested tiers do not exist, or have no capacity. Another tier has.
   public static var noTier: RefusalReason { RefusalReason(.noTier) }
+  /// The store has no capacity, neither in memory nor on disk.
+  public static var noCapacity: RefusalReason { RefusalReason(.noCapacity) }
+  /// The directory could not be opened, and memory has no capacity.
+  public static var diskUnavailable: RefusalReason { RefusalReason(.diskUnavailable) }
   /// The disk failed; ``StoreStatistics/ioErrors`` counts it.
   public static var inputOutput: RefusalReason { RefusalReason(.inputOutput) }
   /// The length of the body differs from the announced length. The store is unchanged.
@@ -108,6 +112,8 @@ public struct RefusalReason: Hashable, Sendable, CustomStringConvertible {
     case .overtaken: "a more recent entry is already stored"
     case .noRoom: "the store is full of entries that are being written"
     case .noTier: "none of the requested tiers has a capacity"
+    case .noCapacity: "the store has no capacity, neither in memory nor on disk"
+    case .diskUnavailable: "the directory could not be opened, and memory has no capacity"
     case .inputOutput: "the disk failed"
     case .lengthMismatch: "the body's length differs from the announced length"
     case .cancelled: "the writer was cancelled"

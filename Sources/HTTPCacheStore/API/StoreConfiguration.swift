@@ -20,8 +20,8 @@ extension CacheStore {
     /// The number of parts that memory is split into, so that threads do not wait for each other: a power of two up to
     /// 1,024. With `nil` the store chooses by capacity.
     package var shardCount: Int?
-    /// Which entry memory evicts first when it needs room (default: `lru`).
-    public var eviction = EvictionPolicy.lru
+    /// Which entry memory evicts first when it needs room (default: `s3fifo`).
+    public var eviction = EvictionPolicy.s3fifo
     /// Which entries are written to disk (default: `everything`). Without a ``directory`` it has no effect.
     public var diskAdmission = DiskAdmission.everything
     /// Maximum variants kept of one key; beyond it the store removes the oldest.
@@ -38,10 +38,19 @@ extension CacheStore {
     /// The size in bytes of one file of the disk's log, from 64 KiB to 1 GiB. With `nil` the store chooses by capacity.
     package var segmentSize: Int?
     /// Bodies of more bytes than this have their own file on disk, and are streamed to and from it (default:
-    /// 256 KiB).
+    /// 256 KiB). Without a ``directory`` it has no effect.
     ///
-    /// A value above a quarter of a file of the disk's log counts as that quarter.
+    /// Such a body is not kept in memory: neither when it is written with an ``EntryWriter``, nor when a lookup finds it
+    /// on disk. Every hit reads its file. Increase the value if larger bodies must be hits in memory. A lookup that finds
+    /// a body up to this size on disk reads it whole.
+    ///
+    /// The limit is at most 1/64 of the disk's capacity. It is also at most 4 MiB, or 1/1024 of a disk above 4 GiB. A
+    /// larger value counts as that limit: a body without its own file takes at most a quarter of a file of the disk's
+    /// log.
     public var largeBodyThreshold = 256 * 1024
+    /// Maximum share of ``diskCapacity`` that the entries of pinned keys may take, from 0 to 0.75 (default: 0.5). See
+    /// ``CacheStore/pin(_:)``.
+    public var pinnedShare = 0.5
     /// When the store syncs written bytes to the disk (default: `removals`).
     public var sync = DiskSync.removals
     /// Maximum bytes that wait in memory to be written to disk, in addition to ``memoryCapacity`` (default: 1 MiB).
@@ -49,7 +58,8 @@ extension CacheStore {
     /// At least 64 KiB and at most 1 GiB, or 0. With 0 an insert returns after its entry is written. Once the buffer is
     /// half full, callers that insert also write.
     public var writeBuffer = 1 << 20
-    /// Called when the disk fails, and when it works again, in this order (default: `nil`).
+    /// Called when the disk fails and when it works again, and if the store discards an unreadable cache at its opening
+    /// (default: `nil`).
     ///
     /// The store calls it on its own queue, soon after the change, one event after the other. It may use the
     /// store.
@@ -103,6 +113,7 @@ extension CacheStore.Configuration {
     try require(
       (0...1).contains(maximumEntryShare ?? 0),
       "maximumEntryShare: expected 0 to 1, or nil, found \(maximumEntryShare ?? 0)")
+    try require((0...0.75).contains(pinnedShare), "pinnedShare: expected 0 to 0.75, found \(pinnedShare)")
     try require(
       largeBodyThreshold >= 0, "largeBodyThreshold: expected 0 or more bytes, found \(largeBodyThreshold)")
     try require(
@@ -120,6 +131,6 @@ extension CacheStore.Configuration {
   var diskOptions: DiskOptions {
     DiskOptions(
       segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
-      sync: sync, writeBuffer: writeBuffer, observer: diskObserver)
+      sync: sync, writeBuffer: writeBuffer, observer: diskObserver, pinnedShare: pinnedShare)
   }
 }

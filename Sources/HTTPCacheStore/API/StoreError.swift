@@ -11,7 +11,7 @@ public struct StoreError: Error, Sendable, Hashable {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
       case directoryInUse, unknownFormat, unreadableDirectory, notACache, inputOutput, corrupt
-      case invalidConfiguration, closed
+      case invalidConfiguration, closed, noDisk, pinLimit, noRoom
     }
 
     private let value: Value
@@ -34,6 +34,13 @@ public struct StoreError: Error, Sendable, Hashable {
     public static var invalidConfiguration: Code { Code(.invalidConfiguration) }
     /// The store is closed.
     public static var closed: Code { Code(.closed) }
+    /// The operation needs a disk, and the store has none.
+    public static var noDisk: Code { Code(.noDisk) }
+    /// The pinned entries would take more of the disk than ``CacheStore/Configuration/pinnedShare``, or there would be
+    /// too many pinned keys.
+    public static var pinLimit: Code { Code(.pinLimit) }
+    /// Entries that are being written fill the disk at this moment.
+    public static var noRoom: Code { Code(.noRoom) }
 
     public var description: String { value.rawValue }
   }
@@ -49,6 +56,12 @@ public struct StoreError: Error, Sendable, Hashable {
     case corrupt(what: String, path: FilePath)
     case invalidConfiguration(String)
     case closed
+    case noDisk
+    /// All in bytes.
+    case pinLimit(key: StoreKey, needed: Int, used: Int, limit: Int)
+    /// `limit` is in bytes.
+    case tooManyPins(key: StoreKey, count: Int, limit: Int)
+    case noRoomToPin(key: StoreKey)
   }
 
   package let kind: Kind
@@ -68,6 +81,9 @@ public struct StoreError: Error, Sendable, Hashable {
     case .corrupt: .corrupt
     case .invalidConfiguration: .invalidConfiguration
     case .closed: .closed
+    case .noDisk: .noDisk
+    case .pinLimit, .tooManyPins: .pinLimit
+    case .noRoomToPin: .noRoom
     }
   }
 
@@ -77,7 +93,7 @@ public struct StoreError: Error, Sendable, Hashable {
     case .directoryInUse(let path, _), .unknownFormat(_, _, let path), .unreadableDirectory(let path, _),
       .notACache(let path, _), .io(_, let path, _), .corrupt(_, let path):
       path
-    case .invalidConfiguration, .closed: nil
+    case .invalidConfiguration, .closed, .noDisk, .pinLimit, .tooManyPins, .noRoomToPin: nil
     }
   }
 
@@ -121,6 +137,16 @@ extension StoreError: CustomStringConvertible {
       return "invalid store configuration: \(what)"
     case .closed:
       return "the store is closed"
+    case .noDisk:
+      return "the store has no disk, and pins need one"
+    case .pinLimit(let key, let needed, let used, let limit):
+      return
+        "cannot pin \(key): its entries take \(needed) bytes, pinned entries take \(used) bytes already, and "
+        + "the limit is \(limit)"
+    case .tooManyPins(let key, let count, let limit):
+      return "cannot pin \(key): the list of the \(count) pinned keys would have more than \(limit) bytes"
+    case .noRoomToPin(let key):
+      return "cannot pin \(key): entries that are being written fill the disk"
     }
   }
 
@@ -134,6 +160,10 @@ extension StoreError: CustomStringConvertible {
     case .unreadableDirectory:
       "set whenUnreadable to .startEmpty to discard its content, or choose another directory"
     case .notACache: "choose the directory of a cache, or an empty one"
+    case .noDisk: "open it with a directory and a disk capacity"
+    case .pinLimit: "unpin other keys, or increase diskCapacity or pinnedShare"
+    case .tooManyPins: "unpin other keys, or increase diskCapacity"
+    case .noRoomToPin: "pin it again when they are complete"
     case .io, .corrupt, .invalidConfiguration, .closed: nil
     }
   }

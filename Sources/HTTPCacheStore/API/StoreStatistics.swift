@@ -11,6 +11,11 @@ public struct StoreUsage: Sendable, Hashable {
   public var memoryEntries = 0
   /// Entries on disk, including those that are also in memory.
   public var diskEntries = 0
+  /// Keys that are pinned; see ``CacheStore/pin(_:)``.
+  public var pinnedKeys = 0
+  /// Bytes that the entries of pinned keys occupy on disk, as far as they are safe from eviction. They count towards
+  /// ``StoreCapacity/pinned``.
+  public var pinnedBytes = 0
   /// The part of ``diskBytes`` that belongs to entries in the index. The rest is reclaimed with its segment.
   package var diskLiveBytes = 0
   /// Bytes of the index of the entries on disk, in memory. Not part of ``memoryBytes``.
@@ -23,6 +28,8 @@ public struct StoreCapacity: Sendable, Hashable {
   public var memory = 0
   /// Maximum bytes that the files in the directory occupy; 0 without a directory.
   public var disk = 0
+  /// Maximum bytes that the entries of pinned keys occupy on disk; 0 without a directory.
+  public var pinned = 0
 }
 
 /// Counts of what a store has done since it was opened.

@@ -61,7 +61,7 @@ public struct StoredEntry: Sendable {
   var key: [UInt8] { withHead { Array($0.key) } }
 
   /// The number of the insert or update that wrote the metadata.
-  var revision: UInt64 { withHead { $0.revision } }
+  package var revision: UInt64 { withHead { $0.revision } }
 
   /// The opaque bytes that were stored with the body.
   ///

@@ -10,6 +10,8 @@ struct DiskOptions: Sendable {
   /// Maximum bytes that wait to be written; 0 writes each record at once.
   var writeBuffer: Int
   var observer: (@Sendable (DiskEvent) -> Void)?
+  /// Maximum share of the capacity that pinned entries may take.
+  var pinnedShare = 0.5
 
   /// The segment size: 16 MiB, unless the capacity would then have fewer than 16 segments, or so many that their open
   /// files matter.
@@ -27,6 +29,12 @@ struct DiskOptions: Sendable {
   func markLimit(for capacity: Int) -> Int {
     min(ScopeMarks.defaultLimit, segmentSize(for: capacity) / 256)
   }
+
+  /// Maximum bytes of pinned entries.
+  func pinLimit(for capacity: Int) -> Int { Int(Double(capacity) * pinnedShare) }
+
+  /// Maximum bytes of the file with the pinned keys.
+  func pinFileLimit(for capacity: Int) -> Int { min(PinFile.maximumSize, capacity / 64) }
 
   func largeBodyThreshold(for capacity: Int) -> Int {
     min(largeBodyThreshold, segmentSize(for: capacity) / 4)

@@ -17,6 +17,7 @@ import SystemPackage
 /// | `Syncer` | syncs written bytes to the disk |
 /// | `Removals`, `Sweeper` | removes entries, and makes that durable |
 /// | `BodyFiles` | keeps large bodies in their own files |
+/// | `Pinning` | keeps the entries of some keys from eviction |
 /// | `DiskHealth`, `DiskEvents` | decides when to try again, and calls the observer |
 /// | `DiskOpening`, `LogRecovery` | opens a directory, and rebuilds the catalog |
 final class DiskTier: Sendable {
@@ -26,6 +27,7 @@ final class DiskTier: Sendable {
   let bodies: BodyFiles
   let removals: Removals
   let sweeper: Sweeper
+  let pinning: Pinning
   private let reader: EntryReader
   private let syncer: Syncer
 
@@ -39,13 +41,17 @@ final class DiskTier: Sendable {
       counters: opened.counters)
     catalog = Catalog(opened.log.catalog)
     log = SharedLog(
-      Log(opened.log, lockFile: opened.lockFile, capacity: capacity, context: context, catalog: catalog),
+      Log(
+        opened.log, lockFile: opened.lockFile, capacity: capacity, context: context, catalog: catalog,
+        pins: opened.pins),
       flusher: Flusher(limit: options.writeBuffer))
+    log.settleOpening()
     bodies = BodyFiles(log: log)
     reader = EntryReader(log)
     syncer = Syncer(log)
     removals = Removals(log: log, syncer: syncer)
     sweeper = Sweeper(removals: removals)
+    pinning = Pinning(log: log, syncer: syncer, reader: reader)
   }
 
   var sequence: SequenceNumbers { context.sequence }
@@ -84,12 +90,15 @@ final class DiskTier: Sendable {
 
   /// Inserts an entry whose body is in memory, or was streamed.
   ///
-  /// - Parameter file: the streamed body; afterwards it belongs to the tier, or is removed.
+  /// - Parameters:
+  ///   - revision: the number of the update that wrote the metadata (default: the id).
+  ///   - file: the streamed body; afterwards it belongs to the tier, or is removed.
   func insert(
-    _ entry: NewEntry, id: UInt64, hash: UInt64, file: inout BodyFileWriter?, objection: () -> RefusalReason?
+    _ entry: NewEntry, id: UInt64, revision: UInt64? = nil, hash: UInt64, file: inout BodyFileWriter?,
+    objection: () -> RefusalReason?
   ) -> Log.Outcome {
     var header = RecordHeader(
-      kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: id,
+      kind: .entry, hash: hash, variant: entry.variant.rawValue, id: id, revision: revision ?? id,
       storedAt: entry.storedAt)
     do throws(AppendFailure) {
       if file == nil, entry.body.count > largeBodyThreshold {
@@ -116,8 +125,11 @@ final class DiskTier: Sendable {
     let record = record(of: entry, &header)
     var outcome = Log.Outcome.refused(.tooLargeForDisk)
     if context.room(for: record.count) <= context.options.segmentSize(for: capacity) {
-      log.prepareRoom(for: record.count)
-      outcome = log.withLock { log in log.insert(header, record: record, objection: objection) }
+      let room = log.prepareRoom(for: record.count)
+      outcome = log.withLock { log in
+        log.release(room)
+        return log.insert(header, record: record, objection: objection)
+      }
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)
     }
@@ -150,7 +162,8 @@ final class DiskTier: Sendable {
     unless isKeptOut: () -> Bool
   ) -> Bool {
     log.flusher.awaitBuffer(of: log)
-    let isUpdated = log.withLock { log in
+    // Twice the room: the entry's segment then needs more to be carried forward.
+    let isUpdated = log.withRoom(forSmall: 1024 + 2 * metadata.count) { log in
       log.updateMetadata(
         of: id, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision, unless: isKeptOut)
     }
@@ -181,7 +194,7 @@ final class DiskTier: Sendable {
   }
 
   private func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
-    log.withLock { log in
+    log.withRoom { log in
       log.forget(hash: hash, fingerprint: fingerprint)
       context.changes.advance(for: hash)
       return (context.changes.moment(for: hash), !hasEntry(for: hash))
@@ -200,7 +213,9 @@ final class DiskTier: Sendable {
       usage.diskEntries = catalog.index.count
       usage.diskLiveBytes = catalog.index.recordBytes + catalog.index.bodyFileBytes
       usage.diskIndexBytes = catalog.index.bytes
+      usage.pinnedBytes = catalog.index.pinnedBytes
     }
+    usage.pinnedKeys = log.pinCount
   }
 
   func setCapacity(_ bytes: Int) { log.setCapacity(bytes) }
@@ -209,5 +224,5 @@ final class DiskTier: Sendable {
   @discardableResult
   func sync() -> Bool { syncer.sync(withBodies: true) }
 
-  func close() { log.close(syncer) }
+  func close() { pinning.whileIdle { log.close(syncer) } }
 }

@@ -50,10 +50,24 @@ extension StoreInspection {
         try verify(number, isLast: number == segments.last, &bodies, &result)
       }
       try verifyBodies(bodies, &result)
+      try verifyPins(&result)
     } catch {
       throw error.storeError
     }
     return result
+  }
+
+  private func verifyPins(_ result: inout Verification) throws(FileFailure) {
+    for name in DiskFormat.pinsNames where names.contains(name) {
+      let file = try files.open(directory.appending(name), creating: false)
+      let bytes = try file.read(try file.size(), at: 0) ?? []
+      result.bytes += bytes.count
+      guard PinFile.decode(bytes, hasher: hasher) == nil else { continue }
+      let damage = Damage(
+        path: file.path, offset: nil, what: "the checksum of the pinned keys is wrong", key: nil)
+      // A store may be writing it at this moment.
+      if isInUse { result.leftovers.append(damage) } else { result.damages.append(damage) }
+    }
   }
 
   /// - Parameter bodies: the records' data on body files, by the ids of the entries.

@@ -29,9 +29,12 @@ struct EntryBlock: @unchecked Sendable {
     @inline(__always)
     static var headOffset: Int { 2 * MemoryLayout<UnsafeRawPointer>.size }
 
+    /// Makes an object for an entry with this many bytes from its first word on. All objects with the same
+    /// ``EntryBlock/blockSize(of:)`` have room for the largest of them, whatever `malloc` makes of their size.
     @inline(__always)
     fileprivate static func make(count: Int) -> Object {
-      let object = create(minimumCapacity: max(0, count &- EntryHead.narrowSize)) { _ in Words() }
+      let room = EntryBlock.blockSize(count) &- 8 &- headOffset
+      let object = create(minimumCapacity: max(0, room &- EntryHead.narrowSize)) { _ in Words() }
       return unsafeDowncast(object, to: Object.self)
     }
 
@@ -68,7 +71,7 @@ struct EntryBlock: @unchecked Sendable {
 
   init(
     id: UInt64, revision: UInt64, variant: UInt64, storedAt: Int64, key: UnsafeRawBufferPointer,
-    metadata: UnsafeRawBufferPointer, body: Body
+    metadata: UnsafeRawBufferPointer, body: Body, spares: SpareBlocks? = nil
   ) {
     var fields = EntryHead.Fields(
       id: id, revision: revision, variant: variant, storedAt: storedAt, keyCount: key.count,
@@ -86,7 +89,7 @@ struct EntryBlock: @unchecked Sendable {
     let metadataStart = keyStart + key.count
     let bodyStart = metadataStart + metadata.count
     end += bodyStart
-    object = Object.make(count: end)
+    object = spares?.take(Self.blockSize(end)) ?? Object.make(count: end)
     let target = UnsafeMutableRawPointer(mutating: object.head.start)
     fields.write(to: target)
     if let bytes = key.baseAddress { memcpy(target + keyStart, bytes, key.count) }
@@ -100,14 +103,15 @@ struct EntryBlock: @unchecked Sendable {
   /// Makes the block that memory keeps of a new entry.
   // Not an initializer, which owns its arguments: it takes 230 instructions more, to copy the entry and to destroy the
   // copy.
-  static func of(_ entry: NewEntry, id: UInt64) -> EntryBlock {
+  static func of(_ entry: NewEntry, id: UInt64, spares: SpareBlocks? = nil) -> EntryBlock {
     entry.key.bytes.withUnsafeBytes { key in
       entry.metadata.withUnsafeBytes { metadata in
         entry.body.withUnsafeBytes { body in
           EntryBlock(
             id: id, revision: id, variant: entry.variant.rawValue, storedAt: entry.storedAt, key: key,
             metadata: metadata,
-            body: body.count <= packedBodyLimit ? .within(body) : .apart(ApartBody(ownerOf: entry.body)))
+            body: body.count <= packedBodyLimit ? .within(body) : .apart(ApartBody(ownerOf: entry.body)),
+            spares: spares)
         }
       }
     }
@@ -176,9 +180,16 @@ struct EntryBlock: @unchecked Sendable {
   @inline(__always)
   static func cost(of head: EntryHead) -> Int {
     // The object's two words; an array has four.
-    allocationSize(head.count + Object.headOffset) + indexOverhead
+    blockSize(of: head) + indexOverhead
       + (head.apart.map { allocationSize($0.pointee.ownerCount + 32) } ?? 0)
   }
+
+  /// Bytes of the allocation of the object with this head.
+  @inline(__always)
+  static func blockSize(of head: EntryHead) -> Int { blockSize(head.count) }
+
+  @inline(__always)
+  fileprivate static func blockSize(_ count: Int) -> Int { allocationSize(count + Object.headOffset) }
 
   /// The size of a `malloc` allocation for this many bytes: 8 more, in steps of 16.
   @inline(__always)

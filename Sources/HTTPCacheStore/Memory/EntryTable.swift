@@ -152,6 +152,17 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     return (oldest, seen)
   }
 
+  /// How many places the entries are past their homes, on average. Each insert and removal moves about as many.
+  ///
+  /// - Complexity: O(places).
+  var meanDisplacement: Double {
+    var sum = 0
+    for position in 0..<length where places[position].entry != nil {
+      sum += position - home(of: places[position].tag)
+    }
+    return count == 0 ? 0 : Double(sum) / Double(count)
+  }
+
   // MARK: Changing
 
   /// Adds an entry.

@@ -10,7 +10,7 @@
 /// has 55.7 % hits, as an exact list has.
 ///
 /// S3-FIFO is two queues. New entries are on probation in the small queue. Entries that are used there, or requested
-/// again soon after they left it, go to the main queue. There, each use gives an entry another round.
+/// again soon after they left it, go to the main queue, with no uses. There, each use gives an entry another round.
 ///
 /// Hyperbolic caching keeps the time of the last use, the size and the number of uses in each place, and computes from them how
 /// much an entry is worth (``HyperbolicClock``). It searches as LRU does, for an entry that is worth little enough.
@@ -31,8 +31,8 @@ struct EvictionOrder {
   private var clock: UInt32 = 0
   /// LRU: the place where eviction looks next.
   private var hand = 0
-  /// LRU: the age from which an entry is old enough to be evicted.
-  private var oldAge: UInt32 = 0
+  /// LRU: the age from which an entry is old enough to be evicted; 0 while it is unknown.
+  private var oldAge = 0.0
   /// LRU and hyperbolic: rank of the pre-selected victim (at `hand`).
   private var chosenRank = Standing.ofFreePlace.rank
   private var hyperbolic = HyperbolicClock()
@@ -236,19 +236,17 @@ struct EvictionOrder {
     }
     let (position, places) = table.old(
       // While the old age is unknown, take the oldest of the inspected entries.
-      from: hand, count: Self.mostPlaces, usedBy: oldAge > 0 && clock > oldAge ? clock - oldAge : 0,
+      from: hand, count: Self.mostPlaces, usedBy: oldAge > 0 ? clock - min(clock, UInt32(oldAge)) : 0,
       except: kept)
     hand = position
-    let age = clock - table.standing(position).time
-    if age < oldAge || oldAge == 0 {
-      // No entry was as old.
-      oldAge = age
+    if oldAge == 0 {
+      oldAge = Double(max(1, clock - table.standing(position).time))
     } else {
-      let spare = Self.placesPerVictim - places
-      let step = (Int(oldAge) / 32 + 1) * spare / Self.placesPerVictim
-      // Rounding must not give 0: a small age would stay small, and eviction would take any entry.
-      oldAge = UInt32(
-        max(1, min(Int(oldAge) + (step == 0 ? spare.signum() : step), Int(Standing.timeMask))))
+      // It must be about the same for the whole round, so it changes by a fraction of the round. An age that followed each
+      // eviction took as many entries from full parts of the table as from empty ones. So full parts filled up, until an
+      // insert moved 700 places on average.
+      let change = Double(Self.placesPerVictim - places) / Double(4 * table.length)
+      oldAge = min(max(1, oldAge * (1 + change)), Double(Standing.timeMask))
     }
     return position
   }
@@ -281,6 +279,9 @@ struct EvictionOrder {
         guard position == kept || standing.uses >= Self.usesToStay else { return position }
         let cost = table[position].map { policy.cost(of: $0) } ?? 0
         probation.tags.removeFirst()
+        // As published. An entry that kept its uses would stay for two rounds more, and web07 at 2 % would miss 51.7 %
+        // instead of 51.2 %.
+        standing.uses = 0
         dequeue(standing, cost: cost)
         enqueue(&standing, tag: table.tag(position), cost: cost, isOnProbation: false)
         table.setStanding(position, standing)

@@ -96,10 +96,11 @@ struct HyperbolicClock {
     }
     guard let found, !isSmall else { return found }
     hand = found
-    if least > bound {
+    if limit == .min {
       limit = least << 8
     } else {
-      // Rises when the search was long. A thousand evictions change it by about a power of two.
+      // Rises when the search was long. A thousand evictions change it by about a power of two. It must be about the same
+      // for the whole round, as the age of LRU: see ``EvictionOrder``.
       limit += Int32(seen - Self.placesPerVictim) / 2
     }
     return found

@@ -33,6 +33,8 @@ struct MemoryShardState: ~Copyable, Sendable {
   var count: Int { table.count }
   /// Number of places in the table, including free ones.
   var placeCount: Int { table.length }
+  /// See ``EntryTable/meanDisplacement``.
+  var meanDisplacement: Double { table.meanDisplacement }
 
   // MARK: Finding
 

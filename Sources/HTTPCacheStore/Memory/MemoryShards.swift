@@ -74,6 +74,9 @@ final class MemoryShards: @unchecked Sendable {
   /// Number of entries in all shards. It takes no lock, so that metrics can read it after each insert.
   var entryCount: Int { (0..<count).reduce(0) { $0 + shard($1).pointee.shownCount.value } }
 
+  /// Number of entries in one shard. It takes no lock.
+  func entryCount(number: Int) -> Int { shard(number).pointee.shownCount.value }
+
   /// Number of evictions of all shards. It takes no lock.
   var evictions: Int { (0..<count).reduce(0) { $0 + shard($1).pointee.shownEvictions.value } }
 

@@ -7,14 +7,16 @@ struct Room: ~Copyable {
   // The reference is not counted, not even during a call, which would be four atomic operations in an insert that
   // evicts. The tier that makes room owns the budget.
   private let budget: Unmanaged<ByteBudget>
+  private let spares: Unmanaged<SpareBlocks>
   private(set) var held = 0
   /// Nearly always at most one entry, which then needs no array.
   private var garbage: Detached?
   private var moreGarbage: [EntryReference]?
   private var next: EntryReference?
 
-  init(budget: ByteBudget) {
+  init(budget: ByteBudget, spares: SpareBlocks) {
     self.budget = .passUnretained(budget)
+    self.spares = .passUnretained(spares)
   }
 
   deinit {
@@ -51,7 +53,7 @@ struct Room: ~Copyable {
     if let garbage {
       // If this is the last reference, the next entry is most likely written to the memory that becomes free here.
       garbage.entry.prefetch(count: garbage.cost)
-      garbage.entry.release()
+      spares._withUnsafeGuaranteedRef { $0.give(garbage.entry) }
     }
     garbage = nil
     guard let more = moreGarbage else { return }

@@ -5,40 +5,53 @@ import Synchronization
 
 /// Keeps a tier within its capacity: bytes are reserved here before they are added.
 ///
-/// Usage and limit change under one lock. So a limit that one thread lowers applies to the reservations of all threads
-/// from that moment on.
+/// One word holds the difference between limit and usage. So a limit that one thread lowers applies to the reservations of
+/// all threads from that moment on. A full tier refuses with a single load, because every insert into it asks.
 final class ByteBudget: Sendable {
-  private struct State {
-    var used = 0
-    var limit: Int
-  }
-
-  private let state: Mutex<State>
+  /// Bytes below the limit; less than 0 after the limit was lowered.
+  private let free: Atomic<Int>
+  private let limit: Atomic<Int>
 
   init(limit: Int) {
-    state = Mutex(State(limit: limit))
+    free = Atomic(limit)
+    self.limit = Atomic(limit)
   }
 
-  var used: Int { state.withLock { $0.used } }
-  var limit: Int { state.withLock { $0.limit } }
-
-  /// The usage above the limit, after the limit was lowered.
-  var excess: Int { state.withLock { max(0, $0.used - $0.limit) } }
-
-  func reserve(_ bytes: Int) -> Bool {
-    state.withLock { state in
-      guard bytes <= state.limit - state.used else { return false }
-      state.used += bytes
-      return true
+  /// Bytes that are reserved. While another thread changes the limit, it may be too low, but never too high.
+  var used: Int {
+    while true {
+      let limit = limit.load(ordering: .acquiring)
+      let free = free.load(ordering: .acquiring)
+      if self.limit.load(ordering: .relaxed) == limit { return max(0, limit - free) }
     }
   }
 
-  func release(_ bytes: Int) {
-    guard bytes > 0 else { return }
-    state.withLock { $0.used -= bytes }
+  /// The usage above the limit, after the limit was lowered.
+  var excess: Int { max(0, -free.load(ordering: .relaxed)) }
+
+  @inline(__always)
+  func reserve(_ bytes: Int) -> Bool {
+    var free = free.load(ordering: .relaxed)
+    while bytes <= free {
+      let (isDone, current) = self.free.weakCompareExchange(
+        expected: free, desired: free - bytes, ordering: .relaxed)
+      if isDone { return true }
+      free = current
+    }
+    return false
   }
 
-  func setLimit(_ limit: Int) {
-    state.withLock { $0.limit = limit }
+  @inline(__always)
+  func release(_ bytes: Int) {
+    guard bytes > 0 else { return }
+    free.add(bytes, ordering: .relaxed)
+  }
+
+  /// Changes the limit. Not from two threads at once.
+  func setLimit(_ bytes: Int) {
+    let change = bytes - limit.load(ordering: .relaxed)
+    if change > 0 { free.add(change, ordering: .releasing) }
+    limit.store(bytes, ordering: .releasing)
+    if change < 0 { free.add(change, ordering: .releasing) }
   }
 }

@@ -47,6 +47,9 @@ final class PurgeFences: Sendable {
     }
   }
 
+  /// Whether any fence was added since a place in the sequence.
+  func isAny(since number: UInt64) -> Bool { latest.load(ordering: .sequentiallyConsistent) >= number }
+
   /// Whether a fence keeps out something that began at a place in the sequence.
   ///
   /// - Parameter key: `nil` checks only scopes.

@@ -10,7 +10,7 @@ public struct StubError: Error, Hashable, Sendable {
   /// The codes of errors.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
-      case unexpectedRequest, unusedStubs, unreadableFile, invalidStatus
+      case unexpectedRequest, unusedStubs, unreadableFile, invalidStatus, sharedSessionInUse
     }
 
     private let value: Value
@@ -25,6 +25,8 @@ public struct StubError: Error, Hashable, Sendable {
     public static var unreadableFile: Code { Code(.unreadableFile) }
     /// The status of a stub does not have three digits.
     public static var invalidStatus: Code { Code(.invalidStatus) }
+    /// `URLSession.shared` was used before stubs were installed in it.
+    public static var sharedSessionInUse: Code { Code(.sharedSessionInUse) }
 
     public var description: String { value.rawValue }
   }
@@ -49,6 +51,14 @@ public struct StubError: Error, Hashable, Sendable {
 
   package static func invalidStatus(_ status: Int) -> StubError {
     StubError(code: .invalidStatus, text: "expected a status code of three digits, found \(status)")
+  }
+
+  package static var sharedSessionInUse: StubError {
+    StubError(
+      code: .sharedSessionInUse,
+      text:
+        "cannot install stubs in URLSession.shared: it was used before; call installInSharedSession() before its "
+        + "first use, or make a session with URLSessionConfiguration.stubbed(by:)")
   }
 }
 

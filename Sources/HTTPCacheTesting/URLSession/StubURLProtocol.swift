@@ -21,8 +21,11 @@ class StubURLProtocol: URLProtocol {
 
   private let loading = Mutex(Loading())
 
+  /// The stubs that answer, and the configuration of the session; `nil` if there are none.
+  class var binding: StubBinding? { StubClasses.shared.value(of: self) }
+
   override class func canInit(with request: URLRequest) -> Bool {
-    guard StubClasses.shared.value(of: self) != nil else { return false }
+    guard binding != nil else { return false }
     return ["http", "https"].contains(request.url?.scheme?.lowercased())
   }
 
@@ -32,15 +35,13 @@ class StubURLProtocol: URLProtocol {
     let own = LoadingStub(value: self)
     let request = request
     do {
-      guard let stubs = StubClasses.shared.value(of: Self.self), let url = request.url else {
-        throw URLError(.badURL)
-      }
+      guard let binding = Self.binding, let url = request.url else { throw URLError(.badURL) }
       let whole = try TaskBody.inMemory(TaskBody.request(request, of: self.task))
-      guard let head = whole.httpRequest else { throw URLError(.badURL) }
+      guard let head = whole.httpRequest?.adding(binding.additionalFields) else { throw URLError(.badURL) }
       let body = Array(whole.httpBody ?? Data())
       let task = Task {
         do {
-          let answer = try await stubs.answer(head, body[...])
+          let answer = try await binding.stubs.answer(head, body[...])
           let (response, bytes) = try answer.made()
           guard let response = HTTPURLResponse(httpResponse: response, url: url) else {
             throw URLError(.cannotParseResponse)
@@ -96,9 +97,19 @@ private struct LoadingStub: @unchecked Sendable {
   let value: StubURLProtocol
 }
 
+/// The stubs of a session, and the configuration that it was made from.
+struct StubBinding: Sendable {
+  let stubs: HTTPStubs
+  /// `nil` for `URLSession.shared`, whose configuration is the default.
+  var configuration: SendableConfiguration?
+
+  /// The fields that Foundation on Linux adds after the protocol has seen the request.
+  var additionalFields: [(name: String, value: String)] { configuration?.additionalFields ?? [] }
+}
+
 /// The stubs of every class that was made.
 enum StubClasses: ClassMaker {
-  static let shared = ClassTable<StubClasses, HTTPStubs>()
+  static let shared = ClassTable<StubClasses, StubBinding>()
 
   static func makeClass<Digits>(_ digits: Digits.Type) -> StubURLProtocol.Type {
     BoundStubProtocol<Digits>.self

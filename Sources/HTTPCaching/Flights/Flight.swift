@@ -140,8 +140,8 @@ final class Flight: Sendable {
 
   // MARK: - The task
 
-  func run(_ body: @escaping @Sendable (Flight) async -> Void) {
-    let task = Task(executorPreference: BlockingExecutor.shared) { await body(self) }
+  func run(on executor: (any TaskExecutor)? = nil, _ body: @escaping @Sendable (Flight) async -> Void) {
+    let task = Task(executorPreference: executor) { await body(self) }
     state.withLock { state in
       state.task = task
       return state.isAbandoned

@@ -197,19 +197,24 @@ extension HTTPCache {
     return (common, token)
   }
 
+  /// Why a response has no place, although its request has a key.
+  var reasonWithoutPlace: CacheEngine.Reason { store.isOpen ? .removedMeanwhile : .storeClosed }
+
   // MARK: - Removing
 
   /// Removes all stored responses for a target, however they are found.
   ///
+  /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
   /// - Returns: the number of responses, not counting those to QUERY.
   @discardableResult
-  func removeAll(for target: TargetURI, partition: String) -> Int {
+  func removeAll(for target: TargetURI, partition: String, keepingPins: Bool = false) -> Int {
     let target = keyed(target)
     let exact = exactKey(target, partition)
-    let count = store.remove(exact)
+    let count = store.remove(exact, keepingPin: keepingPins)
     store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
-    return count + (commonKey(of: target, partition: partition).map { store.remove($0) } ?? 0)
+    return count
+      + (commonKey(of: target, partition: partition).map { store.remove($0, keepingPin: keepingPins) } ?? 0)
   }
 
   /// The key that a target shares with others by the `No-Vary-Search` of their path.
@@ -222,7 +227,7 @@ extension HTTPCache {
     return StoreKey(CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition).bytes)
   }
 
-  private func exactKey(_ target: TargetURI, _ partition: String) -> StoreKey {
+  func exactKey(_ target: TargetURI, _ partition: String) -> StoreKey {
     StoreKey(CacheKey(target, partition: partition).bytes)
   }
 }

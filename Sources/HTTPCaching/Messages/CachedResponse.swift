@@ -43,6 +43,24 @@ public struct CachedResponse: Sendable {
     }
     set { heading = .made(newValue) }
   }
+  /// What determines the head of a response from memory, in one cache.
+  package struct StoredHead: Equatable, Sendable {
+    /// The number of the insert or update that wrote the stored fields. No two have the same.
+    private let revision: UInt64
+    private let ageInSeconds: Int64
+    private let cacheStatus: CacheStatus
+
+    fileprivate init(_ heading: StoredHeading) {
+      revision = heading.entry.revision
+      (ageInSeconds, cacheStatus) = (heading.ageInSeconds, heading.cacheStatus)
+    }
+  }
+
+  /// What determines the ``head``, if that is still to be decoded from the stored bytes; `nil` for any other.
+  package var storedHead: StoredHead? {
+    if case .stored(let heading) = heading { StoredHead(heading) } else { nil }
+  }
+
   /// The content.
   public var body: MessageBody
   /// Where the response came from.
@@ -100,6 +118,16 @@ public struct CachedResponse: Sendable {
     self.reason = reason
     self.storage = storage
     self.cacheStatus = cacheStatus
+  }
+
+  /// Makes a response of a request that the application kept from the cache.
+  package init(bypassing response: TransportResponse) {
+    // Without a `Cache-Status` of its own, as if there were no cache.
+    heading = .made(response.head)
+    (body, source, reason) = (response.body, .network, .policyIgnoresStored)
+    storage = .refusedByApplication
+    cacheStatus = CacheStatus(
+      cache: "", forward: .bypass, forwardStatus: response.head.status.code, reason: reason)
   }
 
   /// Makes a response from memory. Its head is made when it is first read.
@@ -175,7 +203,7 @@ extension CacheStatus {
   public var source: CachedResponse.Source {
     switch reason {
     case .validated: .validated
-    case .fresh, .freshByHeuristic, .immutable: .hit
+    case .fresh, .freshByHeuristic, .freshByApplication, .immutable: .hit
     case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
       .forbiddenWhileDisconnected, .policyReturnsStored:
       .stale

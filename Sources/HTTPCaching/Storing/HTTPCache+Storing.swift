@@ -17,7 +17,7 @@ public struct StoredCopy: Sendable {
 
 /// Storing and reading without a transport, to fill a cache by hand or to inspect it.
 extension HTTPCache {
-  /// Stores a response that did not come through ``respond(to:body:policy:partition:interim:willStore:transport:)``, as
+  /// Stores a response that did not come through ``respond(to:body:policy:partition:interim:willStore:lifetime:transport:)``, as
   /// if the origin had just sent it. The same rules decide, and it replaces what is stored.
   ///
   /// May block on the disk.
@@ -66,7 +66,7 @@ extension HTTPCache {
           return .failure(Refused(.incompleteContent))
         }
         guard let place = place(for: stored, lookup, tokens: tokens) else {
-          return .failure(Refused(lookup.key == nil ? request.reasonWithoutKey : .removedMeanwhile))
+          return .failure(Refused(lookup.key == nil ? request.reasonWithoutKey : reasonWithoutPlace))
         }
         let entry = NewEntry(
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),

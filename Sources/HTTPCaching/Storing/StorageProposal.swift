@@ -31,6 +31,18 @@ public struct StorageProposal: Sendable {
 /// hook of the first. The caller gets the content unchanged.
 public typealias StorageHook = @Sendable (inout StorageProposal) -> Void
 
+/// Sets the freshness lifetime of a response that has just arrived from the origin; `nil` leaves it to the origin.
+///
+/// The lifetime begins when the response arrives. It replaces the origin's times, and its `no-cache` and `no-store`. All
+/// other rules apply: for example, a shared cache does not store a `private` response. The rule is also asked for a 304,
+/// which updates the stored response. It must not block. If one fetch serves several callers, the rule of the first
+/// decides.
+///
+/// - Parameters:
+///   - request: the caller's request.
+///   - response: the origin's response, as it arrived.
+public typealias LifetimeRule = @Sendable (_ request: HTTPRequest, _ response: HTTPResponse) -> Duration?
+
 extension HTTPCache {
   /// Publishes a written entry, after the application's hook has been called.
   ///

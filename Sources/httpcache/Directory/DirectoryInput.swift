@@ -50,7 +50,7 @@ enum DirectoryInput {
       case .notACache:
         isServed
           ? "choose an empty --directory, or one that does not exist" : "choose the directory of a cache"
-      case .invalidConfiguration, .io, .corrupt, .closed: nil
+      case .invalidConfiguration, .io, .corrupt, .closed, .noDisk, .pinLimit, .tooManyPins, .noRoomToPin: nil
       }
     return remedy.map { "\(error.problem); \($0)" } ?? error.problem
   }

@@ -128,7 +128,7 @@ extension Explainer {
       return .init(.matches, "Every GET and HEAD for this URI: it has no Vary.", section: section)
     }
     return .init(
-      .matches, "Only requests for this URI with the same values in the fields that Vary names:",
+      .matches, "Only requests for this URI with the same values in these fields:",
       section: section,
       lines: fields.map { field in field.value.map { "\(field.name): \($0)" } ?? "\(field.name) absent" })
   }

@@ -57,9 +57,6 @@ struct ProxyCommand: AsyncParsableCommand {
       configuration.logDiskFailures(to: logger)
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
-      if let discarded = cache.store.discarded {
-        logger.warning("started empty", metadata: ["reason": "\(discarded.problem)"])
-      }
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
       let obeying = Task {
         var control = ProxyControl(

@@ -33,9 +33,9 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Which response leaves memory first: lru, s3fifo (more hits on web traffic), or hyperbolic (more hits where sizes differ much).",
+      "Which response leaves memory first: s3fifo, hyperbolic (fewer requests to the origin where sizes differ much), or lru.",
       valueName: "policy"))
-  var eviction = EvictionPolicy.lru
+  var eviction = EvictionPolicy.s3fifo
 
   @Option(
     help: ArgumentHelp(
@@ -265,6 +265,8 @@ struct ProxyOptions: ParsableArguments {
     cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
     cache.rules.whenDisconnected = staleWhenDisconnected ? .unlessForbidden : .nothing
+    // A private proxy is for one user, as in the RFC.
+    cache.rules.separatesCredentials = false
     cache.rules.negotiatesLanguage = negotiatesLanguage
     cache.rules.setCookie = setCookie
     cache.rules.usesNoVarySearch = noVarySearch

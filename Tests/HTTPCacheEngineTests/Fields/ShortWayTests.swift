@@ -68,6 +68,32 @@ struct ShortWayTests {
     #expect((CacheControl(parsing: value).maxAge == 5) == isMaxAge)
   }
 
+  // The short way does not skip a tab, so it leaves a member after a tab to the long way.
+  @Test(
+    "A directive with or without a number is read like any other member",
+    arguments: [
+      "max-age", "S-MAXAGE", "max-stale", "min-fresh", "no-cache", "no-store", "private", "public",
+      "immutable",
+      "must-revalidate", "must-understand", "only-if-cached", "proxy-revalidate", "stale-if-error",
+      "stale-while-revalidate", "a", "a_b", "a;b", "a/no-store", "max-age;", "é", "-", "", "\"a\"",
+    ])
+  func members(name: String) {
+    for argument in [
+      "", "=5", "=0", "=007", "=999999999", "=1000000000", "=99999999999999999999", "=", "=-1", "=5x", "=5;",
+      "=x", "=\"5\"", "=\"a,max-age=7\"", "= 5", " =5", "=5 ", "=5 6", "==5", " ",
+    ] {
+      for members in [
+        [name + argument], ["public", name + argument], [name + argument, "max-age=9"],
+        ["max-age=9", name + argument, name + argument],
+      ] {
+        let short = CacheControl(parsing: members.joined(separator: ","))
+        #expect(
+          short == CacheControl(parsing: members.map { "\t" + $0 }.joined(separator: ",")), "\(members)")
+        #expect(short == CacheControl(parsing: members.joined(separator: " , , ")), "\(members)")
+      }
+    }
+  }
+
   @Test("The token characters are exactly those of RFC 9110 §5.6.2")
   func tokenCharacters() {
     let marks = Array("!#$%&'*+-.^_`|~".utf8)

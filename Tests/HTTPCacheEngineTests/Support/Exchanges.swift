@@ -65,8 +65,8 @@ extension CacheEngine {
   /// The plan's forwarded request answered; `nil` if the plan did not forward.
   func exchange(
     _ request: HTTPRequest, _ candidates: [StoredResponse], _ result: CacheEngine.Exchange.Result,
-    policy: RequestCachePolicy = .useProtocolCachePolicy, requestTime: Timestamp = arrival,
-    responseTime: Timestamp = arrival
+    policy: RequestCachePolicy = .useProtocolCachePolicy, lifetime: Duration? = nil,
+    requestTime: Timestamp = arrival, responseTime: Timestamp = arrival
   ) -> CacheEngine.Outcome? {
     guard
       case .forward(let forwarding) = plan(
@@ -74,8 +74,8 @@ extension CacheEngine {
     else { return nil }
     return outcome(
       of: CacheEngine.Exchange(
-        forwarding: forwarding, candidates: candidates, result: result, requestTime: requestTime,
-        responseTime: responseTime))
+        forwarding: forwarding, candidates: candidates, result: result, lifetime: lifetime,
+        requestTime: requestTime, responseTime: responseTime))
   }
 
   private func placeholder(_ request: HTTPRequest, _ response: HTTPResponse) -> CacheEngine.Exchange {

@@ -17,10 +17,13 @@ import Synchronization
 final class FeedServer: Sendable {
   private let socket: Int32
   private let count = Mutex(0)
+  private let weather: String
 
   var requestCount: Int { count.withLock { $0 } }
 
-  init(port: UInt16) throws {
+  /// - Parameter weather: the text of the article that changes often.
+  init(port: UInt16, weather: String) throws {
+    self.weather = weather
     #if canImport(Darwin)
       let kind = SOCK_STREAM
     #else
@@ -82,7 +85,7 @@ final class FeedServer: Sendable {
     count.withLock { $0 += 1 }
     let path = head.split(separator: " ").dropFirst().first.map(String.init) ?? "/"
     let isCondition = head.lowercased().contains("if-none-match: \"1\"")
-    let bytes = Array(Self.response(path, isCondition: isCondition).utf8)
+    let bytes = Array(response(path, isCondition: isCondition).utf8)
     var sent = 0
     while sent < bytes.count {
       let written = bytes.withUnsafeBytes {
@@ -93,7 +96,7 @@ final class FeedServer: Sendable {
     }
   }
 
-  private static func response(_ path: String, isCondition: Bool) -> String {
+  private func response(_ path: String, isCondition: Bool) -> String {
     let (status, fields, text): (String, String, String) =
       switch path {
       // Revalidated at each use, with its ETag.
@@ -103,14 +106,14 @@ final class FeedServer: Sendable {
           : (
             "200 OK",
             "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\nContent-Type: application/rss+xml\r\n",
-            feed
+            Self.feed
           )
       case "/caches":
         ("200 OK", "Cache-Control: max-age=3600\r\n", "A cache answers before the origin has to.\n")
       case "/weather":
         (
           "200 OK", "Cache-Control: max-age=0, stale-while-revalidate=600\r\n",
-          "Rain, and later more of it.\n"
+          "\(weather)\n"
         )
       case "/private": ("200 OK", "Cache-Control: no-store\r\n", "No cache stores this.\n")
       default: ("404 Not Found", "", "There is nothing here.\n")

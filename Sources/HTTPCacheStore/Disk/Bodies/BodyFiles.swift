@@ -18,10 +18,11 @@ struct BodyFiles: Sendable {
 
   /// Reserves bytes for an unfinished body file. Returns `false` if there is no room, or the store is closed.
   func reserve(_ bytes: Int) -> Bool {
-    log.withLock { log in
+    let room = log.pinCount > 0 ? log.makeRoom(for: bytes, isSmall: false) ?? 0 : 0
+    return log.withLock { log in
+      log.release(room)
       guard !log.isClosed, log.makeRoom(bytes) else { return false }
-      log.space.used += bytes
-      log.space.reserved += bytes
+      log.reserve(bytes)
       return true
     }
   }

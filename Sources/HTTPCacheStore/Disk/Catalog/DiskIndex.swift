@@ -33,6 +33,10 @@ struct DiskIndex {
   private(set) var bodyFiles: [UInt64: BodyFile] = [:]
   /// Bytes of all body files.
   private(set) var bodyFileBytes = 0
+  /// Bytes that pinned entries occupy: their records with a row of a summary each, and their body files.
+  private(set) var pinnedBytes = 0
+  /// The part of ``pinnedBytes`` that carrying forward must copy, by segment; only segments that have any.
+  private(set) var pinnedRecordBytes: [UInt32: Int] = [:]
 
   subscript(slot: UInt32) -> DiskIndexEntry {
     get { chunks[Int(slot) >> Self.chunkBits][Int(slot) & (Self.chunkSize - 1)] }
@@ -218,6 +222,7 @@ struct DiskIndex {
   /// remove it.
   @discardableResult
   mutating func remove(_ slot: UInt32) -> BodyFile? {
+    countPins(slot, -1)
     let entry = self[slot]
     unplace(entry.hash, slot)
     self[slot] = .free(next: freeSlot)
@@ -252,7 +257,16 @@ struct DiskIndex {
     end >= start ? end - start : end - start + places.count
   }
 
+  /// Changes the sums of pinned entries; see ``countPins(_:_:)``.
+  mutating func addPinned(_ bytes: Int, _ recordBytes: Int, in segment: UInt32) {
+    pinnedBytes += bytes
+    let sum = (pinnedRecordBytes[segment] ?? 0) + recordBytes
+    pinnedRecordBytes[segment] = sum == 0 ? nil : sum
+  }
+
   mutating func setBodyFile(_ file: BodyFile, of slot: UInt32) {
+    countPins(slot, -1)
+    defer { countPins(slot, 1) }
     self[slot].hasBodyFile = true
     let old = bodyFiles.updateValue(file, forKey: self[slot].id)
     bodyFileBytes += file.size - (old?.size ?? 0)
@@ -260,6 +274,8 @@ struct DiskIndex {
 
   /// Records newer metadata of an entry.
   mutating func update(_ slot: UInt32, at location: RecordLocation, revision: UInt64, storedSeconds: UInt32) {
+    countPins(slot, -1)
+    defer { countPins(slot, 1) }
     let old = updates.updateValue((location, revision), forKey: self[slot].id)
     recordBytes += Int(location.count) - Int(old?.location.count ?? 0)
     self[slot].hasUpdate = true
@@ -268,6 +284,8 @@ struct DiskIndex {
 
   /// Records that an entry's record moved, with its metadata in it.
   mutating func move(_ slot: UInt32, to location: RecordLocation) {
+    countPins(slot, -1)
+    defer { countPins(slot, 1) }
     recordBytes += Int(location.count) - Int(self[slot].location.count)
     if let update = updates.removeValue(forKey: self[slot].id) { recordBytes -= Int(update.location.count) }
     self[slot].location = location

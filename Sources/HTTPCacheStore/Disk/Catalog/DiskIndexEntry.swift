@@ -33,6 +33,7 @@ struct DiskIndexEntry {
   private static let hitFlag: UInt16 = 1
   private static let updateFlag: UInt16 = 2
   private static let bodyFileFlag: UInt16 = 4
+  private static let pinnedFlag: UInt16 = 8
 
   init(hash: UInt64, fingerprint: UInt32, id: UInt64, location: RecordLocation, storedSeconds: UInt32) {
     self.hash = UInt32(truncatingIfNeeded: hash)
@@ -78,6 +79,12 @@ struct DiskIndexEntry {
   var hasBodyFile: Bool {
     get { flags & Self.bodyFileFlag != 0 }
     set { set(Self.bodyFileFlag, newValue) }
+  }
+
+  /// Whether it is carried forward whenever its segment is reclaimed. Only the index sets it, because it keeps sums.
+  var isPinned: Bool {
+    get { flags & Self.pinnedFlag != 0 }
+    set { set(Self.pinnedFlag, newValue) }
   }
 
   private mutating func set(_ flag: UInt16, _ value: Bool) {

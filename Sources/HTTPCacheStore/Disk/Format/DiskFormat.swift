@@ -19,6 +19,8 @@ enum DiskFormat {
   static let lockName = "lock"
   static let formatName = "format"
   static let removalsName = "removals"
+  /// The two files with the pinned keys, of which one is written at a time.
+  static let pinsNames = ["pins-0", "pins-1"]
 
   static func segmentName(_ number: UInt32) -> String { "segment-" + hexadecimal(UInt64(number)) }
   static func bodyName(_ number: UInt64) -> String { "body-" + hexadecimal(number) }

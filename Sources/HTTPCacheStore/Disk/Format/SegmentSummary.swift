@@ -41,6 +41,8 @@ struct SegmentSummary {
   }
 
   static let footerSize = 48
+  /// The bytes of the longest row.
+  static let longestRow = 48
   static let magic: UInt64 = 0x444E_4548_4341_4348  // "HCACHEND"
 
   /// The rows, as they are in the file.

@@ -9,7 +9,9 @@ extension Log {
   mutating func append(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation
   {
     guard !owesWipe || settleWipe() else { throw .inputOutput }
-    guard makeRoom(context.room(for: record.count)) else { throw .noRoom }
+    // A removal or an update that finds no room would cost entries; it may take the room that is kept for pins.
+    let isVital = header.kind != .entry && header.kind != .entryWithBodyFile
+    guard makeRoom(context.room(for: record.count), isVital: isVital) else { throw .noRoom }
     return try write(record, header)
   }
 
@@ -122,7 +124,7 @@ extension Log {
   }
 
   /// Ends the last segment with a summary of its records.
-  private mutating func seal() {
+  mutating func seal() {
     writeSummary()
     if segments.last?.isSealed == false { sealWithoutSummary() }
   }

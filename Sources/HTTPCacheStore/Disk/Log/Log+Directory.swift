@@ -38,6 +38,7 @@ extension Log {
     // Body files that are still being written are in the other directory.
     oldestBody = context.sequence.take()
     suspects = Suspects()
+    pins = Pins()
     unsynced = Unsynced()
     acknowledged = AcknowledgedRemovals()
     context.changes.advanceAll()

@@ -31,7 +31,7 @@ extension Log {
     }
     while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
       // The oldest segment may hold none of the entries any more.
-      guard reclaimOldest(carrying: false) else { break }
+      guard reclaimOldest(carrying: false) else { return giveUp(header, .noRoom) }
     }
     do throws(AppendFailure) {
       let location = try append(record, header)
@@ -55,12 +55,14 @@ extension Log {
       hash: header.hash, fingerprint: header.fingerprint, id: header.id, location: location,
       storedSeconds: DiskIndexEntry.seconds(header.storedAt))
     let bodyFileSize = header.kind == .entryWithBodyFile ? DiskFormat.bodyFileSize(header.bodyCount) : 0
+    let (isPinned, pinLimit) = (pins.list.contains(header.hash), pinLimit)
     let (orphan, isOnly) = catalog.withLock { catalog in
       let old = catalog.index.slot(for: header.hash, fingerprint: header.fingerprint)
       let orphan = old.flatMap { catalog.index.remove($0) }
       let isOnly = !catalog.index.contains(header.hash)
       let slot = catalog.index.insert(entry, hash: header.hash)
       if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
+      if isPinned { catalog.index.pin(slot, limit: pinLimit) }
       return (orphan, isOnly)
     }
     segments[segments.count - 1].bodyFileBytes += bodyFileSize
@@ -104,11 +106,13 @@ extension Log {
       storedAt: storedAt)
     let record = Record.encode(&header, metadata: metadata[...], hasher: context.hasher)
     guard health.mayTry(), let location = try? append(RecordBytes(record), header) else { return false }
+    let pinLimit = pinLimit
     catalog.withLock { catalog in
       // Making room may have reclaimed the entry itself.
       guard let slot = catalog.index.slot(for: hash, id: id) else { return }
       catalog.index.update(
         slot, at: location, revision: revision, storedSeconds: DiskIndexEntry.seconds(storedAt))
+      if catalog.index.pinnedBytes > pinLimit { catalog.index.unpin(slot) }
     }
     return true
   }

@@ -29,6 +29,7 @@ extension Log {
 
   private mutating func lose(_ piece: WriteBuffer.Piece) {
     catalog.withLock { $0.unbuffer(piece) }
+    pins.copies.lose(piece.position)
     guard let header = piece.bytes.head.withUnsafeBytes({ RecordHeader($0, hasher: context.hasher) }) else {
       // The piece is the start of a segment. Its marks are in memory, and at the start of the next segment.
       return

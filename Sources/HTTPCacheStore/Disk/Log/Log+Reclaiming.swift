@@ -4,7 +4,7 @@
 extension Log {
   /// Maximum bytes of a segment that are carried forward (copied to the log's end) when it is reclaimed. So a stored
   /// byte never costs more than 1.25 written bytes, whichever entries are hit.
-  private var carryBudget: Int { segmentSize / 5 }
+  var carryBudget: Int { segmentSize / 5 }
 
   /// Makes room until the buffer is full. It then returns `false`; call it again after the buffer is written.
   ///
@@ -23,24 +23,35 @@ extension Log {
   }
 
   /// Reclaims segments, oldest first, until this many more bytes fit.
-  mutating func makeRoom(_ needed: Int) -> Bool {
+  ///
+  /// A segment with pinned entries stays: ``SharedLog/makeRoom(for:isSmall:)`` makes room in their presence.
+  ///
+  /// - Parameter isVital: whether the bytes may take the room that is kept for pinned entries.
+  mutating func makeRoom(_ needed: Int, isVital: Bool = false) -> Bool {
     // The store keeps to a lowered capacity as far as possible, whatever unfinished bodies have reserved.
     guard needed == 0 || needed + space.reserved <= space.capacity else { return false }
-    let carryBudget = carryBudget
+    let (pinReserve, carryBudget) = (pinReserve, carryBudget)
     // Keep room free for carrying forward, because entries are copied before their segment is removed.
     var turns = segments.count
-    while !space.fits(needed + carryBudget), !segments.isEmpty {
+    while !space.fits(needed + carryBudget + pinReserve), !segments.isEmpty {
       // Once around only: entries that are hit all the time must not make this endless.
       guard reclaimOldest(carrying: turns > 0) else { break }
       turns -= 1
     }
-    return space.fits(needed)
+    return space.fits(needed + (isVital ? 0 : pinReserve))
   }
 
   /// Removes the oldest segment and its entries. Entries hit since they were written are carried forward to the log's
   /// end first.
-  mutating func reclaimOldest(carrying: Bool) -> Bool {
+  ///
+  /// - Parameter losingPins: whether to remove the segment even if it has pinned entries.
+  mutating func reclaimOldest(carrying: Bool, losingPins: Bool = false) -> Bool {
     guard let oldest = segments.first else { return false }
+    if !pins.list.isEmpty, hasPins(in: oldest) {
+      guard losingPins else { return false }
+      // Copies that may be written are better than none.
+      adoptCopies(upTo: .max)
+    }
     if carrying, segments.count > 1 { _ = carryForward(oldest) }
     let (evicted, orphans) = catalog.withLock { catalog in
       let slots = catalog.index.slots(in: oldest.number)
@@ -93,15 +104,16 @@ extension Log {
   }
 
   /// Copies hit entries to the log's end, within the budget. Returns `false` if the buffer is full before the end.
-  private mutating func carryForward(_ oldest: Segment) -> Bool {
+  mutating func carryForward(_ oldest: Segment) -> Bool {
     if carried.segment != oldest.number { carried = (oldest.number, 0) }
     var budget = carryBudget - carried.bytes
-    for slot in catalog.withLock({ $0.index.slots(in: oldest.number) { $0.isHit } }) {
+    let pinReserve = pinReserve
+    for slot in catalog.withLock({ $0.index.slots(in: oldest.number) { $0.isHit && !$0.isPinned } }) {
       let entry = catalog.withLock { $0.index[slot] }
       let count = Int(entry.location.count)
       let limit = context.options.writeBuffer
       if limit > 0, buffer.count >= limit { return false }
-      guard count <= budget, space.fits(context.room(for: count)) else { continue }
+      guard count <= budget, space.fits(context.room(for: count) + pinReserve) else { continue }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else { continue }
       guard record.count <= budget, space.fits(context.room(for: record.count)),
         let location = try? write(RecordBytes(record), header)
@@ -120,7 +132,7 @@ extension Log {
 
   /// Returns an entry's record with its latest metadata; `nil` if it cannot be read whole, and then it is not carried
   /// forward.
-  private func mergedRecord(of entry: DiskIndexEntry, in file: any File) -> (RecordHeader, [UInt8])? {
+  func mergedRecord(of entry: DiskIndexEntry, in file: any File) -> (RecordHeader, [UInt8])? {
     let hasher = context.hasher
     guard let record = bytes(at: entry.location, in: file),
       var header = Record.verifiedHeader(record, hasher: hasher), header.id == entry.id
@@ -157,6 +169,7 @@ extension Log {
   /// An empty segment stays: its header tells which numbers were used. Files that cannot be unlinked now stay owed, and
   /// nothing is appended before they are gone.
   mutating func wipe() {
+    pins.copies = PinnedCopies()
     let orphans = catalog.withLock { catalog in
       let orphans = Array(catalog.index.bodyFiles.values)
       catalog.index = DiskIndex()

@@ -56,11 +56,14 @@ struct Log: Sendable {
   var unsynced = Unsynced()
   /// The number in the file `removals`.
   var acknowledged = AcknowledgedRemovals()
+  /// The pinned keys, and the copies of their entries that are not yet durable.
+  var pins: Pins
   var isClosed = false
 
   /// Continues a log that an opening recovered.
   init(
-    _ found: LogRecovery.Result, lockFile: (any File)?, capacity: Int, context: DiskContext, catalog: Catalog
+    _ found: LogRecovery.Result, lockFile: (any File)?, capacity: Int, context: DiskContext, catalog: Catalog,
+    pins: Pins = Pins()
   ) {
     self.context = context
     self.catalog = catalog
@@ -69,9 +72,12 @@ struct Log: Sendable {
     summary = found.summary
     nextNumber = found.nextNumber
     suspects.isEverything = found.hasSuspects
-    space = DiskSpace(capacity: capacity, used: DiskOpening.fixedBytes + found.used)
-    // The capacity may be lower than at the last opening.
-    _ = makeRoom(0)
+    self.pins = pins
+    space = DiskSpace(
+      capacity: capacity, used: DiskOpening.fixedBytes + found.used + pins.fileSizes.reduce(0, +))
+    protectPins(capacity: capacity)
+    // The capacity may be lower than at the last opening. With pins, `SharedLog` makes room: it must write for it.
+    if pins.list.isEmpty { _ = makeRoom(0) }
   }
 
   var segmentSize: Int { context.options.segmentSize(for: space.capacity) }

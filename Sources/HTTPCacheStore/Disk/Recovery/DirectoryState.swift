@@ -21,6 +21,7 @@ enum DirectoryState {
 
   static func isCacheFile(_ name: String) -> Bool {
     [DiskFormat.lockName, DiskFormat.formatName, DiskFormat.removalsName].contains(name)
+      || DiskFormat.pinsNames.contains(name)
       || DiskFormat.segmentNumber(name) != nil || DiskFormat.bodyNumber(name) != nil
   }
 

@@ -11,6 +11,7 @@ struct DiskOpening {
     let log: LogRecovery.Result
     let marks: ScopeMarks
     let counters: DiskCounters
+    var pins = Pins()
     /// Why the contents of the directory were discarded, if they were unreadable.
     var discarded: StoreError?
   }
@@ -49,7 +50,31 @@ struct DiskOpening {
     let log = try reporting { () throws(FileFailure) in try recovery.run(names: names) }
     return Result(
       hasher: hasher, lockFile: lockFile, log: log, marks: ScopeMarks(log.marks, limit: markLimit),
-      counters: counters, discarded: unreadable)
+      counters: counters, pins: pins(names, hasher), discarded: unreadable)
+  }
+
+  /// Reads the pinned keys. If both files are damaged, nothing is pinned: pins must not keep a directory from opening.
+  private func pins(_ names: [String], _ hasher: KeyHasher) -> Pins {
+    var pins = Pins()
+    for (slot, name) in DiskFormat.pinsNames.enumerated() where names.contains(name) {
+      do throws(FileFailure) {
+        let file = try files.open(directory.appending(name), creating: false)
+        let size = try file.size()
+        pins.fileSizes[slot] = size
+        guard size <= PinFile.maximumSize, let bytes = try file.read(size, at: 0),
+          let found = PinFile.decode(bytes, hasher: hasher), found.number % 2 == UInt64(slot)
+        else {
+          counters.corruptRecords.increment()
+          continue
+        }
+        guard found.number > pins.number else { continue }
+        pins.number = found.number
+        pins.list = PinList(found.keys, hasher: hasher)
+      } catch {
+        counters.ioErrors.increment()
+      }
+    }
+    return pins
   }
 
   /// Creates the directory again, empty, and returns its lock.
@@ -123,7 +148,8 @@ struct DiskOpening {
   private func discard(_ names: [String]) throws(FileFailure) {
     let segments = names.filter { DiskFormat.segmentNumber($0) != nil }.sorted()
     let bodies = names.filter { DiskFormat.bodyNumber($0) != nil }
-    let others = [DiskFormat.removalsName, DiskFormat.formatName].filter { names.contains($0) }
+    let others = (DiskFormat.pinsNames + [DiskFormat.removalsName, DiskFormat.formatName])
+      .filter { names.contains($0) }
     for name in segments + bodies + others {
       try files.unlink(directory.appending(name))
     }

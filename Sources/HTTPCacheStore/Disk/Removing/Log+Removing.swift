@@ -61,7 +61,8 @@ extension Log {
         unsynced.hasRemoval = true
         return true
       }
-      guard segments.count > 1, reclaimOldest(carrying: false) else { return false }
+      // Rather lose pinned entries than everything.
+      guard segments.count > 1, reclaimOldest(carrying: false, losingPins: true) else { return false }
     }
     return false
   }

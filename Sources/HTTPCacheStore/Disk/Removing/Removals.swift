@@ -35,7 +35,7 @@ struct Removals: Sendable {
   @discardableResult
   func remove(hash: UInt64, variant: UInt64? = nil) -> [UInt64] {
     let fingerprint = variant.map { DiskIndexEntry.fingerprint(of: $0, hash: hash) }
-    let (removal, removed) = log.withLock { log -> (Removal, [UInt64]) in
+    let (removal, removed) = log.withRoom { log -> (Removal, [UInt64]) in
       guard !log.isClosed, log.mayHave(hash: hash, fingerprint: fingerprint) else { return (.unneeded, []) }
       let record = log.removalRecord(hash: hash, fingerprint: fingerprint)
       guard log.appendSurely(record) else { return (.failed, []) }
@@ -49,7 +49,7 @@ struct Removals: Sendable {
 
   /// Removes entries stored at or after a time, to the second.
   func removeAll(since time: Int64) {
-    let removal = log.withLock { log -> Removal in
+    let removal = log.withRoom { log -> Removal in
       guard !log.isClosed else { return .unneeded }
       let sequence = log.context.sequence.take()
       var header = RecordHeader(kind: .clear, id: sequence, revision: sequence, storedAt: time)
@@ -64,7 +64,7 @@ struct Removals: Sendable {
 
   /// Logs a mark that is already in memory.
   func mark(_ hashes: [UInt64], number: UInt64) {
-    let removal = log.withLock { log -> Removal in
+    let removal = log.withRoom(forSmall: 1024 + 16 * hashes.count) { log -> Removal in
       // Without a segment there is no entry; the first segment begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })

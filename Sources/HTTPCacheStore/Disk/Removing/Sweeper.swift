@@ -114,7 +114,8 @@ struct Sweeper: Sendable {
       let part = rest.prefix(Self.batch)
       rest = rest.dropFirst(Self.batch)
       log.flusher.awaitBuffer(of: log)
-      sweep = log.withLock { [sweep, part] log -> Sweep in
+      let bytes = part.reduce(0) { $0 + 256 + 2 * ($1.update?.metadata.count ?? 0) }
+      sweep = log.withRoom(forSmall: bytes) { [sweep, part] log -> Sweep in
         var sweep = sweep
         guard !log.isClosed else { return sweep }
         for change in part { log.apply(change, &sweep) }

@@ -4,9 +4,9 @@
 import Foundation
 
 /// Makes a folder that is removed when `body` returns.
-func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+package func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-    "httpcache-package-\(UUID().uuidString)")
+    "httpcache-test-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
   return try await body(folder)

@@ -4,20 +4,26 @@
 import Foundation
 
 /// A program that a test runs to its end.
-struct Command {
-  struct Result {
-    var status: Int32
+package struct Command: Sendable {
+  package struct Result: Sendable {
+    package var status: Int32
     /// Standard output and standard error.
-    var output: String
+    package var output: String
   }
 
-  /// A program by its name or path, and its arguments.
-  var words: [String]
-  /// After this time the process is terminated.
-  var timeLimit: Duration = .seconds(60)
+  private let words: [String]
+  private let timeLimit: Duration
+
+  /// - Parameters:
+  ///   - words: a program by its name or path, and its arguments.
+  ///   - timeLimit: after this time the process is terminated.
+  package init(words: [String], timeLimit: Duration = .seconds(60)) {
+    self.words = words
+    self.timeLimit = timeLimit
+  }
 
   /// Runs the program without the variables that select what the manifest of this package builds.
-  func run() async throws -> Result {
+  package func run() async throws -> Result {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = words

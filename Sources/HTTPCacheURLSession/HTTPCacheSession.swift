@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import HTTPCacheStore
+import HTTPCaching
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Loads URLs through an HTTP cache, with the methods of `URLSession` that a `URLProtocol` cannot offer on Linux: content
+/// as it arrives, downloads, uploads from files, and the cache's answer to each request.
+///
+/// ```swift
+/// let session = HTTPCacheSession(cache: cache)
+/// let (data, answer) = try await session.data(for: URLRequest(url: url))
+/// print(answer.source, answer.reason)    // hit The stored response is fresh. (RFC 9111 §4.2)
+/// ```
+///
+/// A `URLSession` with the given configuration sends the requests to origins. So timeouts, proxies, cookies and
+/// credentials work as there, and the configuration's `requestCachePolicy` applies to requests without their own. For
+/// existing code that uses `URLSession`, use `URLSessionConfiguration.caching(with:options:base:)` instead. Both give the
+/// same answers, and may share a cache.
+///
+/// A transfer keeps at most a few megabytes in memory, whatever its length, if its content is not loaded into memory.
+/// Cancelling a task cancels its load.
+///
+/// All members may be used from any thread or task.
+public final class HTTPCacheSession: Sendable {
+  /// The cache that stores responses.
+  public let cache: HTTPCache
+  private let binding: CacheBinding
+
+  /// The options of all requests of this session.
+  public var options: CachingOptions { binding.options }
+
+  /// Makes a session.
+  ///
+  /// - Parameters:
+  ///   - cache: the cache that stores responses; several sessions may share one.
+  ///   - options: the options of all requests of this session.
+  ///   - configuration: the configuration of the requests to origins. It is copied.
+  public init(
+    cache: HTTPCache, options: CachingOptions = CachingOptions(),
+    configuration: URLSessionConfiguration = .default
+  ) {
+    self.cache = cache
+    binding = CacheBinding(
+      cache: cache, options: options,
+      configuration: (configuration.copy() as? URLSessionConfiguration) ?? configuration)
+  }
+
+  // MARK: - Loading
+
+  /// Loads a URL into memory.
+  ///
+  /// - Throws: `URLError`, as `URLSession` does; `URLError.resourceUnavailable` if the policy forbids the network and no
+  ///   stored response can answer.
+  public nonisolated(nonsending) func data(
+    for request: URLRequest, options: RequestOptions = RequestOptions()
+  ) async throws -> (Data, Answer) {
+    try await data(load(request, options))
+  }
+
+  /// Loads a URL into memory; see ``data(for:options:)``.
+  public nonisolated(nonsending) func data(
+    from url: URL, options: RequestOptions = RequestOptions()
+  ) async throws -> (Data, Answer) {
+    try await data(for: URLRequest(url: url), options: options)
+  }
+
+  /// Sends a request with content from memory, and loads the response into memory; see ``data(for:options:)``.
+  public nonisolated(nonsending) func upload(
+    for request: URLRequest, from content: Data, options: RequestOptions = RequestOptions()
+  ) async throws -> (Data, Answer) {
+    var request = request
+    request.httpBodyStream = nil
+    request.httpBody = content
+    return try await data(load(request, options))
+  }
+
+  /// Sends a request with the content of a file, and loads the response into memory; see ``data(for:options:)``.
+  ///
+  /// The file is read while it is sent. It must not change until then.
+  ///
+  /// - Throws: `URLError.cannotOpenFile` if the file cannot be read.
+  public func upload(
+    for request: URLRequest, fromFile file: URL, options: RequestOptions = RequestOptions()
+  ) async throws -> (Data, Answer) {
+    guard file.isFileURL, FileManager.default.isReadableFile(atPath: file.path) else {
+      throw URLError(.cannotOpenFile, file, "The content of the upload cannot be read: \(file.path)")
+    }
+    var request = request
+    (request.httpBody, request.httpBodyStream) = (nil, nil)
+    // The content of a QUERY is part of its key.
+    if request.httpMethod == "QUERY" {
+      return try await upload(for: request, from: Data(contentsOf: file), options: options)
+    }
+    return try await data(load(request, options, file: file))
+  }
+
+  /// Loads a URL, and returns as soon as the head of the response has arrived. The content follows while it is read.
+  ///
+  /// - Throws: as ``data(for:options:)``. Reading the content throws if it ends early.
+  public func bytes(
+    for request: URLRequest, options: RequestOptions = RequestOptions()
+  ) async throws -> (Bytes, Answer) {
+    try await reporting(request.url) {
+      let (response, answer) = try await begin(load(request, options))
+      return (Bytes(chunks: response.body, length: Self.length(of: response)), answer)
+    }
+  }
+
+  /// Loads a URL into a file.
+  ///
+  /// The file appears when it is complete, and replaces what was there. It is written only if the response is successful
+  /// (2xx): check ``Answer/response``. If the transfer ends early, the cache keeps what has arrived, provided that the
+  /// response may be stored, has a strong validator and fits into the cache. The next download of the URL then loads only
+  /// the rest.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - destination: the place of the file; its folder must exist.
+  ///   - options: the options of this request.
+  ///   - progress: called with the bytes written so far, and all bytes if that is known. It must not block.
+  /// - Throws: as ``data(for:options:)``; `URLError.cannotCreateFile`, `.cannotWriteToFile` and `.cannotMoveFile`.
+  @discardableResult
+  public func download(
+    for request: URLRequest, to destination: URL, options: RequestOptions = RequestOptions(),
+    progress: (@Sendable (_ byteCount: Int, _ length: Int?) -> Void)? = nil
+  ) async throws -> Answer {
+    try await reporting(request.url) {
+      let (response, answer) = try await begin(load(request, options))
+      guard response.head.status.kind == .successful else { return answer }
+      let length = Self.length(of: response)
+      var file = try await FileDestination(destination)
+      do {
+        var count = 0
+        for try await chunk in response.body {
+          try await file.add(chunk)
+          count += chunk.count
+          progress?(count, length)
+        }
+        try Task.checkCancellation()
+        try await file.finish()
+      } catch {
+        file.discard()
+        throw error
+      }
+      return answer
+    }
+  }
+
+  // MARK: - Helpers
+
+  private func load(_ request: URLRequest, _ options: RequestOptions, file: URL? = nil) -> CachedLoad {
+    CachedLoad(
+      request: request, file: file, binding: binding, options: options,
+      isIntercepted: binding.options.shouldIntercept(request))
+  }
+
+  /// Loads the whole answer. What the cache has in memory is returned without a suspension, on the caller's actor.
+  private nonisolated(nonsending) func data(_ load: CachedLoad) async throws -> (Data, Answer) {
+    try await reporting(load.url) {
+      var load = load
+      do {
+        let (response, answer) = try await begin(&load)
+        return (try await response.body.data(), answer)
+      } catch is StoreError {
+        // Damaged stored content has been removed from the store; the caller has received no byte of it.
+        let (response, answer) = try await begin(&load)
+        return (try await response.body.data(), answer)
+      }
+    }
+  }
+
+  private func begin(_ load: CachedLoad) async throws -> (CachedResponse, Answer) {
+    var load = load
+    return try await begin(&load)
+  }
+
+  private nonisolated(nonsending) func begin(_ load: inout CachedLoad) async throws -> (
+    CachedResponse, Answer
+  ) {
+    switch load.url?.scheme?.lowercased() {
+    case "http", "https": break
+    default: throw URLError(.unsupportedURL, load.url, "The URL is neither http nor https.")
+    }
+    let found: CachedLoad.Answer
+    if let stored = try load.answerFromMemory() { found = stored } else { found = try await load.answer() }
+    guard let answer = Answer(found) else {
+      throw URLError(.cannotParseResponse, found.url, "The response has no valid status or fields.")
+    }
+    return (found.response, answer)
+  }
+
+  private static func length(of response: CachedResponse) -> Int? {
+    response.body.length ?? response.head.headerFields[.contentLength].flatMap { Int($0) }
+  }
+
+  private nonisolated(nonsending) func reporting<Result: Sendable>(
+    _ url: URL?, _ work: () async throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await work()
+    } catch {
+      throw URLError.describing(error, of: url)
+    }
+  }
+}
+
+extension HTTPCacheSession {
+  /// A response, and how the cache came to it.
+  public struct Answer: Sendable {
+    /// The status and the fields. The URL is that of the last request, after all redirects.
+    public let response: HTTPURLResponse
+    /// The same without its content: it knows the outcome of storing when the content has been read.
+    private let cached: CachedResponse
+
+    init?(_ answer: CachedLoad.Answer) {
+      guard let loaded = answer.loaded(Data()) else { return nil }
+      response = loaded.response
+      var cached = answer.response
+      cached.body = .empty
+      self.cached = cached
+    }
+
+    /// Where the response came from.
+    public var source: CachedResponse.Source { cached.source }
+    /// Why the caller gets this response.
+    public var reason: CacheEngine.Reason { cached.reason }
+    /// Whether the origin's response was stored, and why (not); `nil` if there was nothing to store. It is final when the
+    /// content has been read.
+    public var storage: CacheEngine.Reason? { cached.finalStorage }
+    /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
+    public var age: Duration? { cached.age }
+    /// The remaining freshness lifetime, in whole seconds; negative if the response is stale.
+    public var remainingLifetime: Duration? { cached.remainingLifetime }
+  }
+
+  /// The content of a response, byte by byte while it arrives.
+  ///
+  /// ```swift
+  /// let (bytes, _) = try await session.bytes(for: request)
+  /// for try await chunk in bytes.chunks { … }    // the fastest way
+  /// ```
+  ///
+  /// It can be read once. What arrives faster than it is read waits in a temporary file, because Foundation on Linux cannot
+  /// pause a transfer. If the content is dropped before its end, the transfer is cancelled.
+  public struct Bytes: AsyncSequence, Sendable {
+    public typealias Element = UInt8
+    public typealias Failure = any Error
+
+    /// The content in the pieces in which it arrives.
+    public let chunks: MessageBody
+    /// The length in bytes, if it is known.
+    public let length: Int?
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator()) }
+
+    /// Reads the content from its beginning.
+    public struct Iterator: AsyncIteratorProtocol {
+      private var chunks: MessageBody.Iterator
+      private var chunk: ArraySlice<UInt8> = []
+
+      fileprivate init(chunks: MessageBody.Iterator) { self.chunks = chunks }
+
+      /// Returns the next byte, or `nil` at the end.
+      ///
+      /// - Throws: the error of the transport, or of the disk.
+      public mutating func next() async throws -> UInt8? {
+        try await next(isolation: nil)
+      }
+
+      /// Returns the next byte, or `nil` at the end. It runs on the caller's actor.
+      ///
+      /// - Throws: the error of the transport, or of the disk.
+      public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+        while true {
+          if let byte = chunk.popFirst() { return byte }
+          guard let next = try await chunks.next(isolation: actor) else { return nil }
+          chunk = next
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+// A pin keeps the responses for a target from eviction, for content that a user wants to keep. It changes no rule: what
+// is invalidated, purged or outdated is so with a pin, too, and the next response is pinned again.
+
+extension HTTPCache {
+  /// A target whose responses are not evicted, as ``HTTPCache/pinned`` lists it.
+  public struct PinnedTarget: Sendable, Hashable {
+    /// The target's URL, in its normal form.
+    public let url: String
+    /// The partition of the responses.
+    public let partition: String
+    /// Number of responses that are stored now; 0 if they were invalidated or removed.
+    public let responseCount: Int
+    /// Bytes that these responses occupy on disk.
+    public let byteCount: Int
+    /// Whether all of them are safe from eviction. `false` if one was stored that would have exceeded the limit.
+    public let isProtected: Bool
+  }
+
+  /// Keeps the responses for the target of a request from eviction, those stored now and those stored later.
+  ///
+  /// Pin what a user has chosen to keep. The pin belongs to the target, and stays when a response is replaced. Responses
+  /// that only memory holds are written to the disk. If the target has no stored response, the next one is kept.
+  ///
+  /// A pin ends with ``unpin(_:partition:)``, ``removeResponses(for:partition:)``, ``removePartition(_:)`` and
+  /// ``removeAllResponses()``. Invalidations and other purges concern pinned responses like all others; then the pin
+  /// stays for the next response. The pinned responses of all targets take at most ``Configuration/pinnedShare`` of the
+  /// disk. A response that would exceed it is stored without protection, until you pin its target again. A lowered
+  /// ``Configuration/diskCapacity`` can cost pinned responses.
+  ///
+  /// With `usesNoVarySearch`, the pin also keeps the response that the target shares with others, as it is at the time of
+  /// the call. Responses to QUERY are not pinned.
+  ///
+  /// The call blocks until the pin and the responses would survive a crash, as far as ``Configuration/sync`` says.
+  ///
+  /// - Parameters:
+  ///   - request: a request with the target; its method and fields do not matter.
+  ///   - partition: the partition of the responses (default: the configuration's).
+  /// - Throws: `HTTPCacheError` with the code `noTarget` if the request has no scheme or no authority. `StoreError` if the
+  ///   cache has no disk (`noDisk`), the limit would be exceeded (`pinLimit`), the disk has no room at this moment
+  ///   (`noRoom`), or it fails. The target is then as before.
+  /// - Complexity: O(pinned targets).
+  public func pin(_ request: HTTPRequest, partition: String? = nil) throws {
+    let (keys, isPinned) = try pinKeys(request, partition)
+    do {
+      for key in keys { try store.pin(key) }
+    } catch {
+      if !isPinned { _ = try? unpin(request, partition: partition) }
+      throw error
+    }
+  }
+
+  /// Ends the protection of the responses for the target of a request. They stay until they are evicted.
+  ///
+  /// - Parameters:
+  ///   - request: a request with the target; its method and fields do not matter.
+  ///   - partition: the partition of the responses (default: the configuration's).
+  /// - Returns: whether the target was pinned.
+  /// - Throws: `HTTPCacheError` with the code `noTarget` if the request has no scheme or no authority. `StoreError` if the
+  ///   disk fails: the target may then be pinned again when the cache is opened the next time.
+  /// - Complexity: O(pinned targets).
+  @discardableResult
+  public func unpin(_ request: HTTPRequest, partition: String? = nil) throws -> Bool {
+    let (keys, isPinned) = try pinKeys(request, partition)
+    guard let exact = keys.first else { return false }
+    try store.unpin(exact)
+    // What other pinned targets share with this one stays pinned for them.
+    let (path, other) = (Self.path(of: exact), store.pinned.map { StoredKey($0.key) })
+    let isShared = other.contains {
+      $0.kind == .get && $0.partition == path.partition && Self.path($0.url) == path.url
+    }
+    if !isShared { for key in keys.dropFirst() { try store.unpin(key) } }
+    return isPinned
+  }
+
+  /// Whether the responses for the target of a request are pinned.
+  ///
+  /// - Complexity: O(1) on average.
+  public func isPinned(_ request: HTTPRequest, partition: String? = nil) -> Bool {
+    guard let target = TargetURI(request).map({ keyed($0) }) else { return false }
+    return store.isPinned(exactKey(target, partition ?? configuration.partition))
+  }
+
+  /// The pinned targets of all partitions, in the order in which they were pinned, and what they occupy.
+  ///
+  /// The sum of all bytes and its limit are `pinnedBytes` in `CacheStore.usage` and `pinned` in `CacheStore.capacity`.
+  ///
+  /// - Complexity: O(pinned targets).
+  public var pinned: [PinnedTarget] {
+    store.pinned.compactMap { pin in
+      let key = StoredKey(pin.key)
+      guard key.kind == .get else { return nil }
+      return PinnedTarget(
+        url: key.url, partition: key.partition, responseCount: pin.entryCount, byteCount: pin.byteCount,
+        isProtected: pin.isProtected)
+    }
+  }
+
+  /// Whether the disk has a response that a pin of this target protects.
+  package func hasPinnedResponse(_ request: HTTPRequest, partition: String? = nil) -> Bool {
+    guard let keys = try? pinKeys(request, partition).keys else { return false }
+    // The anchor of a path, between the two, is not a response.
+    let responses = [keys[0]] + keys.dropFirst(2)
+    return store.pinned.contains { responses.contains($0.key) && $0.entryCount > 0 }
+  }
+
+  // MARK: - Keys
+
+  /// The keys that a pin of a target consists of, its own first, and whether that is pinned.
+  private func pinKeys(
+    _ request: HTTPRequest, _ partition: String?
+  ) throws(HTTPCacheError) -> (keys: [StoreKey], isPinned: Bool) {
+    guard let target = TargetURI(request).map({ keyed($0) }) else { throw .noTarget }
+    let partition = partition ?? configuration.partition
+    var keys = [exactKey(target, partition)]
+    let isPinned = store.isPinned(keys[0])
+    if configuration.rules.usesNoVarySearch {
+      keys.append(StoreKey(CacheKey.pathAnchor(target, partition: partition).bytes))
+      if let common = commonKey(of: target, partition: partition) { keys.append(common) }
+    }
+    return (keys, isPinned)
+  }
+
+  private static func path(of key: StoreKey) -> (partition: String, url: Substring) {
+    let key = StoredKey(key)
+    return (key.partition, path(key.url))
+  }
+
+  private static func path(_ url: String) -> Substring { url.prefix { $0 != "?" } }
+}

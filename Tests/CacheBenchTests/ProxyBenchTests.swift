@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import CacheBench
+
+@Suite(.timeLimit(.minutes(10))) struct ProxyBenchTests {
+  // MARK: - Output of tools
+
+  private static let output = """
+    Running 2s test @ http://127.0.0.1:8080/1024/hit
+      1 threads and 32 connections
+      Thread Stats   Avg      Stdev     Max   +/- Stdev
+        Latency   689.10us  114.20us   4.53ms   95.40%
+        Req/Sec    46.53k     1.12k   47.93k    80.00%
+      Latency Distribution
+         50%  671.00us
+         75%    1.21ms
+         90%  732.00us
+         99%    1.06s
+      97230 requests in 2.10s, 115.55MB read
+    Requests/sec:  46300.12
+    Transfer/sec:     55.02MB
+
+    """
+
+  @Test func `the output of wrk gives requests, time and percentiles`() throws {
+    let summary = try #require(LoadSummary(Self.output))
+    #expect(summary.requests == 97_230)
+    #expect(summary.seconds == 2.1)
+    #expect(summary.percentiles == [50: 671_000, 75: 1_210_000, 90: 732_000, 99: 1_060_000_000])
+    #expect(summary.problems.isEmpty)
+  }
+
+  @Test func `failed requests are problems of the run`() throws {
+    let text = Self.output.replacingOccurrences(
+      of: "Requests/sec:",
+      with: """
+          Socket errors: connect 0, read 3, write 0, timeout 1
+          Non-2xx or 3xx responses: 17
+        Requests/sec:
+        """)
+    #expect(
+      try #require(LoadSummary(text)).problems == [
+        "Socket errors: connect 0, read 3, write 0, timeout 1", "Non-2xx or 3xx responses: 17",
+      ])
+  }
+
+  @Test(arguments: ["", "unable to connect to 127.0.0.1:1 Connection refused\n", "x requests in y"])
+  func `output without the number of requests has no summary`(text: String) {
+    #expect(LoadSummary(text) == nil)
+  }
+
+  @Test func `the times of wrk have five units`() {
+    for (text, nanoseconds) in [
+      ("5.00us", 5e3), ("1.50ms", 1.5e6), ("2.00s", 2e9), ("1.00m", 6e10), ("1.00h", 36e11),
+    ] {
+      #expect(LoadSummary.nanoseconds(text) == nanoseconds, "\(text)")
+    }
+    #expect(LoadSummary.nanoseconds("fast") == nil)
+  }
+
+  @Test func `the total of strace has a column of errors, or none`() {
+    let head = "% time     seconds  usecs/call     calls    errors syscall\n"
+    #expect(SystemCalls.total(head + "100.00    0.512345           4    123456       789 total\n") == 123_456)
+    #expect(SystemCalls.total(head + "100.00    0.512345           4    123456           total\n") == 123_456)
+    #expect(SystemCalls.total(head) == nil)
+  }
+
+  // MARK: - Processes
+
+  @Test func `a line of a process has its parent, and its time with that of ended children`() throws {
+    let line =
+      "4711 (a (b) c 9) S 17 4711 4711 0 -1 4194560 100 200 0 0 30 12 5 3 20 0 4 0 123456 1000 50 18446744073709551615\n"
+    let process = try #require(ProcessStatus(line: line))
+    #expect(process == ProcessStatus(id: 4711, parent: 17, ticks: 50))
+    for invalid in ["", "4711", "4711 (a) S 17", "x (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ")("] {
+      #expect(ProcessStatus(line: invalid) == nil, "\(invalid)")
+    }
+  }
+
+  @Test func `a tree has a process, its children and theirs`() {
+    let all = [(1, 0), (10, 1), (11, 10), (12, 11), (13, 1), (14, 10)].map {
+      ProcessStatus(id: $0.0, parent: $0.1, ticks: 1)
+    }
+    #expect(ProcessTree.members(of: 10, in: all).map(\.id) == [10, 11, 14, 12])
+    #expect(ProcessTree.members(of: 99, in: all).isEmpty)
+  }
+
+  @Test func `the processor time of this process grows`() throws {
+    guard FileManager.default.fileExists(atPath: "/proc/self/stat") else { return }
+    let before = try #require(ProcessTree.processorNanoseconds(of: getpid()))
+    var sum = 0
+    let grew = poll(for: 60) {
+      for number in 0..<100_000 { sum &+= number }
+      return (ProcessTree.processorNanoseconds(of: getpid()) ?? 0) > before
+    }
+    BlackHole.take(sum)
+    #expect(grew)
+  }
+
+  /// Whether a process has ended. Whether its new parent takes notice of that depends on the system.
+  private static func hasEnded(_ id: Int32) -> Bool {
+    kill(id, 0) != 0
+      || (try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8))?.contains(") Z ") == true
+  }
+
+  @Test func `a program that does not end by itself is stopped, with its child processes`() throws {
+    let (parent, child) = try TemporaryDirectory.with { directory -> (ChildProcess, Int32) in
+      let script = "trap '' TERM; sleep 1000 & echo $!; wait"
+      let process = try ChildProcess("/bin/sh", ["-c", script], log: directory + "/log")
+      _ = poll(for: 60) { process.output.hasSuffix("\n") }
+      return (process, Int32(process.output.dropLast()) ?? 0)
+    }
+    let (wasRunning, endedByItself) = (parent.isRunning, parent.wait(atMost: 0.01))
+    #expect(wasRunning && !endedByItself && !parent.isRunning)
+    #expect(child > 0)
+    let hasEnded = poll(for: 60) { Self.hasEnded(child) }
+    #expect(hasEnded)
+  }
+
+  @Test func `the output of a program is read when it has ended`() throws {
+    #expect(try ChildProcess.output(of: "/bin/sh", ["-c", "echo a; echo b >&2"]) == "a\nb\n")
+    #expect(throws: BenchError.self) { try ChildProcess.output(of: "/none", []) }
+  }
+
+  @Test(
+    "A program does not inherit the open files of this one",
+    .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/fd") }))
+  func inheritsNothing() throws {
+    // Without O_CLOEXEC.
+    let files = (0..<40).map { _ in open("/dev/null", O_RDONLY) }
+    defer { for file in files { close(file) } }
+    let inherited = try ChildProcess.output(of: "/bin/ls", ["/proc/self/fd"])
+    // Only numbers below 256 are closed: in a busy run, other tests may have more files open. `ls` itself opens the
+    // folder that it lists.
+    let numbers = inherited.split(separator: "\n").compactMap { Int($0) }
+    #expect(numbers.filter { $0 < 256 }.sorted() == [0, 1, 2, 3], "\(inherited)")
+  }
+
+  // MARK: - Configurations
+
+  private static func setup(threads: Int = 2, isRoot: Bool = false) -> ProxyServer.Setup {
+    var setup = ProxyServer.Setup(
+      port: 8080, originPort: 8000, threads: threads, connections: 1000, directory: "/tmp/a b")
+    setup.isRoot = isRoot
+    return setup
+  }
+
+  @Test func `nginx caches in its directory, keeps connections open, and writes no access log`() {
+    let text = ProxyServer.nginxConfiguration(Self.setup())
+    for line in [
+      "daemon off;", "worker_processes 2;", "access_log off;", "pid \"/tmp/a b/nginx.pid\";",
+      "proxy_cache_path \"/tmp/a b/cache\" levels=2", "proxy_temp_path \"/tmp/a b/proxy\";",
+      "server 127.0.0.1:8000;", "keepalive 128;", "listen 127.0.0.1:8080 backlog=4096;",
+      "proxy_set_header Connection \"\";", "add_header X-Cache $upstream_cache_status;",
+      "worker_connections 4096;",
+    ] { #expect(text.contains(line), "\(line)") }
+    #expect(!text.contains("user root;") && !text.contains("open_file_cache"))
+    #expect(
+      ProxyServer.nginxConfiguration(Self.setup(), keepsFilesOpen: true).contains("open_file_cache max="))
+    #expect(ProxyServer.nginxConfiguration(Self.setup(isRoot: true)).contains("\nuser root;\n"))
+  }
+
+  @Test func `Varnish runs in the foreground, stores in memory, and logs no requests`() throws {
+    let arguments = ProxyServer.varnishArguments(Self.setup())
+    #expect(arguments.first == "-F")
+    for (option, value) in [
+      ("-j", "none"), ("-n", "/tmp/a b/work"), ("-a", "127.0.0.1:8080"), ("-b", "127.0.0.1:8000"),
+      ("-s", "malloc,2048m"), ("-p", "thread_pools=2"),
+    ] {
+      let places = arguments.indices.filter { arguments[$0] == option }
+      #expect(places.contains { arguments[$0 + 1] == value }, "\(option)")
+    }
+    let mask = try #require(arguments.first { $0.hasPrefix("vsl_mask=") })
+    #expect(mask.hasPrefix("vsl_mask=-Begin,") && mask.contains(",-ReqHeader,"))
+  }
+
+  @Test func `the proxy of this package gets the same threads, and a directory only for the disk`() {
+    let server = ProxyServer(contender: .ours, executable: "/x/httpcache")
+    var setup = Self.setup()
+    let arguments = server.arguments(setup).joined(separator: " ")
+    #expect(
+      arguments.hasPrefix(
+        "proxy --origin http://127.0.0.1:8000 --listen 127.0.0.1:8080 --threads 2 --memory "))
+    #expect(!arguments.contains("--directory"))
+    setup.usesDisk = true
+    #expect(server.arguments(setup).suffix(2) == ["--directory", "/tmp/a b/cache"])
+  }
+
+  @Test func `each server says in a field whether a response was stored`() {
+    func source(_ contender: Contender, _ name: String, _ value: String) -> ProxyServer.Source {
+      ProxyServer(contender: contender, executable: "").source(
+        of: .init(status: 200, fields: [name: value], bodyBytes: 0))
+    }
+    #expect(source(.ours, "cache-status", "httpcache; hit; ttl=3600") == .cache)
+    #expect(source(.ours, "cache-status", "httpcache; fwd=uri-miss; stored") == .origin)
+    #expect(source(.ours, "x-cache", "HIT") == .unknown)
+    #expect(source(.nginx, "x-cache", "HIT") == .cache)
+    #expect(source(.nginx, "x-cache", "MISS") == .origin)
+    #expect(source(.nginx, "x-cache", "EXPIRED") == .unknown)
+    #expect(source(.varnish, "x-varnish", "32770 3") == .cache)
+    #expect(source(.varnish, "x-varnish", "2") == .origin)
+    #expect(source(.varnish, "age", "1") == .unknown)
+  }
+
+  @Test func `a head is parsed into its status and fields`() throws {
+    let head = try #require(LoopbackClient.parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nx-cache:HIT".utf8))
+    #expect(head.status == 200)
+    #expect(head.fields == ["content-length": "5", "x-cache": "HIT"])
+    #expect(LoopbackClient.parse("nonsense".utf8) == nil)
+  }
+
+  @Test func `wrk gets one thread for each of the server, and the number of the run`() {
+    var load = LoadGenerator.Load(port: 1, path: "/1024/hit", connections: 4, threads: 8, seconds: 3)
+    load.run = 5
+    #expect(
+      load.arguments == [
+        "--latency", "--timeout", "30s", "-t", "4", "-c", "4", "-d", "3s", "http://127.0.0.1:1/1024/hit",
+        "--", "5",
+      ])
+    (load.closes, load.script) = (true, "/s.lua")
+    #expect(load.arguments[9..<13] == ["-H", "Connection: close", "-s", "/s.lua"])
+  }
+
+  // MARK: - Programs
+
+  @Test func `without wrk, the error says what to install`() {
+    let error = #expect(throws: BenchError.self) { _ = try LoadGenerator.installed { _ in nil } }
+    #expect(
+      error?.description.contains("wrk is not installed; install it (Debian: apt-get install wrk") == true)
+  }
+
+  @Test func `without httpcache, the error says how to build it`() throws {
+    try TemporaryDirectory.with { directory in
+      let error = #expect(throws: BenchError.self) {
+        _ = try ProxyField.found([], beside: directory + "/cache-bench") { _ in nil }
+      }
+      #expect(error?.description.contains("--product httpcache") == true)
+      let other = #expect(throws: BenchError.self) {
+        let given = LabelledProgram(label: nil, path: directory + "/none")
+        _ = try ProxyField.found([given], beside: directory + "/cache-bench") { _ in nil }
+      }
+      #expect(other?.description.contains(directory + "/none is not a program") == true)
+    }
+  }
+
+  @Test func `without nginx and Varnish, the notes say so and the others remain`() throws {
+    let field = try ProxyField.found(
+      [.init(label: "base", path: "/bin/sh"), .init(label: nil, path: "/bin/sh")], beside: "/cache-bench"
+    ) { _ in nil }
+    #expect(field.servers.map(\.name) == ["HTTPCacheEngine", "HTTPCacheEngine (base)", "bare SwiftNIO"])
+    #expect(
+      field.notes == [
+        "nginx is not measured, because nginx is not installed. On Debian, install nginx.",
+        "Varnish is not measured, because varnishd is not installed. On Debian, install varnish.",
+      ])
+  }
+
+  @Test func `the notes name the versions`() {
+    #expect(ProxyField.version(of: .nginx, "nginx version: nginx/1.22.1\n") == "nginx is version 1.22.1.")
+    let output = "varnishd (varnish-7.1.1 revision 7cee1c58)\nCopyright (c) 2006\n"
+    #expect(ProxyField.version(of: .varnish, output) == "Varnish is version 7.1.1.")
+    #expect(ProxyField.version(of: .varnish, "") == "Varnish has an unknown version.")
+  }
+
+  @Test func `a program may have a label`() throws {
+    #expect(LabelledProgram(argument: "a/b") == .init(label: nil, path: "a/b"))
+    #expect(LabelledProgram(argument: "base=a/b=c") == .init(label: "base", path: "a/b=c"))
+    #expect(LabelledProgram(argument: "/a=b/c") == .init(label: nil, path: "/a=b/c"))
+    for invalid in ["", "=a", "base="] { #expect(LabelledProgram(argument: invalid) == nil) }
+  }
+
+  // MARK: - Results
+
+  @Test func `targets and ratios compare processor times round by round`() throws {
+    func measured(_ contender: Contender, _ rounds: [Double], label: String? = nil) -> BenchMeasurement {
+      var one = BenchMeasurement(.proxy, .proxyHit, contender, [.threads: 1, .connections: 32])
+      (one.label, one.byRound) = (label, rounds)
+      one[.processorNanoseconds] = median(rounds)
+      return one
+    }
+    var report = Report(command: "proxy")
+    report.measurements = [
+      measured(.ours, [10, 20, 30]), measured(.ours, [20, 40, 60], label: "base"),
+      measured(.nginx, [20, 25, 60]), measured(.bareNIO, [5, 10, 15]),
+    ]
+    let ratios = report.measurements.proxyRatios
+    #expect(ratios.map(\.label) == [nil, nil, nil, "base", "base"])
+    #expect(ratios.map { $0.against?.contender } == [.ours, .nginx, .bareNIO, .nginx, .bareNIO])
+    #expect(ratios.map { $0[.timesAsFast] } == [2, 2, 0.5, 1, 0.25])
+    report.measurements += ratios
+    report.targets = report.proxyTargets
+    #expect(report.targets.map(\.limit) == [0.92])
+    #expect(report.targets.map(\.figure) == [0.5])
+    #expect(report.text.contains("HTTPCacheEngine (base)"))
+    let file = try ReportFile(name: "a", bytes: Array(report.json().utf8), path: "a")
+    #expect(file.report.measurements == report.measurements)
+    #expect(Pictures(report: report).groups.flatMap(\.pictures).map(\.title).count == 1)
+    #expect(ReportPage(files: [file]).html.contains("hit of 1 KiB: processor time of a request to a proxy"))
+  }
+
+  // MARK: - End to end
+
+  /// The programs beside the tests.
+  private static var folder: URL { URL(fileURLWithPath: DiskChild.ownExecutable).deletingLastPathComponent() }
+
+  private static func isBuilt(_ name: String) -> Bool {
+    FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent(name).path)
+  }
+
+  /// Runs a measurement on its own thread, because it waits for other processes, and the tests share few threads.
+  private static func measure(_ options: ProxyOptions) async throws -> Report {
+    let own = folder.appendingPathComponent("cache-bench").path
+    return try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(
+          with: Result {
+            try ProxyCommand.report([.hit, .miss], options, ProgressLine(isShown: false), executable: own)
+          })
+      }
+    }
+  }
+
+  @Test(
+    "A hit and a miss are measured on every installed server",
+    .enabled("wrk is not installed", { InstalledProgram.path(of: "wrk") != nil }),
+    .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/stat") }),
+    .enabled("httpcache is not built", { isBuilt("httpcache") && isBuilt("cache-bench") }))
+  func endToEnd() async throws {
+    let options = try ProxyOptions.parse([
+      "--seconds", "1", "--rounds", "1", "--connections", "4", "--httpcache",
+      "other=\(Self.folder.appendingPathComponent("httpcache").path)",
+    ])
+    let report = try await Self.measure(options)
+    let rows = report.measurements.filter { $0.kind == .proxy }
+    // nginx has two configurations.
+    let peers =
+      (InstalledProgram.path(of: "nginx") == nil ? 0 : 2)
+      + (InstalledProgram.path(of: "varnishd") == nil ? 0 : 1)
+    #expect(rows.filter { $0.action == .proxyHit }.count == 3 + peers)
+    #expect(rows.filter { $0.action == .proxyMiss }.count == 2 + peers)
+    for one in rows {
+      #expect((one[.processorNanoseconds] ?? 0) > 0, "\(one.name)")
+      #expect((one[.operationsPerSecond] ?? 0) > 0, "\(one.name)")
+      #expect(one[.connections] == 4)
+    }
+    #expect(report.targets.count == 2)
+    #expect(report.text.contains("bare SwiftNIO"))
+  }
+}
