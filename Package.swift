@@ -32,10 +32,16 @@ let arguments: Target.Dependency = .product(
   name: "ArgumentParser", package: "swift-argument-parser",
   condition: .when(traits: ["CommandLine", "Benchmarks"]))
 func nio(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks"]))
+  .product(
+    name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient"]))
 }
 func logging(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing"]))
+  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing", "AsyncHTTPClient"]))
+}
+func asyncHTTPClient(_ name: String = "AsyncHTTPClient", in package: String = "async-http-client")
+  -> Target.Dependency
+{
+  .product(name: name, package: package, condition: .when(traits: ["AsyncHTTPClient"]))
 }
 func metrics(_ name: String) -> Target.Dependency {
   .product(name: name, package: "swift-metrics", condition: .when(traits: ["Observing"]))
@@ -50,7 +56,7 @@ let yams: Target.Dependency = .product(
 
 /// For an origin that speaks TLS and HTTP/2, in tests only.
 func tls(_ name: String, in package: String) -> Target.Dependency {
-  .product(name: name, package: package, condition: .when(traits: ["TLSTests"]))
+  .product(name: name, package: package, condition: .when(traits: ["TLSTests", "AsyncHTTPClient"]))
 }
 
 let package = Package(
@@ -64,6 +70,7 @@ let package = Package(
     .library(name: "HTTPCacheObserving", targets: ["HTTPCacheObserving"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
+    .library(name: "HTTPCacheAsyncHTTPClient", targets: ["HTTPCacheAsyncHTTPClient"]),
     .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
@@ -74,6 +81,8 @@ let package = Package(
     .trait(
       name: "Proxy", description: "HTTPCacheProxy: the cache in front of an origin, on SwiftNIO.",
       enabledTraits: ["Observing"]),
+    .trait(
+      name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
     .trait(
@@ -93,6 +102,8 @@ let package = Package(
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.26.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
   ],
   targets: [
     // What is right: RFC 9111 as values and pure functions.
@@ -138,6 +149,20 @@ let package = Package(
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
         .product(name: "SystemPackage", package: "swift-system"),
         structuredFields,
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "HTTPCacheAsyncHTTPClient",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", httpTypes,
+        asyncHTTPClient(),
+        asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
+        asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),
+        asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
+        nio("NIOCore"),
+        nio("NIOHTTP1"),
+        logging("Logging"),
       ],
       swiftSettings: settings),
 
@@ -280,19 +305,34 @@ let package = Package(
     // The same sessions with https: apart, as BoringSSL takes a while to compile.
     .testTarget(
       name: "HTTPCacheURLSessionTLSTests",
+      dependencies: ["LoopbackOrigin", "SecureOrigin", "TLSClient", "TestSupport", httpTypes],
+      swiftSettings: settings),
+    // The process that the tests start with root certificates of their own.
+    .executableTarget(
+      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/TLSClient",
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheAsyncHTTPClientTests",
       dependencies: [
-        "LoopbackOrigin", "TLSClient", "TestSupport", httpTypes,
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "LoopbackOrigin", "SecureOrigin", "TestSupport", httpTypes,
+        nio("NIOCore"),
+        nio("NIOHTTP1"),
+        asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),
+        asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
+      ],
+      swiftSettings: settings),
+    // An origin that speaks TLS and HTTP/2, and its certificate.
+    .target(
+      name: "SecureOrigin",
+      dependencies: [
+        "LoopbackOrigin", "TestSupport", httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
         nio("NIOHTTP1"),
         tls("NIOSSL", in: "swift-nio-ssl"),
         tls("NIOHTTP2", in: "swift-nio-http2"),
       ],
-      swiftSettings: settings),
-    // The process that the tests start with root certificates of their own.
-    .executableTarget(
-      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/TLSClient",
-      swiftSettings: settings),
+      path: "Tests/SecureOrigin", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheObservingTests",
       dependencies: [

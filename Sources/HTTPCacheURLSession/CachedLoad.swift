@@ -215,12 +215,7 @@ struct CachedLoad: Sendable {
 
   /// The lifetime of the task, or else the option's.
   private var lifetimeRule: LifetimeRule? {
-    if let lifetime {
-      // An error must not last as long as what was asked for.
-      return { _, response in
-        response.status.kind == .successful || response.status == .notModified ? lifetime : nil
-      }
-    }
+    if let lifetime { return fixedLifetime(lifetime) }
     guard let rule = binding.options.lifetime, let url = request.url else { return nil }
     return { [request] _, response in
       HTTPURLResponse(httpResponse: response, url: url).flatMap { rule(request, $0) }

@@ -297,21 +297,3 @@ private final class Transfer: Sendable {
     arrivals.end(error)
   }
 }
-
-/// Foundation passes on decoded content, but leaves the fields that describe the encoded content.
-enum ContentDecoding {
-  /// Removes the fields that are invalid for decoded content: the coding, and the length, positions and digest of the
-  /// encoded bytes. A part without a position is not stored.
-  static func normalize(_ head: inout HTTPResponse) {
-    guard let coding = head.headerFields[.contentEncoding]?.lowercased(), coding != "identity" else { return }
-    head.headerFields[.contentEncoding] = nil
-    head.headerFields[.contentLength] = nil
-    head.headerFields[.contentRange] = nil
-    for name in digests { head.headerFields[name] = nil }
-  }
-
-  /// Digests of the encoded bytes (RFC 9530 §2, §3).
-  private static let digests = ["Content-Digest", "Repr-Digest", "Content-MD5"].compactMap {
-    HTTPField.Name($0)
-  }
-}

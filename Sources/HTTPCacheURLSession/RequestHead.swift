@@ -42,6 +42,14 @@ extension HTTPRequest {
   }
 }
 
+extension PlainURL {
+  /// Reads a URL; `nil` if `URLComponents` has to.
+  init?(_ url: URL) {
+    guard url.baseURL == nil else { return nil }
+    self.init(url.absoluteString)
+  }
+}
+
 extension HTTPFields {
   /// Makes the fields of a dictionary with values of ASCII; `nil` for any other, whose bytes HTTPTypesFoundation
   /// chooses.

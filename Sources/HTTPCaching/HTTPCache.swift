@@ -213,6 +213,9 @@ public final class HTTPCache: Sendable {
 
   // MARK: - Helpers of the two entry points
 
+  /// See ``Configuration/maximumQueryContent``.
+  package var maximumQueryContent: Int { configuration.maximumQueryContent }
+
   /// Waits until no request is in flight, for tests that advance the time by hand.
   package func settle() async {
     while flights.count > 0 { await Task.yield() }

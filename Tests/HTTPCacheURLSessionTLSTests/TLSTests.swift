@@ -4,6 +4,7 @@
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
+import SecureOrigin
 import TestSupport
 import Testing
 

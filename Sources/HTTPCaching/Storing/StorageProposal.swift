@@ -117,3 +117,11 @@ struct Refused: Error {
     self.refusal = refusal
   }
 }
+
+/// Returns the rule for a lifetime that is the same for all successful responses (2xx), and for those that confirm one
+/// (304). An error must not last as long as the content that was requested.
+package func fixedLifetime(_ lifetime: Duration) -> LifetimeRule {
+  { _, response in
+    response.status.kind == .successful || response.status == .notModified ? lifetime : nil
+  }
+}

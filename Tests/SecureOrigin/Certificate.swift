@@ -5,18 +5,18 @@ import Foundation
 import TestSupport
 
 /// A certificate that is its own root, and its key, in files.
-struct Certificate {
+package struct Certificate {
   /// What it is valid for.
-  enum Name: String, CaseIterable, Sendable {
+  package enum Name: String, CaseIterable, Sendable {
     case loopback = "IP:127.0.0.1"
     case other = "DNS:other.example"
   }
 
-  let file: URL
-  let key: URL
+  package let file: URL
+  package let key: URL
 
   /// Makes a certificate with the openssl command.
-  init(in folder: URL, for name: Name = .loopback) async throws {
+  package init(in folder: URL, for name: Name = .loopback) async throws {
     let id = UUID().uuidString
     file = folder.appendingPathComponent("\(id).pem")
     key = folder.appendingPathComponent("\(id).key")

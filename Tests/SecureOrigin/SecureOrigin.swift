@@ -12,11 +12,11 @@ import NIOSSL
 import Synchronization
 
 /// An origin server on a free port of 127.0.0.1 that speaks TLS, with HTTP/2 or HTTP/1.1.
-final class SecureOrigin: Sendable {
-  typealias Handler = @Sendable (LoopbackOrigin.Request) -> LoopbackOrigin.Response
+package final class SecureOrigin: Sendable {
+  package typealias Handler = @Sendable (LoopbackOrigin.Request) -> LoopbackOrigin.Response
 
   /// A version of HTTP, by its name in the negotiation (ALPN, RFC 7301).
-  enum Version: String, CaseIterable, Sendable {
+  package enum Version: String, CaseIterable, Sendable {
     case http1 = "http/1.1"
     case http2 = "h2"
   }
@@ -39,7 +39,7 @@ final class SecureOrigin: Sendable {
   }
 
   /// Runs a test with an origin that offers versions of HTTP, the preferred one first.
-  static func with(
+  package static func with(
     _ certificate: Certificate, offering offered: [Version] = [.http2, .http1], _ handler: @escaping Handler,
     test body: (SecureOrigin) async throws -> Void
   ) async throws {
@@ -73,15 +73,15 @@ final class SecureOrigin: Sendable {
   }
 
   /// Returns the URL of a path on this server.
-  func url(_ path: String, scheme: String = "https") throws -> String {
+  package func url(_ path: String, scheme: String = "https") throws -> String {
     "\(scheme)://127.0.0.1:\(channel.localAddress?.port ?? 0)\(path)"
   }
 
   /// The versions of HTTP of all requests so far.
-  var versions: [Version] { state.versions.withLock { $0 } }
+  package var versions: [Version] { state.versions.withLock { $0 } }
 
   /// Replaces the certificate for new connections.
-  func present(_ certificate: Certificate) throws {
+  package func present(_ certificate: Certificate) throws {
     let context = try Self.context(certificate, offered)
     state.context.withLock { $0 = context }
   }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import AsyncHTTPClient
+import HTTPCaching
+import NIOHTTP1
+
+extension CachingHTTPClient {
+  /// The options of all requests of a client.
+  public struct Options: Sendable {
+    /// Which requests go through the cache (default: all). The given client sends the others, as if there were no cache.
+    public var shouldIntercept: @Sendable (HTTPClientRequest) -> Bool = { _ in true }
+
+    /// The partition of a request's response, for example its account; `nil` (the default) for the cache's own. Each
+    /// redirect target has its own.
+    public var partition: @Sendable (HTTPClientRequest) -> String? = { _ in nil }
+
+    /// Sets the freshness lifetime of a response that has just arrived from its origin, in place of the origin; `nil`
+    /// leaves it to the origin. See `LifetimeRule` for what it replaces.
+    ///
+    /// It is also called for a 304, which confirms a stored response. It must not block.
+    public var lifetime: (@Sendable (HTTPClientRequest, HTTPResponseHead) -> Duration?)?
+
+    /// Makes options with the defaults.
+    public init() {}
+  }
+
+  /// The options of one request.
+  public struct RequestOptions: Sendable {
+    /// What the request allows the cache to do (default: `useProtocolCachePolicy`).
+    public var policy: RequestCachePolicy
+    /// The partition of the response and of all redirects; `nil` leaves it to ``Options/partition``.
+    public var partition: String?
+    /// The freshness lifetime of the response, in place of the origin's; `nil` leaves it to ``Options/lifetime``.
+    ///
+    /// It applies if the request goes to the origin and the response is successful (2xx), or confirms a stored one (304).
+    public var lifetime: Duration?
+
+    /// Makes options. Each parameter is documented at the property of its name.
+    public init(
+      policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil, lifetime: Duration? = nil
+    ) {
+      self.policy = policy
+      self.partition = partition
+      self.lifetime = lifetime
+    }
+  }
+}
