@@ -49,6 +49,9 @@ func metrics(_ name: String) -> Target.Dependency {
 func lifecycle(_ name: String) -> Target.Dependency {
   .product(name: name, package: "swift-service-lifecycle", condition: .when(traits: ["Proxy"]))
 }
+func tracing(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
+}
 let histogram: Target.Dependency = .product(
   name: "Histogram", package: "hdrhistogram-swift", condition: .when(traits: ["Benchmarks"]))
 let yams: Target.Dependency = .product(
@@ -68,6 +71,7 @@ let package = Package(
     .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
     .library(name: "HTTPCacheObserving", targets: ["HTTPCacheObserving"]),
+    .library(name: "HTTPCacheTracing", targets: ["HTTPCacheTracing"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
     .library(name: "HTTPCacheAsyncHTTPClient", targets: ["HTTPCacheAsyncHTTPClient"]),
@@ -81,6 +85,7 @@ let package = Package(
     .trait(
       name: "Proxy", description: "HTTPCacheProxy: the cache in front of an origin, on SwiftNIO.",
       enabledTraits: ["Observing"]),
+    .trait(name: "Tracing", description: "HTTPCacheTracing: spans in swift-distributed-tracing."),
     .trait(
       name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
@@ -102,6 +107,7 @@ let package = Package(
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.26.0"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
   ],
@@ -138,6 +144,14 @@ let package = Package(
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore",
         logging("Logging"),
         metrics("CoreMetrics"),
+      ],
+      swiftSettings: settings),
+
+    // Its steps, as spans.
+    .target(
+      name: "HTTPCacheTracing",
+      dependencies: [
+        "HTTPCaching", "HTTPCacheEngine", httpTypes, tracing("Instrumentation"), tracing("Tracing"),
       ],
       swiftSettings: settings),
 
@@ -206,6 +220,8 @@ let package = Package(
         histogram,
         nio("NIOCore"),
         nio("NIOPosix"),
+        // For `client`, if its trait is enabled too.
+        .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -219,6 +235,11 @@ let package = Package(
         lifecycle("ServiceLifecycle"),
         lifecycle("UnixSignals"),
         yams,
+        // For `conform --through`, if their traits are enabled too.
+        .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
+        asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
+        nio("NIOCore"),
+        nio("NIOHTTP1"),
       ],
       swiftSettings: settings),
 
@@ -340,6 +361,15 @@ let package = Package(
         logging("Logging"),
         logging("InMemoryLogging"),
         metrics("MetricsTestKit"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheTracingTests",
+      dependencies: [
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "HTTPCacheTracing", "HTTPCaching", "LoopbackOrigin",
+        "TestSupport", httpTypes,
+        asyncHTTPClient(), nio("NIOCore"), tracing("InMemoryTracing"), tracing("Instrumentation"),
+        tracing("Tracing"),
       ],
       swiftSettings: settings),
     .testTarget(

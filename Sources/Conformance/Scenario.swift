@@ -41,8 +41,10 @@ package struct Scenario: Decodable, Sendable {
   package var caches: [String]
   /// Sections of the standards that it tests.
   package var sections: [String]
-  /// Whether it needs a virtual clock, or messages that a socket cannot carry.
+  /// Whether it needs a virtual clock, or is ``isInMemoryOnly``.
   package var isVirtualOnly: Bool
+  /// Whether it needs messages that a socket cannot carry, or that SwiftNIO does not parse.
+  package var isInMemoryOnly: Bool
   /// The cache's settings, besides its kind.
   package var options: ScenarioOptions
   package var steps: [Step]
@@ -54,6 +56,7 @@ package struct Scenario: Decodable, Sendable {
     case cdnOnly = "cdn_only"
     case browserSkip = "browser_skip"
     case virtualOnly = "virtual_only"
+    case memoryOnly = "memory_only"
     case caches, sections, options
   }
 
@@ -68,7 +71,9 @@ package struct Scenario: Decodable, Sendable {
     isNotForBrowsers = try container.decodeIfPresent(Bool.self, forKey: .browserSkip) ?? false
     caches = try container.decodeIfPresent([String].self, forKey: .caches) ?? []
     sections = try container.decodeIfPresent([String].self, forKey: .sections) ?? []
-    isVirtualOnly = try container.decodeIfPresent(Bool.self, forKey: .virtualOnly) ?? false
+    isInMemoryOnly = try container.decodeIfPresent(Bool.self, forKey: .memoryOnly) ?? false
+    let isVirtual = try container.decodeIfPresent(Bool.self, forKey: .virtualOnly) ?? false
+    isVirtualOnly = isVirtual || isInMemoryOnly
     options = try container.decodeIfPresent(ScenarioOptions.self, forKey: .options) ?? ScenarioOptions()
     steps = try container.decode([Step].self, forKey: .requests)
     for (index, step) in steps.enumerated() {

@@ -8,7 +8,7 @@ import HTTPTypes
 import Synchronization
 
 /// The origin of one scenario, in memory: answers according to the steps and records its requests.
-final class ScenarioOrigin: Sendable {
+package final class ScenarioOrigin: Sendable {
   struct Record: Sendable {
     var step: Int
     var request: HTTPRequest
@@ -33,7 +33,7 @@ final class ScenarioOrigin: Sendable {
   var requests: [Record] { records.withLock { $0 } }
 
   /// Answers with the interim responses of the step first, if it has any.
-  func answer(_ request: HTTPRequest, content: String) async throws -> TransportResponse {
+  package func answer(_ request: HTTPRequest, content: String) async throws -> TransportResponse {
     let step = step(of: request)?.step
     let interim = step?.list("interim_responses").compactMap(Self.interimHead) ?? []
     return try await answer(

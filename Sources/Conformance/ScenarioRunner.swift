@@ -31,9 +31,15 @@ package struct ScenarioRunner: Sendable {
   }
 
   private let configuration: HTTPCache.Configuration
+  private let entry: (any ScenarioEntry)?
 
-  /// - Parameter targets: the cache's target list (RFC 9213); with one, scenarios for CDNs are run too.
-  package init(kind: CacheEngine.Configuration.Kind, targets: [String] = []) {
+  /// - Parameters:
+  ///   - targets: the cache's target list (RFC 9213); with one, scenarios for CDNs are run too.
+  ///   - entry: sends the requests to the cache; `nil` calls the cache itself.
+  package init(
+    kind: CacheEngine.Configuration.Kind, targets: [String] = [], through entry: (any ScenarioEntry)? = nil
+  ) {
+    self.entry = entry
     var configuration = HTTPCache.Configuration(kind: kind)
     // The suite tests the behaviour of a cache without its origin, for caches that may serve stale responses (RFC 9111
     // §4.2.4).
@@ -50,7 +56,13 @@ package struct ScenarioRunner: Sendable {
     for suite in suites {
       for scenario in suite.tests {
         var (result, trace) = (Result.notApplicable, [String]())
-        if isApplicable(scenario) { (result, trace) = try await run(scenario) }
+        if isApplicable(scenario) {
+          if let obstacle = entry?.obstacle(to: scenario) {
+            trace = [obstacle]
+          } else {
+            (result, trace) = try await run(scenario)
+          }
+        }
         reports.append(Report(suite: suite.name, scenario: scenario, result: result, trace: trace))
       }
     }
@@ -80,6 +92,9 @@ package struct ScenarioRunner: Sendable {
 
   // MARK: - One scenario
 
+  private typealias Answer = (head: HTTPResponse, body: String)
+  private static let noAnswer: Answer = (HTTPResponse(status: .gatewayTimeout), "")
+
   /// Runs one scenario with its own cache.
   package func run(_ scenario: Scenario) async throws -> (Result, trace: [String]) {
     let clock = VirtualClock(Timestamp(seconds: 1_700_000_000))
@@ -92,33 +107,37 @@ package struct ScenarioRunner: Sendable {
     var answers: [HTTPResponse] = []
     for (index, step) in scenario.steps.enumerated() {
       let request = Self.request(step, number: index + 1, of: scenario, previous: previous)
-      let answer: (head: HTTPResponse, body: String)
       let interim = InterimLog()
-      var story: StepStory
+      let content = Array((step.text("request_body") ?? "").utf8)
+      let policy =
+        step.text("policy").flatMap(RequestCachePolicy.init(rawValue:)) ?? .useProtocolCachePolicy
+      var (answer, story): (Answer, StepStory)
       do {
-        let response = try await cache.respond(
-          to: request, body: MessageBody(Array((step.text("request_body") ?? "").utf8)),
-          policy: step.text("policy").flatMap(RequestCachePolicy.init(rawValue:)) ?? .useProtocolCachePolicy,
-          interim: { interim.add($0) }
-        ) { forwarded, content in
-          let content = String(decoding: try await content.collect(upTo: 1 << 20), as: UTF8.self)
-          return try await origin.answer(forwarded, content: content)
+        if let entry {
+          let reply = try await entry.answer(
+            to: request, content: content, policy: policy, of: scenario, from: cache, origin: origin)
+          story = StepStory(reply.head, isWhole: reply.isWhole)
+          answer = (reply.head, Self.text(reply.content, of: reply.head, isMade: story.cacheStatus.contains("hit")))
+          trace.append("step \(index + 1): \(story.described(reply.head))")
+        } else {
+          let response = try await cache.respond(
+            to: request, body: MessageBody(content), policy: policy, interim: { interim.add($0) }
+          ) { forwarded, content in
+            let content = String(decoding: try await content.collect(upTo: 1 << 20), as: UTF8.self)
+            return try await origin.answer(forwarded, content: content)
+          }
+          story = StepStory(response)
+          answer = (response.head, await Self.content(of: response, &story))
+          trace.append("step \(index + 1): \(story.described(response))")
         }
-        story = StepStory(response)
         // A shared cache generates a response; a private one throws the transport's error.
-        if response.reason == .revalidationImpossible, step.text("expected_source") == "error" {
-          story.source = "error"
+        if step.text("expected_source") == "error" {
+          if story.isGenerated(answer.head) { story.source = "error" }
+        } else if !story.isWhole {
+          answer = Self.noAnswer
         }
-        let body = await Self.content(of: response, &story)
-        let isAnswer = story.isWhole || step.text("expected_source") == "error"
-        answer = isAnswer ? (response.head, body) : (HTTPResponse(status: .gatewayTimeout), "")
-        trace.append(
-          "step \(index + 1): \(response.source) \(response.head.status.code), \(response.reason)"
-            + (response.storage.map { "; \($0)" } ?? "")
-            + (story.isWhole ? "" : "; and it ended early"))
       } catch {
-        answer = (HTTPResponse(status: .gatewayTimeout), "")
-        story = StepStory(error)
+        (answer, story) = (Self.noAnswer, StepStory(error))
         trace.append("step \(index + 1): \(error)")
       }
       // Work in the background belongs to this step, and must end at its time.
@@ -153,10 +172,14 @@ package struct ScenarioRunner: Sendable {
       story.source = "error"
       story.isWhole = false
     }
+    return text(bytes, of: response.head, isMade: response.source != .network)
+  }
+
+  /// - Parameter isMade: whether the cache has made the parts of a multipart response.
+  static func text(_ bytes: [UInt8], of head: HTTPResponse, isMade: Bool) -> String {
     let text = String(decoding: bytes, as: UTF8.self)
-    let type = response.head.headerFields[.contentType] ?? ""
     let prefix = "multipart/byteranges; boundary="
-    guard response.source != .network, type.hasPrefix(prefix) else { return text }
+    guard isMade, let type = head.headerFields[.contentType], type.hasPrefix(prefix) else { return text }
     return text.replacing(type.dropFirst(prefix.count), with: "boundary")
   }
 

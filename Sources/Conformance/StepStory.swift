@@ -42,6 +42,21 @@ struct StepStory {
     if let reason = (error as? HTTPCacheError)?.reason { self.reason = reason }
   }
 
+  /// Whether the cache made the response because the origin was unreachable.
+  func isGenerated(_ head: HTTPResponse) -> Bool {
+    isFromOutside ? head.status == .gatewayTimeout : reason == .revalidationImpossible
+  }
+
+  func described(_ response: CachedResponse) -> String {
+    "\(response.source) \(response.head.status.code), \(response.reason)"
+      + (response.storage.map { "; \($0)" } ?? "") + (isWhole ? "" : "; and it ended early")
+  }
+
+  func described(_ head: HTTPResponse) -> String {
+    "\(head.status.code), \(head.headerFields[named: "Cache-Status"] ?? "no Cache-Status")"
+      + (isWhole ? "" : "; and it ended early")
+  }
+
   /// Returns the first difference from the step's expectations, or `nil`.
   func problem(_ step: Step) -> String? {
     let said: [(name: String, came: String?)] = [

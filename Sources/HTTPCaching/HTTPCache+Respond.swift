@@ -49,7 +49,16 @@ extension HTTPCache {
         executor: executor), nil)
   }
 
-  private func respond(to asked: Call, _ partition: String?) async throws -> CachedResponse {
+  private func respond(
+    to asked: Call, _ partition: String?, isTraced: Bool = false
+  ) async throws -> CachedResponse {
+    if !isTraced, let tracer = configuration.tracer {
+      return try await tracer.trace(.answer, of: asked.request) { span in
+        let response = try await respond(to: asked, partition, isTraced: true)
+        span.record(response)
+        return response
+      }
+    }
     let (request, content, policy) = (asked.request, asked.body, asked.policy)
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
@@ -82,7 +91,7 @@ extension HTTPCache {
     let lookup: Lookup
     switch resident(for: request, partition) {
     case .entries(let key, let entries):
-      if let response = hit(request, policy, key, entries, partition) { return response }
+      if let response = hit(request, policy, key, entries, partition) { return traced(response, request) }
       lookup = Lookup(
         key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
     case .perhapsOnDisk: return nil
@@ -96,7 +105,13 @@ extension HTTPCache {
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
-    return serve(service, to: request, lookup)
+    return traced(serve(service, to: request, lookup), request)
+  }
+
+  /// Records an answer that was given without waiting.
+  private func traced(_ response: CachedResponse, _ request: HTTPRequest) -> CachedResponse {
+    configuration.tracer?.traceHit(response, to: request)
+    return response
   }
 
   // MARK: - From memory
@@ -186,7 +201,13 @@ extension HTTPCache {
           store.mayBeRemoved(key, since: $0)
         }
         if !isLeader {
-          switch try await follow(claim, pending) {
+          let followed = try await traced(.wait, of: request) { span in
+            let followed = try await follow(claim, pending)
+            // Its span exists by now.
+            if let context = claim.flight.span { span?.link(to: context) }
+            return followed
+          }
+          switch followed {
           case .answer(let response): return response
           case .lookUpAgain(let result): collapsing = result
           }
@@ -319,7 +340,13 @@ extension HTTPCache {
     let requestTime = clock.now
     let response: TransportResponse
     do {
-      response = try await pending.send()
+      let step: TracedStep = pending.isInBackground ? .revalidation : .fetch
+      response = try await traced(step, of: pending.forwarding.request) { span in
+        if let span { flight.span = span.context }
+        let response = try await pending.send()
+        span?.record(response.head.status)
+        return response
+      }
     } catch {
       land(flight, key, .failed(error))
       let (error, result) = TransportFault.cause(of: error)

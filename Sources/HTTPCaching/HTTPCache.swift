@@ -91,6 +91,8 @@ public final class HTTPCache: Sendable {
     /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
     /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
+    /// Records the steps of each request; set by `HTTPCacheTracing`.
+    package var tracer: (any CacheTracer)?
 
     /// Makes a configuration. Each parameter is documented at the property of its name.
     public init(

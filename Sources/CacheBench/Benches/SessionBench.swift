@@ -42,23 +42,7 @@ struct SessionBench {
     return .init(fields: fields, bytes: body)
   }
 
-  /// The response: its bytes in memory, and its source; `nil` if no cache took part.
-  private typealias Answer = (bytes: Int?, source: CachedResponse.Source?)
-
-  /// Requests of one kind.
-  private struct Lane {
-    var action: Action
-    /// The expected source of the responses.
-    var source: CachedResponse.Source?
-    /// Makes a request, and returns a check of the response, which is not timed.
-    var load: (_ number: Int) async throws -> () -> Answer
-    var round = Round(timesEach: true)
-    /// Nanoseconds of processor time of the process, for each request.
-    var processor: [Double] = []
-    var reached = 0
-
-    var reaches: Bool { source == .network || source == .validated || action == .plainRequest }
-  }
+  private typealias Answer = RequestLane.Answer
 
   private func measure(_ origin: LoopbackOrigin) async throws -> [Measurement] {
     let cache = try HTTPCache(.init(memoryCapacity: (64 << 20) + 4 * requests * (valueSize + 1024)))
@@ -108,85 +92,49 @@ struct SessionBench {
     }
     _ = try await cache.respond(to: head, transport: { _, _ in given }).body.collect(upTo: .max)
 
-    var lanes = [
-      Lane(action: .plainRequest, source: nil) { _ in try await load(plain, fresh) },
-      Lane(action: .bareRequest, source: nil) { _ in try await load(bare, constant) },
-      Lane(action: .missRequest, source: .network) { try await load(cached, request("/fresh/\($0)")) },
-      Lane(action: .hitRequest, source: .hit) { _ in try await load(cached, fresh) },
-      Lane(action: .hitWithFields, source: .hit) { _ in try await load(cached, withFields) },
+    let lanes = [
+      RequestLane(.plainRequest, .urlSession, source: nil) { _ in try await load(plain, fresh) },
+      RequestLane(.bareRequest, .urlSession, source: nil) { _ in try await load(bare, constant) },
+      RequestLane(.missRequest, source: .network) { try await load(cached, request("/fresh/\($0)")) },
+      RequestLane(.hitRequest, source: .hit) { _ in try await load(cached, fresh) },
+      RequestLane(.hitWithFields, source: .hit) { _ in try await load(cached, withFields) },
       // Stored before by the misses.
-      Lane(action: .hitElsewhere, source: .hit) { try await load(cached, request("/fresh/\($0 - 1)")) },
-      Lane(action: .validatedRequest, source: .validated) { _ in try await load(cached, stale) },
-      Lane(action: .staleRequest, source: .stale) { _ in try await load(cached, staleByPolicy) },
-      Lane(action: .loadedRequest, source: .hit) { _ in
+      RequestLane(.hitElsewhere, source: .hit) { try await load(cached, request("/fresh/\($0 - 1)")) },
+      RequestLane(.validatedRequest, source: .validated) { _ in try await load(cached, stale) },
+      RequestLane(.staleRequest, source: .stale) { _ in try await load(cached, staleByPolicy) },
+      RequestLane(.loadedRequest, source: .hit) { _ in
         let (data, answer) = try await direct.data(for: fresh)
         return { (data.count, answer.source) }
       },
-      Lane(action: .respond, source: .hit) { _ in
+      RequestLane(.respond, source: .hit) { _ in
         let response = try await cache.respond(to: head) { _, _ in throw URLError(.notConnectedToInternet) }
         return { look(response) }
       },
-      Lane(action: .storedResponse, source: .hit) { _ in
+      RequestLane(.storedResponse, source: .hit) { _ in
         let response = cache.storedResponse(for: head)
         return { look(response) }
       },
-      Lane(action: .headOfRequest, source: nil) { _ in
+      RequestLane(.headOfRequest, source: nil) { _ in
         let made = HTTPRequest(withFields)
         return { (made == nil ? nil : valueSize, nil) }
       },
-      Lane(action: .headOfResponse, source: nil) { _ in
+      RequestLane(.headOfResponse, source: nil) { _ in
         let made = cache.storedResponse(for: freshHead).flatMap {
           HTTPURLResponse(httpResponse: $0.finalHead, url: freshURL)
         }
         return { (made == nil ? nil : valueSize, nil) }
       },
-      Lane(action: .changeOfThreads, source: nil) { _ in
+      RequestLane(.changeOfThreads, source: nil) { _ in
         SessionQueue.wait { $0.finish() }
         return { (valueSize, nil) }
       },
     ]
-    // In turns, so that other work on the machine affects all kinds alike, and in another order each time: a request is
-    // slower after one that used the network. This is not a ``Contest``, because requests are asynchronous.
-    var generator = SplitMix64(seed: 1)
-    for number in 0..<requests {
-      if number.isMultiple(of: 50) { progress.show("session: \(number) of \(requests) of each kind") }
-      for index in lanes.indices.shuffled(using: &generator) {
-        let before = origin.requestCount
-        let busy = MonotonicClock.ofProcess
-        let start = MonotonicClock.now
-        let answer = try await lanes[index].load(number)
-        let time = MonotonicClock.now - start
-        let processorTime = MonotonicClock.ofProcess - busy
-        try check(answer(), lanes[index].action, lanes[index].source)
-        lanes[index].reached += origin.requestCount - before
-        // The first request is for warming up.
-        if number == 0, requests > 10 { continue }
-        lanes[index].round.record(time)
-        lanes[index].processor.append(Double(processorTime))
-      }
-    }
-    return try lanes.map { lane in
-      guard lane.reached == (lane.reaches ? requests : 0) else {
-        throw BenchError.unexpected(
-          what: lane.action.rawValue, found: "\(lane.reached) of \(requests) requests reached the origin")
-      }
-      var one = Measurement(
-        .session, lane.action, [.plainRequest, .bareRequest].contains(lane.action) ? .urlSession : .ours,
-        [.requests: Double(requests), .originRequests: Double(lane.reached)])
-      one.add(lane.round)
-      one[.processorNanoseconds] = median(lane.processor)
-      return one
-    }
+    return try await RequestLane.measure(
+      lanes, .session, requests: requests, valueSize: valueSize, origin: origin, progress)
   }
 
   private func check(_ answer: Answer, _ action: Action, _ source: CachedResponse.Source?) throws {
-    guard answer.bytes == valueSize, answer.source == source else {
-      throw BenchError.unexpected(
-        what: action.rawValue,
-        found:
-          "\(answer.bytes ?? 0) bytes from \(answer.source?.rawValue ?? "no cache"), not \(valueSize) from "
-          + "\(source?.rawValue ?? "none")")
-    }
+    try RequestLane.check(answer, action, source, valueSize)
   }
 }
 

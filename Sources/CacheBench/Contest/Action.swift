@@ -57,6 +57,13 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case headOfResponse = "part of a hit: HTTPURLResponse of a stored response"
   case changeOfThreads = "part of a hit: to another thread and back"
 
+  // The same through AsyncHTTPClient.
+  case plainClient = "AsyncHTTPClient without a cache"
+  case clientMiss = "CachingHTTPClient, miss: from the network, and stored"
+  case clientHit = "CachingHTTPClient, fresh hit"
+  /// Requests to a server whose route is cached.
+  case route = "route of 1 KiB"
+
   // Requests to a proxy.
   case proxyHit = "hit of 1 KiB"
   case proxyHitLarge = "hit of 64 KiB"

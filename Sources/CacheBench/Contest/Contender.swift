@@ -26,6 +26,10 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   case gdsf = "GDSF"
   case beladySize = "Belady-size"
   case urlSession = "URLSession"
+  case asyncHTTPClient = "AsyncHTTPClient"
+  /// A route of Hummingbird with a constant response, and one that encodes JSON.
+  case constantRoute = "Hummingbird, constant"
+  case encodingRoute = "Hummingbird, JSON"
   case swiftHash = "XXH3 in Swift"
   case libraryHash = "libxxhash"
   case nginx
@@ -53,8 +57,10 @@ enum Contender: String, CaseIterable, Codable, Sendable {
     switch self {
     case .ours, .swiftHash: "ours"
     case .oursS3FIFO, .lmdb: "s3fifo"
-    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .libraryHash, .bareNIO: "floor"
-    case .dictionary, .sqlite, .exactS3FIFO, .nginx: "dictionary"
+    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .asyncHTTPClient, .libraryHash,
+      .bareNIO, .constantRoute:
+      "floor"
+    case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute: "dictionary"
     case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
     case .nsCache, .rocksDB, .gdsf: "nscache"
     case .urlCache, .beladySize: "urlcache"

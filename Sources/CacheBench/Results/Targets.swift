@@ -243,6 +243,29 @@ extension Report {
     }
   }
 
+  /// What a hit through AsyncHTTPClient may cost beyond the cache itself.
+  var clientTargets: [Target] {
+    let hit = measurements.first { $0.action == .clientHit }
+    let least = measurements.first { $0.action == .respond }
+    guard let hit = hit?[.p50Nanoseconds], let least = least?[.p50Nanoseconds] else { return [] }
+    return [
+      Target(
+        "a fresh hit through CachingHTTPClient, beyond HTTPCache.respond", .atMost, 1500, in: .nanoseconds,
+        hit - least)
+    ]
+  }
+
+  /// What a cached route may cost, against a route with a constant response.
+  var routeTargets: [Target] {
+    guard let own = measurements.first(.route, .ours, .proxy) else { return [] }
+    let pair = Pair(one: own, other: measurements.first(.route, .constantRoute, .proxy))
+    return [
+      Target(
+        "processor time of a cached route against a constant response", .atMost, 1.15, pair.times.map { 1 / $0 },
+        pair.note)
+    ]
+  }
+
   /// The required end-to-end savings of the cache, by the medians of one run.
   var sessionTargets: [Target] {
     let request = "a request to a loopback server"

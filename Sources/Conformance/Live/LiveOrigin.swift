@@ -9,21 +9,25 @@ import NIOHTTP1
 import Synchronization
 
 /// The origins of all scenarios on one socket, identified by `Test-ID`.
-final class LiveOrigin: Sendable {
+///
+/// A client that takes the socket for a proxy (CONNECT) reaches every host there.
+package final class LiveOrigin: Sendable {
   private let server: LoopbackServer
   private let origins: Origins
 
   private final class Origins: Sendable {
     private let origins = Mutex<[String: ScenarioOrigin]>([:])
-    func add(_ origin: ScenarioOrigin, for id: String) { origins.withLock { $0[id] = origin } }
+    package func add(_ origin: ScenarioOrigin, for id: String) { origins.withLock { $0[id] = origin } }
     subscript(id: String) -> ScenarioOrigin? { origins.withLock { $0[id] } }
   }
 
   /// - Parameter port: the port; 0 for any free one.
-  static func start(port: Int) async throws -> LiveOrigin {
+  package static func start(port: Int = 0) async throws -> LiveOrigin {
     let origins = Origins()
     let server = try await LoopbackServer.start(port: port) { channel in
-      try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+      try channel.pipeline.syncOperations.addHandlers([
+        TunnelOpening(), ByteToMessageHandler(HTTPRequestDecoder()),
+      ])
     } serve: { inbound, outbound, _ in
       try await serve(inbound, outbound, origins)
     }
@@ -35,11 +39,11 @@ final class LiveOrigin: Sendable {
     self.origins = origins
   }
 
-  var port: Int { server.port }
+  package var port: Int { server.port }
 
-  func add(_ origin: ScenarioOrigin, for id: String) { origins.add(origin, for: id) }
+  package func add(_ origin: ScenarioOrigin, for id: String) { origins.add(origin, for: id) }
 
-  func stop() async { await server.stop() }
+  package func stop() async { await server.stop() }
 
   // MARK: - One connection
 
@@ -106,6 +110,31 @@ final class LiveOrigin: Sendable {
     for field in head.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
     if let length { text += "Content-Length: \(length)\r\n" }
     return text
+  }
+}
+
+/// Answers a CONNECT request at the beginning of a connection, and lets everything else pass.
+private final class TunnelOpening: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private static let word = Array("CONNECT ".utf8)
+  private static let end = Array("\r\n\r\n".utf8)
+  private var received = ByteBuffer()
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var buffer = unwrapInboundIn(data)
+    received.writeBuffer(&buffer)
+    let bytes = received.readableBytesView
+    if bytes.count < Self.word.count { return }
+    if bytes.starts(with: Self.word) {
+      guard let end = bytes.firstRange(of: Self.end) else { return }
+      received.moveReaderIndex(to: end.upperBound)
+      context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")), promise: nil)
+    }
+    if received.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(received)) }
+    context.pipeline.syncOperations.removeHandler(self, promise: nil)
   }
 }
 

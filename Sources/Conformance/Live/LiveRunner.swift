@@ -138,9 +138,7 @@ package struct LiveRunner: Sendable {
         return (.failed("step \(index + 1): the cache closed the connection without a response"), trace)
       }
       var story = StepStory(head, isWhole: answer.isWhole)
-      trace.append(
-        "step \(index + 1): \(head.status.code), \(head.headerFields[named: "Cache-Status"] ?? "no Cache-Status")"
-          + (answer.isWhole ? "" : "; and it ended early"))
+      trace.append("step \(index + 1): \(story.described(head))")
       if let expected = step["expected_origin_requests"]?.integer {
         // Work in the background takes time; a second at most.
         for _ in 0..<50 where Int64(origin.requests.count) < expected {
@@ -152,7 +150,7 @@ package struct LiveRunner: Sendable {
         step.text("expected_source") == "error" && (!answer.isWhole || [502, 504].contains(head.status.code))
       let check = AnswerCheck(
         scenario: scenario, step: step, number: index + 1, head: head, interim: answer.interim,
-        body: Self.text(answer, story), isLive: true)
+        body: ScenarioRunner.text(answer.body, of: head, isMade: story.cacheStatus.contains("hit")), isLive: true)
       let hasAnswer = !isExpectedError || (!answer.isWhole && step["expected_response_text"] != nil)
       if hasAnswer, !answer.isWhole, !isExpectedError {
         return (.failed("step \(index + 1): the response ended early"), trace)
@@ -168,16 +166,5 @@ package struct LiveRunner: Sendable {
     return (
       RecordCheck(scenario: scenario, records: origin.requests, answers: answers).problem() ?? .passed, trace
     )
-  }
-
-  /// Returns the content. `boundary` replaces the text that separates the parts of a multipart response, because the
-  /// cache chooses it.
-  private static func text(_ answer: LiveClient.Answer, _ story: StepStory) -> String {
-    let text = String(decoding: answer.body, as: UTF8.self)
-    let prefix = "multipart/byteranges; boundary="
-    guard story.cacheStatus.contains("hit"), let type = answer.head?.headerFields[.contentType],
-      type.hasPrefix(prefix)
-    else { return text }
-    return text.replacing(type.dropFirst(prefix.count), with: "boundary")
   }
 }

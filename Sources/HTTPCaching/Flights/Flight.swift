@@ -63,6 +63,7 @@ final class Flight: Sendable {
     var transfer: Transfer?
     var shared: SharedResponse?
     var landing: Landing?
+    var span: (any Sendable)?
   }
 
   /// A caller's claim to a flight; the flight continues while at least one exists.
@@ -134,6 +135,12 @@ final class Flight: Sendable {
 
   /// Whether the request was abandoned: the next one for the same key needs its own fetch.
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  /// The context of the span of the request to the origin, for links to it; `nil` without a tracer.
+  var span: (any Sendable)? {
+    get { state.withLock { $0.span } }
+    set { state.withLock { $0.span = newValue } }
+  }
 
   /// How many callers want the response, not counting the first.
   var followerCount: Int { state.withLock { Swift.max(0, $0.claims - 1) } }

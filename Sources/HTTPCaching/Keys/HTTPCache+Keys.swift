@@ -66,8 +66,10 @@ extension HTTPCache {
   }
 
   func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
-    await BlockingExecutor.run { [self] in
-      lookUp(request, content: content, partition, inMemory: false) ?? Lookup(partition: partition)
+    await traced(.lookup, of: request) { _ in
+      await BlockingExecutor.run { [self] in
+        lookUp(request, content: content, partition, inMemory: false) ?? Lookup(partition: partition)
+      }
     }
   }
 

@@ -23,7 +23,9 @@ struct ConformCommand: AsyncParsableCommand {
         httpcache conform tests.json --live
 
       With --live, the scenarios run in real time over sockets, through proxies that the command starts, all at once. With \
-      --through, they run through a proxy that is already running. Its origin must be 127.0.0.1 at --origin-port.
+      --through HOST:PORT, they run through a proxy that is already running. Its origin must be 127.0.0.1 at --origin-port. \
+      With --through asynchttpclient, they run in virtual time through that adapter. The command must have been built with \
+      the package trait of that name. Scenarios that cannot run this way are listed with the reason.
 
       Exit status: 0 if no required scenario failed, 1 if one did, 64 for an invalid option, 65 for a file that is not such \
       a suite, 66 for a file that cannot be read.
@@ -42,12 +44,13 @@ struct ConformCommand: AsyncParsableCommand {
     case shared
     case cdn
 
-    var runner: ScenarioRunner {
-      switch self {
-      case .private: ScenarioRunner(kind: .private)
-      case .shared: ScenarioRunner(kind: .shared)
-      case .cdn: ScenarioRunner(kind: .shared, targets: ["CDN-Cache-Control"])
-      }
+    var runner: ScenarioRunner { runner(through: nil) }
+
+    /// - Parameter entry: sends the requests to the cache; `nil` calls the cache itself.
+    func runner(through entry: (any ScenarioEntry)?) -> ScenarioRunner {
+      ScenarioRunner(
+        kind: self == .private ? .private : .shared, targets: self == .cdn ? ["CDN-Cache-Control"] : [],
+        through: entry)
     }
   }
 
@@ -59,7 +62,8 @@ struct ConformCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Run in real time through this proxy, which is already running.", valueName: "host:port"))
+      "Run in real time through this proxy, which is already running, or in virtual time through an adapter: asynchttpclient.",
+      valueName: "host:port|adapter"))
   var through: String?
 
   @Option(help: ArgumentHelp("Port of the origin of a live run; 0 for any free port.", valueName: "port"))
@@ -105,6 +109,9 @@ struct ConformCommand: AsyncParsableCommand {
 
   private func reports(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
     guard live || through != nil else { return try await kind.runner.run(suites) }
+    if let name = through, let adapter = Adapter(rawValue: name) {
+      return try await adapter.run { entry in try await kind.runner(through: entry).run(suites) }
+    }
     let fields = try extra.map { text in
       guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
         throw ValidationError("--field: expected 'name: value', found '\(text)'")
@@ -134,6 +141,31 @@ struct ConformCommand: AsyncParsableCommand {
     }
     guard !found.isEmpty else { throw ConformError.noSuchScenario(only) }
     return found
+  }
+}
+
+/// The adapters that scenarios can run through.
+enum Adapter: String, CaseIterable {
+  case asynchttpclient
+
+  /// Whether the adapter works with a kind of cache.
+  func supports(_ kind: ConformCommand.Kind) -> Bool {
+    switch self {
+    case .asynchttpclient: true
+    }
+  }
+
+  /// Runs `body` with a way into the cache through the adapter.
+  func run<Result>(_ body: (any ScenarioEntry) async throws -> Result) async throws -> Result {
+    switch self {
+    case .asynchttpclient:
+      #if AsyncHTTPClient
+        return try await AsyncHTTPClientEntry.with(body)
+      #else
+        throw ValidationError(
+          "--through asynchttpclient: the command was built without this adapter; build it with --traits CommandLine,AsyncHTTPClient")
+      #endif
+    }
   }
 }
 

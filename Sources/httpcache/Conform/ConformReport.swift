@@ -30,6 +30,10 @@ struct ConformReport {
       lines.append("  \(report.scenario.name)")
       lines += report.trace.map { "  \($0)" }
     }
+    for report in reports where report.result == .notApplicable {
+      guard let obstacle = report.trace.first else { continue }
+      lines += ["", "\(report.scenario.id) (\(report.scenario.kind.rawValue)): not run: \(obstacle)"]
+    }
     return lines.joined(separator: "\n")
   }
 

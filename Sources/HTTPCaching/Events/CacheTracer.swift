@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPTypes
+
+/// Records the steps of each request; `HTTPCacheTracing` makes spans of them.
+///
+/// A cache without a tracer pays for one comparison per request.
+package protocol CacheTracer: Sendable {
+  /// Runs one step of a request and records it.
+  func trace<Result>(
+    _ step: TracedStep, of request: HTTPRequest, _ work: (any TracedSpan) async throws -> Result
+  ) async rethrows -> Result
+
+  /// Records an answer from memory that was given without waiting.
+  func traceHit(_ response: CachedResponse, to request: HTTPRequest)
+}
+
+/// A step of answering a request.
+package enum TracedStep: Sendable, CaseIterable {
+  /// All of it, until the head of the response is there. The others are parts of it.
+  case answer
+  /// Reading the disk's stored responses.
+  case lookup
+  /// Waiting for the response to another request (request coalescing).
+  case wait
+  /// A request to the origin, until the head of the response has arrived.
+  case fetch
+  /// The same in the background, for a stale response that was served meanwhile.
+  case revalidation
+}
+
+/// A step that is being recorded.
+package protocol TracedSpan: Sendable {
+  /// What other spans need to link to this one.
+  var context: any Sendable { get }
+  func link(to context: any Sendable)
+  func record(_ response: CachedResponse)
+  func record(_ status: HTTPResponse.Status)
+}
+
+extension HTTPCache {
+  /// Runs one step of a request, and records it if there is a tracer.
+  func traced<Result>(
+    _ step: TracedStep, of request: HTTPRequest, _ work: ((any TracedSpan)?) async throws -> Result
+  ) async rethrows -> Result {
+    guard let tracer = configuration.tracer else { return try await work(nil) }
+    return try await tracer.trace(step, of: request) { span in try await work(span) }
+  }
+}
