@@ -6,7 +6,7 @@ SWIFT ?= swift
 # of them on, as another set of traits builds every file again.
 TRAITS = --enable-all-traits
 
-DOCUMENTED = HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy
+DOCUMENTED = HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheTracing
 
 # Both 0 and -1 stand for no limit.
 SECONDS ?= 3600
@@ -23,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-hummingbird test-hummingbird-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example example-gateway build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -48,6 +48,14 @@ test-session-thread: prepare ## run them, and all tests of the adapter, under Th
 	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread \
 	  --scratch-path .build/thread-session --filter "$(or $(TESTS),HTTPCacheURLSessionTests)"
 
+test-hummingbird: prepare ## run the tests of the middleware for Hummingbird, which builds no other targets
+	HTTPCACHE_SANITIZER=hummingbird $(SWIFT) test --traits Hummingbird --scratch-path .build/hummingbird \
+	  --filter "$(or $(TESTS),HTTPCacheHummingbirdTests|LocalOriginTests)"
+
+test-hummingbird-thread: prepare ## run them under ThreadSanitizer
+	HTTPCACHE_SANITIZER=hummingbird-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Hummingbird --sanitize=thread \
+	  --scratch-path .build/thread-hummingbird --filter "$(or $(TESTS),HTTPCacheHummingbirdTests)"
+
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread --scratch-path .build/thread \
 	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
@@ -58,7 +66,7 @@ test-crash: prepare ## kill processes over a store, and take the power from simu
 test-large: prepare ## let a response of 2 GiB pass through the cache, and look at the memory that takes
 	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test $(TRAITS) --filter LargeResponseTests
 
-soak: prepare ## send requests of all kinds through proxy and URLSession for MINUTES, with a SEED, and fail if anything grows
+soak: prepare ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
 	$(SWIFT) build $(TRAITS) -c release --product Soak
 	.build/release/Soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
 
@@ -97,6 +105,10 @@ example: prepare ## build Examples/FeedReader and run it, with its server, offli
 	Examples/FeedReader/.build/debug/FeedReader --offline-first
 	Examples/FeedReader/.build/debug/FeedReader --offline
 
+example-gateway: prepare ## build Examples/Gateway and take its tour: cached upstream calls and routes, an upstream down
+	$(SWIFT) build --package-path Examples/Gateway
+	Examples/Gateway/.build/debug/Gateway --tour
+
 build: prepare ## build everything for debugging
 	$(SWIFT) build $(TRAITS) --build-tests
 
@@ -122,15 +134,15 @@ options: ## write Documentation/Operating/Options.md and the manual pages, from 
 	.build/debug/httpcache --experimental-dump-help | .build/debug/OptionsReference
 
 lint: ## check the formatting, the licence headers, and the words of the text
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
-	  Examples/FeedReader/Sources Benchmarks/Package.swift \
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Fuzz Examples/*/Package.swift \
+	  Examples/*/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
 	@sh scripts/check-headers.sh
 	@sh scripts/check-terms.sh
 
 format: ## correct the formatting
-	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Examples/FeedReader/Package.swift \
-	  Examples/FeedReader/Sources Benchmarks/Package.swift \
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Fuzz Examples/*/Package.swift \
+	  Examples/*/Sources Benchmarks/Package.swift \
 	  Benchmarks/Sources Benchmarks/Benchmarks
 
 prepare: ## install the C library that is needed, if it is missing

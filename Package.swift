@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
 /// that depend on this one.
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
-/// `make test-thread`, `make test-session-thread` and `make test-address` set it: then there are only the targets whose use from several threads is
+/// `make test-thread`, `make test-session-thread`, `make test-hummingbird` and `make test-address` set it: then there are only the targets whose use from several threads is
 /// tested, and for ThreadSanitizer a mutex that it understands. `make test-swift-hash-store` needs these few targets only.
 let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
 
@@ -33,10 +33,10 @@ let arguments: Target.Dependency = .product(
   condition: .when(traits: ["CommandLine", "Benchmarks"]))
 func nio(_ name: String) -> Target.Dependency {
   .product(
-    name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient"]))
+    name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird"]))
 }
 func logging(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing", "AsyncHTTPClient"]))
+  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird"]))
 }
 func asyncHTTPClient(_ name: String = "AsyncHTTPClient", in package: String = "async-http-client")
   -> Target.Dependency
@@ -57,6 +57,10 @@ let histogram: Target.Dependency = .product(
 let yams: Target.Dependency = .product(
   name: "Yams", package: "Yams", condition: .when(traits: ["CommandLine"]))
 
+func hummingbird(_ name: String) -> Target.Dependency {
+  .product(name: name, package: "hummingbird", condition: .when(traits: ["Hummingbird"]))
+}
+
 /// For an origin that speaks TLS and HTTP/2, in tests only.
 func tls(_ name: String, in package: String) -> Target.Dependency {
   .product(name: name, package: package, condition: .when(traits: ["TLSTests", "AsyncHTTPClient"]))
@@ -73,6 +77,7 @@ let package = Package(
     .library(name: "HTTPCacheObserving", targets: ["HTTPCacheObserving"]),
     .library(name: "HTTPCacheTracing", targets: ["HTTPCacheTracing"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
+    .library(name: "HTTPCacheHummingbird", targets: ["HTTPCacheHummingbird"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
     .library(name: "HTTPCacheAsyncHTTPClient", targets: ["HTTPCacheAsyncHTTPClient"]),
     .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
@@ -88,6 +93,9 @@ let package = Package(
     .trait(name: "Tracing", description: "HTTPCacheTracing: spans in swift-distributed-tracing."),
     .trait(
       name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."),
+    .trait(
+      name: "Hummingbird",
+      description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
     .trait(
@@ -105,6 +113,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
@@ -209,6 +218,17 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // The cache of a server's own routes, as a middleware of Hummingbird.
+    .target(
+      name: "HTTPCacheHummingbird",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
+        hummingbird("Hummingbird"),
+        logging("Logging"),
+        nio("NIOCore"),
+      ],
+      swiftSettings: settings),
+
     // Entry points.
     .executableTarget(
       name: "CacheBench",
@@ -220,8 +240,10 @@ let package = Package(
         histogram,
         nio("NIOCore"),
         nio("NIOPosix"),
-        // For `client`, if its trait is enabled too.
+        // For `client` and `routes`, if their traits are enabled too.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
+        .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
+        hummingbird("Hummingbird"),
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -238,6 +260,8 @@ let package = Package(
         // For `conform --through`, if their traits are enabled too.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
+        .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
+        hummingbird("Hummingbird"),
         nio("NIOCore"),
         nio("NIOHTTP1"),
       ],
@@ -298,9 +322,12 @@ let package = Package(
     .executableTarget(
       name: "Soak",
       dependencies: [
-        "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching",
-        "LoopbackOrigin", "TestSupport", arguments,
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheEngine", "HTTPCacheHummingbird", "HTTPCacheProxy",
+        "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", arguments,
+        httpTypes,
+        hummingbird("Hummingbird"),
         nio("NIOCore"),
+        nio("NIOHTTP1"),
         nio("NIOPosix"),
         logging("Logging"),
       ],
@@ -392,6 +419,17 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
+      name: "HTTPCacheHummingbirdTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheHummingbird", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        hummingbird("Hummingbird"),
+        logging("Logging"),
+        nio("NIOCore"),
+        nio("NIOHTTP1"),
+        nio("NIOPosix"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], exclude: ["Scenarios"],
       swiftSettings: settings),
     .testTarget(
@@ -425,7 +463,11 @@ let package = Package(
       name: "SnippetTests",
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "HTTPCacheTesting",
-        "HTTPCacheObserving", "HTTPCacheProxy", httpTypes, logging("Logging"),
+        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheHummingbird", "HTTPCacheAsyncHTTPClient",
+        "HTTPCacheTracing", httpTypes, logging("Logging"),
+        hummingbird("Hummingbird"),
+        nio("NIOCore"),
+        tracing("Tracing"),
       ],
       swiftSettings: settings),
     // Writes the pages about the options of the command, from its help.
@@ -474,9 +516,11 @@ if let sanitizer {
   if sanitizer == "session" {
     tested += ["HTTPCacheURLSession", "LoopbackOrigin", "HTTPCacheURLSessionTests"]
   }
+  // Likewise for Hummingbird.
+  if sanitizer.hasPrefix("hummingbird") { tested += ["HTTPCacheHummingbird", "HTTPCacheHummingbirdTests"] }
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }
-  if sanitizer == "thread" || sanitizer == "session" {
+  if ["thread", "session", "hummingbird-thread"].contains(sanitizer) {
     for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
       target.dependencies.append("SanitizableMutex")
       // Not all that is set otherwise: no file imports the module whose mutex it uses here.

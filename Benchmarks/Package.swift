@@ -27,6 +27,7 @@ let package = Package(
       dependencies: [
         .product(name: "HTTPCacheEngine", package: "HTTPCacheEngine"),
         .product(name: "HTTPCacheStore", package: "HTTPCacheEngine"),
+        .product(name: "HTTPCaching", package: "HTTPCacheEngine"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],

@@ -20,7 +20,8 @@ struct CacheBench: AsyncParsableCommand {
       """,
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      DiskCommand.self, ProxyCommand.self, ClientCommand.self, HashCommand.self, ReplayCommand.self, TargetsCommand.self,
+      DiskCommand.self, ProxyCommand.self, ClientCommand.self, RoutesCommand.self,
+      HashCommand.self, ReplayCommand.self, TargetsCommand.self,
       ReportCommand.self, DiskChildCommand.self, ServerChildCommand.self,
     ],
     defaultSubcommand: Quick.self)

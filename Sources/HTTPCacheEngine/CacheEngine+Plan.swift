@@ -17,9 +17,19 @@ extension CacheEngine {
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
+    plan(for: request, policy: policy, candidates: candidates, now: now, revalidatesInBackground: true)
+  }
+
+  /// - Parameter revalidatesInBackground: whether the caller can revalidate a response that it serves. If not, a
+  ///   response with `stale-while-revalidate` is revalidated before its use.
+  package func plan(
+    for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp,
+    revalidatesInBackground: Bool
+  ) -> Plan {
     let fields = RequestFields.of(request, now: now)
     let planner = Planner(
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now,
+      revalidatesInBackground: revalidatesInBackground,
       // If a response is stored, its request had a key.
       isTargetCacheable: !candidates.isEmpty || CacheKey.exists(for: request))
     return planner.plan()
@@ -34,6 +44,7 @@ private struct Planner {
   let policy: RequestCachePolicy
   let candidates: [StoredResponse]
   let now: Timestamp
+  var revalidatesInBackground = true
   let isTargetCacheable: Bool
 
   func plan() -> CacheEngine.Plan {
@@ -74,7 +85,9 @@ private struct Planner {
       return forward(reason: .requestNoCache, selected: selected)
     }
     guard let staleness = facts.staleness(at: now) else { return planFresh(selected, facts) }
-    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now) else {
+    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now),
+      revalidatesInBackground || !permission.revalidatesBehind
+    else {
       return forward(reason: staleness, selected: selected)
     }
     return serve(

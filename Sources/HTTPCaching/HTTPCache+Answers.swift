@@ -73,9 +73,16 @@ extension HTTPCache {
     _ service: CacheEngine.Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup,
     collapsing: Collapsing
   ) -> CachedResponse {
-    serve(
+    var response = serve(
       service, lookup.candidates.responses[service.candidate], body, to: request, lookup,
       collapsing: collapsing)
+    if request.method == .head { response.lengthOfEntry = completeLength(service.candidate, lookup) }
+    return response
+  }
+
+  /// Returns the length of a complete stored response.
+  private func completeLength(_ candidate: Int, _ lookup: Lookup) -> Int? {
+    lookup.candidates.responses[candidate].parts == nil ? lookup.candidates.entries[candidate].body.count : nil
   }
 
   /// Serves a response that is stored, or still being stored, with its content.
@@ -135,12 +142,16 @@ extension HTTPCache {
     let source: CachedResponse.Source =
       outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
-    return self.answer(
+    var response = self.answer(
       answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
       from: source,
       outcome.reason, pending.lookup.key, remainingSeconds: answer.remainingSeconds,
       forwarded(
         pending, forwardStatus, isStored: !outcome.updates.isEmpty || outcome.addition != nil))
+    if pending.request.method == .head {
+      response.lengthOfEntry = completeLength(answer.candidate, pending.lookup)
+    }
+    return response
   }
 
   /// Returns the origin's response, with stored content before and after its own if the outcome says so.

@@ -131,6 +131,17 @@ extension HTTPCache {
       land(flight, pending.lookup.key, .notShared)
     }
     let settlement = writer == nil ? nil : arrival.settlement
+    if pending.call.localOrigin != nil {
+      // A server error says nothing about the resource: the next response may be shared again.
+      if let key = pending.lookup.key, pending.forwarding.isCollapsible, response.head.status.code < 500 {
+        flights.note(key, isShared: writer != nil && isReusable(arrival.outcome))
+      }
+      if writer == nil, !arrival.isCompleted {
+        var answer = respond(with: response, .empty, arrival.outcome, pending, settlement: nil)
+        answer.isPassedThrough = true
+        return flight.deliver(.success(.init(response: answer)))
+      }
+    }
     if let bytes = response.body.bytes {
       await passOn(bytes, of: response, writer, &arrival)
       return
@@ -156,6 +167,12 @@ extension HTTPCache {
     flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: isStored))
     flight.deliver(.success(delivery))
     await pump(response.body, to: transfer, &arrival)
+  }
+
+  /// Whether requests that wait for the response can use it without a revalidation.
+  private func isReusable(_ outcome: CacheEngine.Outcome) -> Bool {
+    guard case .store(let stored, _) = outcome.storage else { return false }
+    return stored.isReusable(at: clock.now)
   }
 
   /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.

@@ -49,6 +49,20 @@ extension HTTPCache {
         executor: executor), nil)
   }
 
+  /// Does the same for a handler in this process, see ``LocalOrigin``.
+  ///
+  /// - Parameter handler: runs the handler. If the response ``CachedResponse/isPassedThrough``, its body is empty: the
+  ///   caller has the content itself, because the transport returned it.
+  package func respond(
+    to request: HTTPRequest, body content: MessageBody, partition: String?, from origin: LocalOrigin,
+    handler: @escaping Transport
+  ) async throws -> CachedResponse {
+    try await respond(
+      to: Call(
+        request: request, body: content, policy: .useProtocolCachePolicy, transport: handler,
+        localOrigin: origin), partition)
+  }
+
   private func respond(
     to asked: Call, _ partition: String?, isTraced: Bool = false
   ) async throws -> CachedResponse {
@@ -166,7 +180,8 @@ extension HTTPCache {
     var hasLookedAgain = false
     while true {
       var plan = engine.plan(
-        for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now)
+        for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now,
+        revalidatesInBackground: call.revalidatesInBackground)
       if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
         forwarding.reason = request.reasonWithoutKey
         plan = .forward(forwarding)
@@ -194,7 +209,9 @@ extension HTTPCache {
           collapsing: collapsing == .notTried ? .notTried : .inVain)
         // The response to the other request does not fit this one. This one sends its own, because a second wait might
         // never end.
-        guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried else {
+        guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried,
+          call.localOrigin == nil || !flights.isUnshared(key)
+        else {
           return try await lead(pending, Flight.make())
         }
         let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
@@ -267,6 +284,8 @@ extension HTTPCache {
       guard let response = await respond(toFailure: outcome, collapsed) else { throw error }
       return .answer(response)
     case .notShared, .shared: return .lookUpAgain(.inVain)
+    // One of the requests that waited leads the next fetch.
+    case .abandoned: return .lookUpAgain(.notTried)
     case .stored(let status):
       return .lookUpAgain(.collapsed(forward: pending.forwarding.reason.forward, status: status))
     }
@@ -324,6 +343,7 @@ extension HTTPCache {
     else { return }
     var call = call
     call.interim = nil
+    if let background = call.localOrigin?.background { call.transport = background }
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run(on: executor(for: call)) { [self] flight in
       await fly(pending, flight)
@@ -347,6 +367,10 @@ extension HTTPCache {
         span?.record(response.head.status)
         return response
       }
+    } catch is TransportAbandoned {
+      land(flight, key, .abandoned)
+      flight.deliver(.failure(CancellationError()))
+      return
     } catch {
       land(flight, key, .failed(error))
       let (error, result) = TransportFault.cause(of: error)
@@ -360,7 +384,8 @@ extension HTTPCache {
     }
     let exchange = exchange(
       .response(response.head), pending, length: response.body.length, requestTime: requestTime)
-    let outcome = engine.outcome(of: exchange)
+    var outcome = engine.outcome(of: exchange)
+    if let origin = pending.call.localOrigin { origin.refuseUndeclared(&outcome, engine.configuration) }
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
     apply(outcome, pending, since: tokens.key)
@@ -423,6 +448,11 @@ struct Call: Sendable {
   var transport: Transport
   /// Runs the fetch in a cache without a disk; `nil` for Swift's own executor.
   var executor: (any TaskExecutor)?
+  /// Set if a handler in this process is the origin.
+  var localOrigin: LocalOrigin?
+
+  /// Whether a stale response may be served while it is revalidated.
+  var revalidatesInBackground: Bool { localOrigin.map { $0.background != nil } ?? true }
 }
 
 /// A request that is about to go to the origin.

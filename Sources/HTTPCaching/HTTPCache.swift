@@ -218,6 +218,9 @@ public final class HTTPCache: Sendable {
   /// See ``Configuration/maximumQueryContent``.
   package var maximumQueryContent: Int { configuration.maximumQueryContent }
 
+  /// Whether the cache serves many users.
+  package var isShared: Bool { configuration.rules.kind == .shared }
+
   /// Waits until no request is in flight, for tests that advance the time by hand.
   package func settle() async {
     while flights.count > 0 { await Task.yield() }

@@ -240,7 +240,8 @@ struct ClientTests {
   func shared() async throws {
     let origin = try await LoopbackOrigin.start { request in
       request.target == "/from"
-        ? .init(status: 301, fields: [.location: "/to", .cacheControl: "max-age=60"]) : .fresh("a")
+        ? .init(status: 301, fields: [.location: "/to", .cacheControl: "max-age=86400"])
+        : .fresh("a", [.cacheControl: "max-age=86400"])
     }
     let client = CachingHTTPClient(cache: try HTTPCache())
     for source in [CachedResponse.Source.network, .hit] {

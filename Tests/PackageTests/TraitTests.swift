@@ -42,6 +42,18 @@ struct TraitTests {
         ]))
     }
   }
+
+  @Test("With the trait Hummingbird, Hummingbird is resolved, and dependencies of other traits are not")
+  func hummingbirdTrait() async throws {
+    try await withTemporaryFolder { folder in
+      let package = try Dependent(in: folder, traits: ["Hummingbird"])
+      let resolve = try await package.swift(["package", "resolve"])
+      try #require(resolve.status == 0, "\(resolve.output)")
+      let resolved = try package.resolved()
+      #expect(resolved.isSuperset(of: Self.base.union(["hummingbird", "swift-nio", "swift-log"])))
+      #expect(resolved.isDisjoint(with: ["hdrhistogram-swift", "swift-argument-parser", "yams"]))
+    }
+  }
 }
 
 /// The package: a program of the README's lines.

@@ -5,8 +5,16 @@ import Foundation
 
 /// One of the processes whose memory is looked at, as the driver sees it.
 final class Door {
+  /// A way into the cache; each has a door with a cache in memory, and one with a disk.
+  enum Kind: String, CaseIterable {
+    case proxy, session, client, routes
+
+    /// Whether the clients run in the door's process: they get each content whole.
+    var runsClients: Bool { self == .session || self == .client }
+  }
+
   let name: String
-  let isSession: Bool
+  let kind: Kind
   let child: Child
   let draws: Draws
   let tally = Tally()
@@ -15,31 +23,31 @@ final class Door {
   private var clients: [Task<Void, Never>] = []
   private let port: Int
 
-  static let names = ["proxy memory", "proxy disk", "session memory", "session disk"]
+  static let names = Kind.allCases.flatMap { ["\($0) memory", "\($0) disk"] }
 
   /// - Parameter number: the position in ``names``.
   init(_ number: Int, origin: Int, directory: String, plan: Plan) async throws {
-    isSession = number >= 2
+    kind = Kind.allCases[number / 2]
     name = Self.names[number]
     draws = Draws(seed: plan.seed, door: number)
-    let clients = isSession ? Swift.max(1, plan.clients / 2) : plan.clients
+    let clients = kind.runsClients ? Swift.max(1, plan.clients / 2) : plan.clients
     var arguments = [
-      isSession ? "session" : "proxy", "--origin", "\(origin)", "--silence", "\(plan.silence)",
+      kind.rawValue, "--origin", "\(origin)", "--silence", "\(plan.silence)",
       "--memory", "\(plan.memory)",
     ]
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
-    if isSession {
+    if kind.runsClients {
       arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--door", "\(number)"]
     }
     child = try Child(name, arguments)
     port = try await child.port()
     let base = [Column: Int].outside(child.id)[.fds]
     sizes = DoorSizes(
-      memory: plan.memory << 20, clients: clients, isSession: isSession, baseDescriptors: base)
+      memory: plan.memory << 20, clients: clients, kind: kind, baseDescriptors: base)
   }
 
   func start(_ plan: Plan) {
-    if isSession { return child.tell("start") }
+    if kind.runsClients { return child.tell("start") }
     clients = (0..<sizes.clients).map { number in
       let client = ProxyClient(
         port: port, draws: draws, tally: tally, keepsAlive: number % 2 == 0,
@@ -51,13 +59,13 @@ final class Door {
   /// Lets the clients make no more requests.
   func stop() {
     tally.stop()
-    if isSession { child.tell("stop") }
+    if kind.runsClients { child.tell("stop") }
   }
 
   /// Waits until each client has the answer to its last request.
   func finish() async throws {
     for client in clients { await client.value }
-    if isSession { while try await child.line() != "stopped" {} }
+    if kind.runsClients { while try await child.line() != "stopped" {} }
   }
 
   func sample(at time: Double) async throws -> Sample {
@@ -68,7 +76,7 @@ final class Door {
       line = try await child.line()
     }
     var values = [Column: Int](line: line).merging(.outside(child.id)) { first, _ in first }
-    if !isSession { (values[.requests], values[.cells]) = (tally.requests, draws.drawnCount) }
+    if !kind.runsClients { (values[.requests], values[.cells]) = (tally.requests, draws.drawnCount) }
     samples.append(Sample(time: time, values: values))
     return samples[samples.count - 1]
   }

@@ -3,12 +3,18 @@
 
 import ArgumentParser
 import Foundation
+import HTTPCacheAsyncHTTPClient
 import HTTPCacheEngine
+import HTTPCacheHummingbird
 import HTTPCacheProxy
 import HTTPCacheURLSession
 import HTTPCaching
+import HTTPTypes
+import Hummingbird
 import Logging
 import LoopbackOrigin
+import NIOCore
+import NIOHTTP1
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -82,24 +88,19 @@ struct ProxyRole: AsyncParsableCommand {
   }
 }
 
-struct SessionRole: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(commandName: "session", shouldDisplay: false)
-  @OptionGroup var options: DoorOptions
+/// Options of the doors that run their own clients.
+struct InnerOptions: ParsableArguments {
+  @OptionGroup var door: DoorOptions
   @Option(help: "Number of clients.") var clients: Int
   @Option(help: "Seed of the requests.") var seed: UInt64
-  @Option(help: "Number of this entry point.") var door: Int
+  @Option(name: .customLong("door"), help: "Number of this entry point.") var number: Int
 
-  func run() async throws {
-    let cache = try options.cache(.private)
-    let base = URLSessionConfiguration.ephemeral
-    // Longer than a silent origin takes to close, so that a slow one on a busy machine does not look silent.
-    base.timeoutIntervalForRequest = Double(options.role.silence) / 1000 * 2 + 2
-    base.httpMaximumConnectionsPerHost = clients
+  /// Runs the clients until standard input ends.
+  func run(_ cache: HTTPCache, _ load: @escaping InnerClient.Load) async {
     let tally = Tally()
-    let draws = Draws(seed: seed, door: door)
-    let client = SessionClient(
-      session: URLSession(configuration: .caching(with: cache, base: base)), origin: options.origin,
-      draws: draws, tally: tally, large: LargeCount())
+    let draws = Draws(seed: seed, door: number)
+    let client = InnerClient(
+      load: load, origin: door.origin, draws: draws, tally: tally, large: LargeCount())
     put("port=0")
     var running: [Task<Void, Never>] = []
     for await command in commands() {
@@ -116,8 +117,157 @@ struct SessionRole: AsyncParsableCommand {
         put(values.line)
       }
     }
+  }
+}
+
+struct SessionRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "session", shouldDisplay: false)
+  @OptionGroup var options: InnerOptions
+
+  func run() async throws {
+    let cache = try options.door.cache(.private)
+    let base = URLSessionConfiguration.ephemeral
+    // Longer than a silent origin takes to close, so that a slow one on a busy machine does not look silent.
+    base.timeoutIntervalForRequest = Double(options.door.role.silence) / 1000 * 2 + 2
+    base.httpMaximumConnectionsPerHost = options.clients
+    let session = URLSession(configuration: .caching(with: cache, base: base))
+    await options.run(cache) { exchange, origin in
+      guard let url = URL(string: "http://127.0.0.1:\(origin)\(exchange.cell.path)") else {
+        throw exchange.failure("no URL")
+      }
+      var request = URLRequest(url: url)
+      request.httpMethod = exchange.method
+      for (name, value) in exchange.fields { request.setValue(value, forHTTPHeaderField: name) }
+      if let content = exchange.requestContent {
+        request.httpBody = Data(content.bytes(0..<content.size).readableBytesView)
+      }
+      let (data, response) = try await session.data(for: request)
+      guard let response = response as? HTTPURLResponse else { throw exchange.failure("no HTTP response") }
+      return .init(
+        status: response.statusCode, field: { response.value(forHTTPHeaderField: $0) },
+        content: ArraySlice(data))
+    }
+    cache.close()
+    options.door.removeDirectory()
+  }
+}
+
+struct ClientRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "client", shouldDisplay: false)
+  @OptionGroup var options: InnerOptions
+
+  func run() async throws {
+    let cache = try options.door.cache(.private)
+    var configuration = HTTPClient.Configuration()
+    configuration.timeout = .init(
+      connect: .seconds(30), read: .milliseconds(options.door.role.silence * 2 + 2000))
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = options.clients * 2
+    let client = CachingHTTPClient(HTTPClient(configuration: configuration), cache: cache)
+    await options.run(cache) { exchange, origin in
+      var request = HTTPClientRequest(url: "http://127.0.0.1:\(origin)\(exchange.cell.path)")
+      request.method = HTTPMethod(rawValue: exchange.method)
+      for (name, value) in exchange.fields { request.headers.add(name: name, value: value) }
+      if let content = exchange.requestContent { request.body = .bytes(content.bytes(0..<content.size)) }
+      // Longer than any answer takes; a deadline is another way to leave.
+      let response = try await client.execute(request, timeout: .seconds(120))
+      let content = try await response.body.collect(upTo: 64 << 20)
+      return .init(
+        status: Int(response.status.code), field: { response.headers.first(name: $0) },
+        content: ArraySlice(content.readableBytesView))
+    }
+    try await client.shutdown()
+    cache.close()
+    options.door.removeDirectory()
+  }
+}
+
+/// A server whose routes pass on the responses of the origin, behind the cache.
+struct RoutesRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "routes", shouldDisplay: false)
+  @OptionGroup var options: DoorOptions
+
+  func run() async throws {
+    let cache = try options.cache(.shared)
+    var configuration = HTTPClient.Configuration()
+    configuration.redirectConfiguration = .disallow
+    configuration.timeout = .init(connect: .seconds(30), read: .milliseconds(options.role.silence))
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
+    let client = HTTPClient(configuration: configuration)
+    let router = Router()
+    router.add(middleware: CacheMiddleware(cache: cache))
+    let origin = options.origin
+    for method in [HTTPRequest.Method.get, .head, .post] {
+      router.on("**", method: method) { request, _ in try await Self.pass(request, to: origin, client) }
+    }
+    let (ports, started) = AsyncStream.makeStream(of: Int.self)
+    let app = Application(
+      responder: router.buildCachingResponder(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+      onServerRunning: { started.yield($0.localAddress?.port ?? 0) },
+      logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await app.run() }
+    for await port in ports {
+      put("port=\(port)")
+      break
+    }
+    for await command in commands() where command == "report" { put([Column: Int].inside(cache).line) }
+    running.cancel()
+    try? await running.value
+    try await client.shutdown()
     cache.close()
     options.removeDirectory()
+  }
+
+  private static func pass(_ request: Request, to origin: Int, _ client: HTTPClient) async throws -> Response {
+    var outgoing = HTTPClientRequest(url: "http://127.0.0.1:\(origin)\(request.head.path ?? "/")")
+    outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
+    for field in request.headers where !["content-length", "transfer-encoding", "connection"].contains(field.name.canonicalName) {
+      outgoing.headers.add(name: field.name.rawName, value: field.value)
+    }
+    if request.method == .post { outgoing.body = .bytes(try await request.body.collect(upTo: 1 << 20)) }
+    let isHead = request.method == .head
+    // The length of the content is what a GET says.
+    if isHead {
+      outgoing.method = .GET
+      for name in ["Range", "If-Range"] { outgoing.headers.remove(name: name) }
+    }
+    return try await failing {
+      let response = try await client.execute(outgoing, deadline: .distantFuture)
+      var fields = HTTPFields()
+      for (name, value) in response.headers {
+        guard let name = HTTPField.Name(name), name != .transferEncoding, name != .connection else { continue }
+        fields.append(HTTPField(name: name, value: value))
+      }
+      let status = HTTPResponse.Status(code: Int(response.status.code))
+      if isHead || status == .noContent || status == .notModified {
+        let content = try await response.body.collect(upTo: 64 << 20)
+        var answer = Response(status: status, headers: fields)
+        let hasContent = status != .noContent && status != .notModified
+        answer.headers[.contentLength] = hasContent ? "\(content.readableBytes)" : nil
+        return answer
+      }
+      let length = fields[.contentLength].flatMap { Int($0) }
+      return Response(
+        status: status, headers: fields,
+        body: ResponseBody(contentLength: length) { writer in
+          do {
+            for try await buffer in response.body { try await writer.write(buffer) }
+          } catch {
+            throw HTTPError(.badGateway)
+          }
+          try await writer.finish(nil)
+        })
+    }
+  }
+
+  /// A gateway's status for an origin that fails.
+  private static func failing(_ work: () async throws -> Response) async throws -> Response {
+    do {
+      return try await work()
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      throw HTTPError(.badGateway)
+    }
   }
 }
 

@@ -3,25 +3,28 @@
 
 import ArgumentParser
 
-/// The soak test: real traffic through the proxy and through `URLSession`, and a look at what grows.
+/// The soak test: real traffic through the proxy and the adapters, and a look at what grows.
 @main
 struct Soak: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Soak",
     abstract: "Send requests of all kinds through the caches, and fail if memory or live objects grow.",
     discussion: """
-      Four processes run a cache: the proxy and a URLSession, each in memory only and with a disk. An origin process \
-      answers, and sometimes does not. Every response is checked. Each line of the table shows one process.
+      Eight processes run a cache: the proxy, a URLSession, AsyncHTTPClient, and the routes of a Hummingbird server, each in \
+      memory only and with a disk. An origin process answers, and sometimes does not. Every response is checked. Each line of \
+      the table shows one process.
 
       Exit status: 0 if the run passed, 1 if an answer was wrong or something grew.
       """,
-    subcommands: [Run.self, OriginRole.self, ProxyRole.self, SessionRole.self], defaultSubcommand: Run.self)
+    subcommands: [
+        Run.self, OriginRole.self, ProxyRole.self, SessionRole.self, ClientRole.self, RoutesRole.self,
+      ], defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the soak test.", shouldDisplay: false)
     @Option(help: "Duration of the run in seconds.") var seconds: Double = 600
     @Option(help: "Seed of the requests (default: random; the run prints it).") var seed: UInt64?
-    @Option(help: "Number of clients of each proxy; each URLSession has half as many.") var clients = 64
+    @Option(help: "Number of clients of each server; each URLSession and AsyncHTTPClient has half as many.") var clients = 64
     @Option(help: "Origin read timeout in milliseconds.") var silence: Int64 = 3000
     @Option(help: "Memory capacity of each cache in MiB.") var memory = 32
     @Option(

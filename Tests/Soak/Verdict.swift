@@ -58,13 +58,13 @@ struct DoorSizes: Sendable {
   static let disk = 128 << 20
   static let writeBuffer = 1 << 20
   static let idleOriginConnections = 16
-  /// Content of 5 MB that a session door collects for its clients at a time: Foundation's tasks get it whole.
+  /// Content of 5 MB that a door collects for its own clients at a time: they get it whole.
   static let largeAtOnce = 2
 
   /// The memory capacity of the cache in bytes.
   var memory: Int
   var clients: Int
-  var isSession: Bool
+  var kind: Door.Kind
   /// Descriptors of the door before its first request.
   var baseDescriptors: Int?
 
@@ -76,17 +76,18 @@ struct DoorSizes: Sendable {
   var whileRunning: Verdict {
     var rss = (memory + Self.transit + Self.writeBuffer) / 4 * 5 + 40 << 20
     // A content is in the cache's hands, the task's and the client's, and one more is on the way between them.
-    if isSession { rss += Self.largeAtOnce * 2 * Cell.large }
+    if kind.runsClients { rss += Self.largeAtOnce * 2 * Cell.large }
     var limits: [Column: Int] = [
       .rss: rss, .memory: memory, .disk: Self.disk, .transit: Self.transit + requests * 64 << 10,
       .flight: requests, .transfer: requests, .reader: requests, .writer: requests,
       .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
     ]
-    limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests + Self.idleOriginConnections + files }
+    // The server of the routes has a connection to the origin for each request, too.
+    limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests * (kind == .routes ? 2 : 1) + Self.idleOriginConnections + files }
     let counted: [Column] =
-      [.flight, .transfer, .reader, .writing] + (isSession ? [] : [.clients, .origins])
+      [.flight, .transfer, .reader, .writing] + (kind == .proxy ? [.clients, .origins] : [])
     return Verdict(
-      limits: limits, noise: isSession ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
+      limits: limits, noise: kind.runsClients ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
   }
 
   var atRest: Verdict {

@@ -4,15 +4,19 @@
 import Foundation
 import Testing
 
-@Suite("A short soak test", .timeLimit(.minutes(10)))
+@Suite("A short soak test", .serialized, .timeLimit(.minutes(10)))
 struct SoakTests {
-  @Test("A short soak run has only correct responses and no growing resources")
-  func short() throws {
+  /// More processes at a time would not get a processor for as long as an answer may take.
+  @Test(
+    "A short soak run has only correct responses and no growing resources",
+    arguments: [["0", "1", "2", "3"], ["4", "5", "6", "7"]])
+  func short(doors: [String]) throws {
     let process = Process()
     process.executableURL = URL(
       fileURLWithPath: try #require(Self.executable, "Soak is not beside the tests"))
     // Other tests may run at the same time: fewer clients, and an origin counts as silent later.
-    process.arguments = ["--seconds", "20", "--clients", "24", "--silence", "5000"]
+    process.arguments =
+      ["--seconds", "20", "--clients", "24", "--silence", "5000"] + doors.flatMap { ["--door", $0] }
     let output = Pipe()
     process.standardOutput = output
     try process.run()

@@ -3,6 +3,7 @@
 
 import HTTPCacheEngine
 import HTTPCacheStore
+import HTTPCaching
 import HTTPTypes
 import SystemPackage
 
@@ -79,6 +80,18 @@ extension Operation {
           take(hit)
         }
       }
+    },
+    // The same through the cache, without a tracer and without listeners.
+    Operation("stored-response") {
+      struct Clock: CacheClock {
+        var now: Timestamp { Samples.now.advanced(by: .seconds(60)) }
+      }
+      let cache = HTTPCache(
+        store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .shared),
+        clock: Clock())
+      let requests = (0..<1024).map(Samples.request)
+      for request in requests { cache.store(Samples.head, content: Samples.body, for: request) }
+      return { for number in $0 { take(cache.storedResponse(for: requests[number & 1023])) } }
     },
     Operation("plan") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))

@@ -194,9 +194,9 @@ struct ProxyField {
   }
 }
 
-/// The process that `proxy` starts as the origin, and as a server without a cache. It serves until its standard input is
-/// closed.
-struct ServerChildCommand: ParsableCommand {
+/// The process that `proxy` starts as the origin, and as a server without a cache, and `routes` as a server. It serves
+/// until its standard input is closed.
+struct ServerChildCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "server-child", shouldDisplay: false)
 
   @Option var port: Int
@@ -204,8 +204,16 @@ struct ServerChildCommand: ParsableCommand {
   @Option var size = 1024
   @Flag var origin = false
   @Flag var closes = false
+  @Option var route: String?
 
-  func run() throws {
+  func run() async throws {
+    if let route = route.flatMap(Route.init(rawValue:)) {
+      #if Hummingbird
+        return try await route.run(port: port)
+      #else
+        throw BenchError.unprepared("built without Hummingbird")
+      #endif
+    }
     let server = origin ? ChildServer.origin : .constant(bodyBytes: size, closes: closes)
     try server.run(port: port, threads: threads)
   }

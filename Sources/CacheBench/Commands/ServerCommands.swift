@@ -36,3 +36,46 @@ struct ClientCommand: BenchCommand {
     #endif
   }
 }
+
+/// `cache-bench routes`.
+struct RoutesCommand: BenchCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "routes",
+    abstract: "Measure the processor time of a cached route of a Hummingbird server, compared with routes without a cache.",
+    discussion: """
+      The other routes respond with a constant, and with JSON that is encoded each time. The servers run as processes on \
+      loopback. wrk generates the load and must be installed. Linux only: the processor time is read from /proc. The command \
+      needs the package trait Hummingbird.
+      """)
+
+  @Option(help: "Seconds of each round of each server.")
+  var seconds = 2
+  @Option(help: "Number of rounds; in each, the servers take turns.")
+  var rounds = 5
+  @Option(help: "Number of concurrent connections.")
+  var connections = 32
+  @Flag(help: "Print the result as one JSON document.")
+  var json = false
+
+  func validate() throws {
+    try Limits.require(seconds, "seconds", in: 1...3600)
+    try Limits.require(rounds, "rounds", in: 1...1000)
+    try Limits.require(connections, "connections", in: 1...9000)
+  }
+
+  func report(_ progress: ProgressLine) throws -> Report {
+    #if Hummingbird
+      var report = Report(
+        command: "routes", parameters: Parameters(threads: 1, seconds: Double(seconds), rounds: rounds))
+      report.measurements = try RoutesBench(
+        seconds: seconds, rounds: rounds, connections: connections,
+        generator: try LoadGenerator.installed(), progress: progress
+      ).run()
+      report.measurements += report.measurements.proxyRatios
+      report.targets = report.routeTargets
+      return report
+    #else
+      throw BenchError.unprepared("built without Hummingbird; build with --traits Benchmarks,Hummingbird")
+    #endif
+  }
+}

@@ -5,6 +5,11 @@ import Foundation
 import Histogram
 import Synchronization
 
+// In a build with Hummingbird, the compiler takes this module of libdispatch for the one that defines C's structures.
+#if canImport(CDispatch)
+  import CDispatch
+#endif
+
 /// An operation on the key of a number. Returns whether it succeeded: it found or stored the entry, as intended.
 typealias Operation = @Sendable (_ key: Int) -> Bool
 

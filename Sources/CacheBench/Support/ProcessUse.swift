@@ -3,6 +3,11 @@
 
 import Foundation
 
+// In a build with Hummingbird, the compiler takes this module of libdispatch for the one that defines C's structures.
+#if canImport(CDispatch)
+  import CDispatch
+#endif
+
 #if canImport(Glibc)
   import CMalloc
   import Glibc

@@ -26,6 +26,8 @@ final class Flight: Sendable {
     case shared(SharedResponse)
     /// Only the leader may use the response.
     case notShared
+    /// The leader was cancelled before it had a response, and only it could send the request.
+    case abandoned
     /// The origin was unreachable, or the response ended early.
     case failed(any Error)
     /// The follower itself was cancelled.

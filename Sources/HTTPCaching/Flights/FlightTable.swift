@@ -11,6 +11,8 @@ final class FlightTable: Sendable {
   /// The keys of the fetches that ended last, as hashes, each at the index of its number.
   private let ended = Mutex([Int](repeating: 0, count: 64))
   private let endings = Atomic<Int>(0)
+  /// The hashes of keys whose last response could not be shared, each at an index by its value.
+  private let unshared = Mutex([Int](repeating: 0, count: 1024))
 
   /// Joins the fetch for a key, or makes a new one that the caller leads.
   ///
@@ -58,6 +60,21 @@ final class FlightTable: Sendable {
         }
       }
     }
+  }
+
+  /// Remembers whether the last response for a key could be shared.
+  func note(_ key: CacheKey, isShared: Bool) {
+    let hash = key.hashValue
+    unshared.withLock { hashes in
+      let index = Int(UInt(bitPattern: hash) % UInt(hashes.count))
+      if !isShared { hashes[index] = hash } else if hashes[index] == hash { hashes[index] = 0 }
+    }
+  }
+
+  /// Whether the last response for a key could not be shared. A wrong answer, because of equal hashes, costs a fetch.
+  func isUnshared(_ key: CacheKey) -> Bool {
+    let hash = key.hashValue
+    return unshared.withLock { $0[Int(UInt(bitPattern: hash) % UInt($0.count))] == hash }
   }
 
   /// The number of fetches that have ended: a moment to record before the store is looked up.

@@ -78,6 +78,17 @@ public struct CachedResponse: Sendable {
   /// to its end; until then it equals ``storage``.
   public var finalStorage: CacheEngine.Reason? { settlement?.reason ?? storage }
 
+  /// The length of the complete stored content that answers a HEAD request; `nil` if the response is not from the store.
+  package var storedLength: Int? {
+    if case .stored(let heading) = heading { heading.entry.body.count } else { lengthOfEntry }
+  }
+
+  /// The same, unless the heading has the entry.
+  var lengthOfEntry: Int?
+
+  /// Whether a local origin has the content of the response: it is not stored, and ``body`` is empty. See ``LocalOrigin``.
+  package internal(set) var isPassedThrough = false
+
   /// The ``head`` with a `Cache-Status` that reflects ``finalStorage``.
   public var finalHead: HTTPResponse {
     guard let reason = settlement?.refusal, cacheStatus.isStored, let name = HTTPField.Name.cacheStatus else {

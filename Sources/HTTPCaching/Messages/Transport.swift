@@ -32,6 +32,13 @@ public struct TransportFault: Error, CustomStringConvertible {
   }
 }
 
+/// The error of a transport whose caller was cancelled before it had a response.
+///
+/// The requests that are coalesced with it do not fail: one of them leads the next fetch.
+package struct TransportAbandoned: Error {
+  package init() {}
+}
+
 /// The response that a transport returns.
 public struct TransportResponse: Sendable {
   /// Waits for the response that follows an interim one.

@@ -24,8 +24,8 @@ struct ConformCommand: AsyncParsableCommand {
 
       With --live, the scenarios run in real time over sockets, through proxies that the command starts, all at once. With \
       --through HOST:PORT, they run through a proxy that is already running. Its origin must be 127.0.0.1 at --origin-port. \
-      With --through asynchttpclient, they run in virtual time through that adapter. The command must have been built with \
-      the package trait of that name. Scenarios that cannot run this way are listed with the reason.
+      With --through asynchttpclient or --through hummingbird, they run in virtual time through that adapter. The command \
+      must have been built with the package trait of that name. Scenarios that cannot run this way are listed with the reason.
 
       Exit status: 0 if no required scenario failed, 1 if one did, 64 for an invalid option, 65 for a file that is not such \
       a suite, 66 for a file that cannot be read.
@@ -62,7 +62,7 @@ struct ConformCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Run in real time through this proxy, which is already running, or in virtual time through an adapter: asynchttpclient.",
+      "Run in real time through this proxy, which is already running, or in virtual time through an adapter: asynchttpclient or hummingbird.",
       valueName: "host:port|adapter"))
   var through: String?
 
@@ -110,6 +110,9 @@ struct ConformCommand: AsyncParsableCommand {
   private func reports(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
     guard live || through != nil else { return try await kind.runner.run(suites) }
     if let name = through, let adapter = Adapter(rawValue: name) {
+      guard adapter.supports(kind) else {
+        throw ValidationError("--through \(name): a server's cache is shared; add --cache shared or --cache cdn")
+      }
       return try await adapter.run { entry in try await kind.runner(through: entry).run(suites) }
     }
     let fields = try extra.map { text in
@@ -147,11 +150,14 @@ struct ConformCommand: AsyncParsableCommand {
 /// The adapters that scenarios can run through.
 enum Adapter: String, CaseIterable {
   case asynchttpclient
+  case hummingbird
 
   /// Whether the adapter works with a kind of cache.
   func supports(_ kind: ConformCommand.Kind) -> Bool {
     switch self {
     case .asynchttpclient: true
+    // A server has many users.
+    case .hummingbird: kind != .private
     }
   }
 
@@ -164,6 +170,13 @@ enum Adapter: String, CaseIterable {
       #else
         throw ValidationError(
           "--through asynchttpclient: the command was built without this adapter; build it with --traits CommandLine,AsyncHTTPClient")
+      #endif
+    case .hummingbird:
+      #if Hummingbird
+        return try await body(HummingbirdEntry())
+      #else
+        throw ValidationError(
+          "--through hummingbird: the command was built without this adapter; build it with --traits CommandLine,Hummingbird")
       #endif
     }
   }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import NIOCore
 import Synchronization
 
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
-
-/// Counts the requests for content of 5 MB: a session collects each content whole, and that memory is not the cache's.
+/// Counts the requests for content of 5 MB: a client collects each content whole, and that memory is not the cache's.
 final class LargeCount: Sendable {
   private let count = Mutex(0)
 
@@ -23,9 +18,18 @@ final class LargeCount: Sendable {
   func leave() { count.withLock { $0 -= 1 } }
 }
 
-/// A client of the session door. It runs in the door's process.
-struct SessionClient: Sendable {
-  let session: URLSession
+/// A client in the process of its door.
+struct InnerClient: Sendable {
+  /// Loads the whole response to an exchange from a port.
+  typealias Load = @Sendable (Exchange, _ origin: Int) async throws -> Loaded
+
+  struct Loaded: Sendable {
+    var status: Int
+    var field: @Sendable (String) -> String?
+    var content: ArraySlice<UInt8>
+  }
+
+  let load: Load
   let origin: Int
   let draws: Draws
   let tally: Tally
@@ -51,34 +55,23 @@ struct SessionClient: Sendable {
   }
 
   private func perform(_ exchange: Exchange) async throws {
-    guard let url = URL(string: "http://127.0.0.1:\(origin)\(exchange.cell.path)") else { return }
-    var request = URLRequest(url: url)
-    request.httpMethod = exchange.method
-    for (name, value) in exchange.fields { request.setValue(value, forHTTPHeaderField: name) }
-    if let content = exchange.requestContent {
-      request.httpBody = Data(content.bytes(0..<content.size).readableBytesView)
-    }
-    let task = Task { [request] in try await session.data(for: request) }
+    let task = Task { try await load(exchange, origin) }
     if exchange.client == .leaves {
       // Within 18 ms, and more often soon: an answer from the store does not take long.
       let step = Int(exchange.detail % 20)
       try? await Task.sleep(for: .microseconds(step * step * 50))
       task.cancel()
     }
-    let (data, response) = try await task.value
-    guard let response = response as? HTTPURLResponse else { throw exchange.failure("no HTTP response") }
-
-    let status = response.statusCode
-    let expected = try exchange.expected(status: status, followsRedirects: true) {
-      response.value(forHTTPHeaderField: $0)
-    }
+    let loaded = try await task.value
+    let (status, data) = (loaded.status, loaded.content)
+    let expected = try exchange.expected(status: status, followsRedirects: true, loaded.field)
     guard let content = expected.content else { return }
     guard data.count == expected.range.count else {
       throw exchange.failure("status \(status): expected \(expected.range.count) bytes, found \(data.count)")
     }
     // Piece by piece: what is compared with is not to count as memory that grows.
     for start in stride(from: 0, to: data.count, by: 64 << 10) {
-      let piece = ByteBuffer(bytes: data[start..<Swift.min(start + 64 << 10, data.count)])
+      let piece = ByteBuffer(bytes: data.dropFirst(start).prefix(64 << 10))
       guard content.matches(piece, at: expected.range.lowerBound + start) else {
         throw exchange.failure("status \(status): unexpected content within 64 KiB from \(start)")
       }

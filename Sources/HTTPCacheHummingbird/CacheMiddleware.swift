@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+
+/// A middleware that caches the responses of the routes behind it, as a shared cache that implements RFC 9111.
+///
+/// ```swift
+/// let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+/// let router = Router()
+/// router.add(middleware: CacheMiddleware(cache: cache))
+/// router.get("news") { _, _ in
+///   Response(status: .ok, body: .init(byteBuffer: try await news()))
+///     .caching(.public, maxAge: .seconds(60), staleWhileRevalidate: .seconds(600))
+/// }
+/// let app = Application(responder: router.buildCachingResponder())
+/// ```
+///
+/// The handler decides by `Cache-Control`: a response without it, and without `Expires`, is not stored.
+/// `Response.cache` and `Response.caching` write the fields.
+///
+/// - A hit in memory is answered without a suspension, and the handler does not run.
+/// - Concurrent requests for the same response run the handler once, if the response may be shared.
+/// - Conditional requests, ranges and HEAD are answered from the stored response.
+/// - A stale response is revalidated in the background if its `stale-while-revalidate` allows it, provided that the
+///   application has a ``CachingResponder``. Without one, the request waits for the revalidation.
+/// - A handler that throws, or responds with 500, 502, 503 or 504, is replaced by a stored response within its
+///   `stale-if-error`. Otherwise the error reaches the middlewares before this one unchanged.
+/// - A successful request with an unsafe method invalidates its target. Handlers invalidate more with
+///   `RequestContext.cache`.
+/// - `Cache-Status` says what happened to each response.
+///
+/// Add it behind the middlewares that decide whether a client may see a response: a hit runs only the middlewares
+/// before this one. See <doc:CacheYourRoutes>.
+public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
+  /// The cache of the responses.
+  public let cache: HTTPCache
+  let validator: ResponseValidator
+  private let defaultAuthority: String
+  private let partition: (@Sendable (Request, Context) -> String?)?
+  private let shouldIntercept: (@Sendable (Request, Context) -> Bool)?
+
+  /// Makes a middleware over a cache. Several middlewares may share one.
+  ///
+  /// - Parameters:
+  ///   - cache: a cache of the kind `shared`: a private one would give the responses of one user to the next.
+  ///   - validator: the validator of responses that the handler gives none (default: ``ResponseValidator/strong``). The
+  ///     handler can choose another with ``RouteCache/useValidator(_:)``.
+  ///   - defaultAuthority: the authority of requests that have none, because HTTP/1.0 does not require `Host` (default:
+  ///     `localhost`).
+  ///   - partition: returns the partition of a request, such as its tenant; `nil` for the partition of the cache.
+  ///     Responses of different partitions have nothing in common.
+  ///   - shouldIntercept: returns whether the cache takes part in a request (default: in all). The handler of any other
+  ///     request runs as without the middleware: its response is not stored, and invalidates nothing.
+  public init(
+    cache: HTTPCache, validator: ResponseValidator = .strong, defaultAuthority: String = "localhost",
+    partition: (@Sendable (Request, Context) -> String?)? = nil,
+    shouldIntercept: (@Sendable (Request, Context) -> Bool)? = nil
+  ) {
+    precondition(
+      cache.isShared,
+      "the cache of a CacheMiddleware serves many users: make it with HTTPCache.Configuration(kind: .shared)")
+    self.cache = cache
+    self.validator = validator
+    self.defaultAuthority = defaultAuthority
+    self.partition = partition
+    self.shouldIntercept = shouldIntercept
+  }
+
+  /// Answers from the cache, or runs the handler.
+  public func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    if let shouldIntercept, !shouldIntercept(request, context) {
+      return try await next(request, context)
+    }
+    var head = request.head
+    if head.authority == nil { head.authority = defaultAuthority }
+    let scope = CacheScope.current
+    if let scope, let route = scope.route, route.isNested(in: cache, head) {
+      // Another middleware of this cache has already looked up the request, and waits for the response.
+      route.validator = validator
+      return try await next(request, context)
+    }
+    let partition = partition?(request, context)
+    if let run = scope?.run, run.isExpected {
+      // Not for another cache: it would answer the revalidation from what it has stored.
+      guard run.arrives(at: cache) else { return try await next(request, context) }
+      return try await revalidate(run, request, head, context, partition, next)
+    }
+    let content = MessageBody(requestBody: request.body, of: head)
+    if content.length == 0, let response = cache.storedResponse(for: head, partition: partition) {
+      return Response(response, to: head.method)
+    }
+    return try await fetch(request, head, content, context, partition, scope, next)
+  }
+}

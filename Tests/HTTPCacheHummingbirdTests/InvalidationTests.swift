@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheHummingbird
+import HTTPTypes
+import Hummingbird
+import NIOHTTP1
+import TestSupport
+import Testing
+
+@Suite("Invalidation by handlers", .timeLimit(.minutes(10)))
+struct InvalidationTests {
+  private let setting: Setting
+  private let runs = Runs()
+
+  init() throws {
+    setting = try Setting().caching()
+    setting.router.get("news/:id") { [runs] _, context in
+      Response("\(context.parameters.get("id") ?? "") \(runs.next())")
+        .caching(.public, maxAge: .seconds(60), groups: ["news", "with \"quotes\""])
+    }
+    setting.router.get("other") { [runs] _, _ in
+      Response("\(runs.next())").caching(.public, maxAge: .seconds(60))
+    }
+  }
+
+  /// Whether the response of each path is a hit now.
+  private func hits(_ server: Server, _ paths: [String]) async throws -> [Bool] {
+    var hits: [Bool] = []
+    for path in paths { hits.append(try await server.send(.get, path).isHit) }
+    return hits
+  }
+
+  private static let paths = ["/news/1", "/news/2", "/other"]
+
+  private func expect(
+    _ expected: [Bool], after method: HTTPRequest.Method = .post, _ path: String = "/change",
+    status: Int = 200
+  ) async throws {
+    try await setting.run { server in
+      _ = try await hits(server, Self.paths)
+      let before = try await hits(server, Self.paths)
+      #expect(before == [true, true, true])
+      let reply = try await server.send(method, path)
+      #expect(reply.status == status)
+      let after = try await hits(server, Self.paths)
+      #expect(after == expected)
+    }
+  }
+
+  @Test("A group")
+  func group() async throws {
+    setting.router.post("change") { _, context in
+      try context.cache.invalidate(group: "news")
+      return Response("")
+    }
+    try await expect([false, false, true])
+  }
+
+  @Test("A group whose name needs quotation")
+  func quotedGroup() async throws {
+    setting.router.post("change") { _, context in
+      try context.cache.invalidate(group: "with \"quotes\"")
+      return Response("")
+    }
+    try await expect([false, false, true])
+  }
+
+  @Test("A path, and an absolute URL")
+  func url() async throws {
+    setting.router.post("change") { _, context in
+      let cache = try context.cache
+      #expect(cache.invalidate("/news/1") == 1)
+      #expect(cache.invalidate("http://a.example/other") == 1)
+      #expect(cache.invalidate("http://b.example/other") == 0)
+      return Response("")
+    }
+    try await expect([false, true, false])
+  }
+
+  @Test("Expired responses are revalidated")
+  func expire() async throws {
+    setting.router.post("change") { _, context in
+      let cache = try context.cache
+      #expect(cache.expire("/other") == 1)
+      return Response("")
+    }
+    try await expect([true, true, false])
+  }
+
+  @Test("Everything of the origin")
+  func all() async throws {
+    setting.router.post("change") { _, context in
+      try context.cache.invalidateAll()
+      return Response("")
+    }
+    try await expect([false, false, false])
+  }
+
+  @Test(
+    "A successful unsafe request invalidates its target, and the groups of that",
+    arguments: [HTTPRequest.Method.post, .put, .delete, .patch])
+  func unsafeMethod(method: HTTPRequest.Method) async throws {
+    setting.router.on("news/:id", method: method) { _, _ in Response("") }
+    // RFC 9875 §2.2.1: it takes those with it that share a group.
+    try await expect([false, false, true], after: method, "/news/2")
+  }
+
+  @Test("A failed one does not")
+  func failedUnsafeMethod() async throws {
+    setting.router.post("news/:id") { _, _ -> Response in throw HTTPError(.unprocessableContent) }
+    try await expect([true, true, true], after: .post, "/news/2", status: 422)
+  }
+
+  @Test("A response that was in flight at the invalidation is not stored")
+  func inFlight() async throws {
+    let gate = Gate()
+    setting.router.get("slow") { [runs] _, _ in
+      let run = runs.next()
+      await gate.wait()
+      return Response("\(run)").caching(.public, maxAge: .seconds(60), groups: ["slow"])
+    }
+    setting.router.post("change") { _, context in
+      try context.cache.invalidate(group: "slow")
+      return Response("")
+    }
+    try await setting.run { server in
+      async let slow = server.send(.get, "/slow")
+      await gate.arrived(1)
+      try await server.send(.post, "/change")
+      gate.open()
+      _ = try await slow
+      let next = try await server.send(.get, "/slow")
+      #expect(!next.isHit)
+    }
+  }
+
+  @Test("Without a middleware, the access is an error and not a silent omission")
+  func withoutMiddleware() async throws {
+    let router = Router()
+    router.post("change") { _, context -> Response in
+      #expect(throws: RouteCacheError.self) { try context.cache }
+      return Response("")
+    }
+    try await Server.run(router.buildResponder()) { server in
+      let reply = try await server.send(.post, "/change")
+      #expect(reply.status == 200)
+    }
+  }
+
+  @Test("A handler's cache works in its tasks")
+  func inTask() async throws {
+    setting.router.post("change") { _, context in
+      let cache = try context.cache
+      await Task.detached { cache.invalidate(group: "news") }.value
+      return Response("")
+    }
+    try await expect([false, false, true])
+  }
+}
