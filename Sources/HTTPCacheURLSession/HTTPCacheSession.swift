@@ -148,7 +148,7 @@ public final class HTTPCacheSession: Sendable {
         file.discard()
         throw error
       }
-      return answer
+      return answer.settled()
     }
   }
 
@@ -166,11 +166,11 @@ public final class HTTPCacheSession: Sendable {
       var load = load
       do {
         let (response, answer) = try await begin(&load)
-        return (try await response.body.data(), answer)
+        return (try await response.body.data(), answer.settled())
       } catch is StoreError {
         // Damaged stored content has been removed from the store; the caller has received no byte of it.
         let (response, answer) = try await begin(&load)
-        return (try await response.body.data(), answer)
+        return (try await response.body.data(), answer.settled())
       }
     }
   }
@@ -214,6 +214,9 @@ extension HTTPCacheSession {
   /// A response, and how the cache came to it.
   public struct Answer: Sendable {
     /// The status and the fields. The URL is that of the last request, after all redirects.
+    ///
+    /// With ``HTTPCacheSession/bytes(for:options:)`` it is made before the content arrives, so its `cacheStatus` says what
+    /// the cache intends; ``storage`` says what happened.
     public let response: HTTPURLResponse
     /// The same without its content: it knows the outcome of storing when the content has been read.
     private let cached: CachedResponse
@@ -226,6 +229,12 @@ extension HTTPCacheSession {
       self.cached = cached
     }
 
+    /// Returns the answer after its content has been read: its fields then say whether the response was stored in the end.
+    fileprivate func settled() -> Answer {
+      guard cached.finalStorage != cached.storage, let url = response.url else { return self }
+      return Answer(CachedLoad.Answer(response: cached, url: url)) ?? self
+    }
+
     /// Where the response came from.
     public var source: CachedResponse.Source { cached.source }
     /// Why the caller gets this response.
@@ -236,7 +245,10 @@ extension HTTPCacheSession {
     /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
     public var age: Duration? { cached.age }
     /// The remaining freshness lifetime, in whole seconds; negative if the response is stale.
-    public var remainingLifetime: Duration? { cached.remainingLifetime }
+    public var remainingLifetime: Duration? {
+      // A response that was not stored in the end has none.
+      cached.finalStorage == cached.storage ? cached.remainingLifetime : nil
+    }
   }
 
   /// The content of a response, byte by byte while it arrives.

@@ -122,6 +122,25 @@ struct CacheSessionTests {
     }
   }
 
+  @Test("The cacheStatus of a complete answer says that the response was not stored in the end")
+  func settledAnswer() async throws {
+    var options = CachingOptions()
+    options.willCache = { _, _ in nil }
+    try await with(options: options) { _ in
+      .init(fields: Self.fresh, body: "content")
+    } test: { setting, session, folder async throws in
+      let request = try setting.request("/a")
+      let (_, loaded) = try await session.data(for: request)
+      let downloaded = try await session.download(for: request, to: folder.appendingPathComponent("a"))
+      for answer in [loaded, downloaded] {
+        #expect(answer.storage == .refusedByApplication)
+        #expect(answer.response.cacheStatus?.reason == .refusedByApplication)
+        #expect(answer.response.cacheStatus?.isStored == false)
+        #expect(answer.remainingLifetime == nil)
+      }
+    }
+  }
+
   @Test("Only http and https are loaded")
   func otherSchemes() async throws {
     try await with { _ in
