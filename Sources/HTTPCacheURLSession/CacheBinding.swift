@@ -102,17 +102,32 @@ extension URLError {
     self.init(code, userInfo: details)
   }
 
-  /// Converts an error of the cache to the one that Foundation's callers expect; the transport's own errors stay
-  /// unchanged.
+  /// Converts an error of the cache to the one that Foundation's callers expect. An error of the transport stays as it is,
+  /// with a text and the URL if it has none: Foundation on Linux gives a timeout neither.
   static func describing(_ error: any Error, of url: URL?) -> any Error {
     switch error {
-    case is CancellationError: URLError(.cancelled, url, "\(error)")
+    case is CancellationError: URLError(.cancelled, url, "The load was cancelled.")
     case let error as HTTPCacheError where error.code == .notCached:
       URLError(.resourceUnavailable, url, "\(error)")
     case let error as HTTPCacheError where error.code == .contentTooLarge:
       URLError(.dataLengthExceedsMaximum, url, "\(error)")
+    case let error as URLError where error.userInfo[NSLocalizedDescriptionKey] == nil:
+      error.explained(for: url)
     default: error
     }
+  }
+
+  private func explained(for url: URL?) -> URLError {
+    var details = userInfo
+    if let url, failingURL == nil { details[NSURLErrorFailingURLErrorKey] = url }
+    switch code {
+    case .timedOut:
+      details[NSLocalizedDescriptionKey] = "The origin did not answer within the request's timeout."
+    case .cancelled: details[NSLocalizedDescriptionKey] = "The load was cancelled."
+    case .badServerResponse: details[NSLocalizedDescriptionKey] = "The origin's response has no valid head."
+    default: break
+    }
+    return URLError(code, userInfo: details)
   }
 
   /// Whether the origin was unreachable: no route, no name, refused, or no response in time (RFC 9111 §4.2.4).

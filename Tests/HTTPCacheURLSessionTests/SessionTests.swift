@@ -345,6 +345,8 @@ struct SessionTests {
       if isRequests { request.timeoutInterval = 1 }
       let error = await #expect(throws: URLError.self) { try await setting.load(request) }
       #expect(error?.code == .timedOut)
+      #expect(error?.localizedDescription == "The origin did not answer within the request's timeout.")
+      #expect(error?.failingURL == request.url)
       gate.open()
     }
   }
