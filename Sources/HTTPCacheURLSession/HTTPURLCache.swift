@@ -103,6 +103,10 @@ public final class HTTPURLCache: Sendable {
 
   /// Opens a cache with any configuration, for example for the use of stale responses when the origin is unreachable.
   /// It does not fail; see ``diskError``.
+  ///
+  /// If what a cache stored in the directory is unreadable, the configuration's `whenUnreadable` decides. With its default
+  /// `fail`, the directory stays as it is, and the cache works in memory only. Set `startEmpty` to begin empty, as
+  /// ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)`` does.
   public convenience init(_ configuration: HTTPCache.Configuration) {
     do {
       self.init(try HTTPCache(configuration))
