@@ -33,10 +33,13 @@ let arguments: Target.Dependency = .product(
   condition: .when(traits: ["CommandLine", "Benchmarks"]))
 func nio(_ name: String) -> Target.Dependency {
   .product(
-    name: name, package: "swift-nio", condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird"]))
+    name: name, package: "swift-nio",
+    condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird"]))
 }
 func logging(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-log", condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird"]))
+  .product(
+    name: name, package: "swift-log",
+    condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird"]))
 }
 func asyncHTTPClient(_ name: String = "AsyncHTTPClient", in package: String = "async-http-client")
   -> Target.Dependency
@@ -92,7 +95,8 @@ let package = Package(
       enabledTraits: ["Observing"]),
     .trait(name: "Tracing", description: "HTTPCacheTracing: spans in swift-distributed-tracing."),
     .trait(
-      name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."),
+      name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."
+    ),
     .trait(
       name: "Hummingbird",
       description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
@@ -362,7 +366,8 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheAsyncHTTPClientTests",
       dependencies: [
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "LoopbackOrigin", "SecureOrigin", "TestSupport", httpTypes,
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "LoopbackOrigin", "SecureOrigin", "TestSupport",
+        httpTypes,
         nio("NIOCore"),
         nio("NIOHTTP1"),
         asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),

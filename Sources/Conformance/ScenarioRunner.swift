@@ -117,7 +117,9 @@ package struct ScenarioRunner: Sendable {
           let reply = try await entry.answer(
             to: request, content: content, policy: policy, of: scenario, from: cache, origin: origin)
           story = StepStory(reply.head, isWhole: reply.isWhole)
-          answer = (reply.head, Self.text(reply.content, of: reply.head, isMade: story.cacheStatus.contains("hit")))
+          answer = (
+            reply.head, Self.text(reply.content, of: reply.head, isMade: story.cacheStatus.contains("hit"))
+          )
           trace.append("step \(index + 1): \(story.described(reply.head))")
         } else {
           let response = try await cache.respond(

@@ -84,7 +84,8 @@ public final class CachingHTTPClient: Sendable {
     var history: [HTTPClientRequestResponse] = []
     while true {
       var response = try await answer(hop)
-      let head = HTTPResponseHead(version: response.version, status: response.status, headers: response.headers)
+      let head = HTTPResponseHead(
+        version: response.version, status: response.status, headers: response.headers)
       history.append(HTTPClientRequestResponse(request: hop.request, responseHead: head))
       response.history = history
       guard let next = try redirects?.next(after: head, to: hop.request) else { return response }
@@ -130,7 +131,8 @@ public final class CachingHTTPClient: Sendable {
     return try await withDeadline(hop.deadline) { [self] in try await load(head, hop, partition) }
   }
 
-  private func load(_ head: HTTPRequest, _ hop: Hop, _ partition: String?) async throws -> HTTPClientResponse {
+  private func load(_ head: HTTPRequest, _ hop: Hop, _ partition: String?) async throws -> HTTPClientResponse
+  {
     let (content, body) = try await RequestContent.split(
       hop.request.body, of: head, upTo: cache.maximumQueryContent)
     var template = hop.request

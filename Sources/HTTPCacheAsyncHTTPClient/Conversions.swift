@@ -19,7 +19,9 @@ extension HTTPRequest {
   /// - Parameter isDecoding: whether the client decodes content. It then sends an `Accept-Encoding` that nobody else sees.
   /// - Returns: `nil` for a request that the cache cannot answer, or that the client will refuse.
   init?(_ request: HTTPClientRequest, decoding isDecoding: Bool) {
-    guard let target = RequestTarget(request.url), let method = try? Method(request.method) else { return nil }
+    guard let target = RequestTarget(request.url), let method = try? Method(request.method) else {
+      return nil
+    }
     var fields = HTTPFields()
     fields.reserveCapacity(request.headers.count + 1)
     for (name, value) in request.headers {
@@ -37,7 +39,8 @@ extension HTTPRequest {
       fields[.acceptEncoding] = fields.contains(.range) ? "identity" : "gzip, deflate"
     }
     self.init(
-      method: method, scheme: target.scheme, authority: target.authority, path: target.path, headerFields: fields)
+      method: method, scheme: target.scheme, authority: target.authority, path: target.path,
+      headerFields: fields)
   }
 }
 
@@ -81,7 +84,8 @@ extension HTTPClientResponse {
   /// - Complexity: O(*n*) in the length of the fields: each access parses them.
   public var cacheStatus: CacheStatus? {
     let fields = headers["Cache-Status"]
-    guard !fields.isEmpty, var status = CacheStatus(parsing: fields.joined(separator: ", ")), status.reason != nil
+    guard !fields.isEmpty, var status = CacheStatus(parsing: fields.joined(separator: ", ")),
+      status.reason != nil
     else { return nil }
     if status.source != .network {
       status.age = headers.first(name: "Age").flatMap { Int64($0) }.map { .seconds($0) }

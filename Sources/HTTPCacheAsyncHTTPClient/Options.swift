@@ -38,7 +38,8 @@ extension CachingHTTPClient {
 
     /// Makes options. Each parameter is documented at the property of its name.
     public init(
-      policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil, lifetime: Duration? = nil
+      policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil,
+      lifetime: Duration? = nil
     ) {
       self.policy = policy
       self.partition = partition

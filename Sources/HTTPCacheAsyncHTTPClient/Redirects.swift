@@ -26,7 +26,9 @@ struct Redirects {
   mutating func next(
     after response: HTTPResponseHead, to request: HTTPClientRequest
   ) throws -> HTTPClientRequest? {
-    guard let url = URL(string: request.url), let target = Self.target(of: response, from: url) else { return nil }
+    guard let url = URL(string: request.url), let target = Self.target(of: response, from: url) else {
+      return nil
+    }
     guard visited.count <= rules.max else { throw HTTPClientError.redirectLimitReached }
     guard rules.allowCycles || !visited.contains(target.absoluteString) else {
       throw HTTPClientError.redirectCycleDetected
@@ -56,7 +58,8 @@ struct Redirects {
     default: return nil
     }
     guard let location = response.headers.first(name: "Location"),
-      let target = URL(string: location, relativeTo: url)?.absoluteURL, let scheme = target.scheme?.lowercased(),
+      let target = URL(string: location, relativeTo: url)?.absoluteURL,
+      let scheme = target.scheme?.lowercased(),
       scheme == "http" || scheme == "https"
     else { return nil }
     return target

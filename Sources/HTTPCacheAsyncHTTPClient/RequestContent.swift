@@ -57,7 +57,8 @@ enum RequestContent {
 }
 
 /// The buffers of a body, as chunks for the cache.
-struct Chunks<Buffers: AsyncSequence & Sendable>: AsyncSequence, Sendable where Buffers.Element == ByteBuffer {
+struct Chunks<Buffers: AsyncSequence & Sendable>: AsyncSequence, Sendable
+where Buffers.Element == ByteBuffer {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 

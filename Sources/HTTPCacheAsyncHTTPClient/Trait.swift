@@ -2,5 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 #if !AsyncHTTPClient
-  #error("HTTPCacheAsyncHTTPClient needs the trait AsyncHTTPClient: pass --traits AsyncHTTPClient or set it in your .package")
+  #error(
+    "HTTPCacheAsyncHTTPClient needs the trait AsyncHTTPClient: pass --traits AsyncHTTPClient or set it in your .package"
+  )
 #endif

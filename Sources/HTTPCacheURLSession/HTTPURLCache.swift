@@ -104,10 +104,11 @@ public final class HTTPURLCache: Sendable {
   /// Opens a cache with any configuration, for example for the use of stale responses when the origin is unreachable.
   /// It does not fail; see ``diskError``.
   ///
-  /// If what a cache stored in the directory is unreadable, the configuration's `whenUnreadable` decides. With its default
-  /// `fail`, the directory stays as it is, and the cache works in memory only. Set `startEmpty` to begin empty, as
-  /// ``init(memoryCapacity:diskCapacity:directory:whenUnreadable:)`` does.
+  /// If what a cache stored in the directory is unreadable, the cache begins empty, unless the configuration's
+  /// `whenUnreadable` is `fail`. With `fail`, the directory stays as it is, and the cache works in memory only.
   public convenience init(_ configuration: HTTPCache.Configuration) {
+    var configuration = configuration
+    configuration.whenUnreadable = configuration.whenUnreadable ?? .startEmpty
     do {
       self.init(try HTTPCache(configuration))
     } catch {

@@ -82,7 +82,8 @@ extension HTTPCache {
 
   /// Returns the length of a complete stored response.
   private func completeLength(_ candidate: Int, _ lookup: Lookup) -> Int? {
-    lookup.candidates.responses[candidate].parts == nil ? lookup.candidates.entries[candidate].body.count : nil
+    lookup.candidates.responses[candidate].parts == nil
+      ? lookup.candidates.entries[candidate].body.count : nil
   }
 
   /// Serves a response that is stored, or still being stored, with its content.

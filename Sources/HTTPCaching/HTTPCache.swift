@@ -41,9 +41,10 @@ public final class HTTPCache: Sendable {
     /// not encrypted, and readable for the user who runs the process. A directory that holds other files, and not a
     /// cache, is refused.
     public var directory: FilePath?
-    /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version (default:
-    /// `fail`).
-    public var whenUnreadable: UnreadableDirectory
+    /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version. `nil` (the
+    /// default) leaves it to what opens the cache: ``HTTPCache/init(_:)`` fails, and `HTTPURLCache`, which cannot fail,
+    /// begins empty.
+    public var whenUnreadable: UnreadableDirectory?
     /// Which response is evicted first when memory is full (default: `s3fifo`).
     public var eviction: EvictionPolicy
     /// Which responses are written to disk; used only with a ``directory``.
@@ -103,7 +104,6 @@ public final class HTTPCache: Sendable {
       self.memoryCapacity = memoryCapacity
       self.diskCapacity = diskCapacity
       self.directory = directory
-      whenUnreadable = .fail
       eviction = .s3fifo
       diskAdmission = .everything
       sync = .removals
@@ -140,7 +140,7 @@ public final class HTTPCache: Sendable {
       memoryCapacity: configuration.memoryCapacity,
       diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
       directory: configuration.directory)
-    options.whenUnreadable = configuration.whenUnreadable
+    options.whenUnreadable = configuration.whenUnreadable ?? .fail
     options.eviction = configuration.eviction
     options.diskAdmission = configuration.diskAdmission
     options.sync = configuration.sync

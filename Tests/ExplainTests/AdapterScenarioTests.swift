@@ -12,7 +12,8 @@ struct AdapterScenarioTests {
   private static let suites: [ScenarioSuite] = {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("ConformanceTests/Scenarios")
-    let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
+    let files =
+      (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
     return files.filter { $0.pathExtension == "json" }
       .flatMap { (try? ScenarioSuite.load(Data(contentsOf: $0))) ?? [] }
   }()

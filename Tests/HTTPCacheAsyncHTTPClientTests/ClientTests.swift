@@ -33,7 +33,9 @@ struct ClientTests {
     }()
   }
 
-  @Test("A response is stored, reused and revalidated, whatever its validator, framing and size", arguments: Shape.all)
+  @Test(
+    "A response is stored, reused and revalidated, whatever its validator, framing and size",
+    arguments: Shape.all)
   func shapes(shape: Shape) async throws {
     let content = String(repeating: "x", count: shape.size)
     try await Fixture.with { request in
@@ -41,7 +43,8 @@ struct ClientTests {
       fields[.cacheControl] = "max-age=60"
       let isConfirmed = request.fields[.ifNoneMatch] != nil || request.fields[.ifModifiedSince] != nil
       return isConfirmed
-        ? .init(status: 304, fields: fields) : .init(fields: fields, body: content, isChunked: shape.isChunked)
+        ? .init(status: 304, fields: fields)
+        : .init(fields: fields, body: content, isChunked: shape.isChunked)
     } test: { (fixture: Fixture) async throws in
       #expect(try await fixture.get("/a") == .init(source: .network, body: content))
       #expect(try await fixture.get("/a") == .init(source: .hit, body: content))
@@ -56,7 +59,9 @@ struct ClientTests {
 
   @Test("An answer says where it came from, why, and its age")
   func status() async throws {
-    try await Fixture.with { _ in .fresh("a") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      .fresh("a")
+    } test: { (fixture: Fixture) async throws in
       let first = try await fixture.client.execute(fixture.request("/"), timeout: .seconds(60))
       #expect(first.cacheStatus?.source == .network && first.cacheStatus?.reason != nil)
       _ = try await first.body.collect(upTo: 10)
@@ -71,7 +76,9 @@ struct ClientTests {
 
   @Test("HEAD is answered from a stored GET, and its response has no content")
   func head() async throws {
-    try await Fixture.with { _ in .fresh("content") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      .fresh("content")
+    } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/a")
       var request = fixture.request("/a")
       request.method = .HEAD
@@ -98,7 +105,9 @@ struct ClientTests {
 
   @Test("A range is answered from the stored response")
   func range() async throws {
-    try await Fixture.with { _ in .fresh("0123456789", [.eTag: "\"1\""]) } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      .fresh("0123456789", [.eTag: "\"1\""])
+    } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/")
       let part = try await fixture.get("/", [("Range", "bytes=2-4")])
       #expect(part == .init(source: .hit, status: 206, body: "234"))
@@ -107,10 +116,14 @@ struct ClientTests {
 
   @Test("The policy of a request decides about store and network", arguments: RequestCachePolicy.allCases)
   func policies(policy: RequestCachePolicy) async throws {
-    try await Fixture.with { _ in .fresh("a", [.eTag: "\"1\""]) } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      .fresh("a", [.eTag: "\"1\""])
+    } test: { (fixture: Fixture) async throws in
       let options = CachingHTTPClient.RequestOptions(policy: policy)
       if policy == .returnCacheDataDontLoad {
-        let error = await #expect(throws: HTTPCacheError.self) { try await fixture.get("/", options: options) }
+        let error = await #expect(throws: HTTPCacheError.self) {
+          try await fixture.get("/", options: options)
+        }
         #expect(error?.code == .notCached)
       }
       _ = try await fixture.get("/")
@@ -165,7 +178,9 @@ struct ClientTests {
       request.method == "GET"
         ? .fresh("a")
         : .init(
-          body: "\(request.body.count) \(request.fields[.contentLength] ?? request.fields[.transferEncoding] ?? "")")
+          body:
+            "\(request.body.count) \(request.fields[.contentLength] ?? request.fields[.transferEncoding] ?? "")"
+        )
     } test: { (fixture: Fixture) async throws in
       let buffers = (0..<40).map { _ in ByteBuffer(repeating: 1, count: 50_000) }
       let bodies: [(HTTPClientRequest.Body, String)] = [
@@ -187,12 +202,16 @@ struct ClientTests {
 
   @Test("The content of a QUERY is part of its key, up to the limit", arguments: [100, 200_000])
   func query(size: Int) async throws {
-    try await Fixture.with { request in .fresh("\(request.body.count) \(request.body.first ?? 0)") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { request in
+      .fresh("\(request.body.count) \(request.body.first ?? 0)")
+    } test: { (fixture: Fixture) async throws in
       for number in 1...2 as ClosedRange<UInt8> {
         var request = fixture.request("/")
         request.method = .RAW(value: "QUERY")
         request.headers.add(name: "Content-Type", value: "text/plain")
-        let buffers = [ByteBuffer(repeating: number, count: size / 2), ByteBuffer(repeating: number, count: size / 2)]
+        let buffers = [
+          ByteBuffer(repeating: number, count: size / 2), ByteBuffer(repeating: number, count: size / 2),
+        ]
         request.body = .stream(AsyncBuffers(buffers: buffers), length: .unknown)
         #expect(try await fixture.answer(to: request) == .init(source: .network, body: "\(size) \(number)"))
         let again = try await fixture.answer(to: request)
@@ -203,7 +222,9 @@ struct ClientTests {
 
   @Test("A GET with content is sent, and is not answered from the store")
   func getWithContent() async throws {
-    try await Fixture.with { request in .fresh("\(request.body.count)") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { request in
+      .fresh("\(request.body.count)")
+    } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/")
       var request = fixture.request("/")
       request.body = .bytes(ByteBuffer(string: "abc"))
@@ -216,7 +237,9 @@ struct ClientTests {
   func bypass() async throws {
     var options = CachingHTTPClient.Options()
     options.shouldIntercept = { !$0.url.hasSuffix("/live") }
-    try await Fixture.with(options: options) { _ in .fresh("a") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with(options: options) { _ in
+      .fresh("a")
+    } test: { (fixture: Fixture) async throws in
       for _ in 0..<2 { #expect(try await fixture.get("/live") == .init(source: nil, body: "a")) }
       // Another site on the same server.
       for _ in 0..<2 { #expect(try await fixture.get("/", [("Host", "other.example")]).source == nil) }
@@ -226,7 +249,8 @@ struct ClientTests {
       #expect(try await fixture.answer(to: tls, options: .init(partition: "user")).source == .network)
       #expect(try await fixture.answer(to: tls, options: .init(partition: "user")).source == .hit)
       for (url, expected) in [
-        ("", HTTPClientError.invalidURL), ("http://", .emptyHost), ("ftp://127.0.0.1/", .unsupportedScheme("ftp")),
+        ("", HTTPClientError.invalidURL), ("http://", .emptyHost),
+        ("ftp://127.0.0.1/", .unsupportedScheme("ftp")),
       ] {
         await #expect(throws: expected) { try await fixture.answer(to: HTTPClientRequest(url: url)) }
       }
@@ -257,7 +281,9 @@ struct ClientTests {
 
   @Test("URLs in every form have the key of the request that is sent")
   func urls() async throws {
-    try await Fixture.with { request in .fresh(request.target) } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { request in
+      .fresh(request.target)
+    } test: { (fixture: Fixture) async throws in
       let port = fixture.origin.port
       for (url, target) in [
         ("http://127.0.0.1:\(port)", "/"), ("HTTP://127.0.0.1:\(port)/", "/"),

@@ -66,7 +66,8 @@ struct RedirectTests {
 
   @Test("The client's limit and its rule for cycles hold, for stored redirects too")
   func limits() async throws {
-    try await Fixture.with(configure: { $0.redirectConfiguration = .follow(max: 3, allowCycles: false) }) { request in
+    try await Fixture.with(configure: { $0.redirectConfiguration = .follow(max: 3, allowCycles: false) }) {
+      request in
       switch request.target {
       case "/cycle": return Self.redirect(to: "/back")
       case "/back": return Self.redirect(to: "/cycle")
@@ -106,7 +107,9 @@ struct RedirectTests {
 
   @Test("A redirect that would need streamed content again is the answer")
   func streamed() async throws {
-    try await Fixture.with { _ in Self.redirect(307, to: "/2", "no-store") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      Self.redirect(307, to: "/2", "no-store")
+    } test: { (fixture: Fixture) async throws in
       var request = fixture.request("/1")
       request.method = .POST
       request.body = .stream(AsyncBuffers(buffers: [ByteBuffer(string: "abc")]), length: .unknown)
@@ -121,14 +124,18 @@ struct RedirectTests {
       .init(body: (request.fields[.authorization] ?? "none") + (request.fields[.cookie] ?? "none"))
     }
     let url = other.url("/")
-    try await Fixture.with { _ in Self.redirect(to: url) } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      Self.redirect(to: url)
+    } test: { (fixture: Fixture) async throws in
       let answer = try await fixture.get("/", [("Authorization", "Basic x"), ("Cookie", "a=b")])
       #expect(answer.body == "nonenone")
     }
     await other.stop()
   }
 
-  @Test("A redirect to another scheme, or without a location, is the answer", arguments: ["ftp://a.example/", nil])
+  @Test(
+    "A redirect to another scheme, or without a location, is the answer",
+    arguments: ["ftp://a.example/", nil])
   func elsewhere(location: String?) async throws {
     try await Fixture.with { _ in
       var fields: HTTPFields = [:]

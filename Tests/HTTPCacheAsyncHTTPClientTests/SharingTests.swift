@@ -54,7 +54,9 @@ struct SharingTests {
 
   @Test("A fresh response is an answer although the deadline has passed")
   func pastDeadline() async throws {
-    try await Fixture.with { _ in .fresh("a") } test: { (fixture: Fixture) async throws in
+    try await Fixture.with { _ in
+      .fresh("a")
+    } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/")
       let response = try await fixture.client.execute(fixture.request("/"), deadline: .now() - .seconds(1))
       #expect(response.status == .ok)
@@ -103,7 +105,9 @@ struct SharingTests {
   func truncated() async throws {
     let content = String(repeating: "x", count: 10_000)
     try await Fixture.with { request in
-      .init(fields: [.cacheControl: "max-age=60"], body: content, ending: request.number == 1 ? .cut(afterBytes: 5000) : .whole)
+      .init(
+        fields: [.cacheControl: "max-age=60"], body: content,
+        ending: request.number == 1 ? .cut(afterBytes: 5000) : .whole)
     } test: { (fixture: Fixture) async throws in
       await #expect(throws: (any Error).self) { try await fixture.get("/") }
       #expect(try await fixture.get("/") == .init(source: .network, body: content))
@@ -115,7 +119,8 @@ struct SharingTests {
     try await Fixture.with { request in
       request.number <= 2
         ? .init(
-          fields: [.cacheControl: request.target == "/a" ? "max-age=1, stale-if-error=100" : "max-age=1"], body: "a")
+          fields: [.cacheControl: request.target == "/a" ? "max-age=1, stale-if-error=100" : "max-age=1"],
+          body: "a")
         : .init(body: "", ending: .noResponse)
     } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/a")
@@ -131,7 +136,8 @@ struct SharingTests {
     let revalidated = Gate()
     try await Fixture.with { request in
       if request.number > 1 { await revalidated.wait() }
-      return .init(fields: [.cacheControl: "max-age=1, stale-while-revalidate=100"], body: "\(request.number)")
+      return .init(
+        fields: [.cacheControl: "max-age=1, stale-while-revalidate=100"], body: "\(request.number)")
     } test: { (fixture: Fixture) async throws in
       _ = try await fixture.get("/")
       fixture.clock.advance(seconds: 10)
@@ -151,13 +157,16 @@ struct SharingTests {
       let isEncoded = request.fields[.acceptEncoding]?.contains("gzip") ?? false
       return .init(
         fields: [
-          .cacheControl: "max-age=60", .vary: "Accept-Encoding", .contentEncoding: isEncoded ? "gzip" : "identity",
+          .cacheControl: "max-age=60", .vary: "Accept-Encoding",
+          .contentEncoding: isEncoded ? "gzip" : "identity",
         ], bytes: isEncoded ? encoded : Array(content.utf8))
     }
-    try await Fixture.with(configure: { $0.decompression = .enabled(limit: .none) }, handler) { (fixture: Fixture) async throws in
+    try await Fixture.with(configure: { $0.decompression = .enabled(limit: .none) }, handler) {
+      (fixture: Fixture) async throws in
       for source in [CachedResponse.Source.network, .hit] {
         let response = try await fixture.client.execute(fixture.request("/"), timeout: .seconds(60))
-        #expect(response.headers["Content-Encoding"].isEmpty && response.headers["Vary"] == ["Accept-Encoding"])
+        #expect(
+          response.headers["Content-Encoding"].isEmpty && response.headers["Vary"] == ["Accept-Encoding"])
         #expect([[], ["2000"]].contains(response.headers["Content-Length"]))
         let body = try await response.body.collect(upTo: 10_000)
         #expect(String(buffer: body) == content)
@@ -166,7 +175,8 @@ struct SharingTests {
       // A part of encoded content could not be decoded: the client does not accept it.
       #expect(try await fixture.get("/", [("Range", "bytes=0-6")]).source == .network)
       #expect(fixture.origin.requests.last?.fields[.acceptEncoding] == "identity")
-      #expect(try await fixture.get("/", [("Accept-Encoding", "identity")]) == .init(source: .hit, body: content))
+      #expect(
+        try await fixture.get("/", [("Accept-Encoding", "identity")]) == .init(source: .hit, body: content))
     }
     try await Fixture.with(.private, handler) { (fixture: Fixture) async throws in
       for source in [CachedResponse.Source.network, .hit] {

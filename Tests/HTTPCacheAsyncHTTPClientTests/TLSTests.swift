@@ -30,7 +30,8 @@ struct TLSTests {
       let handler: SecureOrigin.Handler = { request in
         request.fields[.ifNoneMatch] == nil
           ? .init(
-            fields: [.cacheControl: request.target == "/stale" ? "no-cache" : "max-age=600", .eTag: "\"1\""], body: "a")
+            fields: [.cacheControl: request.target == "/stale" ? "no-cache" : "max-age=600", .eTag: "\"1\""],
+            body: "a")
           : .init(status: 304, fields: [.eTag: "\"1\""])
       }
       do {
@@ -43,7 +44,9 @@ struct TLSTests {
     }
   }
 
-  @Test("Responses over https are stored, reused and revalidated, with HTTP/1.1 and with HTTP/2", arguments: SecureOrigin.Version.allCases)
+  @Test(
+    "Responses over https are stored, reused and revalidated, with HTTP/1.1 and with HTTP/2",
+    arguments: SecureOrigin.Version.allCases)
   func versions(version: SecureOrigin.Version) async throws {
     try await Self.with(offering: version == .http2 ? [.http2, .http1] : [.http1]) { client, origin in
       func get(_ path: String) async throws -> (CachedResponse.Source?, String, HTTPVersion) {

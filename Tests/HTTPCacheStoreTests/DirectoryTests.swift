@@ -187,7 +187,7 @@ struct DirectoryTests {
     }
   }
 
-  @Test("The directory is created with its parents and is private")
+  @Test("The directory is created with its parents, and all of them are private")
   func nested() throws {
     let scratch = ScratchDirectory()
     let middle = scratch.path.appending("a")
@@ -202,8 +202,10 @@ struct DirectoryTests {
     let store = try CacheStore(configuration)
     #expect(store.insert(entry(key(1), number: 1)).id != nil)
     store.close()
-    var status = stat()
-    #expect(stat(path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
+    for path in [middle, path] {
+      var status = stat()
+      #expect(stat(path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
+    }
   }
 
   @Test("A relative directory is resolved to an absolute path")

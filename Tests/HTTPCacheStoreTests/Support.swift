@@ -62,7 +62,7 @@ final class ScratchDirectory {
       try names.reduce(0) { sum, name in
         do throws(FileFailure) {
           return sum + (try POSIXFileSystem().open(path.appending(name), creating: false).size())
-        } catch where error.errno == ENOENT {
+        } catch  where error.errno == ENOENT {
           return sum
         }
       }

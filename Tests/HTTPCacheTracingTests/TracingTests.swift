@@ -28,12 +28,16 @@ struct TracingTests {
     if isTraced { configuration.trace(with: tracer) }
     return HTTPCache(
       store: try CacheStore(
-        .init(memoryCapacity: disk == nil ? 1 << 20 : 0, diskCapacity: disk == nil ? 0 : 8 << 20, directory: disk)),
+        .init(
+          memoryCapacity: disk == nil ? 1 << 20 : 0, diskCapacity: disk == nil ? 0 : 8 << 20, directory: disk)
+      ),
       configuration: configuration, clock: clock)
   }
 
   private static func transport(_ cacheControl: String = "max-age=60") -> Transport {
-    { _, _ in .init(head: .init(status: .ok, headerFields: [.cacheControl: cacheControl]), body: MessageBody([1])) }
+    { _, _ in
+      .init(head: .init(status: .ok, headerFields: [.cacheControl: cacheControl]), body: MessageBody([1]))
+    }
   }
 
   /// The spans that have ended, with a few of their attributes, in the order of their ends.
@@ -44,7 +48,9 @@ struct TracingTests {
     }
   }
 
-  private func read(_ response: CachedResponse) async throws { _ = try await response.body.collect(upTo: 100) }
+  private func read(_ response: CachedResponse) async throws {
+    _ = try await response.body.collect(upTo: 100)
+  }
 
   @Test("A miss has a fetch within its request, and a hit has one span")
   func missAndHit() async throws {
@@ -86,7 +92,8 @@ struct TracingTests {
     let (cache, gate) = (try cache(), Gate())
     async let first = cache.respond(to: request) { _, _ in
       await gate.wait()
-      return .init(head: .init(status: .ok, headerFields: [.cacheControl: "max-age=60"]), body: MessageBody([1]))
+      return .init(
+        head: .init(status: .ok, headerFields: [.cacheControl: "max-age=60"]), body: MessageBody([1]))
     }
     await gate.arrived(1)
     async let second = cache.respond(to: request, transport: Self.transport())
@@ -139,14 +146,16 @@ struct TracingTests {
 
   @Test("AsyncHTTPClient sends the context of the fetch to the origin")
   func propagation() async throws {
-    let origin = try await LoopbackOrigin.start { _ in .init(fields: [.cacheControl: "max-age=60"], body: "a") }
+    let origin = try await LoopbackOrigin.start { _ in .init(fields: [.cacheControl: "max-age=60"], body: "a")
+    }
     var configuration = HTTPClient.Configuration()
     configuration.tracing.tracer = tracer
     let given = HTTPClient(configuration: configuration)
     let client = CachingHTTPClient(given, cache: try cache())
     try await tracer.withSpan("program") { _ in
       for _ in 0..<2 {
-        let response = try await client.execute(HTTPClientRequest(url: origin.url("/")), timeout: .seconds(60))
+        let response = try await client.execute(
+          HTTPClientRequest(url: origin.url("/")), timeout: .seconds(60))
         _ = try await response.body.collect(upTo: 10)
       }
     }

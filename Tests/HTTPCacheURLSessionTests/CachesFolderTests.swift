@@ -81,7 +81,6 @@ struct CachesFolderTests {
     let seen = Mutex<[DiskEvent]>([])
     let happened = DispatchSemaphore(value: 0)
     var configuration = HTTPCache.Configuration(diskCapacity: 4 << 20, directory: folder)
-    configuration.whenUnreadable = .startEmpty
     configuration.diskObserver = { event in
       seen.withLock { $0.append(event) }
       happened.signal()

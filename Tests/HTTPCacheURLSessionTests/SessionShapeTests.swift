@@ -206,7 +206,8 @@ struct SessionShapeTests {
       request.target == "/set"
         ? .init(fields: [.setCookie: "user=ann; Path=/"])
         : .init(
-          fields: [.cacheControl: "max-age=86400", .vary: "Cookie"], body: request.fields[.cookie] ?? "nobody")
+          fields: [.cacheControl: "max-age=86400", .vary: "Cookie"], body: request.fields[.cookie] ?? "nobody"
+        )
     } test: { setting async throws in
       _ = try await setting.load("/set")
       let plain = URLSession(configuration: base.patient)

@@ -42,7 +42,8 @@ struct LocalOriginTests {
   func lengthForHead(fields: HTTPFields) async throws {
     let setting = try Setting(kind: .shared)
     let origin = MemoryOrigin { request, _ in
-      request.headerFields[.ifNoneMatch] == nil ? .ok("content", fields) : .ok("", fields, status: .notModified)
+      request.headerFields[.ifNoneMatch] == nil
+        ? .ok("content", fields) : .ok("", fields, status: .notModified)
     }
     _ = try await respond(setting, origin)
     var request = HTTPRequest.get()

@@ -37,7 +37,9 @@ struct StoreOptionTests {
       for isStored in [false, true] {
         // Opened again, so that the second lookup finds the response on disk only.
         let cache = try HTTPCache(configuration)
-        let answer = try await cache.respond(to: .get()) { _, _ in .ok(String(repeating: "x", count: size), [.cacheControl: "max-age=86400"]) }
+        let answer = try await cache.respond(to: .get()) { _, _ in
+          .ok(String(repeating: "x", count: size), [.cacheControl: "max-age=86400"])
+        }
         #expect(try await answer.body.collect(upTo: .max).count == size)
         #expect(answer.source == (isStored ? .hit : .network))
         #expect(cache.store.usage.memoryEntries == (isInMemory ? 1 : 0))

@@ -201,7 +201,8 @@ struct RoutesRole: AsyncParsableCommand {
     }
     let (ports, started) = AsyncStream.makeStream(of: Int.self)
     let app = Application(
-      responder: router.buildCachingResponder(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+      responder: router.buildCachingResponder(),
+      configuration: .init(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { started.yield($0.localAddress?.port ?? 0) },
       logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })
     let running = Task { try await app.run() }
@@ -217,10 +218,12 @@ struct RoutesRole: AsyncParsableCommand {
     options.removeDirectory()
   }
 
-  private static func pass(_ request: Request, to origin: Int, _ client: HTTPClient) async throws -> Response {
+  private static func pass(_ request: Request, to origin: Int, _ client: HTTPClient) async throws -> Response
+  {
     var outgoing = HTTPClientRequest(url: "http://127.0.0.1:\(origin)\(request.head.path ?? "/")")
     outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
-    for field in request.headers where !["content-length", "transfer-encoding", "connection"].contains(field.name.canonicalName) {
+    for field in request.headers
+    where !["content-length", "transfer-encoding", "connection"].contains(field.name.canonicalName) {
       outgoing.headers.add(name: field.name.rawName, value: field.value)
     }
     if request.method == .post { outgoing.body = .bytes(try await request.body.collect(upTo: 1 << 20)) }
@@ -234,7 +237,9 @@ struct RoutesRole: AsyncParsableCommand {
       let response = try await client.execute(outgoing, deadline: .distantFuture)
       var fields = HTTPFields()
       for (name, value) in response.headers {
-        guard let name = HTTPField.Name(name), name != .transferEncoding, name != .connection else { continue }
+        guard let name = HTTPField.Name(name), name != .transferEncoding, name != .connection else {
+          continue
+        }
         fields.append(HTTPField(name: name, value: value))
       }
       let status = HTTPResponse.Status(code: Int(response.status.code))

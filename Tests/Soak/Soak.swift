@@ -17,14 +17,15 @@ struct Soak: AsyncParsableCommand {
       Exit status: 0 if the run passed, 1 if an answer was wrong or something grew.
       """,
     subcommands: [
-        Run.self, OriginRole.self, ProxyRole.self, SessionRole.self, ClientRole.self, RoutesRole.self,
-      ], defaultSubcommand: Run.self)
+      Run.self, OriginRole.self, ProxyRole.self, SessionRole.self, ClientRole.self, RoutesRole.self,
+    ], defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the soak test.", shouldDisplay: false)
     @Option(help: "Duration of the run in seconds.") var seconds: Double = 600
     @Option(help: "Seed of the requests (default: random; the run prints it).") var seed: UInt64?
-    @Option(help: "Number of clients of each server; each URLSession and AsyncHTTPClient has half as many.") var clients = 64
+    @Option(help: "Number of clients of each server; each URLSession and AsyncHTTPClient has half as many.")
+    var clients = 64
     @Option(help: "Origin read timeout in milliseconds.") var silence: Int64 = 3000
     @Option(help: "Memory capacity of each cache in MiB.") var memory = 32
     @Option(

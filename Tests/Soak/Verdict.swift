@@ -83,7 +83,9 @@ struct DoorSizes: Sendable {
       .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
     ]
     // The server of the routes has a connection to the origin for each request, too.
-    limits[.fds] = baseDescriptors.map { $0 + clients * 2 + requests * (kind == .routes ? 2 : 1) + Self.idleOriginConnections + files }
+    limits[.fds] = baseDescriptors.map {
+      $0 + clients * 2 + requests * (kind == .routes ? 2 : 1) + Self.idleOriginConnections + files
+    }
     let counted: [Column] =
       [.flight, .transfer, .reader, .writing] + (kind == .proxy ? [.clients, .origins] : [])
     return Verdict(

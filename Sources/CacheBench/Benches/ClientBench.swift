@@ -38,7 +38,8 @@
     }
 
     private func measure(_ origin: LoopbackOrigin, _ plain: HTTPClient) async throws -> [Measurement] {
-      let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: (64 << 20) + 4 * requests * (valueSize + 1024)))
+      let cache = try HTTPCache(
+        .init(kind: .shared, memoryCapacity: (64 << 20) + 4 * requests * (valueSize + 1024)))
       let client = CachingHTTPClient(plain, cache: cache)
       let (fresh, valueSize) = (HTTPClientRequest(url: origin.url("/fresh")), valueSize)
       func load(_ url: String) async throws -> () -> RequestLane.Answer {

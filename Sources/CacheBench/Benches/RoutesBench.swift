@@ -31,7 +31,9 @@ struct RoutesBench {
           log: "\(directory)/\(route.rawValue)")
         entrants.append(Entrant(route: route, process: process, port: port))
         try ProxyServer.awaitPort(port, of: process, route.contender.rawValue)
-        for number in 0..<2 { try check(try LoopbackClient(port: port).get("/route"), route, isFirst: number == 0) }
+        for number in 0..<2 {
+          try check(try LoopbackClient(port: port).get("/route"), route, isFirst: number == 0)
+        }
         _ = try round(entrants[entrants.count - 1], seconds: 1)
       }
       for round in 0..<rounds {
@@ -59,7 +61,8 @@ struct RoutesBench {
 
   private func round(_ entrant: Entrant, seconds: Int) throws -> (LoadSummary, Double) {
     func processorTime() throws -> UInt64 {
-      guard let time = ProcessTree.processorNanoseconds(of: entrant.process.id), entrant.process.isRunning else {
+      guard let time = ProcessTree.processorNanoseconds(of: entrant.process.id), entrant.process.isRunning
+      else {
         throw BenchError.unprepared(
           "\(entrant.route.contender.rawValue) ended early: \(entrant.process.lastWords)")
       }

@@ -32,7 +32,8 @@ struct ClientCommand: BenchCommand {
       report.targets = report.clientTargets
       return report
     #else
-      throw BenchError.unprepared("built without AsyncHTTPClient; build with --traits Benchmarks,AsyncHTTPClient")
+      throw BenchError.unprepared(
+        "built without AsyncHTTPClient; build with --traits Benchmarks,AsyncHTTPClient")
     #endif
   }
 }
@@ -41,7 +42,8 @@ struct ClientCommand: BenchCommand {
 struct RoutesCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "routes",
-    abstract: "Measure the processor time of a cached route of a Hummingbird server, compared with routes without a cache.",
+    abstract:
+      "Measure the processor time of a cached route of a Hummingbird server, compared with routes without a cache.",
     discussion: """
       The other routes respond with a constant, and with JSON that is encoded each time. The servers run as processes on \
       loopback. wrk generates the load and must be installed. Linux only: the processor time is read from /proc. The command \

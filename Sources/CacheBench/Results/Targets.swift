@@ -261,7 +261,8 @@ extension Report {
     let pair = Pair(one: own, other: measurements.first(.route, .constantRoute, .proxy))
     return [
       Target(
-        "processor time of a cached route against a constant response", .atMost, 1.15, pair.times.map { 1 / $0 },
+        "processor time of a cached route against a constant response", .atMost, 1.15,
+        pair.times.map { 1 / $0 },
         pair.note)
     ]
   }

@@ -150,7 +150,8 @@ package struct LiveRunner: Sendable {
         step.text("expected_source") == "error" && (!answer.isWhole || [502, 504].contains(head.status.code))
       let check = AnswerCheck(
         scenario: scenario, step: step, number: index + 1, head: head, interim: answer.interim,
-        body: ScenarioRunner.text(answer.body, of: head, isMade: story.cacheStatus.contains("hit")), isLive: true)
+        body: ScenarioRunner.text(answer.body, of: head, isMade: story.cacheStatus.contains("hit")),
+        isLive: true)
       let hasAnswer = !isExpectedError || (!answer.isWhole && step["expected_response_text"] != nil)
       if hasAnswer, !answer.isWhole, !isExpectedError {
         return (.failed("step \(index + 1): the response ended early"), trace)

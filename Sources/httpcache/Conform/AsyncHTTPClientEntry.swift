@@ -34,7 +34,9 @@
     }
 
     func obstacle(to scenario: Scenario) -> String? {
-      if scenario.isInMemoryOnly { return "its messages cannot be sent over a socket, or SwiftNIO does not parse them" }
+      if scenario.isInMemoryOnly {
+        return "its messages cannot be sent over a socket, or SwiftNIO does not parse them"
+      }
       if scenario.usesTLS { return "the scenarios' origin does not support TLS" }
       if scenario.uses("expected_interim_responses") {
         return "AsyncHTTPClient does not deliver interim responses"

@@ -111,7 +111,8 @@ struct ConformCommand: AsyncParsableCommand {
     guard live || through != nil else { return try await kind.runner.run(suites) }
     if let name = through, let adapter = Adapter(rawValue: name) {
       guard adapter.supports(kind) else {
-        throw ValidationError("--through \(name): a server's cache is shared; add --cache shared or --cache cdn")
+        throw ValidationError(
+          "--through \(name): a server's cache is shared; add --cache shared or --cache cdn")
       }
       return try await adapter.run { entry in try await kind.runner(through: entry).run(suites) }
     }
@@ -169,14 +170,16 @@ enum Adapter: String, CaseIterable {
         return try await AsyncHTTPClientEntry.with(body)
       #else
         throw ValidationError(
-          "--through asynchttpclient: the command was built without this adapter; build it with --traits CommandLine,AsyncHTTPClient")
+          "--through asynchttpclient: the command was built without this adapter; build it with --traits CommandLine,AsyncHTTPClient"
+        )
       #endif
     case .hummingbird:
       #if Hummingbird
         return try await body(HummingbirdEntry())
       #else
         throw ValidationError(
-          "--through hummingbird: the command was built without this adapter; build it with --traits CommandLine,Hummingbird")
+          "--through hummingbird: the command was built without this adapter; build it with --traits CommandLine,Hummingbird"
+        )
       #endif
     }
   }

@@ -76,7 +76,10 @@ struct Gateway {
     guard response.status == .ok else { throw HTTPError(.badGateway) }
     let content = try await response.body.collect(upTo: 1 << 20)
     let source = response.cacheStatus.map { "\($0.source)" } ?? "none"
-    return ("\(String(buffer: content)) [upstream: \(source)]\n", response.headers["Cache-Control"].first ?? "no-cache")
+    return (
+      "\(String(buffer: content)) [upstream: \(source)]\n",
+      response.headers["Cache-Control"].first ?? "no-cache"
+    )
   }
 
   /// The counts in the text format of Prometheus.

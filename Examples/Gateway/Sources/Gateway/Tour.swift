@@ -44,7 +44,9 @@ struct Tour {
 
     say("Metrics.")
     let metrics = try await send("GET", "/metrics")
-    print(String(buffer: try await metrics.body.collect(upTo: 1 << 20)).split(separator: "\n").map { "  \($0)" }.joined(separator: "\n"))
+    print(
+      String(buffer: try await metrics.body.collect(upTo: 1 << 20)).split(separator: "\n").map { "  \($0)" }
+        .joined(separator: "\n"))
   }
 
   private func say(_ text: String) { print("\n\(text)") }
@@ -66,7 +68,9 @@ struct Tour {
   ) async throws {
     let response = try await send(method, path, fields, content: content)
     let body = String(buffer: try await response.body.collect(upTo: 1 << 20))
-    print("  \(method) \(path): \(response.status.code), \(response.cacheStatus?.description ?? "not through the cache")")
+    print(
+      "  \(method) \(path): \(response.status.code), \(response.cacheStatus?.description ?? "not through the cache")"
+    )
     for line in body.split(separator: "\n") { print("    \(line)") }
   }
 }

@@ -18,17 +18,13 @@ struct POSIXFileSystem: FileSystem {
   static var currentProcess: Int32 { getpid() }
 
   func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
-    try createDirectory(path, mode: 0o700, withParents: withParents)
-  }
-
-  private func createDirectory(_ path: FilePath, mode: mode_t, withParents: Bool) throws(FileFailure) {
-    if path.withPlatformString({ mkdir($0, mode) }) == 0 || errno == EEXIST { return }
+    if path.withPlatformString({ mkdir($0, 0o700) }) == 0 || errno == EEXIST { return }
     let parent = path.removingLastComponent()
     guard withParents, errno == ENOENT, !parent.isEmpty, parent != path else {
       throw FileFailure(operation: "create directory", path: path, errno: errno)
     }
-    try createDirectory(parent, mode: 0o777, withParents: true)
-    try createDirectory(path, mode: mode, withParents: false)
+    try createDirectory(parent, withParents: true)
+    try createDirectory(path, withParents: false)
   }
 
   func makePrivate(_ directory: FilePath) throws(FileFailure) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Dispatch
+@testable import HTTPCaching
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Threads for calls that block", .timeLimit(.minutes(5)))
+struct BlockingExecutorTests {
+  private final class Counts: Sendable {
+    private let counts = Mutex((running: 0, most: 0))
+
+    var running: Int { counts.withLock { $0.running } }
+    var most: Int { counts.withLock { $0.most } }
+
+    func begin() {
+      counts.withLock { counts in
+        counts.running += 1
+        counts.most = max(counts.most, counts.running)
+      }
+    }
+
+    func end() { counts.withLock { $0.running -= 1 } }
+  }
+
+  @Test("At most the limit of calls run at a time, and all of them run")
+  func limit() async throws {
+    let counts = Counts()
+    let released = DispatchSemaphore(value: 0)
+    let calls = BlockingExecutor.threadLimit * 2 + 1100
+    let results = try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<calls {
+        group.addTask {
+          await BlockingExecutor.run {
+            counts.begin()
+            released.wait()
+            counts.end()
+            return number
+          }
+        }
+      }
+      // Other tests use the same threads now and then.
+      try await eventually { counts.running > BlockingExecutor.threadLimit / 2 }
+      for _ in 0..<calls { released.signal() }
+      var results: Set<Int> = []
+      for try await result in group { results.insert(result) }
+      return results
+    }
+    #expect(results.count == calls)
+    #expect(counts.most <= BlockingExecutor.threadLimit)
+  }
+}
