@@ -63,8 +63,8 @@ test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
 	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test $(TRAITS) --filter "CrashTests|PowerLossTests"
 
-test-large: prepare ## let a response of 2 GiB pass through the cache, and look at the memory that takes
-	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test $(TRAITS) --filter LargeResponseTests
+test-large: prepare ## let responses of 2 GiB pass through the cache, and look at the memory that takes
+	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test $(TRAITS) --no-parallel --filter "LargeResponseTests|LargeClientTests"
 
 soak: prepare ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
 	$(SWIFT) build $(TRAITS) -c release --product Soak

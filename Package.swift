@@ -472,6 +472,7 @@ let package = Package(
         "HTTPCacheTracing", httpTypes, logging("Logging"),
         hummingbird("Hummingbird"),
         nio("NIOCore"),
+        nio("NIOHTTP1"),
         tracing("Tracing"),
       ],
       swiftSettings: settings),

@@ -80,7 +80,6 @@ public final class CachingHTTPClient: Sendable {
       return try await client.execute(request, deadline: deadline, logger: logger)
     }
     var hop = Hop(request: request, deadline: deadline, logger: logger, options: options)
-    var redirects = origin.redirects.map { Redirects($0, from: request.url) }
     var history: [HTTPClientRequestResponse] = []
     while true {
       var response = try await answer(hop)
@@ -88,7 +87,7 @@ public final class CachingHTTPClient: Sendable {
         version: response.version, status: response.status, headers: response.headers)
       history.append(HTTPClientRequestResponse(request: hop.request, responseHead: head))
       response.history = history
-      guard let next = try redirects?.next(after: head, to: hop.request) else { return response }
+      guard let next = try origin.redirects?.next(after: history) else { return response }
       // A redirect is stored when it has been read to its end.
       await response.body.drop(upTo: 1 << 20)
       hop.request = next
@@ -97,7 +96,11 @@ public final class CachingHTTPClient: Sendable {
 
   /// Answers a request; see ``execute(_:deadline:logger:options:)``.
   ///
-  /// - Parameter timeout: how long the head of the response may take, after all redirects.
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - timeout: how long the head of the response may take, after all redirects.
+  ///   - logger: the logger of the request to the origin.
+  ///   - options: the options of this request.
   public func execute(
     _ request: HTTPClientRequest, timeout: TimeAmount, logger: Logger? = nil,
     options: RequestOptions = RequestOptions()

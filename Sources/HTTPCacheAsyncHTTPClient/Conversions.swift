@@ -16,14 +16,14 @@ import NIOHTTPTypesHTTP1
 extension HTTPRequest {
   /// Makes the head with all fields that will be sent, because a response may vary on any of them.
   ///
-  /// - Parameter isDecoding: whether the client decodes content. It then sends an `Accept-Encoding` that nobody else sees.
+  /// - Parameter isDecoding: whether the client decodes content. It then adds an `Accept-Encoding` that the cache must know.
   /// - Returns: `nil` for a request that the cache cannot answer, or that the client will refuse.
   init?(_ request: HTTPClientRequest, decoding isDecoding: Bool) {
     guard let target = RequestTarget(request.url), let method = try? Method(request.method) else {
       return nil
     }
     var fields = HTTPFields()
-    fields.reserveCapacity(request.headers.count + 1)
+    if !request.headers.isEmpty { fields.reserveCapacity(request.headers.count + 1) }
     for (name, value) in request.headers {
       // The field tells a server which site is meant. With another one than the URL's, the key of one site could lead to
       // the responses of another.
@@ -104,7 +104,7 @@ extension HTTPClientResponse.Body {
     }
   }
 
-  /// Reads content that nobody wants, and drops it.
+  /// Reads content that no caller wants, and drops it.
   ///
   /// - Parameter limit: the bytes after which the rest is not read, and its transfer ends.
   func drop(upTo limit: Int) async {

@@ -3,8 +3,8 @@
 
 import AsyncHTTPClient
 
-// AsyncHTTPClient does not publish these values, but the cache has to know them: whoever gives a client expects its
-// timeouts, its TLS and its rules for redirects. Reflection reads them once per client, and once per redirect with
+// AsyncHTTPClient does not publish these values, but the cache needs them: the user of a client expects its timeouts, its
+// TLS and its rules for redirects. Reflection reads them once per client, and once per redirect with
 // content. A test fails if a version of AsyncHTTPClient has other names. Then redirects are errors, and not stored.
 
 extension HTTPClient {

@@ -11,32 +11,23 @@ import NIOHTTP1
 #endif
 
 /// Follows redirects as `HTTPClient` does, so that a program behaves the same with a cache.
-struct Redirects {
-  private let rules: HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration
-  private var visited: [String]
-
-  init(_ rules: HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration, from url: String) {
-    self.rules = rules
-    visited = [url]
-  }
-
-  /// Returns the request that follows a response; `nil` if the response is the answer.
+extension HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration {
+  /// Returns the request that follows the last response; `nil` if that is the answer.
   ///
+  /// - Parameter history: all requests so far, and their responses.
   /// - Throws: `HTTPClientError.redirectLimitReached` or `redirectCycleDetected`.
-  mutating func next(
-    after response: HTTPResponseHead, to request: HTTPClientRequest
-  ) throws -> HTTPClientRequest? {
-    guard let url = URL(string: request.url), let target = Self.target(of: response, from: url) else {
-      return nil
-    }
-    guard visited.count <= rules.max else { throw HTTPClientError.redirectLimitReached }
-    guard rules.allowCycles || !visited.contains(target.absoluteString) else {
+  func next(after history: [HTTPClientRequestResponse]) throws -> HTTPClientRequest? {
+    // The status first: parsing the URL takes longer than the rest of a hit.
+    guard let last = history.last, Self.isRedirect(last.responseHead.status),
+      let url = URL(string: last.request.url), let target = Self.target(of: last.responseHead, from: url)
+    else { return nil }
+    guard history.count <= max else { throw HTTPClientError.redirectLimitReached }
+    guard allowCycles || !history.contains(where: { $0.request.url == target.absoluteString }) else {
       throw HTTPClientError.redirectCycleDetected
     }
-    visited.append(target.absoluteString)
-    var next = request
+    var next = last.request
     next.url = target.absoluteString
-    if becomesGet(response.status, request.method) {
+    if becomesGet(last.responseHead.status, next.method) {
       next.method = .GET
       next.body = nil
       for name in ["Content-Length", "Content-Type"] { next.headers.remove(name: name) }
@@ -52,11 +43,14 @@ struct Redirects {
     return next
   }
 
-  private static func target(of response: HTTPResponseHead, from url: URL) -> URL? {
-    switch response.status {
-    case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
-    default: return nil
+  private static func isRedirect(_ status: HTTPResponseStatus) -> Bool {
+    switch status {
+    case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: true
+    default: false
     }
+  }
+
+  private static func target(of response: HTTPResponseHead, from url: URL) -> URL? {
     guard let location = response.headers.first(name: "Location"),
       let target = URL(string: location, relativeTo: url)?.absoluteURL,
       let scheme = target.scheme?.lowercased(),
@@ -69,8 +63,8 @@ struct Redirects {
   private func becomesGet(_ status: HTTPResponseStatus, _ method: HTTPMethod) -> Bool {
     switch status {
     case .seeOther: method != .HEAD
-    case .movedPermanently: method == .POST && !rules.retainHTTPMethodAndBodyOn301
-    case .found: method == .POST && !rules.retainHTTPMethodAndBodyOn302
+    case .movedPermanently: method == .POST && !retainHTTPMethodAndBodyOn301
+    case .found: method == .POST && !retainHTTPMethodAndBodyOn302
     default: false
     }
   }

@@ -11,7 +11,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("AsyncHTTPClient with a cache", .timeLimit(.minutes(5)))
+@Suite("AsyncHTTPClient with a cache", .timeLimit(.minutes(10)))
 struct ClientTests {
   /// One way in which an origin marks and frames its responses.
   struct Shape: Sendable, CustomStringConvertible {
@@ -62,11 +62,11 @@ struct ClientTests {
     try await Fixture.with { _ in
       .fresh("a")
     } test: { (fixture: Fixture) async throws in
-      let first = try await fixture.client.execute(fixture.request("/"), timeout: .seconds(60))
+      let first = try await fixture.client.execute(fixture.request("/"), timeout: .minutes(4))
       #expect(first.cacheStatus?.source == .network && first.cacheStatus?.reason != nil)
       _ = try await first.body.collect(upTo: 10)
       fixture.clock.advance(seconds: 7)
-      let second = try await fixture.client.execute(fixture.request("/"), timeout: .seconds(60))
+      let second = try await fixture.client.execute(fixture.request("/"), timeout: .minutes(4))
       let status = try #require(second.cacheStatus)
       #expect(status.source == .hit && status.reason == .fresh && status.age == .seconds(7))
       #expect(second.headers.first(name: "Age") == "7")

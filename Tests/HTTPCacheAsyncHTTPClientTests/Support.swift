@@ -32,6 +32,8 @@ struct Fixture: Sendable {
       .init(memoryCapacity: 16 << 20, diskCapacity: disk == nil ? 0 : 512 << 20, directory: disk))
     let cache = HTTPCache(store: store, configuration: cacheConfiguration, clock: clock)
     var configuration = HTTPClient.Configuration()
+    // The machine may have other work.
+    configuration.timeout.connect = .minutes(4)
     configure(&configuration)
     let given = HTTPClient(configuration: configuration)
     let client = CachingHTTPClient(given, cache: cache, options: options)
@@ -70,7 +72,7 @@ struct Fixture: Sendable {
   func answer(
     to request: HTTPClientRequest, options: CachingHTTPClient.RequestOptions = .init()
   ) async throws -> Answer {
-    let response = try await client.execute(request, timeout: .seconds(60), options: options)
+    let response = try await client.execute(request, timeout: .minutes(4), options: options)
     let body = try await response.body.collect(upTo: 64 << 20)
     return Answer(
       source: response.cacheStatus?.source, status: response.status.code, body: String(buffer: body))

@@ -11,7 +11,7 @@ import SecureOrigin
 import TestSupport
 import Testing
 
-@Suite("AsyncHTTPClient with a cache over TLS", .timeLimit(.minutes(5)))
+@Suite("AsyncHTTPClient with a cache over TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
   private static func with(
     offering versions: [SecureOrigin.Version], trusted isTrusted: Bool = true,
@@ -20,6 +20,7 @@ struct TLSTests {
     try await withTemporaryFolder { folder in
       let certificate = try await Certificate(in: folder)
       var configuration = HTTPClient.Configuration()
+      configuration.timeout.connect = .minutes(4)
       if isTrusted {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .file(certificate.file.path)
@@ -51,7 +52,7 @@ struct TLSTests {
     try await Self.with(offering: version == .http2 ? [.http2, .http1] : [.http1]) { client, origin in
       func get(_ path: String) async throws -> (CachedResponse.Source?, String, HTTPVersion) {
         let response = try await client.execute(
-          HTTPClientRequest(url: try origin.url(path)), timeout: .seconds(60))
+          HTTPClientRequest(url: try origin.url(path)), timeout: .minutes(4))
         let body = try await response.body.collect(upTo: 100)
         return (response.cacheStatus?.source, String(buffer: body), response.version)
       }
@@ -68,7 +69,7 @@ struct TLSTests {
   func untrusted() async throws {
     try await Self.with(offering: [.http1], trusted: false) { client, origin in
       await #expect(throws: (any Error).self) {
-        try await client.execute(HTTPClientRequest(url: try origin.url("/a")), timeout: .seconds(60))
+        try await client.execute(HTTPClientRequest(url: try origin.url("/a")), timeout: .minutes(4))
       }
     }
   }

@@ -16,7 +16,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@Suite("Spans of the steps of a request", .timeLimit(.minutes(5)))
+@Suite("Spans of the steps of a request", .timeLimit(.minutes(10)))
 struct TracingTests {
   private let tracer = InMemoryTracer()
   private let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
@@ -155,7 +155,7 @@ struct TracingTests {
     try await tracer.withSpan("program") { _ in
       for _ in 0..<2 {
         let response = try await client.execute(
-          HTTPClientRequest(url: origin.url("/")), timeout: .seconds(60))
+          HTTPClientRequest(url: origin.url("/")), timeout: .minutes(4))
         _ = try await response.body.collect(upTo: 10)
       }
     }

@@ -18,7 +18,7 @@ import Testing
 
 @Suite("Kinds of sessions and tasks", .timeLimit(.minutes(10)))
 struct SessionShapeTests {
-  private static let fresh: HTTPFields = [.cacheControl: "max-age=86400"]
+  private static let fresh: HTTPFields = [.cacheControl: "max-age=60"]
 
   private final class OtherProtocol: URLProtocol {
     override static func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "other" }
@@ -188,7 +188,7 @@ struct SessionShapeTests {
     base.httpAdditionalHeaders = ["X-Mode": "session"]
     let name = try #require(HTTPField.Name("X-Mode"))
     try await Setting.with(base: base) { request in
-      .init(fields: [.cacheControl: "max-age=86400", .vary: "X-Mode"], body: request.fields[name] ?? "none")
+      .init(fields: [.cacheControl: "max-age=60", .vary: "X-Mode"], body: request.fields[name] ?? "none")
     } test: { setting async throws in
       #expect(try await setting.load().text == "session")
       #expect(try await setting.load(fields: ["X-Mode": "request"]).text == "request")
@@ -206,8 +206,7 @@ struct SessionShapeTests {
       request.target == "/set"
         ? .init(fields: [.setCookie: "user=ann; Path=/"])
         : .init(
-          fields: [.cacheControl: "max-age=86400", .vary: "Cookie"], body: request.fields[.cookie] ?? "nobody"
-        )
+          fields: [.cacheControl: "max-age=60", .vary: "Cookie"], body: request.fields[.cookie] ?? "nobody")
     } test: { setting async throws in
       _ = try await setting.load("/set")
       let plain = URLSession(configuration: base.patient)

@@ -35,7 +35,7 @@ struct SessionTests {
   @Test("The first load comes from the network, the second from the store without a request")
   func storesAndReuses() async throws {
     try await Setting.with { request in
-      .init(fields: [.cacheControl: "max-age=86400"], body: "answer \(request.number)")
+      .init(fields: [.cacheControl: "max-age=60"], body: "answer \(request.number)")
     } test: { setting async throws in
       let first = try await setting.load("/a")
       #expect(first.text == "answer 1")
@@ -55,9 +55,9 @@ struct SessionTests {
   func validates() async throws {
     try await Setting.with { request in
       if request.fields[.ifNoneMatch] == "\"v1\"" {
-        return .init(status: 304, fields: [.eTag: "\"v1\"", .cacheControl: "max-age=86400"])
+        return .init(status: 304, fields: [.eTag: "\"v1\"", .cacheControl: "max-age=60"])
       }
-      return .init(fields: [.eTag: "\"v1\"", .cacheControl: "max-age=86400"], body: "content")
+      return .init(fields: [.eTag: "\"v1\"", .cacheControl: "max-age=60"], body: "content")
     } test: { setting async throws in
       #expect(try await setting.load().source == .network)
       setting.clock.advance(seconds: 61)
@@ -75,7 +75,7 @@ struct SessionTests {
   @Test("Different query strings are different resources")
   func queryIsPartOfTheKey() async throws {
     try await Setting.with { request in
-      .init(fields: [.cacheControl: "max-age=86400"], body: request.target)
+      .init(fields: [.cacheControl: "max-age=60"], body: request.target)
     } test: { setting async throws in
       #expect(try await setting.load("/a?x=1").text == "/a?x=1")
       #expect(try await setting.load("/a?x=2").text == "/a?x=2")
@@ -91,7 +91,7 @@ struct SessionTests {
     try await Setting.with(base: base) { request in
       let tenant = HTTPField.Name("X-Tenant").flatMap { request.fields[$0] } ?? "none"
       return .init(
-        fields: [.cacheControl: "max-age=86400", .vary: "X-Tenant, Accept-Encoding"],
+        fields: [.cacheControl: "max-age=60", .vary: "X-Tenant, Accept-Encoding"],
         body: "\(tenant) \(request.fields[.acceptEncoding] ?? "none")")
     } test: { setting async throws in
       #expect(try await setting.load().text == "blue gzip, deflate")
@@ -106,7 +106,7 @@ struct SessionTests {
   @Test("HEAD is answered from the stored GET response, without a body")
   func headFromGet() async throws {
     try await Setting.with { _ in
-      .init(fields: [.cacheControl: "max-age=86400"], body: "content")
+      .init(fields: [.cacheControl: "max-age=60"], body: "content")
     } test: { setting async throws in
       _ = try await setting.load()
       let head = try await setting.load(setting.request(method: "HEAD"))
@@ -121,7 +121,7 @@ struct SessionTests {
   func query() async throws {
     try await Setting.with { request in
       .init(
-        fields: [.cacheControl: "max-age=86400"],
+        fields: [.cacheControl: "max-age=60"],
         body: "\(request.number) " + String(decoding: request.body, as: UTF8.self))
     } test: { setting in
       func ask(_ content: String) async throws -> Answer {
@@ -141,7 +141,7 @@ struct SessionTests {
   func postInvalidates() async throws {
     try await Setting.with { request in
       .init(
-        fields: [.cacheControl: "max-age=86400"],
+        fields: [.cacheControl: "max-age=60"],
         body: "\(request.method) \(String(decoding: request.body, as: UTF8.self))")
     } test: { setting async throws in
       _ = try await setting.load()
@@ -170,7 +170,7 @@ struct SessionTests {
   func upstreamCacheStatus(value: String) async throws {
     let name = try #require(HTTPField.Name("Cache-Status"))
     try await Setting.with { _ in
-      .init(fields: [.cacheControl: "max-age=86400", name: value], body: "x")
+      .init(fields: [.cacheControl: "max-age=60", name: value], body: "x")
     } test: { setting async throws in
       for expected in [CachedResponse.Source.network, .hit] {
         let answer = try await setting.load()
@@ -190,7 +190,7 @@ struct SessionTests {
         $0.showsKeys = true
       }
     ) { _ in
-      .init(fields: [.cacheControl: "max-age=86400"], body: "x")
+      .init(fields: [.cacheControl: "max-age=60"], body: "x")
     } test: { setting async throws in
       #expect(try await setting.load("/?a,b").source == .network)
       #expect(try await setting.load("/?a,b").source == .hit)
@@ -213,7 +213,7 @@ struct SessionTests {
   @Test("Two sessions with two caches share nothing")
   func separateCaches() async throws {
     try await Setting.with { _ in
-      .init(fields: [.cacheControl: "max-age=86400"], body: "x")
+      .init(fields: [.cacheControl: "max-age=60"], body: "x")
     } test: { setting async throws in
       let other = try HTTPCache()
       let session = URLSession(configuration: .caching(with: other, base: .ephemeral.patient))
@@ -230,9 +230,9 @@ struct SessionTests {
     try await Setting.with { request in
       request.number == 1
         ? .init(
-          fields: [.cacheControl: "max-age=86400"], body: String(repeating: "x", count: 1000),
+          fields: [.cacheControl: "max-age=60"], body: String(repeating: "x", count: 1000),
           ending: .cut(afterBytes: 500))
-        : .init(fields: [.cacheControl: "max-age=86400"], body: "whole")
+        : .init(fields: [.cacheControl: "max-age=60"], body: "whole")
     } test: { setting async throws in
       await #expect(throws: (any Error).self) { try await setting.load() }
       #expect(try await setting.load().text == "whole")
@@ -255,7 +255,7 @@ struct SessionTests {
   @Test("64 concurrent identical requests cause one request to the origin", arguments: [1, 3])
   func collapses(rounds: Int) async throws {
     try await Setting.with { _ in
-      .init(fields: [.cacheControl: "max-age=86400"], body: String(repeating: "y", count: 20_000))
+      .init(fields: [.cacheControl: "max-age=60"], body: String(repeating: "y", count: 20_000))
     } test: { setting async throws in
       for round in 1...rounds {
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -272,7 +272,7 @@ struct SessionTests {
     let gate = Gate()
     try await Setting.with { _ in
       await gate.wait()
-      return .init(fields: [.cacheControl: "max-age=86400"], body: "late")
+      return .init(fields: [.cacheControl: "max-age=60"], body: "late")
     } test: { setting async throws in
       let first = Task { try await setting.load("/slow").text }
       await gate.arrived(1)
@@ -359,7 +359,7 @@ struct SessionTests {
     ])
   func unusualURL(path: String) async throws {
     try await Setting.with { request in
-      .init(fields: [.cacheControl: "max-age=86400"], body: request.target)
+      .init(fields: [.cacheControl: "max-age=60"], body: request.target)
     } test: { setting async throws in
       let request = try setting.request(path)
       let plain = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
@@ -378,7 +378,7 @@ struct SessionTests {
   func resumes() async throws {
     let content = String(repeating: "0123456789", count: 20_000)
     try await Setting.with { request in
-      var fields: HTTPFields = [.cacheControl: "max-age=86400", .eTag: "\"1\""]
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
       guard let range = request.fields[.range], let first = Int(range.dropFirst(6).dropLast()) else {
         return .init(fields: fields, body: content, ending: .cut(afterBytes: 150_000))
       }

@@ -63,19 +63,3 @@ private final class Sent: Sendable {
 
   func next() -> Int { pieces.wrappingAdd(1, ordering: .relaxed).newValue }
 }
-
-/// The most memory that the process had resident, in bytes; nothing where the system does not tell.
-private enum PeakMemory {
-  /// Forgets the peak so far, and gives what is resident.
-  static func begin() -> Int? {
-    guard let file = FileHandle(forWritingAtPath: "/proc/self/clear_refs") else { return nil }
-    try? file.write(contentsOf: Data("5".utf8))
-    return now
-  }
-
-  static var now: Int? {
-    guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
-    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-    return line.flatMap { Int($0.split(whereSeparator: { !$0.isNumber }).first ?? "") }.map { $0 * 1024 }
-  }
-}

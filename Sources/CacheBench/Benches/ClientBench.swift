@@ -58,8 +58,8 @@
           return { (content.readableBytes, nil) }
         },
         RequestLane(.clientMiss, source: .network) { try await load(origin.url("/fresh/\($0)")) },
-        RequestLane(.clientHit, source: .hit) { _ in try await load(origin.url("/fresh")) },
-        RequestLane(.respond, source: .hit) { _ in
+        RequestLane(.clientHit, source: .hit, isWarmedUp: true) { _ in try await load(origin.url("/fresh")) },
+        RequestLane(.respond, source: .hit, isWarmedUp: true) { _ in
           let response = try await cache.respond(to: head) { _, _ in throw CancellationError() }
           let content = try await response.body.collect(upTo: valueSize)
           _ = response.head

@@ -157,7 +157,7 @@ enum Route: String, CaseIterable, Sendable {
     }
 
     private func addJSON(_ router: Router<BasicRequestContext>) {
-      let items = (0..<16).map { Item(id: $0, name: "item number \($0)", price: 99, tags: ["a", "b"]) }
+      let items = (0..<17).map { Item(id: $0, name: "item number \($0)", price: 99, tags: ["a", "b"]) }
       router.get("route") { request, context in
         var response = try context.responseEncoder.encode(items, from: request, context: context)
         response.cache(.public, maxAge: .seconds(3600))

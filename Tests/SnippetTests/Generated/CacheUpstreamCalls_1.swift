@@ -5,6 +5,7 @@
 // `make snippets` writes this file.
 
 import HTTPCacheAsyncHTTPClient
+import NIOHTTP1
 
 private func CacheUpstreamCalls_1() async throws {
   func client(with cache: HTTPCache) -> CachingHTTPClient {

@@ -5,6 +5,7 @@
 // `make snippets` writes this file.
 
 import HTTPCacheAsyncHTTPClient
+import NIOCore
 
 private func CacheUpstreamCalls_2() async throws {
   func settings(_ client: CachingHTTPClient) async throws -> HTTPClientResponse {

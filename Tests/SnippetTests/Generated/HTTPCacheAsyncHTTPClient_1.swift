@@ -5,6 +5,7 @@
 // `make snippets` writes this file.
 
 import HTTPCacheAsyncHTTPClient
+import NIOCore
 
 private func HTTPCacheAsyncHTTPClient_1() async throws {
   let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 256 << 20))

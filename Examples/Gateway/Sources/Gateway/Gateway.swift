@@ -63,7 +63,7 @@ struct Gateway {
       change.method = .PUT
       change.body = .bytes(try await request.body.collect(upTo: 1 << 16))
       let response = try await client.execute(change, timeout: .seconds(5))
-      context.cache.invalidate(group: "dashboard")
+      try context.cache.invalidate(group: "dashboard")
       return Response(status: .init(code: Int(response.status.code)))
     }
     return router.buildCachingResponder()

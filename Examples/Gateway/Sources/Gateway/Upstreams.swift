@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Hummingbird
+import Logging
 import NIOCore
 import Synchronization
 
@@ -66,7 +67,7 @@ final class Upstream: Sendable {
         onServerRunning: { [self] channel in
           state.withLock { $0.port = channel.localAddress?.port ?? 0 }
           continuation.resume()
-        })
+        }, logger: Logger(label: "upstream") { _ in SwiftLogNoOpLogHandler() })
       let task = Task {
         do { try await app.run() } catch { print("upstream: \(error)") }
       }

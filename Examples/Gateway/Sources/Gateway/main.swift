@@ -11,12 +11,16 @@ let upstreams = Upstreams()
 await upstreams.prices.start()
 await upstreams.news.start()
 
+var logger = Logger(label: "gateway")
+logger.logLevel = isTour ? .error : .info
+
 let gateway = try Gateway(upstreams: upstreams)
 let (running, started) = AsyncStream.makeStream(of: Int.self)
 let app = Application(
   responder: gateway.responder(),
   configuration: .init(address: .hostname("127.0.0.1", port: isTour ? 0 : 8080)),
-  onServerRunning: { channel in started.yield(channel.localAddress?.port ?? 0) })
+  onServerRunning: { channel in started.yield(channel.localAddress?.port ?? 0) },
+  logger: logger)
 
 /// Ends the group when the tour is over.
 struct TourService: Service {
@@ -31,8 +35,6 @@ struct TourService: Service {
   }
 }
 
-var logger = Logger(label: "gateway")
-logger.logLevel = isTour ? .error : .info
 var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: app)]
 if isTour {
   services.append(
