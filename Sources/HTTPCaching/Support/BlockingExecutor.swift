@@ -29,6 +29,9 @@ package final class BlockingExecutor: TaskExecutor {
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "HTTPCaching.disk", attributes: .concurrent)
 
+  /// The threads that run calls, or are about to.
+  var threadCount: Int { state.withLock { $0.threads } }
+
   package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
   private func add(_ work: Work) {
