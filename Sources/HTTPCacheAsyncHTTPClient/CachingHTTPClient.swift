@@ -25,7 +25,7 @@ import NIOHTTPTypesHTTP1
 /// - If the client decodes content (`decompression`), the cache stores decoded content, with fields that describe it.
 ///
 /// The cache sends its requests with a client of its own, with the configuration and the event loops of the given one, but
-/// without redirects. It has its own connections. The given client sends requests that bypass the cache.
+/// without redirects. It has its own connections. The given client sends only the requests that `shouldIntercept` rejects.
 ///
 /// All members may be used from any thread or task.
 public final class CachingHTTPClient: Sendable {

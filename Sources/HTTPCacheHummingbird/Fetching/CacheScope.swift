@@ -42,7 +42,7 @@ final class BackgroundRun: Sendable {
           try await entrance(Request(head: head, body: RequestBody(buffer: ByteBuffer())))
         }
         status = outer.status
-        // The middlewares before the cache see the end of a response when its content has been written. There is none.
+        // For the middlewares before the cache, a response ends when its content has been written. This content is empty.
         try await outer.body.write(DiscardingWriter())
       } catch {
         // What comes back through the other middlewares does not matter if the handler has run.
