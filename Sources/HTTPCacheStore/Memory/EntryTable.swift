@@ -134,7 +134,7 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     var position = first < length ? first : 0
     var seen = 0
     while seen < count || oldest < 0 {
-      // A stretch without a wrap-around: nine instructions a place, and an eviction inspects 32 places and more.
+      // A stretch without a wrap-around: nine instructions a place, and an eviction inspects 16 places and more.
       let start = position
       let end = min(length, start &+ max(1, count &- seen))
       while position < end {

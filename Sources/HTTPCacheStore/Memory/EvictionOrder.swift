@@ -17,9 +17,9 @@
 struct EvictionOrder {
   /// LRU: maximum places that an eviction looks at.
   private static let mostPlaces = 192
-  /// LRU: the average number of places that an eviction should look at. The evicted entry is then among the oldest few
-  /// percent.
-  private static let placesPerVictim = 32
+  /// LRU: the average number of places that an eviction should look at. The evicted entry is then among the oldest 6 %.
+  /// With 32 places, the hit ratios of the traces differ by less than 0.1 points, and an eviction takes 20 ns longer.
+  private static let placesPerVictim = 16
   /// S3-FIFO: the divisor of a shard's bytes that gives the share for probation.
   private static let probationShare = 10
   /// S3-FIFO: the uses on probation that an entry needs to stay, as published. With 1, a Zipf trace has half a point more hits.
@@ -93,6 +93,12 @@ struct EvictionOrder {
   }
 
   // MARK: Adding and removing
+
+  /// Prefetches what ``add(tag:cost:in:)`` needs.
+  @inline(__always)
+  func prepare(_ tag: UInt32) {
+    if policy == .s3fifo { ghosts.prefetch(tag) }
+  }
 
   /// Returns the standing of an entry that will be added.
   mutating func add(tag: UInt32, cost: Int, in table: inout EntryTable) -> Standing {
@@ -214,7 +220,9 @@ struct EvictionOrder {
         evicted.isOnProbation
         ? Self.next(in: &probation.tags, isOnProbation: true, table)
         : Self.next(in: &main.tags, isOnProbation: false, table)
-      return next.flatMap { table[$0] }
+      guard let next else { return nil }
+      if evicted.isOnProbation { ghosts.prefetch(table.tag(next)) }
+      return table[next]
     }
   }
 

@@ -114,6 +114,10 @@ struct MemoryShardState: ~Copyable, Sendable {
 
   // MARK: Adding and removing
 
+  /// Prefetches what ``add(_:tag:cost:isComplete:)`` needs, before room is made for the entry.
+  @inline(__always)
+  func prepare(_ tag: UInt32) { order.prepare(tag) }
+
   /// Adds an entry as just used. The table takes over the reference.
   mutating func add(_ entry: EntryReference, tag: UInt32, cost: Int, isComplete: Bool) {
     var standing = order.add(tag: tag, cost: cost, in: &table)

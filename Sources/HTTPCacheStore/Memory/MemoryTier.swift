@@ -204,6 +204,7 @@ final class MemoryTier: Sendable {
   ) -> Attempt {
     if let reason = objection() { return .refused(reason) }
     let tag = tag(hash)
+    state.prepare(tag)
     let variants = state.variants(of: key, tag: tag)
     if !variants.isEmpty {
       let (id, variant) = (new.head.id, new.head.variant)
