@@ -152,9 +152,9 @@ extension Report {
         "decide: time against get alone", .atMost, 1.2, Pair(one: get, other: decide).times,
         Pair(one: decide, other: get).note),
       Target(
-        "decide: time beyond get alone", .atMost, 60, in: .nanoseconds,
+        "decide: time beyond get alone", .atMost, 40, in: .nanoseconds,
         Pair(one: decide, other: get).both { $0.cost - $1.cost }),
-      Target("judging a new response of 10 fields", .atMost, 500, in: .nanoseconds, find(.judge)?.cost),
+      Target("judging a new response of 10 fields", .atMost, 400, in: .nanoseconds, find(.judge)?.cost),
       Target("mixed, S3-FIFO: throughput against LRU", .atLeast, 0.9, mixed.times, mixed.note),
       Target(
         "mixed, S3-FIFO: hit ratio", .atLeast, 0.795, in: .share, mixed.one?[.hitRatio],
