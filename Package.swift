@@ -34,12 +34,12 @@ let arguments: Target.Dependency = .product(
 func nio(_ name: String) -> Target.Dependency {
   .product(
     name: name, package: "swift-nio",
-    condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird"]))
+    condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird", "Redis"]))
 }
 func logging(_ name: String) -> Target.Dependency {
   .product(
     name: name, package: "swift-log",
-    condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird"]))
+    condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird", "Redis"]))
 }
 func asyncHTTPClient(_ name: String = "AsyncHTTPClient", in package: String = "async-http-client")
   -> Target.Dependency
@@ -69,6 +69,17 @@ func tls(_ name: String, in package: String) -> Target.Dependency {
   .product(name: name, package: package, condition: .when(traits: ["TLSTests", "AsyncHTTPClient"]))
 }
 
+#if os(macOS)
+  let hiredisPackage: String? = "hiredis"
+#else
+  /// Its headers are in the usual place, and the package manager warns of the flags that pkg-config returns.
+  let hiredisPackage: String? = nil
+#endif
+/// For connections to Redis.
+let hiredis: Target.Dependency = .target(name: "CHiredis", condition: .when(traits: ["Redis"]))
+let redisTLS: Target.Dependency = .product(
+  name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Redis"]))
+
 let package = Package(
   name: "HTTPCacheEngine",
   // Synchronization (Mutex, Atomic) sets the floor.
@@ -81,6 +92,7 @@ let package = Package(
     .library(name: "HTTPCacheTracing", targets: ["HTTPCacheTracing"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheHummingbird", targets: ["HTTPCacheHummingbird"]),
+    .library(name: "HTTPCacheRedis", targets: ["HTTPCacheRedis"]),
     .library(name: "HTTPCacheURLSession", targets: ["HTTPCacheURLSession"]),
     .library(name: "HTTPCacheAsyncHTTPClient", targets: ["HTTPCacheAsyncHTTPClient"]),
     .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
@@ -100,6 +112,7 @@ let package = Package(
     .trait(
       name: "Hummingbird",
       description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
+    .trait(name: "Redis", description: "HTTPCacheRedis: a tier of the cache that several machines share, on Redis or Valkey."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
     .trait(
@@ -230,6 +243,23 @@ let package = Package(
         hummingbird("Hummingbird"),
         logging("Logging"),
         nio("NIOCore"),
+      ],
+      swiftSettings: settings),
+
+    // Redis' protocol: libhiredis parses what the server sends.
+    .systemLibrary(
+      name: "CHiredis", pkgConfig: hiredisPackage,
+      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+    // The tier that several machines share, and its client of Redis.
+    .target(
+      name: "HTTPCacheRedis",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
+        hiredis,
+        logging("Logging"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        redisTLS,
       ],
       swiftSettings: settings),
 
@@ -431,6 +461,20 @@ let package = Package(
         logging("Logging"),
         nio("NIOCore"),
         nio("NIOHTTP1"),
+        nio("NIOPosix"),
+      ],
+      swiftSettings: settings),
+    // A redis-server process for the tests and the benchmarks; not a product.
+    .target(
+      name: "RedisServer", dependencies: ["HTTPCacheRedis", "TestSupport"], path: "Tests/RedisServer",
+      swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheRedisTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "RedisServer", "TestSupport", httpTypes,
+        hiredis,
+        nio("NIOCore"),
+        nio("NIOEmbedded"),
         nio("NIOPosix"),
       ],
       swiftSettings: settings),
