@@ -23,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-hummingbird test-hummingbird-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example example-gateway build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-hummingbird test-hummingbird-thread test-redis test-redis-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example example-gateway build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -55,6 +55,14 @@ test-hummingbird: prepare ## run the tests of the middleware for Hummingbird, wh
 test-hummingbird-thread: prepare ## run them under ThreadSanitizer
 	HTTPCACHE_SANITIZER=hummingbird-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Hummingbird --sanitize=thread \
 	  --scratch-path .build/thread-hummingbird --filter "$(or $(TESTS),HTTPCacheHummingbirdTests)"
+
+test-redis: prepare ## run the tests of the tier on Redis, which builds no other targets
+	HTTPCACHE_SANITIZER=redis $(SWIFT) test --traits Redis --scratch-path .build/redis \
+	  --filter "$(or $(TESTS),HTTPCacheRedisTests)"
+
+test-redis-thread: prepare ## run them under ThreadSanitizer
+	HTTPCACHE_SANITIZER=redis-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Redis --sanitize=thread \
+	  --scratch-path .build/thread-redis --filter "$(or $(TESTS),HTTPCacheRedisTests)"
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread --scratch-path .build/thread \

@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
 /// that depend on this one.
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
-/// `make test-thread`, `make test-session-thread`, `make test-hummingbird` and `make test-address` set it: then there are only the targets whose use from several threads is
+/// `make test-thread`, `make test-session-thread`, `make test-hummingbird`, `make test-redis` and `make test-address` set it: then there are only the targets whose use from several threads is
 /// tested, and for ThreadSanitizer a mutex that it understands. `make test-swift-hash-store` needs these few targets only.
 let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
 
@@ -323,6 +323,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
+    .target(
+      name: "LoopbackRedis", dependencies: ["HTTPCacheRedis"], swiftSettings: settings),
+
     // What must hold of the engine for whatever input: for the tests and for the fuzzer.
     .target(
       name: "EngineProperties",
@@ -464,14 +468,11 @@ let package = Package(
         nio("NIOPosix"),
       ],
       swiftSettings: settings),
-    // A redis-server process for the tests and the benchmarks; not a product.
-    .target(
-      name: "RedisServer", dependencies: ["HTTPCacheRedis", "TestSupport"], path: "Tests/RedisServer",
-      swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheRedisTests",
       dependencies: [
-        "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "RedisServer", "TestSupport", httpTypes,
+        "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "LoopbackRedis",
+        "TestSupport", httpTypes,
         hiredis,
         nio("NIOCore"),
         nio("NIOEmbedded"),
@@ -568,9 +569,13 @@ if let sanitizer {
   }
   // Likewise for Hummingbird.
   if sanitizer.hasPrefix("hummingbird") { tested += ["HTTPCacheHummingbird", "HTTPCacheHummingbirdTests"] }
+  // And for Redis.
+  if sanitizer.hasPrefix("redis") {
+    tested += ["CHiredis", "HTTPCacheRedis", "LoopbackRedis", "HTTPCacheRedisTests"]
+  }
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }
-  if ["thread", "session", "hummingbird-thread"].contains(sanitizer) {
+  if ["thread", "session", "hummingbird-thread", "redis-thread"].contains(sanitizer) {
     for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
       target.dependencies.append("SanitizableMutex")
       // Not all that is set otherwise: no file imports the module whose mutex it uses here.
