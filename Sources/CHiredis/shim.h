@@ -11,3 +11,13 @@
 #else
 #error "libhiredis is missing: install its development package (Debian: libhiredis-dev, Fedora: hiredis-devel, Homebrew: hiredis)"
 #endif
+
+// The type of the value that the parser is in the middle of, by the sign that it has read already; -1 for none.
+static inline int chiredis_type_in_progress(const redisReader *_Nonnull reader) {
+  if (reader->ridx < 0) return -1;
+#if HIREDIS_MAJOR == 0
+  return reader->rstack[reader->ridx].type;
+#else
+  return reader->task[reader->ridx]->type;
+#endif
+}

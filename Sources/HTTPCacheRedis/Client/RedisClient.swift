@@ -57,7 +57,7 @@ public final class RedisClient: Sendable {
     }
   }
 
-  deinit { closeConnections() }
+  deinit { end() }
 
   /// Sends a command and waits for its reply.
   ///
@@ -113,20 +113,28 @@ public final class RedisClient: Sendable {
     } else {
       connection.open(locate)
     }
-    defer { connection.close() }
-    return try await body(connection)
+    do {
+      let result = try await body(connection)
+      await connection.close()
+      return result
+    } catch {
+      await connection.close()
+      throw error
+    }
   }
 
-  /// Closes all connections. Commands without a reply fail with ``RedisError/Code/closed``, and so do later ones.
+  /// Closes all connections, and waits until their sockets are closed. Commands without a reply fail with
+  /// ``RedisError/Code/closed``, and so do later ones.
   public func close() async {
-    closeConnections()
+    for connection in end() { await connection.close() }
   }
 
-  private func closeConnections() {
+  @discardableResult
+  private func end() -> [RedisConnection] {
     isClosed.store(true, ordering: .releasing)
-    switch topology {
-    case .node(let node): node.close()
-    case .cluster(let cluster): cluster.close()
+    return switch topology {
+    case .node(let node): node.end()
+    case .cluster(let cluster): cluster.end()
     }
   }
 

@@ -30,8 +30,11 @@ final class ConnectionCore: ChannelInboundHandler {
   private let inbox: RequestInbox
   private let report: @Sendable (Event) -> Void
   private let reader: ReplyReader
+  /// Succeeds when the connection ended and its socket is closed.
+  private let closed: EventLoopPromise<Void>
 
   private var phase = Phase.connecting
+  /// Set when there is, or may soon be, a socket.
   private var server: RedisAddress?
   private var queue = RequestQueue()
   private var greeting: (steps: Greeting, request: Request)?
@@ -47,6 +50,7 @@ final class ConnectionCore: ChannelInboundHandler {
     self.settings = settings
     self.inbox = inbox
     self.report = report
+    closed = eventLoop.makePromise()
     reader = ReplyReader(limit: settings.maximumReplyBytes)
   }
 
@@ -89,6 +93,7 @@ final class ConnectionCore: ChannelInboundHandler {
       }
     connected.whenFailure { error in
       core.value.end(RedisError(.unreachable, "cannot connect to \(server): \(error)"))
+      core.value.closed.succeed()
     }
   }
 
@@ -185,6 +190,7 @@ final class ConnectionCore: ChannelInboundHandler {
     let isGreeting = greeting != nil
     let what = fault.map { "the connection to \(name) failed: \($0)" } ?? "\(name) closed the connection"
     end(RedisError(isGreeting ? .unreachable : .connectionLost, what))
+    closed.succeed()
     context.fireChannelInactive()
   }
 
@@ -208,8 +214,11 @@ final class ConnectionCore: ChannelInboundHandler {
     let unsent = inbox.close(error)
     for request in queue.removeAll() + unsent { request.finish(.failure(error)) }
     context?.close(promise: nil)
+    if server == nil { closed.succeed() }
     report(.ended(error))
   }
+
+  var closeFuture: EventLoopFuture<Void> { closed.futureResult }
 
   private var name: String { server.map { "\($0)" } ?? "the server" }
 

@@ -13,6 +13,7 @@ public final class RedisConnection: Sendable {
   private let inbox: RequestInbox
   private let core: NIOLoopBoundBox<ConnectionCore>
   private let counters: RedisCounters
+  private let closed: EventLoopFuture<Void>
 
   init(
     on eventLoop: any EventLoop, _ settings: ConnectionSettings,
@@ -22,8 +23,9 @@ public final class RedisConnection: Sendable {
     counters = settings.counters
     inbox = RequestInbox(
       maximumCommands: settings.maximumWaitingCommands, maximumBytes: settings.maximumWaitingBytes)
-    core = NIOLoopBoundBox.makeBoxSendingValue(
-      ConnectionCore(on: eventLoop, settings, inbox: inbox, report: report), eventLoop: eventLoop)
+    let core = ConnectionCore(on: eventLoop, settings, inbox: inbox, report: report)
+    closed = core.closeFuture
+    self.core = NIOLoopBoundBox.makeBoxSendingValue(core, eventLoop: eventLoop)
   }
 
   /// Connects to the server that `locate` finds.
@@ -89,10 +91,16 @@ public final class RedisConnection: Sendable {
     }
   }
 
-  /// Closes the connection. Requests without a reply fail with ``RedisError/Code/closed``.
-  public func close() { close(.clientClosed) }
+  /// Closes the connection and waits until its socket is closed. Requests without a reply fail with
+  /// ``RedisError/Code/closed``.
+  public func close() async {
+    end(.clientClosed)
+    // It never fails.
+    try? await closed.get()
+  }
 
-  func close(_ error: RedisError) {
+  /// Closes the connection soon. Requests without a reply fail with the error.
+  func end(_ error: RedisError) {
     let core = core
     eventLoop.execute { core.value.end(error) }
   }

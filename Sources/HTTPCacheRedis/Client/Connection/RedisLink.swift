@@ -79,10 +79,11 @@ final class RedisLink: Sendable {
       guard case .open(let connection) = $0.state, $0.readySince != nil else { return nil }
       return connection
     }
-    connection?.close(RedisError(.connectionLost, "the server is not the primary any more"))
+    connection?.end(RedisError(.connectionLost, "the server is not the primary any more"))
   }
 
-  func close() {
+  /// Ends the connection and makes no further one. Returns it, if there is one.
+  func end() -> RedisConnection? {
     let connection: RedisConnection? = shared.withLock { shared in
       defer { shared.state = .closed }
       switch shared.state {
@@ -91,7 +92,8 @@ final class RedisLink: Sendable {
       case .unused, .closed: return nil
       }
     }
-    connection?.close()
+    connection?.end(.clientClosed)
+    return connection
   }
 
   // MARK: Renewal

@@ -83,12 +83,13 @@ struct ReplyReader: ~Copyable {
     // An announced length has up to 20 digits.
     guard length - position > 32, let buffer = reader.pointee.buf else { return }
     let unparsed = UnsafeRawBufferPointer(start: buffer + position, count: length - position)
-    guard unparsed[0] == UInt8(ascii: "$") else {
+    // The parser has read the sign already, and reads the length of a string again and again until the string is complete.
+    guard chiredis_type_in_progress(reader) == REDIS_REPLY_STRING else {
       guard unparsed.count <= Self.maximumLine else { throw Violation(what: "a line of more than 64 KiB") }
       return
     }
     var announced = 0
-    for digit in unparsed[1..<32] {
+    for digit in unparsed.prefix(32) {
       if digit == UInt8(ascii: "\r") { break }
       guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9"), announced <= Int.max / 16 else {
         throw Violation(what: "an invalid length of a string")

@@ -149,7 +149,7 @@ final class RedisCluster: Sendable {
       for address in unused.keys { state.nodes[address] = nil }
       return Array(unused.values)
     }
-    for node in unused { node.close() }
+    for node in unused { node.end() }
   }
 
   /// Known nodes first, in random order, then the configured ones.
@@ -164,12 +164,13 @@ final class RedisCluster: Sendable {
     return SlotMap(replies[0], from: address)
   }
 
-  func close() {
+  /// Ends the connections to all nodes, and returns them.
+  func end() -> [RedisConnection] {
     let nodes = state.withLock { state in
       state.isClosed = true
       defer { state.nodes = [:] }
       return Array(state.nodes.values)
     }
-    for node in nodes { node.close() }
+    return nodes.flatMap { $0.end() }
   }
 }

@@ -38,7 +38,7 @@ final class RedisNode: Sendable {
     return best
   }
 
-  func close() {
-    for link in links { link.close() }
-  }
+  /// Ends the connections, and returns them.
+  @discardableResult
+  func end() -> [RedisConnection] { links.compactMap { $0.end() } }
 }

@@ -41,7 +41,7 @@ struct Sentinels: Sendable {
   private func primary(from address: RedisAddress) async throws -> RedisAddress {
     let connection = RedisConnection(on: group.next(), settings)
     connection.open { () throws(RedisError) in address }
-    defer { connection.close() }
+    defer { connection.end(.clientClosed) }
     let command = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name].map { Array($0.utf8) }
     let reply = try await connection.send(command, timeout: timeout)
     guard let parts = reply.elements, parts.count == 2, let host = parts[0].text, !host.isEmpty,

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheRedis
+import LoopbackRedis
+import NIOCore
+import Testing
+
+/// The words of a command, divided by spaces.
+func words(_ command: String) -> [[UInt8]] { command.split(separator: " ").map { Array($0.utf8) } }
+
+extension Trait where Self == ConditionTrait {
+  /// Skips tests visibly where `redis-server` is missing.
+  static var needsRedis: ConditionTrait {
+    .enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.howToInstall))
+  }
+}
+
+/// Runs a function with a client, and closes it.
+func withClient<Result>(
+  _ endpoint: RedisEndpoint, _ change: (inout RedisClient.Configuration) -> Void = { _ in },
+  _ body: (RedisClient) async throws -> Result
+) async throws -> Result {
+  var configuration = RedisClient.Configuration(endpoint)
+  // The tests wait for replies on machines that are busy with other tests.
+  configuration.requestTimeout = .seconds(60)
+  configuration.connectTimeout = .seconds(30)
+  configuration.silenceTimeout = .seconds(60)
+  configuration.minimumPause = .milliseconds(2)
+  configuration.maximumPause = .milliseconds(20)
+  change(&configuration)
+  let client = try RedisClient(configuration)
+  do {
+    let result = try await body(client)
+    await client.close()
+    return result
+  } catch {
+    await client.close()
+    throw error
+  }
+}
+
+/// Repeats a command until it has a reply: after a fault, until the connection is back.
+func sendUntilAnswered(_ client: RedisClient, _ command: String, key: String? = nil) async throws -> RedisValue {
+  let deadline = ContinuousClock.now + .seconds(120)
+  while true {
+    do {
+      return try await client.send(words(command), key: key.map { Array($0.utf8) })
+    } catch let error as RedisError {
+      guard ContinuousClock.now < deadline else { throw error }
+      await Task.yield()
+    }
+  }
+}
+
+/// The code of the error that a function throws; `nil` if it throws none.
+func code(_ body: () async throws -> Void) async throws -> RedisError.Code? {
+  do {
+    try await body()
+    return nil
+  } catch let error as RedisError {
+    return error.code
+  }
+}
