@@ -13,8 +13,9 @@ struct HostileServerTests {
       "garbage\r\n", "$99999999999\r\n" + String(repeating: "x", count: 100), "*99999999\r\n", "*2147483647\r\n",
       String(repeating: "*1\r\n", count: 1000), "+" + String(repeating: "x", count: 100_000), ",1.5\r\n", ":1\r\n:2\r\n",
       "$5000\r\n" + String(repeating: "x", count: 5000) + "\r\n", "\0\0\0\0", "*2\r\n:1\r\ngarbage\r\n",
-    ])
-  func garbage(reply: String) async throws {
+    ].map(Bytes.init))
+  func garbage(example: Bytes) async throws {
+    let reply = example.text
     try await FakeServer.with({ .send(Array(reply.utf8)) }) { (server: FakeServer) async throws in
       try await withClient(
         server.endpoint,
@@ -33,9 +34,9 @@ struct HostileServerTests {
     }
   }
 
-  @Test("A server that closes before, within and after a reply ends the request", arguments: ["", "$10\r\nabc", "*2\r\n:1\r\n"])
-  func half(reply: String) async throws {
-    try await FakeServer.with({ .sendAndClose(Array(reply.utf8)) }) { (server: FakeServer) async throws in
+  @Test("A server that closes before, within and after a reply ends the request", arguments: ["", "$10\r\nabc", "*2\r\n:1\r\n"].map(Bytes.init))
+  func half(example: Bytes) async throws {
+    try await FakeServer.with({ .sendAndClose(Array(example.text.utf8)) }) { (server: FakeServer) async throws in
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("GET a")) } == .connectionLost)
         #expect(client.statistics.waiting == 0)
@@ -43,9 +44,9 @@ struct HostileServerTests {
     }
   }
 
-  @Test("A server that is not Redis is reported", arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ESMTP\r\n", "\u{15}\u{3}\u{3}"])
-  func otherProtocol(greeting: String) async throws {
-    try await FakeServer.with(greeting: greeting) { (server: FakeServer) async throws in
+  @Test("A server that is not Redis is reported", arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ESMTP\r\n", "\u{15}\u{3}\u{3}"].map(Bytes.init))
+  func otherProtocol(example: Bytes) async throws {
+    try await FakeServer.with(greeting: example.text) { (server: FakeServer) async throws in
       try await withClient(server.endpoint) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("GET a")) } == .protocolViolation)
       }
@@ -67,10 +68,15 @@ struct HostileServerTests {
   func lateReply() async throws {
     try await FakeServer.with { (server: FakeServer) async throws in
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
+        // The connection is made before a short time limit begins.
+        let first = Task { try await client.send(words("FIRST")) }
+        try await eventually { server.received == 1 }
+        server.send("+first\r\n")
+        #expect(try await first.value.text == "first")
         let timeout = Duration.milliseconds(10)
         #expect(try await code { _ = try await client.pipeline([words("A"), words("B")], timeout: timeout) } == .timedOut)
         let next = Task { try await client.send(words("C")) }
-        try await eventually { server.received == 3 }
+        try await eventually { server.received == 4 }
         server.send("+a\r\n")
         server.send("+b\r\n+")
         server.send("c\r\n")

@@ -74,11 +74,11 @@ struct ReplyReaderTests {
       "+" + String(repeating: "a", count: 70_000), "*" + String(repeating: "1", count: 70_000),
       "$" + String(repeating: "1", count: 70_000), ":12a\r\n", ":99999999999999999999\r\n", ",1.5\r\n", "#t\r\n", "_\r\n",
       "%1\r\n+a\r\n+b\r\n", ">1\r\n+a\r\n", "*2\r\n,1.5\r\n:1\r\n",
-    ])
-  func violation(text: String) throws {
+    ].map(Bytes.init))
+  func violation(example: Bytes) throws {
     let reader = ReplyReader(limit: 1000)
     #expect(throws: ReplyReader.Violation.self) {
-      try reader.feed(ByteBuffer(string: text))
+      try reader.feed(ByteBuffer(string: example.text))
       while try reader.next() != nil {}
     }
   }

@@ -62,3 +62,10 @@ func code(_ body: () async throws -> Void) async throws -> RedisError.Code? {
     return error.code
   }
 }
+
+/// Bytes of the protocol as an argument of a test, with a name that fits a line.
+struct Bytes: CustomTestStringConvertible, Sendable {
+  var text: String
+  init(_ text: String) { self.text = text }
+  var testDescription: String { String(text.debugDescription.prefix(60)) }
+}
