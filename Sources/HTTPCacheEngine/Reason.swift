@@ -15,7 +15,7 @@ extension CacheEngine {
         staleIfError, staleWhileDisconnected, forbiddenWhileDisconnected, policyReturnsStored
       // Sent on to the origin.
       case nothingStored, noVariantMatches, stale, staleMustRevalidate, noLifetime, storedNoCache,
-        storedInvalidated, storedInTheFuture, requestNoCache, requestMaxAge, requestMinFresh,
+        storedInvalidated, storedUnconfirmed, storedInTheFuture, requestNoCache, requestMaxAge, requestMinFresh,
         originPrecondition, methodNotCacheable, queryNotKeyed, requestContent, unsafeMethod,
         targetNotCacheable, policyIgnoresStored, policyRevalidates, validationUnusable,
         contentIncomplete, completionUnusable
@@ -101,6 +101,8 @@ extension CacheEngine {
     public static var storedNoCache: Self { Self(.storedNoCache) }
     /// The stored response was invalidated and must be revalidated before use. (RFC 9111 §4.4)
     public static var storedInvalidated: Self { Self(.storedInvalidated) }
+    /// The cache cannot tell whether another node has removed the stored response: it is revalidated first. (Shared tier)
+    public static var storedUnconfirmed: Self { Self(.storedUnconfirmed) }
     /// The clock is earlier than the time of storing, so the age is unknown. (RFC 9111 §4.2.3)
     public static var storedInTheFuture: Self { Self(.storedInTheFuture) }
     /// The request carries no-cache: the stored response is revalidated first. (RFC 9111 §5.2.1.4)
@@ -302,6 +304,11 @@ extension CacheEngine {
         ("RFC 9111 §5.2.2.4", "The stored response carries no-cache: it is revalidated before every use.")
       case .storedInvalidated:
         ("RFC 9111 §4.4", "The stored response was invalidated and must be revalidated before use.")
+      case .storedUnconfirmed:
+        (
+          "Shared tier",
+          "The cache cannot tell whether another node has removed the stored response: it is revalidated first."
+        )
       case .storedInTheFuture:
         ("RFC 9111 §4.2.3", "The clock is earlier than the time of storing, so the age is unknown.")
       case .requestNoCache:

@@ -75,6 +75,10 @@ public final class CacheStore: Sendable {
   let disk: DiskTier?
   /// Whether lookups and changes may block on a disk.
   package var hasDisk: Bool { disk != nil }
+  /// The directory of the disk; `nil` without one.
+  package var directory: FilePath? { disk == nil ? nil : configuration.directory?.absolute }
+  /// The lowest id and revision that an insert or update can have from now on.
+  package var upcomingNumber: UInt64 { (disk?.sequence ?? memorySequence).upcoming }
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks

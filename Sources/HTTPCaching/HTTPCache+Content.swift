@@ -129,6 +129,8 @@ extension HTTPCache {
         note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
       }
       land(flight, pending.lookup.key, .notShared)
+      // The other nodes need the origin, too: they do not wait for the end of this response.
+      pending.lease?.release()
     }
     let settlement = writer == nil ? nil : arrival.settlement
     if pending.call.localOrigin != nil {
@@ -357,7 +359,10 @@ extension HTTPCache {
       land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
       return nil
     }
-    if case .success = result { dropOthers(of: stored, arrival) }
+    if case .success(let id) = result {
+      dropOthers(of: stored, arrival)
+      share(stored, id, arrival)
+    }
     finish(result, reason, arrival)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
       land(arrival.flight, arrival.pending.lookup.key, .notShared)
@@ -365,6 +370,14 @@ extension HTTPCache {
       land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
     }
     return try? result.get()
+  }
+
+  /// Queues a complete response for the shared tier. What the application may have changed stays here.
+  private func share(_ stored: StoredResponse, _ id: EntryID, _ arrival: Arrival) {
+    guard let shared, stored.parts == nil, arrival.pending.call.willStore == nil,
+      let key = arrival.pending.lookup.key, arrival.key == StoreKey(key.bytes)
+    else { return }
+    shared.offer(key, id, count: arrival.stored, since: arrival.tokens.shared, arrival.pending.lease)
   }
 
   /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come
@@ -375,6 +388,11 @@ extension HTTPCache {
     let variant = store.fingerprint(of: variantKey)
     for (entry, response) in zip(candidates.entries, candidates.responses)
     where entry.variant != variant && response.selecting.variantKey == variantKey {
+      if let shared, !shared.mayTrust(entry, response, at: clock.now) {
+        // An update would make the rest of the entry seem validated.
+        store.remove(key, variant: entry.variant)
+        continue
+      }
       store.updateMetadata(of: entry, key: key, storedAt: entry.storedAt) { bytes in
         let present = StoredResponse.all(decoding: bytes)
         return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
@@ -440,7 +458,7 @@ extension HTTPCache {
       guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {
         // All of these invalidations are stored by now.
         outcome.invalidatedScopes = []
-        apply(outcome, pending, since: arrival.tokens.key)
+        apply(outcome, pending, since: arrival.tokens)
         guard case .refuse(let reason) = outcome.storage else { return lost }
         return (.failure(Refused(reason)), .partNotCombined)
       }

@@ -52,14 +52,17 @@ extension HTTPCache {
 
   /// Updates and removes stored responses as the outcome requires, before a client sees the response.
   ///
-  /// - Parameter token: taken before the request to the origin.
-  func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since token: RemovalToken?) {
+  /// - Parameter tokens: taken before the request to the origin.
+  func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since tokens: RemovalTokens) {
+    let token = tokens.key
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
       removeAll(for: uri, partition: partition, keepingPins: true)
       note(.invalidated, request, .invalidatedByUnsafeMethod, partition: partition)
     }
-    store.mark(outcome.invalidatedScopes.map { StoreScope($0.scope.bytes(partition: partition)) })
+    let scopes = outcome.invalidatedScopes.map { $0.scope.bytes(partition: partition) }
+    if !scopes.isEmpty { shared?.add(.scopes(scopes)) }
+    store.mark(scopes.map { StoreScope($0) })
     for invalidated in outcome.invalidatedScopes {
       note(.invalidated, request, invalidated.reason, partition: partition)
     }
@@ -79,7 +82,14 @@ extension HTTPCache {
           among: StoredResponse.all(decoding: $0))
       }
       // If it was replaced or removed meanwhile, its successor is newer.
-      if isUpdated { note(.updated, request, update.reason, partition: partition) }
+      if isUpdated {
+        note(.updated, request, update.reason, partition: partition)
+        shared?.offer(key, entry.id, count: entry.bodyCount, since: tokens.shared, pending.lease)
+      }
+    }
+    if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {
+      // The tier has no removal of single variants.
+      shared.add(.target(keyed(target), partition: partition, softly: false, keepingPins: true))
     }
     for candidate in outcome.removals {
       store.remove(storeKey, variant: candidates.entries[candidate].variant)

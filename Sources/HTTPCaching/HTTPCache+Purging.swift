@@ -35,6 +35,12 @@ extension HTTPCache {
   public func expireResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
     guard let target = TargetURI(request).map({ keyed($0) }) else { return 0 }
     let partition = partition ?? configuration.partition
+    shared?.add(.target(target, partition: partition, softly: true, keepingPins: true))
+    return expire(keyed: target, partition: partition)
+  }
+
+  /// Does the same for a target that stands for its equivalents, in this cache only.
+  func expire(keyed target: TargetURI, partition: String) -> Int {
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
     return purge(
       .keys { key in key.isIn(partition: partition) && key.isOf(target) },
@@ -83,6 +89,7 @@ extension HTTPCache {
   private func purge(_ patterns: [TargetPattern], _ partition: String?, softly: Bool) -> Int {
     guard !patterns.isEmpty else { return 0 }
     let partition = partition ?? configuration.partition
+    shared?.add(.patterns(patterns, partition: partition, softly: softly))
     return purge(
       .keys { key in
         key.isIn(partition: partition) && patterns.contains { key.isMeant(by: $0) }
@@ -96,7 +103,8 @@ extension HTTPCache {
   /// - Returns: the number of entries that were removed.
   @discardableResult
   public func removeAllResponses() -> Int {
-    store.removeAll()
+    shared?.add(.everything(softly: false))
+    return store.removeAll()
   }
 
   /// Marks all stored responses in all partitions as stale. Responses in flight are not stored.
@@ -105,7 +113,8 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireAllResponses() -> Int {
-    purge(.keys { _ in true }, softly: true)
+    shared?.add(.everything(softly: true))
+    return purge(.keys { _ in true }, softly: true)
   }
 
   // MARK: - By group
@@ -129,7 +138,9 @@ extension HTTPCache {
   }
 
   private func invalidate(_ target: TargetURI, _ group: String?, _ partition: String?) {
-    store.mark([scope(target, group, partition)])
+    let scope = scope(target, group, partition)
+    shared?.add(.scopes([scope.bytes]))
+    store.mark([scope])
   }
 
   private func scope(_ target: TargetURI, _ group: String?, _ partition: String?) -> StoreScope {
@@ -144,7 +155,8 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func removeGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    invalidate(target, group, partition)
+    shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: false))
+    store.mark([scope(target, group, partition)])
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: false)
   }
 
@@ -154,7 +166,8 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
+    shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: true))
+    return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
   }
 
   // MARK: - The common implementation

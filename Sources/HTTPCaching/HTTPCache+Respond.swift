@@ -115,7 +115,7 @@ extension HTTPCache {
       else { return nil }
       lookup = found
     }
-    guard !lookup.candidates.entries.isEmpty else { return nil }
+    guard !lookup.candidates.entries.isEmpty, areConfirmed(lookup.candidates) else { return nil }
     let plan = engine.plan(
       for: request, policy: policy, candidates: lookup.candidates.responses, now: clock.now)
     guard case .serve(let service) = plan, service.revalidation == nil else { return nil }
@@ -138,6 +138,7 @@ extension HTTPCache {
   ) -> CachedResponse? {
     guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
+    if let shared, !shared.mayTrust(revision: entry.revision, at: now) { return nil }
     // The remaining bytes are checked only here, each time they are served. The check allocates nothing and takes less
     // than a tenth of the time of a response. The store, which could check once, does not know HTTP.
     var found: CacheEngine.Hit?
@@ -175,10 +176,13 @@ extension HTTPCache {
     let request = call.request
     var lookup = lookup
     var collapsing = Collapsing.notTried
+    let start = shared == nil ? nil : clock.now
+    var sharing = Sharing.notAsked
     // A fetch that this call leads, before its request is sent.
     var led: (claim: Flight.Claim, key: CacheKey)?
     var hasLookedAgain = false
     while true {
+      markUnconfirmed(&lookup, since: start)
       var plan = engine.plan(
         for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now,
         revalidatesInBackground: call.revalidatesInBackground)
@@ -186,10 +190,20 @@ extension HTTPCache {
         forwarding.reason = request.reasonWithoutKey
         plan = .forward(forwarding)
       }
+      if case .forward(var forwarding) = plan, lookup.isUnconfirmed, forwarding.reason == .storedInvalidated {
+        forwarding.reason = .storedUnconfirmed
+        plan = .forward(forwarding)
+      }
       if let (claim, ledKey) = led {
         led = nil
         if case .forward(let forwarding) = plan, forwarding.isCollapsible, lookup.key == ledKey {
-          return try await lead(PendingExchange(call: call, forwarding: forwarding, lookup: lookup), claim)
+          var pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
+          if await share(&pending, &sharing) {
+            led = (claim, ledKey)
+            lookup = await lookUp(request, content: call.body, lookup.partition)
+            continue
+          }
+          return try await lead(pending, claim)
         }
         // Requests that have joined it since must send their own, and must not wait for this one.
         land(claim.flight, ledKey, .notShared)
@@ -203,7 +217,7 @@ extension HTTPCache {
         return serve(service, body, to: request, lookup, collapsing: collapsing)
       case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
       case .forward(let forwarding):
-        let pending = PendingExchange(
+        var pending = PendingExchange(
           call: call, forwarding: forwarding, lookup: lookup,
           // It sends its own request, whatever it has waited for.
           collapsing: collapsing == .notTried ? .notTried : .inVain)
@@ -212,6 +226,7 @@ extension HTTPCache {
         guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried,
           call.localOrigin == nil || !flights.isUnshared(key)
         else {
+          if await share(&pending, &sharing) { break }
           return try await lead(pending, Flight.make())
         }
         let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
@@ -231,6 +246,8 @@ extension HTTPCache {
         } else if !hasLookedAgain, flights.mayHaveEnded(key, since: endCount) {
           // Another fetch ended since the store was looked up, and may have stored the response.
           hasLookedAgain = true
+          led = (claim, key)
+        } else if await share(&pending, &sharing) {
           led = (claim, key)
         } else {
           return try await lead(pending, claim)
@@ -346,7 +363,12 @@ extension HTTPCache {
     if let background = call.localOrigin?.background { call.transport = background }
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run(on: executor(for: call)) { [self] flight in
-      await fly(pending, flight)
+      var pending = pending
+      if await shareInBackground(&pending) {
+        land(flight, key, .stored(status: 200))
+      } else {
+        await fly(pending, flight)
+      }
       // The task itself wants the result.
       withExtendedLifetime(claim) {}
     }
@@ -388,7 +410,7 @@ extension HTTPCache {
     if let origin = pending.call.localOrigin { origin.refuseUndeclared(&outcome, engine.configuration) }
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
-    apply(outcome, pending, since: tokens.key)
+    apply(outcome, pending, since: tokens)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
@@ -463,6 +485,8 @@ struct PendingExchange: Sendable {
   var collapsing = Collapsing.notTried
   /// Whether no client waits for it: it revalidates a stored response.
   var isInBackground = false
+  /// The lease of the shared tier under which it is sent.
+  var lease: LeaseHold?
 
   /// The client's request.
   var request: HTTPRequest { forwarding.original }
@@ -512,7 +536,7 @@ extension CacheEngine.Forwarding {
     else { return false }
     switch reason {
     case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
-      .contentIncomplete:
+      .storedUnconfirmed, .contentIncomplete:
       return true
     default: return false
     }

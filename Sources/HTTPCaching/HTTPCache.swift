@@ -92,6 +92,10 @@ public final class HTTPCache: Sendable {
     /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
     /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
+    /// A tier that other caches, normally on other machines, share with this one (default: `nil`).
+    ///
+    /// A private cache shares only its removals: its responses may belong to one user.
+    public var sharedTier: SharedTierOptions?
     /// Records the steps of each request; set by `HTTPCacheTracing`.
     package var tracer: (any CacheTracer)?
 
@@ -124,6 +128,8 @@ public final class HTTPCache: Sendable {
   let clock: any CacheClock
   let flights = FlightTable()
   let hub = EventHub()
+  /// The shared tier; `nil` without one.
+  let shared: SharedTierLink?
   /// The bytes that content in flight occupies, here and in an adapter.
   package let transit: TransitBudget
   /// Locked while the anchor of a QUERY target is made.
@@ -161,7 +167,15 @@ public final class HTTPCache: Sendable {
     transit = TransitBudget(capacity: configuration.transitCapacity)
     engine = CacheEngine(configuration.rules)
     boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
+    shared = configuration.sharedTier.map {
+      SharedTierLink($0, store: store, clock: clock, sharesResponses: configuration.rules.kind == .shared)
+    }
     if let observer = configuration.observer { observe(CacheEvent.Action.allCases, observer) }
+    shared?.start { [weak self] in self }
+  }
+
+  deinit {
+    shared?.stop()
   }
 
   // MARK: - Removing
@@ -177,12 +191,14 @@ public final class HTTPCache: Sendable {
     precondition(
       !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
     )
+    shared?.add(.partition(partition))
     store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
     store.unpin { StoredKey($0).isIn(partition: partition) }
   }
 
   /// Removes all responses that were stored or last validated at this time or later.
   public func removeResponses(since time: Timestamp) {
+    shared?.add(.since(time))
     store.removeAll(since: time.milliseconds)
   }
 
@@ -210,6 +226,7 @@ public final class HTTPCache: Sendable {
   /// Without this call little is lost: a response is written to the disk as soon as it is complete. But after it, the
   /// next opening is faster.
   public func close() {
+    shared?.stop()
     store.close()
   }
 

@@ -135,8 +135,8 @@ extension CacheEngine.Reason {
     switch self {
     case .nothingStored: .uriMiss
     case .noVariantMatches: .varyMiss
-    case .stale, .staleMustRevalidate, .noLifetime, .storedNoCache, .storedInvalidated, .storedInTheFuture,
-      .validationUnusable, .staleWhileRevalidate:
+    case .stale, .staleMustRevalidate, .noLifetime, .storedNoCache, .storedInvalidated, .storedUnconfirmed,
+      .storedInTheFuture, .validationUnusable, .staleWhileRevalidate:
       .stale
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .policyRevalidates: .request
     case .originPrecondition, .queryNotKeyed, .requestContent, .targetNotCacheable, .policyIgnoresStored:

@@ -17,6 +17,9 @@ struct Lookup: Sendable {
   var target: TargetURI?
   /// The anchor that all equivalents of the target share, by the `No-Vary-Search` of their path.
   var anchor: Anchor?
+  /// Whether a candidate must be validated because the cache is not in step with its shared tier. It is then marked as
+  /// invalidated.
+  var isUnconfirmed = false
 }
 
 extension HTTPCache {
@@ -165,12 +168,15 @@ extension HTTPCache {
     var key: RemovalToken?
     /// The position for the target's own key, if that is a different one.
     var target: RemovalToken?
+    /// The position in the log of the shared tier; `nil` if the response is not shared.
+    var shared: SharedLogPosition?
   }
 
   func removalTokens(_ lookup: Lookup) -> RemovalTokens {
     RemovalTokens(
       key: lookup.key.map { store.removalToken(for: StoreKey($0.bytes)) },
-      target: lookup.target.map { store.removalToken(for: exactKey($0, lookup.partition)) })
+      target: lookup.target.map { store.removalToken(for: exactKey($0, lookup.partition)) },
+      shared: shared?.position)
   }
 
   /// Returns the key for the response to a request, and the position after which a removal there prevents the storing;
@@ -211,6 +217,13 @@ extension HTTPCache {
   @discardableResult
   func removeAll(for target: TargetURI, partition: String, keepingPins: Bool = false) -> Int {
     let target = keyed(target)
+    shared?.add(.target(target, partition: partition, softly: false, keepingPins: keepingPins))
+    return removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
+  }
+
+  /// Does the same for a target that stands for its equivalents, in this cache only.
+  @discardableResult
+  func removeAll(keyed target: TargetURI, partition: String, keepingPins: Bool) -> Int {
     let exact = exactKey(target, partition)
     let count = store.remove(exact, keepingPin: keepingPins)
     store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))

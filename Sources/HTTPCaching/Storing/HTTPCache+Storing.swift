@@ -56,7 +56,7 @@ extension HTTPCache {
       let pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
       let outcome = engine.outcome(
         of: exchange(.response(response), pending, length: content.count, requestTime: clock.now))
-      apply(outcome, pending, since: tokens.key)
+      apply(outcome, pending, since: tokens)
       switch outcome.storage {
       case .none: return .failure(Refused(outcome.reason))
       case .refuse(let reason): return .failure(Refused(reason))

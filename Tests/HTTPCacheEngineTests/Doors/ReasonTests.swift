@@ -29,6 +29,7 @@ struct ReasonTests {
     let asking: [CacheEngine.Reason: CacheStatus.Forward] = [
       .nothingStored: .uriMiss, .noVariantMatches: .varyMiss, .stale: .stale, .staleMustRevalidate: .stale,
       .noLifetime: .stale, .storedNoCache: .stale, .storedInvalidated: .stale, .storedInTheFuture: .stale,
+      .storedUnconfirmed: .stale,
       .requestNoCache: .request, .requestMaxAge: .request, .requestMinFresh: .request,
       .originPrecondition: .bypass, .targetNotCacheable: .bypass, .requestContent: .bypass,
       .policyIgnoresStored: .bypass, .policyRevalidates: .request, .methodNotCacheable: .method,

@@ -19,9 +19,12 @@ enum DirectoryState {
   /// Names that file systems add to a directory themselves.
   private static let systemNames: Set = ["lost+found"]
 
+  /// Names of files that HTTPCaching keeps beside those of the store.
+  private static let foreignNames: Set = ["shared-position", "shared-position.new"]
+
   static func isCacheFile(_ name: String) -> Bool {
     [DiskFormat.lockName, DiskFormat.formatName, DiskFormat.removalsName].contains(name)
-      || DiskFormat.pinsNames.contains(name)
+      || DiskFormat.pinsNames.contains(name) || foreignNames.contains(name)
       || DiskFormat.segmentNumber(name) != nil || DiskFormat.bodyNumber(name) != nil
   }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+extension HTTPCache {
+  /// Counts and state of the shared tier; `nil` without one.
+  public var sharedTierStatistics: SharedTierStatistics? { shared?.statistics }
+
+  /// Waits until all removals that this cache has made so far have been applied by every node of the shared tier.
+  ///
+  /// A call that removes or expires responses does so in this cache at once, and tells the shared tier in the background.
+  /// Call this method afterwards to know how far the removal has reached. Without a shared tier it returns at once.
+  ///
+  /// A node that does not answer is waited for until its registration ends: one and a half times
+  /// ``SharedTierOptions/trust``. By then it has stopped serving its content without validation.
+  ///
+  /// - Parameter limit: maximum time to wait.
+  /// - Returns: how far the removals have reached.
+  public func confirmRemovals(within limit: Duration = .seconds(5)) async -> RemovalReach {
+    await shared?.reach(within: limit) ?? .everywhere
+  }
+
+  // MARK: - Trust
+
+  /// Marks the candidates that must be validated, because the cache does not know whether another node has removed them.
+  ///
+  /// - Parameter start: the time when the request began. A response that the origin has confirmed since may be used.
+  func markUnconfirmed(_ lookup: inout Lookup, since start: Timestamp?) {
+    guard let shared, let start, lookup.key != nil else { return }
+    let now = clock.now
+    for index in lookup.candidates.responses.indices {
+      let response = lookup.candidates.responses[index]
+      if shared.mayTrust(lookup.candidates.entries[index], response, at: now) { continue }
+      if response.facts.responseTime > start, response.facts.responseTime <= now { continue }
+      lookup.candidates.responses[index].facts.flags.insert(.invalidated)
+      lookup.isUnconfirmed = true
+    }
+  }
+
+  /// Whether all candidates may be used without validation.
+  func areConfirmed(_ candidates: Candidates) -> Bool {
+    guard let shared else { return true }
+    let now = clock.now
+    return zip(candidates.entries, candidates.responses).allSatisfy { shared.mayTrust($0, $1, at: now) }
+  }
+
+  // MARK: - Finding
+
+  /// Whether a request may be answered from the shared tier.
+  func mayShare(_ forwarding: CacheEngine.Forwarding, _ lookup: Lookup) -> Bool {
+    guard let shared, shared.sharesResponses, let key = lookup.key else { return false }
+    let method = forwarding.original.method
+    guard method == .get || method == .head, StoredKey(StoreKey(key.bytes)).kind == .get,
+      forwarding.policy == .useProtocolCachePolicy || forwarding.policy == .returnCacheDataElseLoad
+    else { return false }
+    return forwarding.reason.isAboutStored
+  }
+
+  /// Copies what the shared tier has for a key to the local store.
+  ///
+  /// - Returns: whether anything was copied that the local store did not have, or had less fresh.
+  func fill(_ lookup: Lookup) async -> Bool {
+    guard let shared, let key = lookup.key else { return false }
+    let storeKey = StoreKey(key.bytes)
+    let token = store.removalToken(for: storeKey)
+    let found = await shared.find(key)
+    let now = clock.now
+    var isFilled = false
+    for entry in found {
+      let variantKey = entry.stored.selecting.variantKey
+      let remaining = entry.stored.facts.remainingLifetime(at: now)
+      let isBetter = zip(lookup.candidates.entries, lookup.candidates.responses).allSatisfy { local, response in
+        response.selecting.variantKey != variantKey || !shared.mayTrust(local, response, at: now)
+          || response.facts.remainingLifetime(at: now) < remaining
+      }
+      guard isBetter else { continue }
+      let new = NewEntry(
+        key: storeKey, variant: store.fingerprint(of: variantKey), metadata: entry.stored.encoded(),
+        body: entry.body, storedAt: now.milliseconds, tiers: .all,
+        scopes: entry.stored.scopes(under: key).map { StoreScope($0) })
+      let outcome =
+        store.hasDisk
+        ? await BlockingExecutor.run { [store] in store.insert(new, unlessRemovedSince: token) }
+        : store.insert(new, unlessRemovedSince: token)
+      if outcome.id != nil { isFilled = true }
+    }
+    return isFilled
+  }
+
+  /// How far a request has used the shared tier.
+  enum Sharing {
+    case notAsked
+    case over
+  }
+
+  /// Looks for a response in the shared tier before a request goes to the origin.
+  ///
+  /// If there is none, it takes the lease of the key, so that this node sends the request for all nodes. If another node
+  /// has the lease, it waits for that node, and looks once more.
+  ///
+  /// - Returns: whether the local store has something new: look it up again.
+  func share(_ pending: inout PendingExchange, _ sharing: inout Sharing) async -> Bool {
+    guard shared != nil, sharing == .notAsked, mayShare(pending.forwarding, pending.lookup) else { return false }
+    sharing = .over
+    if await fill(pending.lookup) { return true }
+    guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible, pending.request.method == .get
+    else { return false }
+    switch await shared.lease(key) {
+    case .leads(let lease):
+      pending.lease = lease
+      return false
+    case .alone: return false
+    case .waited: return await fill(pending.lookup)
+    }
+  }
+
+  /// Does the same for a revalidation in the background. If another node is at it, that is enough.
+  func shareInBackground(_ pending: inout PendingExchange) async -> Bool {
+    guard let shared, let key = pending.lookup.key, mayShare(pending.forwarding, pending.lookup) else { return false }
+    if await fill(pending.lookup) { return true }
+    switch await shared.lease(key, mayWait: false) {
+    case .leads(let lease):
+      pending.lease = lease
+      return false
+    case .alone: return false
+    case .waited: return true
+    }
+  }
+
+  // MARK: - Removals of other nodes
+
+  /// Applies a removal of another node to the local store.
+  func apply(_ removal: Removal) {
+    switch removal {
+    case .target(let target, let partition, let softly, let keepingPins):
+      if softly {
+        _ = expire(keyed: target, partition: partition)
+      } else {
+        removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
+      }
+    case .patterns(let patterns, let partition, let softly):
+      _ = purge(
+        .keys { key in key.isIn(partition: partition) && patterns.contains { key.isMeant(by: $0) } },
+        softly: softly)
+    case .group(let group, let target, let partition, let softly):
+      if !softly {
+        store.mark([StoreScope(CacheKey(target, partition: partition).scope(group: group))])
+      }
+      _ = purge(.group(group, target: target, partition), softly: softly)
+    case .scopes(let scopes): store.mark(scopes.map { StoreScope($0) })
+    case .partition(let name):
+      store.mark([StoreScope(CacheKey.scope(ofPartition: name))])
+      store.unpin { StoredKey($0).isIn(partition: name) }
+    case .since(let time): store.removeAll(since: time.milliseconds)
+    case .everything(let softly):
+      if softly { _ = purge(.keys { _ in true }, softly: true) } else { store.removeAll() }
+    }
+  }
+}
+
+extension CacheEngine.Reason {
+  /// Whether a request goes to the origin only because of what is stored here, so that what is stored elsewhere may answer
+  /// it.
+  fileprivate var isAboutStored: Bool {
+    switch self {
+    case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
+      .contentIncomplete, .noLifetime, .staleWhileRevalidate:
+      true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import Synchronization
+
+/// The reference implementation of a shared tier's engine, in memory, for tests: what the methods of ``SharedTier`` mean
+/// in the simplest code. Each node has its own ``InMemorySharedTier`` on it.
+package final class InMemorySharedServer: Sendable {
+  private struct Stored {
+    var entry: SharedEntry
+    var at: Timestamp
+    var end: Timestamp
+  }
+
+  private struct Registration {
+    var applied: SharedLogPosition?
+    var end: Timestamp
+  }
+
+  private struct State {
+    var epoch = UInt64.random(in: 1 ... .max)
+    var epochBegan: Timestamp
+    var first: UInt64 = 1
+    var removals: [SharedRemoval] = []
+    var entries: [[UInt8]: [[UInt8]: Stored]] = [:]
+    var nodes: [UInt64: Registration] = [:]
+    var leases: [[UInt8]: (owner: UInt64, end: Timestamp)] = [:]
+    var waiters: [UInt64: @Sendable () -> Void] = [:]
+    var lastWaiter: UInt64 = 0
+
+    var last: SharedLogPosition {
+      SharedLogPosition(epoch: epoch, number: first + UInt64(removals.count) - 1)
+    }
+
+    mutating func takeWaiters() -> [@Sendable () -> Void] {
+      defer { waiters = [:] }
+      return Array(waiters.values)
+    }
+  }
+
+  private let state: Mutex<State>
+  private let clock: any CacheClock
+
+  /// - Parameter clock: the engine's own clock; that of the nodes may show another time.
+  package init(clock: any CacheClock) {
+    self.clock = clock
+    state = Mutex(State(epochBegan: Timestamp(milliseconds: clock.now.milliseconds - 3_600_000)))
+  }
+
+  // MARK: - Faults
+
+  /// Loses the entries and the log, like an engine that restarts without its data.
+  package func loseEverything() {
+    wake { state, now in state = State(epochBegan: now) }
+  }
+
+  /// Loses the oldest records of the log.
+  ///
+  /// - Parameter count: how many.
+  package func trimLog(_ count: Int) {
+    state.withLock { state in
+      let count = Swift.min(count, state.removals.count)
+      state.removals.removeFirst(count)
+      state.first += UInt64(count)
+    }
+  }
+
+  /// Loses all entries, like an engine that is short of memory.
+  package func loseEntries() { state.withLock { $0.entries = [:] } }
+
+  /// Changes the stored entries, to damage them.
+  package func damage(_ change: (inout SharedEntry) -> Void) {
+    state.withLock { state in
+      for (key, variants) in state.entries {
+        for variant in variants.keys {
+          if var stored = state.entries[key]?[variant] {
+            change(&stored.entry)
+            state.entries[key]?[variant] = stored
+          }
+        }
+      }
+    }
+  }
+
+  package var entryCount: Int { state.withLock { $0.entries.values.reduce(0) { $0 + $1.count } } }
+  package var last: SharedLogPosition { state.withLock { $0.last } }
+  package var nodeCount: Int { state.withLock { $0.nodes.count } }
+  package var leaseCount: Int { state.withLock { $0.leases.count } }
+
+  // MARK: - The methods of a tier
+
+  func find(_ key: [UInt8]) -> [FoundSharedEntry] {
+    let now = clock.now
+    return state.withLock { state in
+      (state.entries[key]?.values).map { variants in
+        variants.filter { $0.end > now }.map {
+          FoundSharedEntry(
+            head: $0.entry.head, body: $0.entry.body, elapsed: .milliseconds(now.millisecondsSince($0.at)))
+        }
+      } ?? []
+    }
+  }
+
+  func store(_ entry: SharedEntry) -> SharedStoring {
+    let now = clock.now
+    return state.withLock { state in
+      guard entry.position.epoch == state.epoch, entry.position.number + 1 >= state.first,
+        entry.position.number <= state.last.number
+      else { return .removedSince }
+      let later = state.removals.dropFirst(Int(entry.position.number + 1 - state.first))
+      if later.contains(where: { removal in
+        removal.isBroad || removal.keys.contains(entry.key)
+          || removal.scopes.contains { entry.scopes.contains($0) }
+      }) {
+        return .removedSince
+      }
+      state.entries[entry.key, default: [:]][entry.variant] = Stored(
+        entry: entry, at: now, end: now.advanced(by: entry.lifetime))
+      return .stored
+    }
+  }
+
+  func append(_ removal: SharedRemoval) -> SharedLogPosition {
+    wake { state, _ in
+      state.removals.append(removal)
+      for key in removal.keys { state.entries[key] = nil }
+      return state.last
+    }
+  }
+
+  func records(after position: SharedLogPosition) -> SharedLogPage {
+    state.withLock { state in
+      let from = position.epoch == state.epoch ? Swift.max(position.number + 1, state.first) : state.first
+      let skipped = Swift.min(Int(from - state.first), state.removals.count)
+      return SharedLogPage(
+        epoch: state.epoch,
+        records: state.removals[skipped...].prefix(64).enumerated().map {
+          SharedLogRecord(number: from + UInt64($0), payload: $1.payload)
+        })
+    }
+  }
+
+  func heartbeat(_ node: SharedNode) -> SharedLogHead {
+    let now = clock.now
+    return state.withLock { state in
+      state.nodes[node.id] = Registration(applied: node.applied, end: now.advanced(by: node.lifetime))
+      state.nodes = state.nodes.filter { $1.end > now }
+      let isSettled = now >= state.epochBegan.advanced(by: node.lifetime)
+      let applied = state.nodes.values.map { $0.applied?.epoch == state.epoch ? $0.applied?.number ?? 0 : 0 }
+      return SharedLogHead(
+        last: state.last, first: state.first, appliedByAll: isSettled ? applied.min() ?? 0 : 0)
+    }
+  }
+
+  func leave(_ node: SharedNode) { state.withLock { $0.nodes[node.id] = nil } }
+
+  func acquire(_ lease: SharedLease) -> Bool {
+    let now = clock.now
+    return state.withLock { state in
+      if let present = state.leases[lease.key], present.end > now, present.owner != lease.owner { return false }
+      state.leases[lease.key] = (lease.owner, now.advanced(by: lease.lifetime))
+      return true
+    }
+  }
+
+  func release(_ lease: SharedLease) {
+    wake { state, _ in
+      if state.leases[lease.key]?.owner == lease.owner { state.leases[lease.key] = nil }
+    }
+  }
+
+  func hasLease(_ key: [UInt8]) -> Bool {
+    let now = clock.now
+    return state.withLock { state in state.leases[key].map { $0.end > now } ?? false }
+  }
+
+  // MARK: - Waiting
+
+  @discardableResult
+  private func wake<Result>(_ change: (inout State, Timestamp) -> Result) -> Result {
+    let now = clock.now
+    let (result, waiters) = state.withLock { state in
+      let waiters = state.takeWaiters()
+      return (change(&state, now), waiters)
+    }
+    for waiter in waiters { waiter() }
+    return result
+  }
+
+  /// Waits for the next change, at most for a time, unless a condition holds already.
+  func wait(atMost limit: Duration, unless isDone: @Sendable () -> Bool) async {
+    let end = ContinuousClock.now + limit
+    while !isDone(), ContinuousClock.now < end, !Task.isCancelled {
+      let number = state.withLock { state in
+        state.lastWaiter += 1
+        return state.lastWaiter
+      }
+      try? await withDeadline(end - ContinuousClock.now) { [self] in
+        await withTaskCancellationHandler {
+          await withCheckedContinuation { continuation in
+            let once = Mutex(false)
+            let resume = { @Sendable in
+              if !once.withLock({ flag in defer { flag = true }; return flag }) { continuation.resume() }
+            }
+            state.withLock { $0.waiters[number] = resume }
+            if Task.isCancelled { resume() }
+          }
+        } onCancel: {
+          state.withLock { $0.waiters.removeValue(forKey: number) }?()
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// The head of an entry in a shared tier: a stored form, and what is needed to check it.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 1 | version |
+/// | 8, 8 | epoch and number of the log before the request to the origin |
+/// | 4, text | the whole key |
+/// | 4, text | the stored form, with the age at the time of storing as initial age |
+/// | 8, 8 | length and checksum of the content |
+/// | 8 | checksum of all bytes before it |
+///
+/// Checksums are XXH3 with seed 0: they find damage. They do not protect against an attacker who can write to the tier.
+enum SharedEntryForm {
+  static let version: UInt8 = 1
+
+  /// A checked entry.
+  struct Found {
+    var stored: StoredResponse
+    var body: [UInt8]
+    var position: SharedLogPosition
+  }
+
+  static func checksum(_ bytes: [UInt8]) -> UInt64 { checksum(bytes[...]) }
+
+  private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.withUnsafeBytes { XXH3.hash($0, seed: 0) }
+  }
+
+  static func head(
+    _ stored: StoredResponse, body: [UInt8], key: [UInt8], position: SharedLogPosition, at now: Timestamp
+  ) -> [UInt8] {
+    var aged = stored
+    aged.facts.initialAge = stored.facts.currentAge(at: now)
+    aged.facts.responseTime = now
+    var bytes = SharedBytes()
+    bytes.add(version)
+    bytes.add(position.epoch)
+    bytes.add(position.number)
+    bytes.add(key)
+    bytes.add(aged.encoded())
+    bytes.add(UInt64(body.count))
+    bytes.add(checksum(body))
+    bytes.add(checksum(bytes.bytes))
+    return bytes.bytes
+  }
+
+  /// Reads an entry; `nil` for anything else than a complete response of this key.
+  ///
+  /// - Parameter now: the present time by the clock of this node, from which the age counts.
+  static func read(_ found: FoundSharedEntry, key: [UInt8], at now: Timestamp) -> Found? {
+    let head = found.head
+    var reader = SharedBytesReader(head)
+    guard let body = found.body, reader.byte() == version, let epoch = reader.number(),
+      let number = reader.number(), let own = reader.text(), own.elementsEqual(key),
+      let form = reader.text().map({ Array($0) }), reader.number() == UInt64(body.count),
+      let content = reader.number()
+    else { return nil }
+    let end = reader.position
+    guard let whole = reader.number(), reader.isAtEnd, checksum(head[..<end]) == whole,
+      checksum(body) == content
+    else { return nil }
+    // The checksum is not a signature: all is parsed as what it is, bytes from the network.
+    let responses = form.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
+    guard responses.count == 1, var stored = responses.first, stored.parts == nil else { return nil }
+    if let length = stored.value(of: .contentLength), Int(length) != body.count { return nil }
+    let (age, isBeyond) = stored.facts.initialAge.addingReportingOverflow(
+      max(0, found.elapsed.wholeMilliseconds))
+    stored.facts.initialAge = isBeyond ? .max : age
+    stored.facts.responseTime = now
+    stored.contentLength = Int64(body.count)
+    return Found(stored: stored, body: body, position: SharedLogPosition(epoch: epoch, number: number))
+  }
+}

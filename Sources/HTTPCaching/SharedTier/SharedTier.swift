@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// A tier of stored responses, and a log of removals, that several machines share: the entry point for an engine such as
+/// Redis.
+///
+/// A cache with a tier looks up memory, disk, the tier, and then the origin. The tier may lose any entry at any time, and
+/// may be slow or unreachable: no request fails because of it. Only the log carries a promise.
+///
+/// **The log.** Each removal gets the next number. The records of one ``SharedLogPosition/epoch`` have the numbers 1, 2,
+/// 3, …, without gaps, and are never changed. A log that may have lost its last records, or is new, has another epoch.
+/// The oldest records may be dropped; ``SharedLogHead/first`` says so.
+///
+/// **Nodes.** Each cache calls ``heartbeat(_:)`` several times a second. The tier remembers how far each node has applied
+/// the log, for the node's ``SharedNode/lifetime``.
+///
+/// The methods are called from any task. They throw if the tier cannot do what they say; a thrown removal may still have
+/// taken effect. A call that hangs is abandoned and its task is cancelled.
+public protocol SharedTier: Sendable {
+  /// Finds all variants of a key, in one round trip if their bodies are small.
+  ///
+  /// - Parameter key: the whole key. Entries of another key with the same hash must not be returned.
+  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry]
+
+  /// Stores an entry in place of the one with the same key and variant.
+  ///
+  /// - Returns: ``SharedStoring/removedSince`` if the log has a removal after the entry's position that concerns the
+  ///   entry, or if the tier cannot tell. The comparison and the storing are one step, where the engine can do that.
+  func store(_ entry: SharedEntry) async throws -> SharedStoring
+
+  /// Adds a record to the log, and removes the tier's entries of its keys.
+  ///
+  /// - Returns: the position of the record.
+  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition
+
+  /// Returns the records after a position, oldest first; waits for the first of them if there is none.
+  ///
+  /// - Parameters:
+  ///   - position: the last position that the caller has read.
+  ///   - wait: maximum time to wait. The result is then without records.
+  /// - Returns: some of the records; a page of another epoch, or one that begins later, if the log no longer has the next
+  ///   record.
+  func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage
+
+  /// Registers a node for its lifetime, and returns the end of the log at a moment after the call.
+  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead
+
+  /// Forgets a node that no longer serves anything.
+  func leave(_ node: SharedNode) async throws
+
+  /// Takes the lease of a key for a request to the origin, unless another owner has it.
+  ///
+  /// - Returns: whether the caller has the lease now.
+  func acquire(_ lease: SharedLease) async throws -> Bool
+
+  /// Ends a lease if it still belongs to its owner, and wakes those that wait for it.
+  func release(_ lease: SharedLease) async throws
+
+  /// Waits until no lease of a key exists, or for a maximum time. Returns at once if there is none.
+  func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws
+
+  /// Closes the connections. Calls in progress fail.
+  func close() async
+}

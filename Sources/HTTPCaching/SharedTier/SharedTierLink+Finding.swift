@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import Synchronization
+
+/// Finding responses in the tier, and the leases of requests to the origin.
+extension SharedTierLink {
+  /// Returns the checked entries of a key that no removal concerns.
+  func find(_ key: CacheKey) async -> [SharedEntryForm.Found] {
+    guard mayFind(at: clock.now), let all = await ask({ try await $0.find(key.bytes) }) else { return [] }
+    let now = clock.now
+    let read = all.map { SharedEntryForm.read($0, key: key.bytes, at: now) }
+    return state.withLock { state in
+      let found = read.compactMap { entry -> SharedEntryForm.Found? in
+        guard let entry else {
+          state.statistics.damaged += 1
+          return nil
+        }
+        guard entry.position.epoch == state.step.applied?.epoch,
+          !isCovered(key.bytes, entry.stored.scopes(under: key), since: entry.position.number, state)
+        else {
+          state.statistics.removed += 1
+          return nil
+        }
+        return entry
+      }
+      if found.isEmpty { state.statistics.misses += 1 } else { state.statistics.hits += 1 }
+      return found
+    }
+  }
+
+  /// Whether a removal after a position concerns an entry: one of the log, or one of this node that the tier has not been
+  /// told yet.
+  func isCovered(_ key: [UInt8], _ scopes: [[UInt8]], since number: UInt64, _ state: State) -> Bool {
+    state.index.covers(key, scopes: scopes, since: number)
+      || state.queue.contains { $0.concerns(key, scopes: scopes) }
+  }
+
+  /// Where the log is now, for a response that is about to be requested; `nil` if it will not be shared.
+  var position: SharedLogPosition? {
+    guard sharesResponses, isInStep(at: clock.now) else { return nil }
+    return state.withLock { state in
+      // A removal of this node that has no number yet would refuse the response.
+      state.queue.isEmpty && state.breaker.isClosed ? state.step.applied : nil
+    }
+  }
+
+  // MARK: - Leases
+
+  /// What a node does that found nothing in the tier.
+  enum Leasing: Sendable {
+    /// It sends the request for all nodes.
+    case leads(LeaseHold)
+    /// Another node does: it waited for that.
+    case waited
+    /// It sends its own request.
+    case alone
+  }
+
+  /// Takes the lease of a key, or waits until another node has released it.
+  ///
+  /// - Parameter mayWait: whether the caller can wait for the other node.
+  func lease(_ key: CacheKey, mayWait: Bool = true) async -> Leasing {
+    guard let lifetime = options.lease, mayFind(at: clock.now) else { return .alone }
+    let lease = SharedLease(key: key.bytes, owner: .random(in: 1 ... .max), lifetime: lifetime)
+    guard let isOurs = await ask({ try await $0.acquire(lease) }) else {
+      // The answer may be lost, and the lease be ours.
+      release(lease)
+      return .alone
+    }
+    if isOurs {
+      state.withLock { $0.statistics.leases += 1 }
+      return .leads(LeaseHold(lease, self))
+    }
+    guard mayWait else { return .waited }
+    state.withLock { $0.statistics.followers += 1 }
+    let tier = tier
+    do {
+      // A little longer than the tier waits, which knows when the lease ends.
+      try await withDeadline(lifetime + options.wait) {
+        try await tier.waitForRelease(of: key.bytes, atMost: lifetime)
+      }
+    } catch {
+      if !(error is CancellationError), !(error is DeadlineExceeded) { failed(error) }
+      return .alone
+    }
+    return .waited
+  }
+
+  /// Releases a lease in the background.
+  func release(_ lease: SharedLease) {
+    guard state.withLock({ $0.breaker.isClosed }) else { return }
+    let tier = tier
+    Task { try? await withDeadline(.seconds(1)) { try await tier.release(lease) } }
+  }
+}
+
+/// A lease that this node has. It is released once: by hand, by the task that stores the response, or with this object.
+final class LeaseHold: Sendable {
+  private let lease: Mutex<SharedLease?>
+  private let link: SharedTierLink
+
+  init(_ lease: SharedLease, _ link: SharedTierLink) {
+    self.lease = Mutex(lease)
+    self.link = link
+  }
+
+  deinit { release() }
+
+  /// Lets the other nodes go on.
+  func release() {
+    let lease = lease.withLock { lease in
+      defer { lease = nil }
+      return lease
+    }
+    if let lease { link.release(lease) }
+  }
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Removals that the nodes of a shared tier tell each other", .timeLimit(.minutes(5)))
+struct RemovalLogTests {
+  /// The ways to remove or expire `/a/1`.
+  enum Way: String, CaseIterable {
+    case request, expired, pattern, expiredPattern, group, expiredGroup, invalidatedGroup, origin, partition, since
+    case everything, expiredEverything, unsafeMethod
+
+    func run(_ fleet: SharedFleet, at node: Int) async throws {
+      let cache = fleet.nodes[node].cache
+      let target = TargetURI(scheme: "https", authority: "example.test", path: "/a/1")
+      switch self {
+      case .request: cache.removeResponses(for: .get("/a/1"))
+      case .expired: cache.expireResponses(for: .get("/a/1"))
+      case .pattern: cache.removeResponses(matching: .glob("https://example.test/a/*"))
+      case .expiredPattern: cache.expireResponses(matching: .prefix("https://example.test/a/"))
+      case .group: cache.removeGroup("g", of: target)
+      case .expiredGroup: cache.expireGroup("g", of: target)
+      case .invalidatedGroup: cache.invalidateGroup("g", of: target)
+      case .origin: cache.invalidateOrigin(of: target)
+      case .partition: cache.removePartition("p")
+      case .since: cache.removeResponses(since: Timestamp(seconds: 1))
+      case .everything: cache.removeAllResponses()
+      case .expiredEverything: cache.expireAllResponses()
+      case .unsafeMethod:
+        var request = HTTPRequest.get("/a/1")
+        request.method = .post
+        _ = try await cache.respond(to: request, transport: fleet.origin.transport)
+      }
+    }
+
+    var isSoft: Bool { rawValue.hasPrefix("expired") }
+  }
+
+  private func fleet() async throws -> SharedFleet {
+    let groups = try #require(HTTPField.Name("Cache-Groups"))
+    return try await SharedFleet(2, origin: VersionedOrigin([groups: "\"g\""])) { $0.partition = "p" }
+  }
+
+  @Test("A removal by one node reaches the others and the tier, once", arguments: Way.allCases)
+  func reaches(way: Way) async throws {
+    let fleet = try await fleet()
+    for node in [0, 1] { _ = try await fleet.get("/a/1", at: node) }
+    await fleet.step()
+    fleet.origin.change()
+    try await way.run(fleet, at: 0)
+    await fleet.step()
+    let answer = try await fleet.get("/a/1", at: 1)
+    #expect(answer.text == "2", "\(way)")
+    await fleet.step()
+    // Neither node drops what was fetched after the removal.
+    for node in [0, 1] {
+      let answer = try await fleet.get("/a/1", at: node)
+      #expect(answer.text == "2")
+      #expect(answer.source == .hit)
+    }
+  }
+
+  @Test("A response that was requested before a removal anywhere is not stored in the tier", arguments: Way.allCases)
+  func refuses(way: Way) async throws {
+    let fleet = try await fleet()
+    _ = try await fleet.get("/a/1", at: 0)
+    // The response waits for the tier, and another node removes it.
+    try await way.run(fleet, at: 1)
+    await fleet.nodes[1].link.deliverRemovals()
+    await fleet.nodes[0].link.drainWrites()
+    #expect(fleet.server.entryCount == 0)
+    #expect(fleet.nodes[0].statistics.refused == 1)
+  }
+
+  @Test("An entry that a tier did not remove is not used", arguments: Way.allCases)
+  func ignores(way: Way) async throws {
+    let fleet = try await fleet()
+    _ = try await fleet.get("/a/1", at: 0)
+    await fleet.step()
+    let stale = fleet.server.find(try #require(CacheKey(.get("/a/1"), partition: "p")).bytes)
+    #expect(stale.count == 1)
+    fleet.origin.change()
+    try await way.run(fleet, at: 0)
+    await fleet.step()
+    // As if the removal had missed it.
+    let link = fleet.nodes[1].link
+    let key = try #require(CacheKey(.get("/a/1"), partition: "p"))
+    let form = try #require(SharedEntryForm.read(stale[0], key: key.bytes, at: fleet.clock.now))
+    link.state.withLock { state in
+      #expect(
+        link.isCovered(key.bytes, form.stored.scopes(under: key), since: form.position.number, state), "\(way)")
+    }
+  }
+
+  @Test("A removal that the tier has not been told yet keeps the node from using the tier's entry", arguments: Way.allCases)
+  func queued(way: Way) async throws {
+    let fleet = try await fleet()
+    _ = try await fleet.get("/a/1", at: 0)
+    await fleet.step()
+    fleet.origin.change()
+    try await way.run(fleet, at: 1)
+    // The tier is asked, and its old response is not taken.
+    #expect(try await fleet.get("/a/1", at: 1).text == "2")
+  }
+
+  @Test("A payload of a later version, or a damaged one, removes everything")
+  func unreadable() {
+    let target = TargetURI(scheme: "https", authority: "a.example", path: "/x?y")
+    for removal: Removal in [
+      .target(target, partition: "p", softly: true, keepingPins: false),
+      .patterns([.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: "", softly: false),
+      .group("g", target, partition: "p", softly: false), .scopes([[1, 2], []]), .partition("p"),
+      .since(Timestamp(seconds: 5)), .everything(softly: true),
+    ] {
+      let payload = removal.payload(node: 7)
+      #expect(Removal.read(payload).removal == removal)
+      #expect(Removal.read(payload).node == 7)
+      for count in 0..<payload.count {
+        // A shorter list is a list, too; then the checksum of the transport must notice.
+        let read = Removal.read(Array(payload[..<count])).removal
+        if case .patterns = removal, case .patterns = read { continue }
+        if case .scopes = removal, case .scopes = read { continue }
+        #expect(read == .everything(softly: false), "\(removal) \(count)")
+      }
+    }
+  }
+
+  @Test("A node that is cut off validates what it has, and trusts it again when it has caught up")
+  func cutOff() async throws {
+    let fleet = try await SharedFleet(2)
+    for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
+    await fleet.step()
+    #expect(try await fleet.get("/1", at: 1).source == .hit)
+    fleet.nodes[1].tier.fault = .failing
+    fleet.origin.change()
+    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    await fleet.nodes[0].step()
+    fleet.clock.advance(seconds: 3)
+    await fleet.nodes[1].step()
+    #expect(!fleet.nodes[1].statistics.isInStep)
+    // Nothing is served without validation, and what has not changed is confirmed.
+    let answer = try await fleet.get("/1", at: 1)
+    #expect(answer.text == "2")
+    #expect(answer.reason == .replacedByOrigin || answer.source == .network)
+    #expect(fleet.nodes[1].cache.storedResponse(for: .get("/2")) == nil)
+    fleet.nodes[1].tier.fault = .none
+    await fleet.step()
+    #expect(fleet.nodes[1].statistics.isInStep)
+    // The removal was applied late, and the other response is trusted again.
+    #expect(try await fleet.get("/2", at: 1).source == .hit)
+    #expect(try await fleet.get("/1", at: 1).text == "2")
+  }
+
+  @Test("Without the tier, a stored response is confirmed by the origin at each use")
+  func confirmed() async throws {
+    let fleet = try await SharedFleet(1)
+    _ = try await fleet.get(at: 0)
+    fleet.clock.advance(seconds: 3)
+    for _ in 0..<2 {
+      let answer = try await fleet.get(at: 0)
+      #expect(answer.source == .validated)
+      #expect(fleet.origin.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+    }
+    #expect(fleet.origin.requests.count == 3)
+  }
+
+  /// What makes the log unreadable from a node's position.
+  enum Loss: CaseIterable {
+    case everything, trimmed
+  }
+
+  @Test("A log that does not reach back makes everything stored be validated once", arguments: Loss.allCases)
+  func lost(loss: Loss) async throws {
+    let fleet = try await SharedFleet(2)
+    for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
+    await fleet.step()
+    fleet.nodes[1].tier.fault = .failing
+    fleet.origin.change()
+    for path in ["/1", "/3"] { fleet.nodes[0].cache.removeResponses(for: .get(path)) }
+    await fleet.nodes[0].step()
+    switch loss {
+    case .everything: fleet.server.loseEverything()
+    case .trimmed: fleet.server.trimLog(2)
+    }
+    fleet.nodes[1].tier.fault = .none
+    fleet.clock.advance(seconds: 10)
+    await fleet.step()
+    #expect(fleet.nodes[1].statistics.isInStep)
+    #expect(fleet.nodes[1].statistics.restarts == 2)
+    for path in ["/1", "/2"] {
+      #expect(try await fleet.get(path, at: 1).text == "2")
+      #expect(try await fleet.get(path, at: 1).source == .hit)
+    }
+  }
+
+  @Test("A response in flight while the log is lost is not trusted")
+  func inFlight() async throws {
+    let fleet = try await SharedFleet(2)
+    let gate = Gate()
+    let node = fleet.nodes[1].cache
+    let fetch = Task {
+      try await node.respond(to: .get("/1")) { _, _ in
+        await gate.wait()
+        return .ok("1", [.cacheControl: "max-age=600"])
+      }.body.collect(upTo: .max)
+    }
+    await gate.arrived(1)
+    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    await fleet.nodes[0].link.deliverRemovals()
+    fleet.server.loseEverything()
+    await fleet.nodes[1].step()
+    gate.open()
+    #expect(try await fetch.value.elementsEqual("1".utf8))
+    fleet.origin.change()
+    #expect(try await fleet.get("/1", at: 1).text == "2")
+  }
+
+  @Test("A removal is confirmed when every node has applied it")
+  func confirms() async throws {
+    let fleet = try await SharedFleet(2)
+    _ = try await fleet.get(at: 1)
+    await fleet.step()
+    let cache = fleet.nodes[0].cache
+    #expect(await cache.confirmRemovals(within: .zero) == .everywhere)
+    cache.removeResponses(for: .get())
+    fleet.nodes[0].tier.fault = .failing
+    #expect(await cache.confirmRemovals(within: .zero) == .here)
+    #expect(fleet.nodes[0].statistics.queuedRemovals == 1)
+    fleet.nodes[0].tier.fault = .none
+    #expect(await cache.confirmRemovals(within: .zero) == .logged)
+    await fleet.nodes[0].step()
+    #expect(await cache.confirmRemovals(within: .zero) == .logged)
+    await fleet.nodes[1].step()
+    #expect(await cache.confirmRemovals(within: .zero) == .everywhere)
+  }
+
+  @Test("A dead node holds up a removal until its registration ends, later than its trust")
+  func dead() async throws {
+    let fleet = try await SharedFleet(2)
+    fleet.nodes[1].tier.fault = .failing
+    let cache = fleet.nodes[0].cache
+    cache.removeResponses(for: .get())
+    await fleet.nodes[0].step()
+    for _ in 0..<3 {
+      #expect(await cache.confirmRemovals(within: .zero) == .logged)
+      fleet.clock.advance(seconds: 1)
+      await fleet.nodes[0].step()
+    }
+    #expect(!fleet.nodes[1].link.isInStep(at: fleet.clock.now))
+    #expect(await cache.confirmRemovals(within: .zero) == .everywhere)
+  }
+
+  @Test("After the log was lost, no removal is confirmed before all nodes have lost their trust")
+  func settles() async throws {
+    let fleet = try await SharedFleet(2)
+    _ = try await fleet.get(at: 1)
+    await fleet.step()
+    fleet.server.loseEverything()
+    let cache = fleet.nodes[0].cache
+    cache.removeResponses(for: .get())
+    await fleet.nodes[0].step()
+    // The other node is not registered in the new log yet, and still trusts itself.
+    #expect(fleet.nodes[1].link.isInStep(at: fleet.clock.now))
+    #expect(await cache.confirmRemovals(within: .zero) == .logged)
+    fleet.clock.advance(seconds: 4)
+    await fleet.nodes[0].step()
+    #expect(!fleet.nodes[1].link.isInStep(at: fleet.clock.now))
+    #expect(await cache.confirmRemovals(within: .zero) == .everywhere)
+  }
+
+  @Test("Removals made during an outage are delivered in order, and too many become one of everything")
+  func outage() async throws {
+    let fleet = try await SharedFleet(2)
+    for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
+    await fleet.step()
+    fleet.nodes[0].tier.fault = .failing
+    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    fleet.nodes[0].tier.fault = .none
+    fleet.origin.change()
+    await fleet.step()
+    #expect(try await fleet.get("/1", at: 1).text == "2")
+    #expect(try await fleet.get("/2", at: 1).text == "1")
+    fleet.nodes[0].tier.fault = .failing
+    for number in 0..<5000 { fleet.nodes[0].cache.removeResponses(for: .get("/x/\(number)")) }
+    #expect(fleet.nodes[0].statistics.queuedRemovals <= 4096)
+    fleet.nodes[0].tier.fault = .none
+    await fleet.step()
+    #expect(try await fleet.get("/2", at: 1).text == "2")
+  }
+
+  @Test("A restarted node with a disk catches up before it trusts its content", arguments: [true, false])
+  func restart(keepsPosition: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      var fleet = try await SharedFleet(1)
+      fleet.nodes.append(try fleet.makeNode(directory: directory))
+      await fleet.step()
+      for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
+      await fleet.step()
+      fleet.nodes[1].cache.close()
+      if !keepsPosition { SharedPositionFile(in: directory).remove() }
+      fleet.origin.change()
+      fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+      await fleet.nodes[0].step()
+      fleet.nodes[1] = try fleet.makeNode(directory: directory)
+      // Nothing is trusted before the node knows the log.
+      #expect(fleet.nodes[1].cache.storedResponse(for: .get("/2")) == nil)
+      await fleet.step()
+      #expect(try await fleet.get("/1", at: 1).text == "2")
+      let other = try await fleet.get("/2", at: 1)
+      #expect(other.text == (keepsPosition ? "1" : "2"))
+      #expect(other.source == (keepsPosition ? .hit : .network))
+      fleet.nodes[1].cache.close()
+    }
+  }
+
+  @Test("What had to be validated still has to be after another restart")
+  func suspectsStay() async throws {
+    try await withTemporaryDirectory { directory in
+      var fleet = try await SharedFleet(1)
+      fleet.nodes.append(try fleet.makeNode(directory: directory))
+      await fleet.step()
+      _ = try await fleet.get("/1", at: 1)
+      await fleet.step()
+      fleet.server.loseEverything()
+      fleet.clock.advance(seconds: 10)
+      await fleet.step()
+      fleet.nodes[1].cache.close()
+      fleet.nodes[1] = try fleet.makeNode(directory: directory)
+      await fleet.step()
+      #expect(fleet.nodes[1].statistics.restarts == 0)
+      fleet.origin.change()
+      #expect(try await fleet.get("/1", at: 1).text == "2")
+      fleet.nodes[1].cache.close()
+    }
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import Synchronization
+import SystemPackage
+import TestSupport
+
+@testable import HTTPCaching
+
+/// Caches with one shared tier in memory. A test moves the clock and takes each step of each node by hand.
+struct SharedFleet {
+  let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
+  let server: InMemorySharedServer
+  var nodes: [Node] = []
+  let origin: VersionedOrigin
+
+  struct Node {
+    let cache: HTTPCache
+    let tier: InMemorySharedTier
+    let events: SharedEventLog
+
+    var link: SharedTierLink {
+      guard let link = cache.shared else { preconditionFailure("the cache of a node has a shared tier") }
+      return link
+    }
+
+    var statistics: HTTPCache.SharedTierStatistics { link.statistics }
+
+    /// Takes all steps that a running node takes by itself.
+    func step() async {
+      await link.deliverRemovals()
+      await link.heartbeat()
+      await catchUp()
+      await link.drainWrites()
+      await link.heartbeat()
+    }
+
+    /// Applies all records that the tier has now.
+    func catchUp() async {
+      var last: SharedLogPosition?
+      repeat {
+        last = link.state.withLock { $0.step.applied }
+        await link.follow(waiting: .zero)
+      } while link.state.withLock({ $0.step.applied }) != last
+    }
+
+    func get(_ path: String, from origin: VersionedOrigin, fields: HTTPFields = [:]) async throws -> Answer {
+      let response = try await cache.respond(to: .get(path, fields: fields), transport: origin.transport)
+      return Answer(
+        response: response, text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self))
+    }
+  }
+
+  init(
+    _ count: Int, kind: CacheEngine.Configuration.Kind = .shared, origin: VersionedOrigin = VersionedOrigin(),
+    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+  ) async throws {
+    server = InMemorySharedServer(clock: clock)
+    self.origin = origin
+    for _ in 0..<count { nodes.append(try makeNode(kind: kind, configure: configure)) }
+    await step()
+  }
+
+  func makeNode(
+    kind: CacheEngine.Configuration.Kind = .shared, directory: FilePath? = nil, clock: ManualClock? = nil,
+    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+  ) throws -> Node {
+    let tier = InMemorySharedTier(server)
+    let events = SharedEventLog()
+    var configuration = HTTPCache.Configuration(kind: kind)
+    var options = HTTPCache.SharedTierOptions(tier)
+    // On a loaded machine, a call in memory may take long.
+    options.wait = .seconds(60)
+    options.isDriven = false
+    options.observer = { events.add($0) }
+    configuration.sharedTier = options
+    configure(&configuration)
+    let store = try CacheStore(
+      .init(memoryCapacity: 4 << 20, diskCapacity: directory == nil ? 0 : 16 << 20, directory: directory))
+    return Node(
+      cache: HTTPCache(store: store, configuration: configuration, clock: clock ?? self.clock), tier: tier,
+      events: events)
+  }
+
+  /// All nodes take all steps, so that everything that one of them did has reached the others.
+  func step() async {
+    for _ in 0..<2 {
+      for node in nodes { await node.step() }
+    }
+  }
+
+  func get(_ path: String = "/", at node: Int, fields: HTTPFields = [:]) async throws -> Answer {
+    try await nodes[node].get(path, from: origin, fields: fields)
+  }
+}
+
+/// Writes down the events of a shared tier.
+final class SharedEventLog: Sendable {
+  private let log = Mutex<[HTTPCache.SharedTierEvent]>([])
+  var all: [HTTPCache.SharedTierEvent] { log.withLock { $0 } }
+  func add(_ event: HTTPCache.SharedTierEvent) { log.withLock { $0.append(event) } }
+}
+
+/// An origin whose responses name their version, with an entity tag.
+final class VersionedOrigin: Sendable {
+  private let version = Mutex(1)
+  private let log = Mutex<[HTTPRequest]>([])
+  private let fields: HTTPFields
+
+  init(_ fields: HTTPFields = [:]) {
+    self.fields = fields
+  }
+
+  var requests: [HTTPRequest] { log.withLock { $0 } }
+  var current: Int { version.withLock { $0 } }
+  func change() { version.withLock { $0 += 1 } }
+
+  var transport: Transport {
+    { [self] request, _ in
+      log.withLock { $0.append(request) }
+      let version = current
+      var fields: HTTPFields = [.cacheControl: "max-age=600", .eTag: "\"\(version)\""]
+      for field in self.fields { fields[field.name] = field.value }
+      if request.headerFields[.ifNoneMatch] == "\"\(version)\"" {
+        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
+      }
+      return .ok("\(version)", fields)
+    }
+  }
+}

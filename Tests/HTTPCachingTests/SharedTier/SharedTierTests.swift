@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("The shared tier", .timeLimit(.minutes(5)))
+struct SharedTierTests {
+  @Test("A response that one node stored is a local hit at another node after one lookup in the tier")
+  func shares() async throws {
+    let fleet = try await SharedFleet(2)
+    #expect(try await fleet.get(at: 0).source == .network)
+    await fleet.step()
+    fleet.clock.advance(seconds: 100)
+    await fleet.step()
+    let answer = try await fleet.get(at: 1)
+    #expect(answer.source == .hit)
+    #expect(answer.text == "1")
+    #expect(answer.response.head.headerFields[.age] == "100")
+    let calls = fleet.nodes[1].tier.callCount
+    #expect(try await fleet.get(at: 1).source == .hit)
+    #expect(fleet.nodes[1].tier.callCount == calls)
+    #expect(fleet.origin.requests.count == 1)
+    #expect(fleet.nodes[1].statistics.hits == 1)
+  }
+
+  @Test("The age counts by the clock of the tier, whatever the clocks of the nodes show", arguments: [-5000, 5000])
+  func ages(skew: Int64) async throws {
+    var fleet = try await SharedFleet(1)
+    let own = ManualClock(fleet.clock.now.advanced(bySeconds: skew))
+    fleet.nodes.append(try fleet.makeNode(clock: own))
+    await fleet.step()
+    _ = try await fleet.get(at: 0)
+    await fleet.step()
+    for clock in [fleet.clock, own] { clock.advance(seconds: 60) }
+    await fleet.step()
+    let answer = try await fleet.get(at: 1)
+    #expect(answer.source == .hit)
+    #expect(answer.response.head.headerFields[.age] == "60")
+  }
+
+  @Test("Variants are shared")
+  func variants() async throws {
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin([.vary: "Accept-Language"]))
+    for language in ["de", "fr"] {
+      _ = try await fleet.get(at: 0, fields: [.acceptLanguage: language])
+      fleet.origin.change()
+    }
+    await fleet.step()
+    for (language, text) in [("de", "1"), ("fr", "2"), ("en", "3")] {
+      #expect(try await fleet.get(at: 1, fields: [.acceptLanguage: language]).text == text)
+    }
+    #expect(fleet.origin.requests.count == 3)
+  }
+
+  @Test("A fresher response in the tier is used instead of a revalidation")
+  func fresher() async throws {
+    let fleet = try await SharedFleet(2)
+    _ = try await fleet.get(at: 0)
+    await fleet.step()
+    _ = try await fleet.get(at: 1)
+    fleet.clock.advance(seconds: 700)
+    await fleet.step()
+    // This node revalidates, and the other finds the updated response.
+    #expect(try await fleet.get(at: 0).source == .validated)
+    await fleet.step()
+    #expect(try await fleet.get(at: 1).source == .hit)
+    #expect(fleet.origin.requests.count == 2)
+  }
+
+  @Test("A damaged entry is a counted miss", arguments: Damage.allCases)
+  func damaged(damage: Damage) async throws {
+    let fleet = try await SharedFleet(2)
+    _ = try await fleet.get(at: 0)
+    await fleet.step()
+    fleet.server.damage { damage.change(&$0) }
+    let answer = try await fleet.get(at: 1)
+    #expect(answer.source == .network)
+    #expect(answer.text == "1")
+    #expect(fleet.nodes[1].statistics.damaged == 1)
+    #expect(fleet.nodes[1].statistics.hits == 0)
+  }
+
+  enum Damage: CaseIterable {
+    case emptyHead, truncatedHead, longerHead, flippedHead, body, longerBody, version
+
+    func change(_ entry: inout SharedEntry) {
+      switch self {
+      case .emptyHead: entry.head = []
+      case .truncatedHead: entry.head.removeLast(9)
+      case .longerHead: entry.head.append(0)
+      case .flippedHead: entry.head[entry.head.count / 2] ^= 4
+      case .body: entry.body[0] ^= 1
+      case .longerBody: entry.body.append(7)
+      case .version: entry.head[0] = 9
+      }
+    }
+  }
+
+  @Test("Any flipped byte and any truncation of a head is a miss")
+  func everyByte() throws {
+    let now = Timestamp(seconds: 1_700_000_000)
+    let key = CacheKey(TargetURI(scheme: "https", authority: "a.example", path: "/"))
+    let engine = CacheEngine(.init(kind: .shared))
+    let request = HTTPRequest.get("/")
+    guard case .forward(let forwarding) = engine.plan(
+      for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
+    else { return #expect(Bool(false)) }
+    let outcome = engine.outcome(
+      of: CacheEngine.Exchange(
+        forwarding: forwarding, candidates: [],
+        result: .response(TransportResponse.ok("", [.cacheControl: "max-age=60"]).head), requestTime: now,
+        responseTime: now))
+    guard case .store(let stored, _) = outcome.storage else { return #expect(Bool(false)) }
+    let body = Array("hello".utf8)
+    let head = SharedEntryForm.head(
+      stored, body: body, key: key.bytes, position: SharedLogPosition(epoch: 1, number: 2), at: now)
+    func read(_ head: [UInt8]) -> SharedEntryForm.Found? {
+      SharedEntryForm.read(
+        FoundSharedEntry(head: head, body: body, elapsed: .seconds(1)), key: key.bytes, at: now)
+    }
+    #expect(read(head)?.position.number == 2)
+    for index in head.indices {
+      var changed = head
+      changed[index] ^= 1
+      #expect(read(changed) == nil, "\(index)")
+      #expect(read(Array(head[..<index])) == nil, "\(index)")
+    }
+  }
+
+  @Test("A private cache shares its removals, and none of its responses")
+  func privateCache() async throws {
+    let fleet = try await SharedFleet(2, kind: .private)
+    for node in [0, 1] { _ = try await fleet.get(at: node) }
+    await fleet.step()
+    #expect(fleet.origin.requests.count == 2)
+    #expect(fleet.server.entryCount == 0)
+    fleet.nodes[0].cache.removeResponses(for: .get())
+    await fleet.step()
+    #expect(try await fleet.get(at: 1).source == .network)
+  }
+
+  @Test("A full write queue drops responses and counts them")
+  func fullQueue() async throws {
+    let fleet = try await SharedFleet(1) { $0.sharedTier?.writeQueueCapacity = 3000 }
+    for path in ["/1", "/2", "/3", "/4"] { _ = try await fleet.get(path, at: 0) }
+    #expect(fleet.nodes[0].statistics.dropped == 2)
+    await fleet.step()
+    #expect(fleet.server.entryCount == 2)
+    #expect(fleet.nodes[0].statistics.queuedBytes == 0)
+  }
+
+  @Test("A request waits no longer than the configured time, and then the breaker opens", arguments: [
+    InMemorySharedTier.Fault.failing, .hanging, .losingAnswers,
+  ])
+  func outage(fault: InMemorySharedTier.Fault) async throws {
+    let fleet = try await SharedFleet(1) {
+      if fault == .hanging { $0.sharedTier?.wait = .milliseconds(20) }
+    }
+    let node = fleet.nodes[0]
+    // A heartbeat must be answered in time, which a loaded machine may miss.
+    try await eventually { node.statistics.isAvailable } doing: { await node.step() }
+    node.tier.fault = fault
+    for number in 0..<20 { #expect(try await fleet.get("/\(number)", at: 0).text == "1") }
+    #expect(!node.statistics.isAvailable)
+    // Some calls more may have begun before the last of the failures.
+    let calls = node.tier.callCount
+    for number in 20..<40 { #expect(try await fleet.get("/\(number)", at: 0).text == "1") }
+    #expect(node.tier.callCount == calls)
+    #expect(node.events.all.filter { if case .unavailable = $0 { true } else { false } }.count == 1)
+    node.tier.fault = .none
+    try await eventually { node.statistics.isAvailable } doing: { await node.step() }
+    #expect(node.events.all.contains(.available))
+  }
+}
+
+struct StepsTookTooLong: Error {}
+
+/// Takes steps until a condition holds.
+func eventually(_ condition: () -> Bool, doing step: () async -> Void) async throws {
+  let deadline = ContinuousClock.now + .seconds(120)
+  while !condition() {
+    guard ContinuousClock.now < deadline else { throw StepsTookTooLong() }
+    await step()
+  }
+}
