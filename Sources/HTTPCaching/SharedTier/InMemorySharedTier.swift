@@ -15,6 +15,9 @@ package final class InMemorySharedTier: SharedTier {
     case hanging
     /// Each call takes effect, and then throws: its answer is lost.
     case losingAnswers
+    /// The records of the log say nothing: the node does not learn what others removed. Nothing can protect from that. It
+    /// shows that a test notices.
+    case emptyingRecords
   }
 
   /// What the faults throw.
@@ -56,7 +59,7 @@ package final class InMemorySharedTier: SharedTier {
   private func call<Result>(counts: Bool = true, _ body: () -> Result) async throws -> Result {
     if counts { calls.wrappingAdd(1, ordering: .relaxed) }
     switch fault {
-    case .none: return body()
+    case .none, .emptyingRecords: return body()
     case .failing: throw Unreachable()
     case .losingAnswers:
       _ = body()
@@ -83,7 +86,11 @@ package final class InMemorySharedTier: SharedTier {
   }
 
   package func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage {
-    let page = try await call(counts: false) { server.records(after: position) }
+    var page = try await call(counts: false) { server.records(after: position) }
+    if fault == .emptyingRecords {
+      let nothing = Removal.scopes([]).payload(node: 0)
+      for index in page.records.indices { page.records[index].payload = nothing }
+    }
     guard page.records.isEmpty, page.epoch == position.epoch, wait > .zero else { return page }
     await server.wait(atMost: wait) { [server] in server.last != position }
     return try await call(counts: false) { server.records(after: position) }

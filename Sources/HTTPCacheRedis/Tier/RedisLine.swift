@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Synchronization
+
+/// A connection of its own for commands that block, one at a time. It is made when it is needed, and again after a
+/// failure.
+final class RedisLine: Sendable {
+  private struct Request {
+    var arguments: [[UInt8]]
+    var timeout: Duration
+    var continuation: CheckedContinuation<RedisValue, any Error>
+  }
+
+  private struct State {
+    var request: Request?
+    var worker: (task: Task<Void, Never>, number: Int)?
+    var lastWorker = 0
+    /// The worker, while it waits for a request.
+    var waiting: CheckedContinuation<Request?, Never>?
+    var isStopped = false
+  }
+
+  private let client: RedisClient
+  private let key: [UInt8]
+  private let state = Mutex(State())
+
+  init(_ client: RedisClient, key: [UInt8]) {
+    self.client = client
+    self.key = key
+  }
+
+  deinit { stop() }
+
+  /// Sends a command and waits for its reply. If the task is cancelled, the connection ends.
+  func send(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let request = Request(arguments: arguments, timeout: timeout, continuation: continuation)
+        let (waiting, isRefused) = state.withLock { state in
+          if state.isStopped || state.request != nil || Task.isCancelled {
+            return (nil as CheckedContinuation<Request?, Never>?, true)
+          }
+          if let waiting = state.waiting.take() { return (waiting, false) }
+          state.request = request
+          if state.worker == nil { begin(&state) }
+          return (nil, false)
+        }
+        if isRefused { continuation.resume(throwing: CancellationError()) }
+        waiting?.resume(returning: request)
+      }
+    } onCancel: {
+      // The command may block for long: only the end of the connection ends it.
+      state.withLock { state in
+        defer { state.worker = nil }
+        return state.worker
+      }?.task.cancel()
+    }
+  }
+
+  private func begin(_ state: inout State) {
+    state.lastWorker += 1
+    let number = state.lastWorker
+    let client = client
+    let key = key
+    state.worker = (
+      Task { [weak self] in
+        try? await client.withConnection(key: key) { connection in
+          while let request = await self?.next(number) {
+            do {
+              let reply = try await connection.send(request.arguments, timeout: request.timeout)
+              request.continuation.resume(returning: reply)
+            } catch {
+              self?.ended(number)
+              request.continuation.resume(throwing: error)
+              throw error
+            }
+          }
+        }
+        self?.ended(number)
+      }, number
+    )
+  }
+
+  private func ended(_ number: Int) {
+    let request = state.withLock { state -> Request? in
+      guard state.worker?.number == number else { return nil }
+      state.worker = nil
+      return state.request.take()
+    }
+    request?.continuation.resume(throwing: RedisError(.connectionLost, "the connection for the log has ended"))
+  }
+
+  /// Waits for the next request; `nil` when this worker is over.
+  private func next(_ number: Int) async -> Request? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let result: Request?? = state.withLock { state in
+          if state.worker?.number != number || state.isStopped || Task.isCancelled { return .some(nil) }
+          if let request = state.request.take() { return .some(request) }
+          state.waiting = continuation
+          return nil
+        }
+        if let result { continuation.resume(returning: result) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiting.take() }?.resume(returning: nil)
+    }
+  }
+
+  func stop() {
+    let (worker, waiting, request) = state.withLock { state in
+      state.isStopped = true
+      return (state.worker.take(), state.waiting.take(), state.request.take())
+    }
+    worker?.task.cancel()
+    waiting?.resume(returning: nil)
+    request?.continuation.resume(throwing: RedisError(.closed, "the shared tier was closed"))
+  }
+}

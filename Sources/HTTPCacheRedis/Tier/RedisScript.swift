@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// A script that the server runs as one step.
+struct RedisScript: Sendable {
+  let source: [UInt8]
+  /// The digest by which the server knows it, in hexadecimal.
+  let digest: [UInt8]
+
+  private init(_ source: String) {
+    self.source = Array(source.utf8)
+    digest = Array(SHA1.hexadecimal(self.source).utf8)
+  }
+
+  /// Finds the log, and begins a new one if there is none, or if the server has restarted and may have lost records.
+  ///
+  /// KEYS: meta, log. ARGV: whether the server is durable, a new epoch, a new seed.
+  private static let findLog = """
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
+    local meta = redis.call('HMGET', KEYS[1], 'epoch', 'began', 'run', 'seed')
+    local epoch, began, seed = meta[1], tonumber(meta[2] or 0), meta[4]
+    if not epoch or not seed or redis.call('EXISTS', KEYS[2]) == 0 or (meta[3] ~= run and ARGV[1] ~= '1') then
+      redis.call('DEL', KEYS[1], KEYS[2])
+      epoch, began, seed = ARGV[2], now, seed or ARGV[3]
+      redis.call('HSET', KEYS[1], 'epoch', epoch, 'began', now, 'run', run, 'seed', seed)
+      redis.call('XGROUP', 'CREATE', KEYS[2], 'x', '0', 'MKSTREAM')
+    elseif meta[3] ~= run then
+      began = now
+      redis.call('HSET', KEYS[1], 'began', now, 'run', run)
+    end
+    local function number(entries) return entries[1] and tonumber(string.match(entries[1][1], '^%d+')) end
+    local last = number(redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)) or 0
+
+    """
+
+  /// Returns the epoch and the seed.
+  static let begin = RedisScript(findLog + "return {epoch, seed}")
+
+  /// Registers a node, and returns epoch, seed, last and first number, and the number that all nodes have applied.
+  ///
+  /// More ARGV: node, its epoch and number, its lifetime in milliseconds.
+  static let heartbeat = RedisScript(
+    findLog + """
+      redis.call('HSET', KEYS[1], 'n:' .. ARGV[4],
+        ARGV[5] .. ':' .. ARGV[6] .. ':' .. string.format('%.0f', now + tonumber(ARGV[7])))
+      local all = redis.call('HGETALL', KEYS[1])
+      local least = last
+      for i = 1, #all, 2 do
+        if string.sub(all[i], 1, 2) == 'n:' then
+          local e, n, stop = string.match(all[i + 1], '^(%d+):(%d+):(%d+)$')
+          if not stop or tonumber(stop) <= now then
+            redis.call('HDEL', KEYS[1], all[i])
+          elseif e ~= epoch then
+            least = 0
+          else
+            least = math.min(least, tonumber(n))
+          end
+        end
+      end
+      if now < began + tonumber(ARGV[7]) then least = 0 end
+      local first = number(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)) or last + 1
+      return {epoch, seed, last, first, least}
+      """)
+
+  /// Adds a record, removes entries, and returns epoch, seed and number; without the number if the seed is another.
+  ///
+  /// More KEYS: entries. More ARGV: seed, payload, tags, whether it is broad, the limit of the log.
+  static let append = RedisScript(
+    findLog + """
+      if seed ~= ARGV[4] then return {epoch, seed} end
+      local next = string.format('%.0f', last + 1)
+      redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[8], next .. '-0',
+        'p', ARGV[5], 't', ARGV[6], 'b', ARGV[7], 'e', epoch)
+      for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+      return {epoch, seed, last + 1}
+      """)
+
+  /// Sets the variant of an entry.
+  ///
+  /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds.
+  private static let set = """
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local lifetime = tonumber(ARGV[3])
+    local old = redis.call('HGET', KEYS[1], ARGV[1])
+    if old then
+      local stamp, count = string.match(string.sub(old, 1, 128), '^%d+:%d+:%d+:(%d+):(%d+):')
+      for i = 0, math.min(tonumber(count or 0), 16384) - 1 do
+        redis.call('UNLINK', KEYS[1] .. ':' .. stamp .. ':' .. i)
+      end
+    elseif redis.call('HLEN', KEYS[1]) >= 64 then
+      redis.call('UNLINK', KEYS[1])
+    end
+    redis.call('HSET', KEYS[1], ARGV[1],
+      string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
+    if redis.call('PTTL', KEYS[1]) < lifetime then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+    return 1
+    """
+
+  /// Stores an entry without a look at the log, which is in another slot.
+  static let storeUnchecked = RedisScript(set)
+
+  /// Stores an entry unless the log has a later removal of it, or no longer reaches back to its position; returns 1 or 0.
+  ///
+  /// More KEYS: meta, log. More ARGV: epoch, number, tags, seed.
+  static let store = RedisScript(
+    """
+    local meta = redis.call('HMGET', KEYS[2], 'epoch', 'seed')
+    if meta[1] ~= ARGV[4] or meta[2] ~= ARGV[7] then return 0 end
+    local function number(entry) return tonumber(string.match(entry[1], '^%d+')) end
+    local own = tonumber(ARGV[5])
+    local last = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+    if last and number(last) > own then
+      local records = redis.call('XRANGE', KEYS[3], string.format('%.0f-0', own + 1), '+', 'COUNT', 256)
+      if not records[1] or number(records[1]) ~= own + 1 or number(records[#records]) < number(last) then
+        return 0
+      end
+      for _, record in ipairs(records) do
+        local tags, broad = '', '1'
+        for i = 1, #record[2], 2 do
+          if record[2][i] == 't' then tags = record[2][i + 1] end
+          if record[2][i] == 'b' then broad = record[2][i + 1] end
+        end
+        if broad ~= '0' then return 0 end
+        for i = 1, #tags, 8 do
+          local tag = string.sub(tags, i, i + 7)
+          for j = 1, #ARGV[6], 8 do
+            if tag == string.sub(ARGV[6], j, j + 7) then return 0 end
+          end
+        end
+      end
+    end
+
+    """ + set)
+
+  /// Ends a lease if it belongs to its owner; returns 1 or 0.
+  ///
+  /// KEYS: lease. ARGV: owner.
+  static let release = RedisScript(
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
+}

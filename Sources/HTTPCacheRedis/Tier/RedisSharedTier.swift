@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheStore
+import HTTPCaching
+import Synchronization
+
+/// A shared tier on Redis 7 or Valkey.
+///
+/// ```swift
+/// var configuration = HTTPCache.Configuration(kind: .shared)
+/// configuration.sharedTier = .init(try RedisSharedTier(.init(RedisEndpoint("redis://cache.internal/0"))))
+/// let cache = try HTTPCache(configuration)
+/// ```
+///
+/// **Keys.** All begin with ``Configuration/prefix``. The entries of one URL have one hash tag, so all pieces of a response
+/// are in one slot of a cluster. The tag is a hash of the key with a random seed that the server keeps; the whole key is in
+/// the entry, and is compared. The log and the list of nodes have the hash tag `{log}`.
+///
+/// **Memory.** Entries have an expiry, and the log has none. With `maxmemory`, use a policy that begins with `volatile-`:
+/// then the server evicts entries and never the log. With an `allkeys-` policy it may evict the log. That is safe: the log
+/// gets a new epoch, and every node validates what it has.
+///
+/// **What the server promises.** A restart or a failover may lose the last records of the log. So the log gets a new epoch
+/// then, unless ``Configuration/isDurable`` is set.
+///
+/// **One server or a cluster.** On one server, a script compares the position of an entry with the log in the same step as
+/// it stores the entry. In a cluster, the log is in another slot, and the server accepts the entry. In both cases, each
+/// node compares the position of every entry that it finds with the log before it uses the entry. So an entry that was
+/// requested before a removal is not used; in a cluster, it takes memory until it expires.
+public final class RedisSharedTier: SharedTier {
+  /// How the tier uses the server.
+  public struct Configuration: Sendable {
+    /// The client of the server.
+    public var client: RedisClient.Configuration
+    /// The beginning of all keys (default: `httpcache:`). Caches with the same prefix and server share the tier.
+    public var prefix = "httpcache:"
+    /// Content of more bytes is stored in pieces, apart from its head (default: 256 KiB). A lookup then takes two round
+    /// trips.
+    public var inlineLimit = 256 << 10
+    /// Bytes of a piece (default: 512 KiB).
+    public var pieceSize = 512 << 10
+    /// Number of removals that the log keeps, approximately (default: 100,000). A node that was away for longer validates
+    /// all that it has.
+    public var logLimit = 100_000
+    /// Whether the server loses no write by a restart or failover (default: `false`): set it only with `appendfsync always`,
+    /// and without replicas that may take over.
+    public var isDurable = false
+
+    /// Makes a configuration for a server.
+    ///
+    /// - Parameter endpoint: the server to connect to, and as which user.
+    public init(_ endpoint: RedisEndpoint) {
+      client = RedisClient.Configuration(endpoint)
+    }
+  }
+
+  let configuration: Configuration
+  let client: RedisClient
+  let keys: RedisKeys
+  private let isCluster: Bool
+  private let line: RedisLine
+  private let releases: ReleaseWatch
+  /// The seed of the hashes, once the server has told it.
+  private let seed = Mutex<UInt64?>(nil)
+
+  /// Makes a tier. The first call connects to the server.
+  ///
+  /// - Parameter configuration: the server, and how the tier uses it.
+  /// - Throws: ``RedisError`` if the addresses are missing, or if a certificate or a key cannot be used.
+  public init(_ configuration: Configuration) throws(RedisError) {
+    self.configuration = configuration
+    client = try RedisClient(configuration.client)
+    keys = RedisKeys(prefix: configuration.prefix)
+    isCluster = configuration.client.endpoint.mode == .cluster
+    line = RedisLine(client, key: keys.log)
+    releases = ReleaseWatch(client, stream: keys.released)
+  }
+
+  /// What the connections did so far.
+  public var clientStatistics: RedisStatistics { client.statistics }
+
+  // MARK: - Scripts
+
+  /// Runs a script by its digest, and sends it as a whole if the server does not have it.
+  private func run(
+    _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = []
+  ) async throws -> RedisValue {
+    let rest = [bytes(keys.count)] + keys + arguments
+    let replies = try await client.pipeline(
+      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first)
+    for reply in replies.dropLast() { try check(reply) }
+    let reply = replies[replies.count - 1]
+    guard reply.errorCode == "NOSCRIPT" else { return try check(reply) }
+    return try check(
+      try await client.send([Array("EVAL".utf8), script.source] + rest, key: keys.first))
+  }
+
+  @discardableResult
+  private func check(_ reply: RedisValue) throws -> RedisValue {
+    if case .error(let message) = reply { throw RedisTierError(message) }
+    return reply
+  }
+
+  /// Arguments of the scripts that may begin a new log.
+  private func beginning() -> [[UInt8]] {
+    [
+      configuration.isDurable ? [0x31] : [0x30], bytes(UInt64.random(in: 1 ... .max)),
+      bytes(UInt64.random(in: 1 ... .max)),
+    ]
+  }
+
+  private func learn(_ seed: RedisValue?) throws {
+    guard let text = seed?.text, let value = UInt64(text) else {
+      throw RedisTierError("the server returned no seed for the keys")
+    }
+    self.seed.withLock { $0 = value }
+  }
+
+  /// Returns the seed; asks the server for it once.
+  private func knownSeed() async throws -> UInt64 {
+    if let seed = seed.withLock({ $0 }) { return seed }
+    let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning())
+    try learn(reply.elements?.dropFirst().first)
+    guard let seed = seed.withLock({ $0 }) else { throw RedisTierError("the server returned no seed") }
+    return seed
+  }
+
+  // MARK: - The log
+
+  public func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
+    let applied = node.applied ?? SharedLogPosition(epoch: 0, number: 0)
+    let reply = try await run(
+      .heartbeat, keys: [keys.meta, keys.log],
+      beginning() + [
+        bytes(node.id), bytes(applied.epoch), bytes(applied.number), bytes(node.lifetime.milliseconds),
+      ])
+    guard let values = reply.elements, values.count == 5, let epoch = values[0].text.flatMap({ UInt64($0) }),
+      let last = values[2].integer, let first = values[3].integer, let all = values[4].integer, last >= 0,
+      first > 0, all >= 0
+    else { throw RedisTierError("the reply to a heartbeat is malformed") }
+    try learn(values[1])
+    return SharedLogHead(
+      last: SharedLogPosition(epoch: epoch, number: UInt64(last)), first: UInt64(first), appliedByAll: UInt64(all))
+  }
+
+  public func leave(_ node: SharedNode) async throws {
+    try check(
+      try await client.send(
+        [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta))
+  }
+
+  public func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
+    for _ in 0..<3 {
+      let seed = try await knownSeed()
+      let tags = tags(removal.keys.map { (0, $0) } + removal.scopes.map { (1, $0) }, seed)
+      let entries = removal.keys.map { keys.entry($0, seed) }
+      let reply = try await run(
+        .append, keys: [keys.meta, keys.log] + (isCluster ? [] : entries),
+        beginning() + [
+          bytes(seed), removal.payload, tags, removal.isBroad ? [0x31] : [0x30], bytes(configuration.logLimit),
+        ])
+      guard let values = reply.elements, let epoch = values.first?.text.flatMap({ UInt64($0) }) else {
+        throw RedisTierError("the reply to a removal is malformed")
+      }
+      guard values.count == 3, let number = values[2].integer, number > 0 else {
+        // The hashes have another seed now.
+        try learn(values.dropFirst().first)
+        continue
+      }
+      if isCluster {
+        // Only to free memory: each node compares what it finds with the log.
+        for entry in entries { _ = try? await client.send([Array("UNLINK".utf8), entry], key: entry) }
+      }
+      return SharedLogPosition(epoch: epoch, number: UInt64(number))
+    }
+    throw RedisTierError("the seed of the keys changes again and again")
+  }
+
+  public func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage {
+    let block = wait > .zero ? [Array("BLOCK".utf8), bytes(max(1, wait.milliseconds))] : []
+    let reply = try await line.send(
+      [Array("XREAD".utf8), Array("COUNT".utf8), bytes(256)] + block
+        + [Array("STREAMS".utf8), keys.log, bytes(position.number) + Array("-0".utf8)],
+      timeout: wait + .seconds(1))
+    try check(reply)
+    guard let stream = reply.elements?.first?.elements, stream.count == 2, let entries = stream[1].elements else {
+      // Nothing new, or no log at all: a heartbeat finds out.
+      return SharedLogPage(epoch: nil, records: [])
+    }
+    var page = SharedLogPage(epoch: nil, records: [])
+    for entry in entries {
+      guard let parts = entry.elements, parts.count == 2, let id = parts[0].text,
+        let number = UInt64(id.prefix { $0 != "-" }), let fields = parts[1].elements
+      else { throw RedisTierError("a record of the log is malformed") }
+      var payload: [UInt8] = []
+      var epoch: UInt64?
+      for index in stride(from: 0, to: fields.count - 1, by: 2) {
+        switch fields[index].text {
+        case "p": payload = fields[index + 1].bytes ?? []
+        case "e": epoch = fields[index + 1].text.flatMap { UInt64($0) }
+        default: break
+        }
+      }
+      if page.records.isEmpty { page.epoch = epoch }
+      guard epoch == page.epoch else { break }
+      page.records.append(SharedLogRecord(number: number, payload: payload))
+    }
+    return page
+  }
+
+  // MARK: - Entries
+
+  public func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] {
+    let entry = keys.entry(key, try await knownSeed())
+    let replies = try await client.pipeline(
+      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry)
+    for reply in replies { try check(reply) }
+    guard let fields = replies[0].elements, !fields.isEmpty else { return [] }
+    guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
+      let microseconds = time[1].integer
+    else { throw RedisTierError("the time of the server is malformed") }
+    let now = seconds * 1000 + microseconds / 1000
+    var found: [FoundSharedEntry] = []
+    for index in stride(from: 1, to: fields.count, by: 2) {
+      guard let bytes = fields[index].bytes, let value = RedisEntryValue(bytes) else {
+        // Let the caller count it.
+        found.append(FoundSharedEntry(head: [], body: nil, elapsed: .zero))
+        continue
+      }
+      if value.end <= now { continue }
+      let body: [UInt8]? =
+        switch value.body {
+        case .inline(let bytes): bytes
+        case .pieces(let stamp, let count): try await pieces(of: entry, stamp, count)
+        }
+      found.append(
+        FoundSharedEntry(head: value.head, body: body, elapsed: .milliseconds(max(0, now - value.at))))
+    }
+    return found
+  }
+
+  /// Reads the pieces of a content; `nil` if one is lost.
+  private func pieces(of entry: [UInt8], _ stamp: UInt64, _ count: Int) async throws -> [UInt8]? {
+    let reply = try check(
+      try await client.send(
+        [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry))
+    guard let values = reply.elements else { return nil }
+    var body: [UInt8] = []
+    for value in values {
+      guard let bytes = value.bytes else { return nil }
+      body += bytes
+    }
+    return body
+  }
+
+  public func store(_ entry: SharedEntry) async throws -> SharedStoring {
+    let seed = try await knownSeed()
+    let key = keys.entry(entry.key, seed)
+    let lifetime = bytes(max(1, entry.lifetime.milliseconds))
+    var commands: [[[UInt8]]] = []
+    let body: RedisEntryValue.Body
+    if entry.body.count <= configuration.inlineLimit {
+      body = .inline(entry.body)
+    } else {
+      let stamp = UInt64.random(in: 1 ... .max)
+      let size = max(1, configuration.pieceSize)
+      for (number, start) in stride(from: 0, to: entry.body.count, by: size).enumerated() {
+        commands.append([
+          Array("SET".utf8), RedisKeys.piece(key, stamp, number),
+          Array(entry.body[start..<min(start + size, entry.body.count)]), Array("PX".utf8), lifetime,
+        ])
+      }
+      body = .pieces(stamp: stamp, count: commands.count)
+    }
+    let hash = XXH3.hash(entry.variant, seed: seed)
+    let tags = tags([(0, entry.key)] + entry.scopes.map { (1, $0) }, seed)
+    let reply = try await run(
+      isCluster ? .storeUnchecked : .store, keys: isCluster ? [key] : [key, keys.meta, keys.log],
+      [
+        bytes(hash), RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
+        bytes(entry.position.number), tags, bytes(seed),
+      ], after: commands)
+    return reply.integer == 1 ? .stored : .removedSince
+  }
+
+  /// The tags of keys and scopes, 8 bytes each, which a script compares.
+  private func tags(_ parts: [(kind: UInt8, bytes: [UInt8])], _ seed: UInt64) -> [UInt8] {
+    parts.flatMap { part in
+      let hash = XXH3.hash([part.kind] + part.bytes, seed: seed)
+      return (0..<8).map { UInt8(truncatingIfNeeded: hash >> (8 * $0)) }
+    }
+  }
+
+  // MARK: - Leases
+
+  public func acquire(_ lease: SharedLease) async throws -> Bool {
+    let key = keys.lease(lease.key, try await knownSeed())
+    let reply = try check(
+      try await client.send(
+        [
+          Array("SET".utf8), key, bytes(lease.owner), Array("NX".utf8), Array("PX".utf8),
+          bytes(max(1, lease.lifetime.milliseconds)),
+        ], key: key))
+    return reply != .null
+  }
+
+  public func release(_ lease: SharedLease) async throws {
+    let seed = try await knownSeed()
+    let key = keys.lease(lease.key, seed)
+    let reply = try await run(.release, keys: [key], [bytes(lease.owner)])
+    guard reply.integer == 1 else { return }
+    try check(
+      try await client.send(
+        [
+          Array("XADD".utf8), keys.released, Array("MAXLEN".utf8), Array("~".utf8), bytes(1000),
+          Array("*".utf8), [0x6B], key,
+        ], key: keys.released))
+  }
+
+  public func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
+    let key = keys.lease(key, try await knownSeed())
+    try await releases.wait(for: key, atMost: wait) { [client] in
+      let reply = try await client.send([Array("PTTL".utf8), key], key: key)
+      guard let left = reply.integer, left > 0 else { return nil }
+      return .milliseconds(left)
+    }
+  }
+
+  public func close() async {
+    releases.stop()
+    line.stop()
+    await client.close()
+  }
+
+  private func bytes(_ number: some BinaryInteger) -> [UInt8] { Array(String(number).utf8) }
+}
+
+/// The server answered a command of the tier with an error, or with something else than the command returns.
+public struct RedisTierError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What happened.
+  public let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+extension Duration {
+  var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+  }
+}
+
+extension XXH3 {
+  static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 {
+    bytes.withUnsafeBytes { hash($0, seed: seed) }
+  }
+}

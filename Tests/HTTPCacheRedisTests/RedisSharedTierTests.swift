@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheRedis
+import HTTPCaching
+import LoopbackRedis
+import Testing
+
+@Suite(
+  "The shared tier on Redis", .enabled(if: RedisServer.isInstalled, .init(rawValue: RedisServer.howToInstall)),
+  .timeLimit(.minutes(5)))
+struct RedisSharedTierTests {
+  private let key = Array("https://a.example/".utf8)
+
+  private func tier(
+    _ server: RedisServer, configure: (inout RedisSharedTier.Configuration) -> Void = { _ in }
+  ) throws -> RedisSharedTier {
+    var configuration = RedisSharedTier.Configuration(server.endpoint)
+    configuration.client.requestTimeout = .seconds(20)
+    configure(&configuration)
+    return try RedisSharedTier(configuration)
+  }
+
+  private func entry(
+    _ body: String, variant: [UInt8] = [], at position: SharedLogPosition, scopes: [[UInt8]] = [], key: [UInt8]? = nil
+  ) -> SharedEntry {
+    SharedEntry(
+      key: key ?? self.key, variant: variant, head: [1, 2, 3], body: Array(body.utf8), scopes: scopes,
+      position: position, lifetime: .seconds(60))
+  }
+
+  private func position(_ tier: RedisSharedTier, applied: SharedLogPosition? = nil) async throws -> SharedLogPosition {
+    try await head(tier, applied: applied).last
+  }
+
+  private func head(
+    _ tier: RedisSharedTier, node: UInt64 = 1, applied: SharedLogPosition? = nil,
+    lifetime: Duration = .milliseconds(1)
+  ) async throws -> SharedLogHead {
+    try await tier.heartbeat(SharedNode(id: node, applied: applied, lifetime: lifetime))
+  }
+
+  private func removal(keys: [[UInt8]] = [], scopes: [[UInt8]] = [], isBroad: Bool = false) -> SharedRemoval {
+    SharedRemoval(payload: [7, 0, 255], keys: keys, scopes: scopes, isBroad: isBroad)
+  }
+
+  @Test("Variants come back as they were stored, in line and in pieces", arguments: [0, 3, 64, 65, 1000])
+  func stores(count: Int) async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server) {
+        $0.inlineLimit = 64
+        $0.pieceSize = 100
+      }
+      let position = try await position(tier)
+      #expect(try await tier.find(key).isEmpty)
+      for variant: UInt8 in [1, 2, 1] {
+        let entry = entry(String(repeating: "\(variant)", count: count), variant: [variant], at: position)
+        #expect(try await tier.store(entry) == .stored)
+      }
+      let found = try await tier.find(key)
+      #expect(found.allSatisfy { $0.head == [1, 2, 3] && $0.elapsed < .seconds(60) })
+      #expect(
+        Set(found.map { $0.body.map { String(decoding: $0, as: UTF8.self) } ?? "lost" })
+          == Set([1, 2].map { String(repeating: "\($0)", count: count) }))
+      #expect(found.count == 2)
+      // The pieces that were replaced are gone.
+      let client = try RedisClient(.init(server.endpoint))
+      let pieces = count <= 64 ? 0 : (count + 99) / 100 * 2
+      #expect(try await client.send(words("DBSIZE")).integer == Int64(2 + 1 + pieces))
+      await client.close()
+      await tier.close()
+    }
+  }
+
+  @Test("A content without one of its pieces is lost")
+  func lostPiece() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server) {
+        $0.inlineLimit = 0
+        $0.pieceSize = 2
+      }
+      #expect(try await tier.store(entry("abcde", at: try await position(tier))) == .stored)
+      let client = try RedisClient(.init(server.endpoint))
+      for value in try await client.send(words("KEYS *:1")).elements ?? [] {
+        _ = try await client.send([Array("DEL".utf8), try #require(value.bytes)])
+      }
+      let found = try await tier.find(key)
+      #expect(found.count == 1)
+      #expect(found.first?.body == nil)
+      await client.close()
+      await tier.close()
+    }
+  }
+
+  @Test("A value that the tier did not write is an entry without a body, or an error")
+  func hostile() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      #expect(try await tier.store(entry("abc", at: try await position(tier))) == .stored)
+      let client = try RedisClient(.init(server.endpoint))
+      let name = try #require(try await client.send(words("KEYS *:e")).elements?.first?.bytes)
+      for value in [
+        "", "1:2", "1:99999999999999999:5:0:0:ab", "1:99999999999999999:0:0:99999999999:", "x:y:z:0:0:",
+        "-1:99999999999999999:0:0:0:", "1:99999999999999999:18446744073709551615:0:0:",
+      ] {
+        _ = try await client.send([Array("DEL".utf8), name])
+        _ = try await client.send([Array("HSET".utf8), name, [1], Array(value.utf8)])
+        let found = try await tier.find(key)
+        #expect(found.allSatisfy { $0.body == nil }, "\(value)")
+      }
+      _ = try await client.send([Array("DEL".utf8), name])
+      _ = try await client.send([Array("SET".utf8), name, [1]])
+      await #expect(throws: RedisTierError.self) { try await tier.find(key) }
+      await client.close()
+      await tier.close()
+    }
+  }
+
+  @Test("The server refuses an entry with a removal after its position, and no other")
+  func refuses() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      let before = try await position(tier)
+      let scope = Array("https://a.example".utf8)
+      let other = Array("https://b.example/".utf8)
+      #expect(before.number == 0)
+      #expect(try await tier.append(removal(keys: [other], scopes: [other])).number == 1)
+      #expect(try await tier.store(entry("1", at: before, scopes: [scope])) == .stored)
+      #expect(try await tier.append(removal(keys: [key])).number == 2)
+      #expect(try await tier.find(key).isEmpty)
+      #expect(try await tier.store(entry("1", at: before, scopes: [scope])) == .removedSince)
+      let second = SharedLogPosition(epoch: before.epoch, number: 2)
+      #expect(try await tier.store(entry("2", at: second, scopes: [scope])) == .stored)
+      _ = try await tier.append(removal(scopes: [scope]))
+      #expect(try await tier.store(entry("2", at: second, scopes: [scope])) == .removedSince)
+      #expect(try await tier.store(entry("2", at: second)) == .stored)
+      _ = try await tier.append(removal(isBroad: true))
+      #expect(try await tier.store(entry("2", at: second)) == .removedSince)
+      let foreign = SharedLogPosition(epoch: before.epoch &+ 1, number: 4)
+      #expect(try await tier.store(entry("2", at: foreign)) == .removedSince)
+      let present = SharedLogPosition(epoch: before.epoch, number: 4)
+      #expect(try await tier.store(entry("2", at: present)) == .stored)
+      // More records than the script reads.
+      for _ in 0..<300 { _ = try await tier.append(removal(keys: [other])) }
+      #expect(try await tier.store(entry("2", at: present)) == .removedSince)
+      await tier.close()
+    }
+  }
+
+  @Test("Records arrive in order, also those that are appended while a node waits")
+  func records() async throws {
+    try await RedisServer.with { server in
+      let (tier, other) = (try tier(server), try tier(server))
+      let start = try await position(tier)
+      #expect(try await tier.records(after: start, waiting: .zero).records.isEmpty)
+      let waiting = Task { try await tier.records(after: start, waiting: .seconds(20)) }
+      _ = try await other.append(removal(keys: [key]))
+      let page = try await waiting.value
+      #expect(page.records == [SharedLogRecord(number: 1, payload: [7, 0, 255])])
+      #expect(page.epoch == start.epoch)
+      for _ in 0..<600 { _ = try await other.append(removal()) }
+      var numbers: [UInt64] = []
+      var position = start
+      while true {
+        let page = try await tier.records(after: position, waiting: .zero)
+        guard let last = page.records.last else { break }
+        numbers += page.records.map(\.number)
+        position.number = last.number
+      }
+      #expect(numbers == Array(1...601))
+      await tier.close()
+      await other.close()
+    }
+  }
+
+  @Test("Waiting for records ends with the task that waits, and the next call works")
+  func cancelled() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      let start = try await position(tier)
+      let waiting = Task { try await tier.records(after: start, waiting: .seconds(60)) }
+      waiting.cancel()
+      _ = try? await waiting.value
+      _ = try await tier.append(removal())
+      #expect(try await tier.records(after: start, waiting: .seconds(20)).records.count == 1)
+      await tier.close()
+    }
+  }
+
+  /// What happens to the server.
+  enum Restart: CaseIterable {
+    case withoutData, withData, durable, evictedLog, evictedMeta
+
+    func run(_ server: RedisServer, _ tier: RedisSharedTier) async throws {
+      switch self {
+      case .withoutData:
+        await server.kill()
+        try server.removeData()
+        try await server.start()
+      case .withData, .durable:
+        await server.kill()
+        try await server.start()
+      case .evictedLog: try await delete("httpcache:{log}:log", server)
+      case .evictedMeta: try await delete("httpcache:{log}:meta", server)
+      }
+    }
+
+    private func delete(_ key: String, _ server: RedisServer) async throws {
+      let client = try RedisClient(.init(server.endpoint))
+      #expect(try await client.send(words("DEL \(key)")).integer == 1)
+      await client.close()
+    }
+  }
+
+  @Test("A log that may have lost records has a new epoch", arguments: Restart.allCases)
+  func epochs(restart: Restart) async throws {
+    try await RedisServer.with(["appendonly yes", "appendfsync always"]) { server in
+      let tier = try tier(server) {
+        $0.isDurable = restart == .durable
+        $0.client.maximumPause = .milliseconds(50)
+      }
+      _ = try await position(tier)
+      let before = try await tier.append(removal(keys: [key]))
+      try await restart.run(server, tier)
+      var after: SharedLogHead?
+      // The connections notice the end of the server with their next command.
+      for _ in 0..<200 where after == nil {
+        after = try? await head(tier, lifetime: .seconds(600))
+        if after == nil { try await Task.sleep(for: .milliseconds(20)) }
+      }
+      let head = try #require(after)
+      if restart == .durable {
+        #expect(head.last == before)
+      } else {
+        #expect(head.last.epoch != before.epoch)
+        #expect(head.last.number == 0)
+        #expect(try await tier.store(entry("1", at: before)) == .removedSince)
+      }
+      // Nodes of the time before may still trust themselves.
+      #expect(head.appliedByAll == 0)
+      #expect(try await tier.append(removal()).epoch == head.last.epoch)
+      await tier.close()
+    }
+  }
+
+  @Test("What all nodes have applied is the least of the registered ones")
+  func applied() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      _ = try await position(tier)
+      _ = try await tier.append(removal())
+      let last = try await tier.append(removal())
+      let first = SharedLogPosition(epoch: last.epoch, number: 1)
+      func all(_ node: UInt64, _ applied: SharedLogPosition?, _ lifetime: Duration) async throws -> UInt64 {
+        try await head(tier, node: node, applied: applied, lifetime: lifetime).appliedByAll
+      }
+      // A lifetime of a millisecond has passed since the log began, and ends before the next call or a little later.
+      #expect(try await all(1, last, .milliseconds(1)) == 2)
+      _ = try await all(2, first, .seconds(600))
+      #expect(try await all(1, last, .milliseconds(1)) == 1)
+      _ = try await all(2, last, .seconds(600))
+      #expect(try await all(1, last, .milliseconds(1)) == 2)
+      _ = try await all(2, nil, .seconds(600))
+      #expect(try await all(1, last, .milliseconds(1)) == 0)
+      try await tier.leave(SharedNode(id: 2, applied: nil, lifetime: .zero))
+      #expect(try await all(1, last, .milliseconds(1)) == 2)
+      await tier.close()
+    }
+  }
+
+  @Test("A lease has one owner, and its release wakes those that wait on other connections")
+  func leases() async throws {
+    try await RedisServer.with { server in
+      let (tier, other) = (try tier(server), try tier(server))
+      let mine = SharedLease(key: key, owner: 1, lifetime: .seconds(600))
+      let theirs = SharedLease(key: key, owner: 2, lifetime: .seconds(600))
+      #expect(try await tier.acquire(mine))
+      #expect(try await !other.acquire(theirs))
+      let waiting = Task { try await other.waitForRelease(of: key, atMost: .seconds(300)) }
+      // Not that of another owner.
+      try await other.release(theirs)
+      #expect(try await !other.acquire(theirs))
+      try await tier.release(mine)
+      try await waiting.value
+      #expect(try await other.acquire(theirs))
+      try await other.release(theirs)
+      // There is none, so there is nothing to wait for.
+      try await tier.waitForRelease(of: key, atMost: .seconds(300))
+      // It ends by itself.
+      #expect(try await tier.acquire(SharedLease(key: key, owner: 3, lifetime: .milliseconds(20))))
+      try await other.waitForRelease(of: key, atMost: .seconds(300))
+      #expect(try await other.acquire(theirs))
+      await tier.close()
+      await other.close()
+    }
+  }
+
+  @Test("Scripts that the server has forgotten are sent again, and not otherwise")
+  func scripts() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      let client = try RedisClient(.init(server.endpoint))
+      for _ in 0..<2 {
+        let position = try await position(tier)
+        _ = try await tier.append(removal())
+        #expect(try await tier.store(entry("1", at: position)) == .stored)
+        _ = try await client.send(words("SCRIPT FLUSH"))
+      }
+      _ = try await position(tier)
+      _ = try await client.send(words("CONFIG RESETSTAT"))
+      for _ in 0..<5 { _ = try await position(tier) }
+      let statistics = try #require(try await client.send(words("INFO commandstats")).text)
+      #expect(statistics.contains("cmdstat_evalsha:calls=5"))
+      #expect(!statistics.contains("cmdstat_eval:"))
+      await client.close()
+      await tier.close()
+    }
+  }
+
+  @Test("A lookup is one pipeline of two commands")
+  func roundTrips() async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      #expect(try await tier.store(entry("1", at: try await position(tier))) == .stored)
+      let before = tier.clientStatistics
+      #expect(try await tier.find(key).count == 1)
+      #expect(tier.clientStatistics.commands - before.commands == 2)
+      #expect(tier.clientStatistics.roundTrips - before.roundTrips == 1)
+      await tier.close()
+    }
+  }
+
+  @Test("With little memory the server drops any part, and what is found is whole or lost")
+  func evictions() async throws {
+    try await RedisServer.with(["maxmemory 6mb", "maxmemory-policy volatile-random", "maxmemory-samples 10"]) { server in
+      let tier = try tier(server) {
+        $0.inlineLimit = 1000
+        $0.pieceSize = 16_000
+      }
+      let position = try await position(tier)
+      var (whole, lost, gone) = (0, 0, 0)
+      func key(_ number: Int) -> [UInt8] { Array("https://a.example/\(number)".utf8) }
+      for number in 0..<200 {
+        let entry = entry(String(repeating: "\(number % 10)", count: 80_000), at: position, key: key(number))
+        #expect(try await tier.store(entry) == .stored)
+      }
+      for number in 0..<200 {
+        let found = try await tier.find(key(number))
+        guard let first = found.first else {
+          gone += 1
+          continue
+        }
+        guard let body = first.body else {
+          lost += 1
+          continue
+        }
+        #expect(body == Array(String(repeating: "\(number % 10)", count: 80_000).utf8))
+        whole += 1
+      }
+      #expect(whole + lost + gone == 200)
+      #expect(lost > 0, "\(whole) whole, \(lost) without a piece, \(gone) gone")
+      // The log stays.
+      #expect(try await self.position(tier) == position)
+      await tier.close()
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Random faults of nodes and tier", .timeLimit(.minutes(10)))
+struct RandomFleetTests {
+  @Test("No node in step serves what was removed everywhere", arguments: Array<UInt64>(0..<200))
+  func holds(seed: UInt64) async throws {
+    var fleet = try await RandomFleet(seed: seed)
+    let violation = try await fleet.run(200)
+    #expect(violation == nil, "\(fleet.story.suffix(60).joined(separator: "\n"))")
+  }
+
+  @Test("The same driver notices nodes that do not follow the log")
+  func notices() async throws {
+    var violations = 0
+    for seed in 0..<20 as Range<UInt64> {
+      var fleet = try await RandomFleet(seed: seed, isBroken: true)
+      if try await fleet.run(200) != nil { violations += 1 }
+    }
+    #expect(violations >= 10)
+  }
+
+  @Test("The driver checks answers that come without validation")
+  func checks() async throws {
+    var checked = 0
+    for seed in 0..<20 as Range<UInt64> {
+      var fleet = try await RandomFleet(seed: seed)
+      _ = try await fleet.run(200)
+      checked += fleet.checked
+    }
+    #expect(checked > 200)
+  }
+}
