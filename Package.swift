@@ -297,6 +297,8 @@ let package = Package(
         .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
         hummingbird("Hummingbird"),
         nio("NIOCore"),
+        // For --shared, likewise.
+        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
         nio("NIOHTTP1"),
       ],
       swiftSettings: settings),

@@ -49,14 +49,35 @@ struct Purge: Sendable {
     }
   }
 
+  /// Maximum time that the response to a purge waits for the other nodes of a shared tier.
+  private static let confirmation = Duration.seconds(5)
+
+  /// Waits until the other nodes of a shared tier have purged, too; `nil` without a shared tier.
+  static func confirm(_ context: ProxyContext) async -> HTTPCache.RemovalReach? {
+    guard context.cache.sharedTierStatistics != nil else { return nil }
+    let reach = await context.cache.confirmRemovals(within: confirmation)
+    if reach != .everywhere {
+      context.logger.warning("the purge has not reached all nodes yet", metadata: ["reach": "\(reach)"])
+    }
+    return reach
+  }
+
   /// Returns the result of a purge as text.
-  func text(_ count: Int) -> String {
+  func text(_ count: Int, _ reach: HTTPCache.RemovalReach? = nil) -> String {
     let responses = count == 1 ? "1 response" : "\(count) responses"
-    return isSoft ? "Marked \(responses) stale.\n" : "Removed \(responses).\n"
+    let result = isSoft ? "Marked \(responses) stale" : "Removed \(responses)"
+    return switch reach {
+    case nil: result + ".\n"
+    case .everywhere: result + " here, and all nodes of the shared tier have done the same.\n"
+    case .logged: result + " here; some nodes of the shared tier have not answered yet.\n"
+    case .here: result + " here; the shared tier is unavailable and is told later.\n"
+    }
   }
 
   /// Returns the result of a purge as JSON.
-  func json(_ count: Int) -> String { "{\"purged\":\(count),\"soft\":\(isSoft)}\n" }
+  func json(_ count: Int, _ reach: HTTPCache.RemovalReach? = nil) -> String {
+    "{\"purged\":\(count),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
+  }
 }
 
 extension Purge: CustomStringConvertible {

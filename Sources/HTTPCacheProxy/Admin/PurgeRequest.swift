@@ -36,9 +36,10 @@ struct PurgeRequest: Sendable {
     do throws(Fault) {
       let purge = try purge()
       let count = await purge.run(context)
+      let reach = await Purge.confirm(context)
       return wantsJSON
-        ? AdminRequest.Answer(type: "application/json", text: purge.json(count))
-        : AdminRequest.Answer(text: purge.text(count))
+        ? AdminRequest.Answer(type: "application/json", text: purge.json(count, reach))
+        : AdminRequest.Answer(text: purge.text(count, reach))
     } catch {
       return AdminRequest.Answer(
         status: 400,

@@ -52,8 +52,21 @@ enum StatusPage {
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
+      \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
       </table><p>httpcache \(HTTPCache.version)</p></body></html>
       """
+  }
+
+  private static func shared(_ tier: HTTPCache.SharedTierStatistics) -> String {
+    row("shared tier", tier.isAvailable ? "available" : "unavailable: works without it")
+      + row("in step with the other nodes", tier.isInStep ? "yes" : "no: stored responses are validated")
+      + row(
+        "removals applied",
+        tier.position.map { "up to \($0)\(tier.lag > 0 ? ", \(tier.lag) behind" : "")" } ?? "unknown")
+      + row("removals not delivered yet", "\(tier.queuedRemovals)")
+      + row("shared hits and misses", "\(tier.hits), \(tier.misses)")
+      + row("stored, refused, dropped", "\(tier.stores), \(tier.refused), \(tier.dropped)")
+      + row("errors of the shared tier", "\(tier.errors)")
   }
 
   private static func table(_ heading: String, _ now: String, _ rows: [String]) -> String {

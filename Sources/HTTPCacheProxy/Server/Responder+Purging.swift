@@ -24,7 +24,7 @@ extension Responder {
     }
     let purge = Purge(extent: .targets([target], []), isSoft: try isSoft)
     let count = await purge.run(context)
-    return GeneratedResponse.text(200, String(purge.text(count).dropLast()))
+    return GeneratedResponse.text(200, String(purge.text(count, await Purge.confirm(context)).dropLast()))
   }
 
   private var isSoft: Bool {

@@ -23,6 +23,18 @@ extension HTTPCache {
     await shared?.reach(within: limit) ?? .everywhere
   }
 
+  /// Leaves the shared tier, and waits until that has forgotten this cache.
+  package func closeSharedTier() async {
+    shared?.stop()
+    await shared?.stopped()
+  }
+
+  /// Purges a group of any origin, in any partition, here and at the other nodes.
+  package func purgeGroupOfAnyOrigin(_ group: String, softly: Bool) -> Int {
+    shared?.add(.groupOfAnyOrigin(group, softly: softly))
+    return purge(.groupOfAnyOrigin(group), softly: softly)
+  }
+
   // MARK: - Trust
 
   /// Marks the candidates that must be validated, because the cache does not know whether another node has removed them.
@@ -150,6 +162,7 @@ extension HTTPCache {
         store.mark([StoreScope(CacheKey(target, partition: partition).scope(group: group))])
       }
       _ = purge(.group(group, target: target, partition), softly: softly)
+    case .groupOfAnyOrigin(let group, let softly): _ = purge(.groupOfAnyOrigin(group), softly: softly)
     case .scopes(let scopes): store.mark(scopes.map { StoreScope($0) })
     case .partition(let name):
       store.mark([StoreScope(CacheKey.scope(ofPartition: name))])

@@ -28,12 +28,15 @@ package final class InMemorySharedServer: Sendable {
     var leases: [[UInt8]: (owner: UInt64, end: Timestamp)] = [:]
     var waiters: [UInt64: @Sendable () -> Void] = [:]
     var lastWaiter: UInt64 = 0
+    /// Counts what waiters wait for.
+    var changes: UInt64 = 0
 
     var last: SharedLogPosition {
       SharedLogPosition(epoch: epoch, number: first + UInt64(removals.count) - 1)
     }
 
     mutating func takeWaiters() -> [@Sendable () -> Void] {
+      changes += 1
       defer { waiters = [:] }
       return Array(waiters.values)
     }
@@ -52,7 +55,11 @@ package final class InMemorySharedServer: Sendable {
 
   /// Loses the entries and the log, like an engine that restarts without its data.
   package func loseEverything() {
-    wake { state, now in state = State(epochBegan: now) }
+    wake { state, now in
+      let changes = state.changes
+      state = State(epochBegan: now)
+      state.changes = changes
+    }
   }
 
   /// Loses the oldest records of the log.
@@ -188,23 +195,27 @@ package final class InMemorySharedServer: Sendable {
     return result
   }
 
-  /// Waits for the next change, at most for a time, unless a condition holds already.
+  /// Waits until a condition holds, which may change with each change of the server, or for a maximum time.
   func wait(atMost limit: Duration, unless isDone: @Sendable () -> Bool) async {
     let end = ContinuousClock.now + limit
-    while !isDone(), ContinuousClock.now < end, !Task.isCancelled {
-      let number = state.withLock { state in
+    while !Task.isCancelled, ContinuousClock.now < end {
+      let (number, changes) = state.withLock { state in
         state.lastWaiter += 1
-        return state.lastWaiter
+        return (state.lastWaiter, state.changes)
       }
+      if isDone() { return }
       try? await withDeadline(end - ContinuousClock.now) { [self] in
         await withTaskCancellationHandler {
           await withCheckedContinuation { continuation in
-            let once = Mutex(false)
+            let isResumed = Atomic(false)
             let resume = { @Sendable in
-              if !once.withLock({ flag in defer { flag = true }; return flag }) { continuation.resume() }
+              if !isResumed.exchange(true, ordering: .relaxed) { continuation.resume() }
             }
-            state.withLock { $0.waiters[number] = resume }
-            if Task.isCancelled { resume() }
+            let isLate = state.withLock { state in
+              state.waiters[number] = resume
+              return state.changes != changes
+            }
+            if isLate || Task.isCancelled { resume() }
           }
         } onCancel: {
           state.withLock { $0.waiters.removeValue(forKey: number) }?()

@@ -10,6 +10,8 @@ enum Removal: Hashable, Sendable {
   case target(TargetURI, partition: String, softly: Bool, keepingPins: Bool)
   case patterns([TargetPattern], partition: String, softly: Bool)
   case group(String, TargetURI, partition: String, softly: Bool)
+  /// Responses in a group of any origin, in any partition.
+  case groupOfAnyOrigin(String, softly: Bool)
   case scopes([[UInt8]])
   case partition(String)
   case since(Timestamp)
@@ -30,7 +32,7 @@ enum Removal: Hashable, Sendable {
       [CacheKey(target, partition: partition).scope(group: group)]
     case .scopes(let scopes): scopes
     case .partition(let name): [CacheKey.scope(ofPartition: name)]
-    case .target, .patterns, .since, .everything: []
+    case .target, .patterns, .groupOfAnyOrigin, .since, .everything: []
     }
   }
 
@@ -38,7 +40,7 @@ enum Removal: Hashable, Sendable {
   var isBroad: Bool {
     switch self {
     case .target, .group, .scopes, .partition: false
-    case .patterns, .since, .everything: true
+    case .patterns, .groupOfAnyOrigin, .since, .everything: true
     }
   }
 }
@@ -50,7 +52,7 @@ extension Removal {
 
   private enum Kind: UInt8 {
     case target = 1
-    case patterns, group, scopes, partition, since, everything
+    case patterns, group, scopes, partition, since, everything, groupOfAnyOrigin
   }
 
   func payload(node: UInt64) -> [UInt8] {
@@ -73,6 +75,10 @@ extension Removal {
       bytes.add(softly ? 1 : 0 as UInt8)
       bytes.add(partition)
       bytes.add(target.text)
+      bytes.add(group)
+    case .groupOfAnyOrigin(let group, let softly):
+      bytes.add(Kind.groupOfAnyOrigin.rawValue)
+      bytes.add(softly ? 1 : 0 as UInt8)
       bytes.add(group)
     case .scopes(let scopes):
       bytes.add(Kind.scopes.rawValue)
@@ -119,6 +125,9 @@ extension Removal {
         reader.isAtEnd
       else { return nil }
       return .group(group, target, partition: partition, softly: flags & 1 != 0)
+    case .groupOfAnyOrigin:
+      guard let flags = reader.byte(), let group = reader.string(), reader.isAtEnd else { return nil }
+      return .groupOfAnyOrigin(group, softly: flags & 1 != 0)
     case .scopes:
       var scopes: [[UInt8]] = []
       while !reader.isAtEnd {

@@ -34,7 +34,7 @@ struct RemovalIndex: Sendable {
   mutating func add(_ removal: Removal, _ number: UInt64) {
     switch removal {
     case .everything, .since: floor = max(floor, number)
-    case .patterns:
+    case .patterns, .groupOfAnyOrigin:
       if rules.count == Self.ruleLimit { floor = max(floor, rules.removeFirst().number) }
       rules.append((number, removal))
     case .target, .group, .scopes, .partition:
@@ -64,6 +64,10 @@ extension Removal {
     case .patterns(let patterns, let partition, _):
       let key = StoredKey(StoreKey(key))
       return key.isIn(partition: partition) && patterns.contains { key.isMeant(by: $0) }
+    case .groupOfAnyOrigin(let group, _):
+      // As `CacheKey.scope(group:)` makes the scope of a group.
+      let end = [0, 0] + Array(group.utf8)
+      return entryScopes.contains { $0.suffix(end.count).elementsEqual(end) }
     case .target, .group, .scopes, .partition:
       return keys.contains(key) || scopes.contains { entryScopes.contains($0) }
     }

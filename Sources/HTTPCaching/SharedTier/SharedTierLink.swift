@@ -39,6 +39,7 @@ final class SharedTierLink: Sendable {
     var wakers: [Waker: CheckedContinuation<Void, Never>] = [:]
     var signals: Set<Waker> = []
     var tasks: [Task<Void, Never>] = []
+    var leaving: Task<Void, Never>?
   }
 
   /// The tasks that wait for work.
@@ -102,23 +103,29 @@ final class SharedTierLink: Sendable {
 
   /// Ends following the log; the tier forgets this node.
   func stop() {
-    let tasks = state.withLock { state in
+    let tasks: [Task<Void, Never>]? = state.withLock { state in
+      guard !state.isStopped else { return nil }
       state.isStopped = true
       state.step.lost()
+      trustedUntil.store(.min, ordering: .sequentiallyConsistent)
       defer { state.tasks = [] }
       return state.tasks
     }
-    trustedUntil.store(.min, ordering: .sequentiallyConsistent)
+    guard let tasks else { return }
     for task in tasks { task.cancel() }
     wake(.removals)
     wake(.writes)
-    guard !tasks.isEmpty || !options.isDriven else { return }
-    let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
-    Task {
-      try? await withDeadline(.seconds(1)) { try await tier.leave(node) }
-      await tier.close()
+    state.withLock { [self] state in
+      let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
+      state.leaving = Task {
+        try? await withDeadline(.seconds(1)) { try await tier.leave(node) }
+        await tier.close()
+      }
     }
   }
+
+  /// Waits until the tier has forgotten this node.
+  func stopped() async { await state.withLock { $0.leaving }?.value }
 
   var isStopped: Bool { state.withLock { $0.isStopped } }
 
@@ -151,6 +158,7 @@ final class SharedTierLink: Sendable {
   func publishTrust() {
     let now = clock.now.milliseconds
     let event: HTTPCache.SharedTierEvent? = state.withLock { state in
+      if state.isStopped { return nil }
       trustedUntil.store(state.step.trustedUntil, ordering: .sequentiallyConsistent)
       let isInStep = now < state.step.trustedUntil
       guard isInStep != state.wasInStep else { return nil }
@@ -257,7 +265,8 @@ final class SharedTierLink: Sendable {
 
   private func heard(_ head: SharedLogHead, sent: Timestamp, isInTime: Bool) {
     let until = sent.advanced(by: options.trust).milliseconds
-    let (action, isBack) = state.withLock { state in
+    let (action, isBack) = state.withLock { state -> (StepState.Action, Bool) in
+      if state.isStopped { return (.nothing, false) }
       // Nothing of the old log is trusted from here on, before the new position is used.
       let action = state.step.heard(head, trustUntil: until)
       switch action {

@@ -23,7 +23,7 @@ extension HTTPCache {
     /// Maximum time that the tier keeps a response (default: 24 h). It is kept for its freshness lifetime and its longest
     /// stale use.
     public var maximumLifetime: Duration
-    /// When the right of one node to request a response for all of them ends by itself (default: 10 s); `nil` lets each
+    /// When the right of one node to request a response for all of them ends by itself (default: 5 s); `nil` lets each
     /// node send its own request.
     public var lease: Duration?
     /// Called when the tier fails and works again, and when the cache falls out of step and is in step again (default:
@@ -42,7 +42,7 @@ extension HTTPCache {
       writeQueueCapacity = 16 << 20
       maximumContent = 8 << 20
       maximumLifetime = .seconds(24 * 60 * 60)
-      lease = .seconds(10)
+      lease = .seconds(5)
     }
   }
 

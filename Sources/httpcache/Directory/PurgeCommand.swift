@@ -7,10 +7,11 @@ import HTTPCacheStore
 import HTTPCaching
 
 /// `httpcache purge`.
-struct PurgeCommand: ParsableCommand {
+struct PurgeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "purge",
-    abstract: "Remove stored responses from a cache directory: by URL, by pattern, by group, or all.",
+    abstract: "Remove stored responses from a cache directory or a shared tier: by URL, by pattern, by group, or all.",
+    usage: "httpcache purge (<directory> | --shared <url>) [<options>]",
     discussion: """
       Purging a URL removes all its variants, in all partitions, and the responses to QUERY requests. When the command \
       returns, the removal is on disk and survives a crash. With --soft, responses become stale instead: they are \
@@ -21,12 +22,25 @@ struct PurgeCommand: ParsableCommand {
         httpcache purge /var/cache/httpcache --prefix https://example.com/images/ --soft
         httpcache purge /var/cache/httpcache --glob 'https://*.example.com/*.css'
 
-      Exit status: 0, also if there was nothing to remove, 64 for an invalid option, 65 if it is not a cache directory or \
+      With --shared, the command purges the shared tier and every proxy that uses it, and waits until all of them have done so \
+      (--wait). A URL or pattern then concerns the default partition.
+
+        httpcache purge --shared redis://cache.internal/0 --url https://example.com/style.css
+
+      Exit status: 0, also if there was nothing to remove, 64 for an invalid option, 69 if the shared tier cannot be reached, \
+      75 if not all proxies have confirmed in time. For a directory: 65 if it is not a cache directory or \
       has another version, 66 if it cannot be read, 75 if it is in use.
       """)
 
   @Argument(help: "Cache directory.", completion: .directory)
-  var directory: String
+  var directory: String?
+
+  @Option(
+    help: ArgumentHelp("Redis or Valkey server that proxies share, as in httpcache proxy --shared.", valueName: "url"))
+  var shared: String?
+
+  @Option(help: ArgumentHelp("Maximum time to wait for all proxies of --shared, in seconds.", valueName: "seconds"))
+  var wait = 10.0
 
   @Option(help: "Purge the responses for this URL; may be repeated.")
   var url: [String] = []
@@ -51,6 +65,10 @@ struct PurgeCommand: ParsableCommand {
 
   func validate() throws {
     let given = [!url.isEmpty || !glob.isEmpty || !prefix.isEmpty, group != nil, all].count { $0 }
+    guard (directory == nil) != (shared == nil) else {
+      throw ValidationError("expected a cache directory, or --shared")
+    }
+    guard wait >= 0, wait <= 3600 else { throw ValidationError("--wait: expected 0 to 3600 seconds") }
     guard given == 1 else {
       throw ValidationError("expected --url, --glob or --prefix, or --group alone, or --all alone")
     }
@@ -62,12 +80,51 @@ struct PurgeCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  func run() async throws {
+    if let shared { return try await purge(shared) }
     print(try output())
   }
 
+  private func purge(_ url: String) async throws {
+    let tier: any SharedTier
+    do {
+      tier = try SharedTierURL.tier(url)
+    } catch {
+      throw ValidationError("\(error)")
+    }
+    var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 0)
+    configuration.sharedTier = HTTPCache.SharedTierOptions(tier)
+    let cache = try HTTPCache(configuration)
+    if let group {
+      _ = cache.purgeGroupOfAnyOrigin(group, softly: soft)
+    } else if all {
+      _ = soft ? cache.expireAllResponses() : cache.removeAllResponses()
+    } else {
+      for target in self.url.compactMap({ StoredRow.target($0) }) {
+        let request = HTTPRequest(
+          method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
+        _ = soft ? cache.expireResponses(for: request) : cache.removeResponses(for: request)
+      }
+      let patterns = patterns
+      _ = soft ? cache.expireResponses(matching: patterns) : cache.removeResponses(matching: patterns)
+    }
+    let reach = await cache.confirmRemovals(within: .seconds(wait))
+    await cache.closeSharedTier()
+    switch reach {
+    case .everywhere: print("All proxies of the shared tier have \(soft ? "marked the responses stale" : "removed the responses").")
+    case .logged:
+      Input.complain("the purge is in the log, but not all proxies have confirmed it within \(wait) s; increase --wait")
+      throw ExitCode(75)
+    case .here:
+      Input.complain("the shared tier cannot be reached; nothing was purged")
+      throw ExitCode(69)
+    }
+  }
+
+  private var patterns: [TargetPattern] { glob.map { TargetPattern.glob($0) } + prefix.map { .prefix($0) } }
+
   func output(clock: any CacheClock = SystemCacheClock.shared) throws -> String {
-    let store = try DirectoryInput.store(directory)
+    let store = try DirectoryInput.store(directory ?? "")
     defer {
       store.flush()
       store.close()
@@ -80,7 +137,7 @@ struct PurgeCommand: ParsableCommand {
     if let group { return cache.purge(.groupOfAnyOrigin(group), softly: soft) }
     if all { return soft ? cache.expireAllResponses() : cache.removeAllResponses() }
     let targets = url.compactMap { StoredRow.target($0) }
-    let patterns = glob.map { TargetPattern.glob($0) } + prefix.map { .prefix($0) }
+    let patterns = patterns
     return cache.purge(
       .keys { key in
         targets.contains { key.isOf($0) } || patterns.contains { key.isMeant(by: $0) }

@@ -55,6 +55,7 @@ struct ProxyCommand: AsyncParsableCommand {
       let logger = level.logger(label: "httpcache")
       var configuration = resolved.cache
       configuration.logDiskFailures(to: logger)
+      configuration.logSharedTier(to: logger)
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)

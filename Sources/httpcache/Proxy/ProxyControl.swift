@@ -25,7 +25,7 @@ struct ProxyControl {
   /// Options that are checked together with another one.
   private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]
   /// The options whose values are not logged.
-  static let secret: Set<String> = ["admin-token"]
+  static let secret: Set<String> = ["admin-token", "shared"]
 
   init(
     _ proxy: CachingProxy, arguments: [String], running: ProxySettings, level: SharedLogLevel, logger: Logger

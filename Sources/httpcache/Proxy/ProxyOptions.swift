@@ -54,6 +54,22 @@ struct ProxyOptions: ParsableArguments {
   )
   var directory: String?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Redis or Valkey server that several proxies share as a further tier, such as redis://cache.internal/0; off by \
+      default. rediss:// uses TLS.
+      """, valueName: "url"))
+  var shared: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Seconds for which the proxy serves stored responses without validation after it last heard from --shared (default: 2). \
+      All proxies need the same value.
+      """, valueName: "seconds"))
+  var sharedTrust: Double?
+
   @Flag(
     help: "Discard the content of --directory if its cache is damaged or has another version.")
   var startEmptyIfUnreadable = false
@@ -270,6 +286,19 @@ struct ProxyOptions: ParsableArguments {
     cache.rules.negotiatesLanguage = negotiatesLanguage
     cache.rules.setCookie = setCookie
     cache.rules.usesNoVarySearch = noVarySearch
+    if let shared {
+      var options = HTTPCache.SharedTierOptions(try SharedTierURL.tier(shared))
+      if let sharedTrust {
+        guard sharedTrust >= 0.1, sharedTrust <= 86_400 else {
+          throw ProxyConfiguration.ValidationError("--shared-trust: expected 0.1 to 86400 seconds")
+        }
+        options.trust = .seconds(sharedTrust)
+      }
+      cache.sharedTier = options
+    } else if sharedTrust != nil {
+      throw ProxyConfiguration.ValidationError(
+        "--shared-trust is for --shared, which is missing; add --shared URL, or remove it")
+    }
     return (proxy, cache, log)
   }
 

@@ -59,12 +59,15 @@ struct RandomFleet {
   private(set) var story: [String] = []
   /// Answers that were checked because they came without validation.
   private(set) var checked = 0
+  /// Removals that were confirmed.
+  private(set) var confirmations = 0
 
   /// - Parameter isBroken: whether the nodes do not follow the log.
   init(seed: UInt64, isBroken: Bool = false) async throws {
     random = SeededGenerator(seed: seed)
     self.isBroken = isBroken
-    fleet = try await SharedFleet(3)
+    // A lease that a failing node leaves holds up the others for no longer.
+    fleet = try await SharedFleet(3) { $0.sharedTier?.lease = .milliseconds(2) }
     for node in 0..<3 { repair(node) }
   }
 
@@ -89,20 +92,20 @@ struct RandomFleet {
   private mutating func step() async throws -> String? {
     let node = below(3)
     let path = Self.paths[below(3)]
-    switch below(100) {
-    case ..<35: return try await read(path, node)
-    case ..<45: remove(path, node)
-    case ..<60: try await takeStep(node)
-    case ..<72: await fleet.nodes[node].step()
-    case ..<78: await confirm()
-    case ..<84: fleet.clock.advance(seconds: Int64(below(3)))
-    case ..<87: fault(node)
-    case ..<91:
+    switch below(1000) {
+    case ..<400: return try await read(path, node)
+    case ..<470: remove(path, node)
+    case ..<600: try await takeStep(node)
+    case ..<800: await fleet.nodes[node].step()
+    case ..<880: await confirm()
+    case ..<915: fleet.clock.advance(seconds: Int64(below(3)))
+    case ..<930: fault(node)
+    case ..<960:
       repair(node)
       story.append("repair \(node)")
-    case ..<95: hold(path, node)
-    case ..<97: await release()
-    case ..<98: try restart(node)
+    case ..<975: hold(path, node)
+    case ..<990: await release()
+    case ..<995: try restart(node)
     default: loseSomething()
     }
     return nil
@@ -142,6 +145,7 @@ struct RandomFleet {
       for done in awaited where done.node == node {
         confirmed[done.path] = max(confirmed[done.path] ?? 1, done.version)
       }
+      confirmations += 1
       awaited.removeAll { $0.node == node }
       story.append("confirmed at \(node)")
     }
@@ -195,7 +199,7 @@ struct RandomFleet {
     // What the node had not told anyone is lost with it.
     awaited.removeAll { $0.node == node }
     fleet.nodes[node].tier.fault = .failing
-    fleet.nodes[node] = try fleet.makeNode()
+    fleet.nodes[node] = try fleet.makeNode { $0.sharedTier?.lease = .milliseconds(2) }
     repair(node)
   }
 

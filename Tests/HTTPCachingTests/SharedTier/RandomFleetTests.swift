@@ -10,7 +10,7 @@ struct RandomFleetTests {
   @Test("No node in step serves what was removed everywhere", arguments: Array<UInt64>(0..<200))
   func holds(seed: UInt64) async throws {
     var fleet = try await RandomFleet(seed: seed)
-    let violation = try await fleet.run(200)
+    let violation = try await fleet.run(300)
     #expect(violation == nil, "\(fleet.story.suffix(60).joined(separator: "\n"))")
   }
 
@@ -19,19 +19,21 @@ struct RandomFleetTests {
     var violations = 0
     for seed in 0..<20 as Range<UInt64> {
       var fleet = try await RandomFleet(seed: seed, isBroken: true)
-      if try await fleet.run(200) != nil { violations += 1 }
+      if try await fleet.run(300) != nil { violations += 1 }
     }
     #expect(violations >= 10)
   }
 
   @Test("The driver checks answers that come without validation")
   func checks() async throws {
-    var checked = 0
+    var (checked, confirmations) = (0, 0)
     for seed in 0..<20 as Range<UInt64> {
       var fleet = try await RandomFleet(seed: seed)
-      _ = try await fleet.run(200)
+      _ = try await fleet.run(300)
       checked += fleet.checked
+      confirmations += fleet.confirmations
     }
-    #expect(checked > 200)
+    #expect(checked > 500)
+    #expect(confirmations > 30)
   }
 }

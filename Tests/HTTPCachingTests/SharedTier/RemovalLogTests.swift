@@ -15,7 +15,7 @@ import Testing
 struct RemovalLogTests {
   /// The ways to remove or expire `/a/1`.
   enum Way: String, CaseIterable {
-    case request, expired, pattern, expiredPattern, group, expiredGroup, invalidatedGroup, origin, partition, since
+    case request, expired, pattern, expiredPattern, group, expiredGroup, groupOfAny, invalidatedGroup, origin, partition, since
     case everything, expiredEverything, unsafeMethod
 
     func run(_ fleet: SharedFleet, at node: Int) async throws {
@@ -28,6 +28,7 @@ struct RemovalLogTests {
       case .expiredPattern: cache.expireResponses(matching: .prefix("https://example.test/a/"))
       case .group: cache.removeGroup("g", of: target)
       case .expiredGroup: cache.expireGroup("g", of: target)
+      case .groupOfAny: _ = cache.purgeGroupOfAnyOrigin("g", softly: false)
       case .invalidatedGroup: cache.invalidateGroup("g", of: target)
       case .origin: cache.invalidateOrigin(of: target)
       case .partition: cache.removePartition("p")
@@ -117,7 +118,7 @@ struct RemovalLogTests {
     for removal: Removal in [
       .target(target, partition: "p", softly: true, keepingPins: false),
       .patterns([.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: "", softly: false),
-      .group("g", target, partition: "p", softly: false), .scopes([[1, 2], []]), .partition("p"),
+      .group("g", target, partition: "p", softly: false), .groupOfAnyOrigin("g", softly: true), .scopes([[1, 2], []]), .partition("p"),
       .since(Timestamp(seconds: 5)), .everything(softly: true),
     ] {
       let payload = removal.payload(node: 7)
