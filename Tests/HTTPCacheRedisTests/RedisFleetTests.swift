@@ -82,7 +82,7 @@ struct RedisFleetTests {
       #expect(try await get("/", caches[0], origin).source == .network)
       try await eventually { caches[0].sharedTierStatistics?.stores == 1 }
       let found = try await get("/", caches[1], origin)
-      #expect(found.source == .hit)
+      #expect(found.source == .hit, "\(caches.map(\.sharedTierStatistics))")
       #expect(found.text == String(repeating: "1", count: size))
       origin.change()
       caches[0].removeResponses(for: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/"))

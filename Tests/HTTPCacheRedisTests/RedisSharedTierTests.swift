@@ -72,6 +72,17 @@ struct RedisSharedTierTests {
     }
   }
 
+  @Test("A large content comes back whole", arguments: [200_000, 262_144, 262_145, 524_288, 600_000, 3_000_000])
+  func large(count: Int) async throws {
+    try await RedisServer.with { server in
+      let tier = try tier(server)
+      let body = String(repeating: "x", count: count)
+      #expect(try await tier.store(entry(body, at: try await position(tier))) == .stored)
+      #expect(try await tier.find(key).first?.body == Array(body.utf8))
+      await tier.close()
+    }
+  }
+
   @Test("A content without one of its pieces is lost")
   func lostPiece() async throws {
     try await RedisServer.with { server in
