@@ -17,6 +17,7 @@ final class FakeServer: Sendable {
 
   fileprivate struct State {
     var connections: [any Channel] = []
+    var greetings = 0
     var received = 0
   }
 
@@ -68,6 +69,8 @@ final class FakeServer: Sendable {
 
   /// The number of open connections.
   var connections: Int { state.state.withLock { $0.connections.count } }
+  /// The number of connections that were greeted.
+  var greetings: Int { state.state.withLock { $0.greetings } }
   /// The number of commands after the greeting.
   var received: Int { state.state.withLock { $0.received } }
 
@@ -112,6 +115,7 @@ private final class Responder: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard isGreeted else {
       isGreeted = true
+      state.state.withLock { $0.greetings += 1 }
       return send(greeting, context)
     }
     // Each command begins with a star, and the tests send none in arguments.

@@ -92,6 +92,7 @@ struct HostileServerTests {
         #expect(try await code { _ = try await client.send(words("A"), timeout: .milliseconds(5)) } == .timedOut)
         try await eventually { server.connections == 1 }
         let next = Task { try await client.send(words("B")) }
+        try await eventually { server.greetings == 1 }
         server.send("+PONG\r\n")
         try await eventually { server.received == 1 }
         server.send("+b\r\n")

@@ -10,6 +10,7 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import Synchronization
+import TestSupport
 
 /// An origin server on a free port of 127.0.0.1 that speaks TLS, with HTTP/2 or HTTP/1.1.
 package final class SecureOrigin: Sendable {

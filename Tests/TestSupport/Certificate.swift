@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
-import TestSupport
 
 /// A certificate that is its own root, and its key, in files.
 package struct Certificate {
@@ -31,5 +30,12 @@ package struct Certificate {
 
   struct Failure: Error, CustomStringConvertible {
     var description: String
+  }
+}
+
+extension Certificate {
+  /// Whether the openssl command is there.
+  package static func canBeMade() async -> Bool {
+    (try? await Command(words: ["openssl", "version"]).run().status) == 0
   }
 }
