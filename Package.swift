@@ -112,7 +112,9 @@ let package = Package(
     .trait(
       name: "Hummingbird",
       description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
-    .trait(name: "Redis", description: "HTTPCacheRedis: a tier of the cache that several machines share, on Redis or Valkey."),
+    .trait(
+      name: "Redis",
+      description: "HTTPCacheRedis: a tier of the cache that several machines share, on Redis or Valkey."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
     .trait(

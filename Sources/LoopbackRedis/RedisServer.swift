@@ -27,7 +27,8 @@ package final class RedisServer: Sendable {
 
   /// Whether `redis-server` is on the PATH.
   package static let isInstalled = findProgram("redis-server") != nil
-  package static let howToInstall = "redis-server is not installed: run `make prepare`, or install redis-server"
+  package static let howToInstall =
+    "redis-server is not installed: run `make prepare`, or install redis-server"
 
   /// The address at which the server listens.
   package let address: RedisAddress
@@ -48,12 +49,14 @@ package final class RedisServer: Sendable {
   ///   - port: a port; `nil` for a free one.
   ///   - mode: an option such as `--sentinel`.
   package init(
-    in folder: URL, _ lines: [String] = [], on listener: Listener = .port, port: Int? = nil, mode: String? = nil
+    in folder: URL, _ lines: [String] = [], on listener: Listener = .port, port: Int? = nil,
+    mode: String? = nil
   ) async throws {
     self.folder = folder
     self.mode = mode
     var configuration = [
-      "bind 127.0.0.1", "dir \(folder.path)", "logfile \(folder.path)/log", "daemonize no", "protected-mode no",
+      "bind 127.0.0.1", "dir \(folder.path)", "logfile \(folder.path)/log", "daemonize no",
+      "protected-mode no",
     ]
     if mode == nil { configuration += ["save \"\"", "appendonly no", "hz 50"] }
     switch listener {
@@ -107,7 +110,9 @@ package final class RedisServer: Sendable {
 
   /// Starts the server again, with the files of its folder, and waits until it is ready.
   package func start() async throws {
-    guard let program = Self.findProgram("redis-server") else { throw Failure(description: Self.howToInstall) }
+    guard let program = Self.findProgram("redis-server") else {
+      throw Failure(description: Self.howToInstall)
+    }
     try? FileManager.default.removeItem(at: log)
     let process = Process()
     process.executableURL = program
@@ -120,7 +125,9 @@ package final class RedisServer: Sendable {
     let deadline = ContinuousClock.now + .seconds(60)
     while true {
       let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-      if text.lowercased().contains("ready to accept connections") || text.contains("Sentinel ID is") { return }
+      if text.lowercased().contains("ready to accept connections") || text.contains("Sentinel ID is") {
+        return
+      }
       guard process.isRunning, ContinuousClock.now < deadline else {
         await kill()
         throw Failure(description: "redis-server did not start: \(text)")

@@ -21,7 +21,9 @@ package struct RedisClusterServers: Sendable {
         for number in 0..<count {
           let own = folder.appendingPathComponent("\(number)")
           try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
-          let cluster = ["cluster-enabled yes", "cluster-node-timeout 5000", "cluster-require-full-coverage no"]
+          let cluster = [
+            "cluster-enabled yes", "cluster-node-timeout 5000", "cluster-require-full-coverage no",
+          ]
           // The nodes talk to each other at the port plus 10000.
           nodes.append(
             try await RedisServer(in: own, cluster + lines, port: try RedisServer.freePort(offset: 10000)))

@@ -30,8 +30,10 @@ struct SlotTests {
       ("MOVED 3999 :6381", .moved(slot: 3999, to: .tcp(host: "10.0.0.1", port: 6381))),
       ("MOVED 3999 ?:6381", .moved(slot: 3999, to: .tcp(host: "10.0.0.1", port: 6381))),
       ("ASK 1 h.example:2", .ask(.tcp(host: "h.example", port: 2))), ("TRYAGAIN Multiple keys", .tryAgain),
-      ("MOVED", nil), ("MOVED x h:1", nil), ("MOVED 16384 h:1", nil), ("MOVED -1 h:1", nil), ("MOVED 1 h", nil),
-      ("MOVED 1 h:0", nil), ("MOVED 1 h:65536", nil), ("MOVED 1 h:x", nil), ("ASK 1 h:1 x", nil), ("ERR", nil), ("", nil),
+      ("MOVED", nil), ("MOVED x h:1", nil), ("MOVED 16384 h:1", nil), ("MOVED -1 h:1", nil),
+      ("MOVED 1 h", nil),
+      ("MOVED 1 h:0", nil), ("MOVED 1 h:65536", nil), ("MOVED 1 h:x", nil), ("ASK 1 h:1 x", nil),
+      ("ERR", nil), ("", nil),
     ] as [(String, Redirection?)])
   func redirections(message: String, expected: Redirection?) {
     #expect(Redirection(.error(message), from: Self.server) == expected)
@@ -44,7 +46,8 @@ struct SlotTests {
       .array([.integer(first), .integer(last), .array([host, .integer(port), .string([])])])
     }
     let host = RedisValue.string(Array("h".utf8))
-    let map = try #require(SlotMap(.array([range(0, 99, host, 7), range(101, 16383, .null, 8)]), from: Self.server))
+    let map = try #require(
+      SlotMap(.array([range(0, 99, host, 7), range(101, 16383, .null, 8)]), from: Self.server))
     #expect(map[0] == .tcp(host: "h", port: 7))
     #expect(map[99] == .tcp(host: "h", port: 7))
     #expect(map[100] == nil)
@@ -110,7 +113,8 @@ struct ClusterTests {
         var names: [String] = []
         for node in [from, to] { names.append(try await servers.send("CLUSTER MYID", to: node).text ?? "") }
         #expect(try await servers.send("CLUSTER SETSLOT \(slot) IMPORTING \(names[0])", to: to).text == "OK")
-        #expect(try await servers.send("CLUSTER SETSLOT \(slot) MIGRATING \(names[1])", to: from).text == "OK")
+        #expect(
+          try await servers.send("CLUSTER SETSLOT \(slot) MIGRATING \(names[1])", to: from).text == "OK")
         try await check()
 
         guard case .tcp(let host, let port) = servers.nodes[to].address else { return }
@@ -119,7 +123,9 @@ struct ClusterTests {
         // Two spaces leave out the empty key that MIGRATE needs.
         if migrate.errorCode != nil {
           for number in 0..<50 {
-            #expect(try await servers.send("MIGRATE \(host) \(port) {moving}\(number) 0 5000", to: from).text == "OK")
+            #expect(
+              try await servers.send("MIGRATE \(host) \(port) {moving}\(number) 0 5000", to: from).text
+                == "OK")
           }
         }
         let before = client.statistics.redirections
@@ -130,7 +136,8 @@ struct ClusterTests {
         #expect(try await servers.send("CLUSTER COUNTKEYSINSLOT \(slot)", to: to) == .integer(51))
 
         for number in 50..<100 {
-          #expect(try await servers.send("MIGRATE \(host) \(port) {moving}\(number) 0 5000", to: from).text == "OK")
+          #expect(
+            try await servers.send("MIGRATE \(host) \(port) {moving}\(number) 0 5000", to: from).text == "OK")
         }
         for node in [to, from] {
           #expect(try await servers.send("CLUSTER SETSLOT \(slot) NODE \(names[1])", to: node).text == "OK")
@@ -154,7 +161,9 @@ struct ClusterTests {
         func isGone(_ key: String) -> Bool { ClusterSlot.of(Array(key.utf8)) * 3 / 16384 == gone }
         await servers.nodes[gone].kill()
         for key in keys {
-          let failure = try await code { _ = try await client.send(words("GET \(key)"), key: Array(key.utf8)) }
+          let failure = try await code {
+            _ = try await client.send(words("GET \(key)"), key: Array(key.utf8))
+          }
           #expect((failure != nil) == isGone(key))
         }
         try await servers.nodes[gone].start()

@@ -55,7 +55,9 @@ struct EndpointTests {
     Example("unix:///run/a%20b?db=2", [.unix(path: "/run/a b")], database: 2),
     Example("redis+unix://u:p@/s", [.unix(path: "/s")], user: "u", password: "p"),
     Example("redis+sentinel://a,b:5/main", [tcp("a", 26379), tcp("b", 5)], .sentinel(name: "main")),
-    Example("rediss+sentinel://:p@a/ma%2Fin/4", [tcp("a", 26379)], .sentinel(name: "ma/in"), password: "p", database: 4, tls: tls()),
+    Example(
+      "rediss+sentinel://:p@a/ma%2Fin/4", [tcp("a", 26379)], .sentinel(name: "ma/in"), password: "p",
+      database: 4, tls: tls()),
     Example("redis+cluster://a:1,[::2]:2,c", [tcp("a", 1), tcp("::2", 2), tcp("c")], .cluster),
     Example("redis://a,b?cluster=1", [tcp("a"), tcp("b")], .cluster),
     Example("rediss+cluster://a", [tcp("a")], .cluster, tls: tls()),
@@ -96,17 +98,22 @@ struct EndpointTests {
   }
 
   static let malformed = [
-    "", "redis", "redis:", "redis:/h", "redis://", "redis:///1", "http://hunter2@h", "redis://hunter2:hunter2",
+    "", "redis", "redis:", "redis:/h", "redis://", "redis:///1", "http://hunter2@h",
+    "redis://hunter2:hunter2",
     "redis://u:hunter2", "redis://hunter2@h", "redis://u:hunter2@h:0", "redis://u:hunter2@h:65536",
     "redis://u:hunter2@h:", "redis://u:hunter2@h:x", "redis://u:hunter2@h/x", "redis://u:hunter2@h/-1",
     "redis://u:hunter2@h/1/2", "redis://u:hunter2@h/99999999999999999999", "redis://u:hunter2%@h",
     "redis://u:hunter2%4@h", "redis://u:hunter2%ff@h", "redis://u:hunter2%00@h", "redis://u:hun/ter2@h",
     "redis://u:hunter2?@h", "redis://u:hunter2#@h", "redis://u:hunter2@h/1 ", "redis://u:hunter2@h?db",
-    "redis://u:hunter2@h?db=", "redis://u:hunter2@h?db=x", "redis://u:hunter2@h?db=1&db=1", "redis://u:hunter2@h?ca=/f",
-    "redis://u:hunter2@h?other=hunter2", "redis://u:hunter2@a,b", "redis://u:hunter2@a,,b", "redis://u:hunter2@[::1",
-    "redis://u:hunter2@[]:1", "redis://u:hunter2@[::1]x", "redis+unix://u:hunter2@h/s", "redis+unix://", "redis+unix:///",
+    "redis://u:hunter2@h?db=", "redis://u:hunter2@h?db=x", "redis://u:hunter2@h?db=1&db=1",
+    "redis://u:hunter2@h?ca=/f",
+    "redis://u:hunter2@h?other=hunter2", "redis://u:hunter2@a,b", "redis://u:hunter2@a,,b",
+    "redis://u:hunter2@[::1",
+    "redis://u:hunter2@[]:1", "redis://u:hunter2@[::1]x", "redis+unix://u:hunter2@h/s", "redis+unix://",
+    "redis+unix:///",
     "redis+sentinel://u:hunter2@h", "redis+sentinel://u:hunter2@h/n/x", "redis+cluster://u:hunter2@h/1",
-    "redis://u:hunter2@h/1?cluster=1", "redis://u:hunter2@h?cluster=hunter2", "rediss://u:hunter2@h?verify=hunter2",
+    "redis://u:hunter2@h/1?cluster=1", "redis://u:hunter2@h?cluster=hunter2",
+    "rediss://u:hunter2@h?verify=hunter2",
     "redis://u:hunter2@h\u{0}", "redis://u:hunter2@" + String(repeating: "h", count: 5000),
   ]
 

@@ -96,7 +96,9 @@ private final class Responder: ChannelInboundHandler {
   private let react: @Sendable () -> FakeServer.Reaction
   private var isGreeted = false
 
-  init(_ state: FakeServer.SharedState, greeting: [UInt8], _ react: @escaping @Sendable () -> FakeServer.Reaction) {
+  init(
+    _ state: FakeServer.SharedState, greeting: [UInt8], _ react: @escaping @Sendable () -> FakeServer.Reaction
+  ) {
     self.state = state
     self.greeting = greeting
     self.react = react

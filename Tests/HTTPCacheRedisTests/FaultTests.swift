@@ -63,7 +63,8 @@ struct FaultTests {
     }
   }
 
-  @Test("A stopped server costs a caller no more than its time limit, and later replies reach their own requests")
+  @Test(
+    "A stopped server costs a caller no more than its time limit, and later replies reach their own requests")
   func stopped() async throws {
     try await RedisServer.with { (server: RedisServer) async throws in
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
@@ -164,12 +165,16 @@ struct FaultTests {
         _ = try await client.send(words("PING"))
         server.stop()
         for _ in 0..<9 {
-          #expect(try await code { _ = try await client.send(words("PING"), timeout: .milliseconds(1)) } == .timedOut)
+          #expect(
+            try await code { _ = try await client.send(words("PING"), timeout: .milliseconds(1)) }
+              == .timedOut)
         }
         let large = [UInt8](repeating: 0, count: 10_000)
         #expect(try await code { _ = try await client.send([Array("ECHO".utf8), large]) } == .overloaded)
-        #expect(try await code { _ = try await client.pipeline([words("PING"), words("PING")]) } == .overloaded)
-        #expect(try await code { _ = try await client.send(words("PING"), timeout: .milliseconds(1)) } == .timedOut)
+        #expect(
+          try await code { _ = try await client.pipeline([words("PING"), words("PING")]) } == .overloaded)
+        #expect(
+          try await code { _ = try await client.send(words("PING"), timeout: .milliseconds(1)) } == .timedOut)
         #expect(try await code { _ = try await client.send(words("PING")) } == .overloaded)
         server.resume()
         var reply: RedisValue?

@@ -10,8 +10,10 @@ struct HostileServerTests {
   @Test(
     "Garbage and too large replies end the connection with an error",
     arguments: [
-      "garbage\r\n", "$99999999999\r\n" + String(repeating: "x", count: 100), "*99999999\r\n", "*2147483647\r\n",
-      String(repeating: "*1\r\n", count: 1000), "+" + String(repeating: "x", count: 100_000), ",1.5\r\n", ":1\r\n:2\r\n",
+      "garbage\r\n", "$99999999999\r\n" + String(repeating: "x", count: 100), "*99999999\r\n",
+      "*2147483647\r\n",
+      String(repeating: "*1\r\n", count: 1000), "+" + String(repeating: "x", count: 100_000), ",1.5\r\n",
+      ":1\r\n:2\r\n",
       "$5000\r\n" + String(repeating: "x", count: 5000) + "\r\n", "\0\0\0\0", "*2\r\n:1\r\ngarbage\r\n",
     ].map(Bytes.init))
   func garbage(example: Bytes) async throws {
@@ -34,9 +36,12 @@ struct HostileServerTests {
     }
   }
 
-  @Test("A server that closes before, within and after a reply ends the request", arguments: ["", "$10\r\nabc", "*2\r\n:1\r\n"].map(Bytes.init))
+  @Test(
+    "A server that closes before, within and after a reply ends the request",
+    arguments: ["", "$10\r\nabc", "*2\r\n:1\r\n"].map(Bytes.init))
   func half(example: Bytes) async throws {
-    try await FakeServer.with({ .sendAndClose(Array(example.text.utf8)) }) { (server: FakeServer) async throws in
+    try await FakeServer.with({ .sendAndClose(Array(example.text.utf8)) }) {
+      (server: FakeServer) async throws in
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("GET a")) } == .connectionLost)
         #expect(client.statistics.waiting == 0)
@@ -44,7 +49,9 @@ struct HostileServerTests {
     }
   }
 
-  @Test("A server that is not Redis is reported", arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ESMTP\r\n", "\u{15}\u{3}\u{3}"].map(Bytes.init))
+  @Test(
+    "A server that is not Redis is reported",
+    arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ESMTP\r\n", "\u{15}\u{3}\u{3}"].map(Bytes.init))
   func otherProtocol(example: Bytes) async throws {
     try await FakeServer.with(greeting: example.text) { (server: FakeServer) async throws in
       try await withClient(server.endpoint) { (client: RedisClient) async throws in
@@ -56,10 +63,12 @@ struct HostileServerTests {
   @Test("A server that never greets makes commands fail within the connect timeout")
   func noGreeting() async throws {
     try await FakeServer.with(greeting: "") { (server: FakeServer) async throws in
-      try await withClient(server.endpoint, { $0.connectTimeout = .milliseconds(50) }) { (client: RedisClient) async throws in
+      try await withClient(server.endpoint, { $0.connectTimeout = .milliseconds(50) }) {
+        (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("GET a")) } == .unreachable)
         // A caller may allow less.
-        #expect(try await code { _ = try await client.send(words("GET a"), timeout: .milliseconds(1)) } != nil)
+        #expect(
+          try await code { _ = try await client.send(words("GET a"), timeout: .milliseconds(1)) } != nil)
       }
     }
   }
@@ -74,7 +83,9 @@ struct HostileServerTests {
         server.send("+first\r\n")
         #expect(try await first.value.text == "first")
         let timeout = Duration.milliseconds(10)
-        #expect(try await code { _ = try await client.pipeline([words("A"), words("B")], timeout: timeout) } == .timedOut)
+        #expect(
+          try await code { _ = try await client.pipeline([words("A"), words("B")], timeout: timeout) }
+            == .timedOut)
         let next = Task { try await client.send(words("C")) }
         try await eventually { server.received == 4 }
         server.send("+a\r\n")
@@ -89,7 +100,8 @@ struct HostileServerTests {
   func unsent() async throws {
     try await FakeServer.with(greeting: "") { (server: FakeServer) async throws in
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
-        #expect(try await code { _ = try await client.send(words("A"), timeout: .milliseconds(5)) } == .timedOut)
+        #expect(
+          try await code { _ = try await client.send(words("A"), timeout: .milliseconds(5)) } == .timedOut)
         try await eventually { server.connections == 1 }
         let next = Task { try await client.send(words("B")) }
         try await eventually { server.greetings == 1 }

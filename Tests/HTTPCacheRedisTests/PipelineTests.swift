@@ -10,7 +10,9 @@ import Testing
 struct PipelineTests {
   enum Transport: CaseIterable { case port, socket }
 
-  static func listener(_ transport: Transport) -> RedisServer.Listener { transport == .port ? .port : .socket }
+  static func listener(_ transport: Transport) -> RedisServer.Listener {
+    transport == .port ? .port : .socket
+  }
 
   @Test("Values come back as they were sent, over TCP and over a Unix socket", arguments: Transport.allCases)
   func roundTrip(transport: Transport) async throws {
@@ -48,7 +50,8 @@ struct PipelineTests {
   @Test("Each of 1,000 concurrent requests gets its own reply", arguments: [1, 2, 5])
   func concurrent(connections: Int) async throws {
     try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint, { $0.connections = connections }) { (client: RedisClient) async throws in
+      try await withClient(server.endpoint, { $0.connections = connections }) {
+        (client: RedisClient) async throws in
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<1000 {
             group.addTask {

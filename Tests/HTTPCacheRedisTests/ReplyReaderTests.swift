@@ -67,12 +67,15 @@ struct ReplyReaderTests {
   @Test(
     "What is not RESP 2, or more than the limit, is a violation",
     arguments: [
-      "x", "HTTP/1.1 400 Bad Request\r\n", "$5\r\nabcdefg\r\n" + "?\r\n", "$-2\r\n", "*-2\r\n", "$9999999999\r\n" + padding,
-      "$99999999999999999999\r\n" + padding, "$x" + padding, "*99999999\r\n", "*2147483648\r\n", "*9223372036854775807\r\n",
+      "x", "HTTP/1.1 400 Bad Request\r\n", "$5\r\nabcdefg\r\n" + "?\r\n", "$-2\r\n", "*-2\r\n",
+      "$9999999999\r\n" + padding,
+      "$99999999999999999999\r\n" + padding, "$x" + padding, "*99999999\r\n", "*2147483648\r\n",
+      "*9223372036854775807\r\n",
       "*2\r\n$600\r\n" + String(repeating: "a", count: 600) + "\r\n$600\r\n" + padding,
       String(repeating: "*1\r\n", count: 9), String(repeating: "*1\r\n", count: 100_000),
       "+" + String(repeating: "a", count: 70_000), "*" + String(repeating: "1", count: 70_000),
-      "$" + String(repeating: "1", count: 70_000), ":12a\r\n", ":99999999999999999999\r\n", ",1.5\r\n", "#t\r\n", "_\r\n",
+      "$" + String(repeating: "1", count: 70_000), ":12a\r\n", ":99999999999999999999\r\n", ",1.5\r\n",
+      "#t\r\n", "_\r\n",
       "%1\r\n+a\r\n+b\r\n", ">1\r\n+a\r\n", "*2\r\n,1.5\r\n:1\r\n",
     ].map(Bytes.init))
   func violation(example: Bytes) throws {
@@ -116,7 +119,8 @@ struct ReplyReaderTests {
       } else {
         bytes = Self.examples.flatMap { Array($0.bytes.utf8) }
         for _ in 0..<3 {
-          bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+          bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(
+            in: 0...255, using: &generator)
         }
       }
       do {
@@ -138,7 +142,8 @@ struct CommandWriterTests {
     var generator = SeededGenerator(seed: seed)
     let commands: [[[UInt8]]] = (0..<5).map { _ in
       (0..<Int.random(in: 1...30, using: &generator)).map { _ in
-        (0..<(Int.random(in: 0...5, using: &generator) == 0 ? 2000 : Int.random(in: 0...12, using: &generator)))
+        (0..<(Int.random(in: 0...5, using: &generator) == 0
+          ? 2000 : Int.random(in: 0...12, using: &generator)))
           .map { _ in UInt8.random(in: 0...255, using: &generator) }
       }
     }

@@ -9,12 +9,16 @@ import Testing
 
 @Suite("Users and passwords", .needsRedis, .timeLimit(.minutes(5)))
 struct AuthenticationTests {
-  private static let users = ["user cache on >hunter2 ~cache:* +@all -ping -flushall", "user default on >default +@all ~*"]
+  private static let users = [
+    "user cache on >hunter2 ~cache:* +@all -ping -flushall", "user default on >default +@all ~*",
+  ]
 
   struct Login: CustomTestStringConvertible, Sendable {
     var credentials: RedisCredentials?
     var error: RedisError.Code?
-    var testDescription: String { "\(credentials?.description ?? "nobody") → \(error?.description ?? "accepted")" }
+    var testDescription: String {
+      "\(credentials?.description ?? "nobody") → \(error?.description ?? "accepted")"
+    }
   }
 
   @Test(
@@ -24,7 +28,8 @@ struct AuthenticationTests {
       Login(credentials: RedisCredentials(password: "default"), error: nil),
       Login(credentials: RedisCredentials(user: "cache", password: "hunter3"), error: .refused),
       Login(credentials: RedisCredentials(user: "other", password: "hunter2"), error: .refused),
-      Login(credentials: RedisCredentials(password: "hunter2"), error: .refused), Login(credentials: nil, error: .refused),
+      Login(credentials: RedisCredentials(password: "hunter2"), error: .refused),
+      Login(credentials: nil, error: .refused),
     ])
   func login(login: Login) async throws {
     try await RedisServer.with(Self.users) { (server: RedisServer) async throws in
@@ -48,7 +53,9 @@ struct AuthenticationTests {
       var endpoint = server.endpoint
       endpoint.credentials = RedisCredentials(user: "cache", password: "hunter2")
       try await withClient(endpoint) { (client: RedisClient) async throws in
-        let replies = try await client.pipeline([words("FLUSHALL"), words("GET other"), words("SET cache:a 1")])
+        let replies = try await client.pipeline([
+          words("FLUSHALL"), words("GET other"), words("SET cache:a 1"),
+        ])
         #expect(replies.map(\.errorCode) == ["NOPERM", "NOPERM", nil])
         #expect(client.statistics.connectionsOpened == 1)
       }
@@ -119,7 +126,9 @@ struct TLSTests {
     var verification: RedisTLS.Verification
     var knowsIssuer: Bool
     var isAccepted: Bool
-    var testDescription: String { "\(name.rawValue), verify=\(verification.rawValue), issuer known: \(knowsIssuer)" }
+    var testDescription: String {
+      "\(name.rawValue), verify=\(verification.rawValue), issuer known: \(knowsIssuer)"
+    }
   }
 
   @Test(
@@ -177,7 +186,8 @@ struct TLSTests {
       var endpoint = server.endpoint
       endpoint.tls = RedisTLS()
       // The server waits for the end of a line, and the client for the connect timeout.
-      try await withClient(endpoint, { $0.connectTimeout = .milliseconds(200) }) { (client: RedisClient) async throws in
+      try await withClient(endpoint, { $0.connectTimeout = .milliseconds(200) }) {
+        (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("PING")) } == .unreachable)
       }
     }

@@ -41,7 +41,9 @@ func withClient<Result>(
 }
 
 /// Repeats a command until it has a reply: after a fault, until the connection is back.
-func sendUntilAnswered(_ client: RedisClient, _ command: String, key: String? = nil) async throws -> RedisValue {
+func sendUntilAnswered(_ client: RedisClient, _ command: String, key: String? = nil) async throws
+  -> RedisValue
+{
   let deadline = ContinuousClock.now + .seconds(120)
   while true {
     do {

@@ -21,6 +21,8 @@ struct TraitTests {
       print("built it in \(ContinuousClock.now - start)")
       try #require(build.status == 0, "\(build.output)")
       #expect(try package.resolved() == Self.base)
+      // Not even a warning that libhiredis, which only the trait Redis needs, is missing.
+      #expect(!build.output.contains("hiredis"), "\(build.output)")
 
       let run = try await package.swift(["run", "--skip-build", "Dependent"])
       #expect(run.status == 0)
@@ -52,6 +54,22 @@ struct TraitTests {
       let resolved = try package.resolved()
       #expect(resolved.isSuperset(of: Self.base.union(["hummingbird", "swift-nio", "swift-log"])))
       #expect(resolved.isDisjoint(with: ["hdrhistogram-swift", "swift-argument-parser", "yams"]))
+    }
+  }
+
+  @Test("With the trait Redis, SwiftNIO and its TLS are resolved, and dependencies of other traits are not")
+  func redisTrait() async throws {
+    try await withTemporaryFolder { folder in
+      let package = try Dependent(in: folder, traits: ["Redis"])
+      let resolve = try await package.swift(["package", "resolve"])
+      try #require(resolve.status == 0, "\(resolve.output)")
+      let resolved = try package.resolved()
+      #expect(resolved.isSuperset(of: Self.base.union(["swift-nio", "swift-nio-ssl", "swift-log"])))
+      #expect(
+        resolved.isDisjoint(with: [
+          "async-http-client", "hdrhistogram-swift", "hummingbird", "swift-argument-parser",
+          "swift-nio-http2", "yams",
+        ]))
     }
   }
 }

@@ -45,7 +45,9 @@ extension RedisClient {
     func settings(_ counters: RedisCounters) throws(RedisError) -> ConnectionSettings {
       let requiresPrimary = if case .sentinel = endpoint.mode { true } else { false }
       let tls: ConnectionSettings.TLS? =
-        if let tls = endpoint.tls { .init(context: try tls.makeContext(), serverName: tls.serverName) } else { nil }
+        if let tls = endpoint.tls { .init(context: try tls.makeContext(), serverName: tls.serverName) } else {
+          nil
+        }
       return ConnectionSettings(
         credentials: endpoint.credentials,
         database: endpoint.database,

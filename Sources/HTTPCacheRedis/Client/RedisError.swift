@@ -8,7 +8,8 @@ public struct RedisError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What kind of fault it is.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Kind: String {
-      case invalidEndpoint, invalidConfiguration, invalidCommand, unreachable, refused, timedOut, connectionLost
+      case invalidEndpoint, invalidConfiguration, invalidCommand, unreachable, refused, timedOut,
+        connectionLost
       case overloaded, protocolViolation, closed
     }
 

@@ -71,7 +71,8 @@ final class ConnectionCore: ChannelInboundHandler {
       .connectTimeout(settings.connectTimeout)
       // Whole replies of usual size in one read.
       .channelOption(
-        .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16384, maximum: 256 << 10)
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16384, maximum: 256 << 10)
       )
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {

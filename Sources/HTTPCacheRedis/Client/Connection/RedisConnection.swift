@@ -107,5 +107,7 @@ public final class RedisConnection: Sendable {
 }
 
 extension RedisError {
-  static var clientClosed: RedisError { RedisError(.closed, "the connection to the server was closed by its client") }
+  static var clientClosed: RedisError {
+    RedisError(.closed, "the connection to the server was closed by its client")
+  }
 }

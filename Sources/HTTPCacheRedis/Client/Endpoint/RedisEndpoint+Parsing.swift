@@ -66,7 +66,8 @@ extension RedisEndpoint {
     let name = user.isEmpty ? nil : user
     if let password { return RedisCredentials(user: name, password: password) }
     guard parts.count == 2 else {
-      throw .invalid("expected a password after the user: user:password@host; or pass the password separately")
+      throw .invalid(
+        "expected a password after the user: user:password@host; or pass the password separately")
     }
     return RedisCredentials(user: name, password: try decodePercent(parts[1], in: "password"))
   }
@@ -90,7 +91,9 @@ extension RedisEndpoint {
       host = text.prefix { $0 != ":" }
       rest = text[host.endIndex...]
     }
-    guard !host.isEmpty, host.utf8.count <= 255, !host.contains("%") else { throw .invalid("expected a host") }
+    guard !host.isEmpty, host.utf8.count <= 255, !host.contains("%") else {
+      throw .invalid("expected a host")
+    }
     guard !rest.isEmpty else { return .tcp(host: String(host), port: defaultPort) }
     // Its text is not part of the message: where the @ is missing, it is a password.
     guard rest.first == ":", let port = UInt16(rest.dropFirst()), port > 0 else {
@@ -117,7 +120,8 @@ private struct Scheme {
     case "redis+cluster": (form, usesTLS) = (.cluster, false)
     case "rediss+cluster": (form, usesTLS) = (.cluster, true)
     default:
-      throw .invalid("the scheme is not supported; use redis, rediss, redis+unix, redis+sentinel or redis+cluster")
+      throw .invalid(
+        "the scheme is not supported; use redis, rediss, redis+unix, redis+sentinel or redis+cluster")
     }
   }
 }

@@ -54,7 +54,8 @@ public struct RedisEndpoint: Hashable, Sendable {
   ///   - database: the number of the database.
   ///   - tls: how connections are encrypted; `nil` for connections in clear.
   public init(
-    _ addresses: [RedisAddress], mode: Mode = .single, credentials: RedisCredentials? = nil, database: Int = 0,
+    _ addresses: [RedisAddress], mode: Mode = .single, credentials: RedisCredentials? = nil,
+    database: Int = 0,
     tls: RedisTLS? = nil
   ) {
     self.addresses = addresses

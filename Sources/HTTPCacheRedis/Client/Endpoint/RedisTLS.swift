@@ -42,18 +42,23 @@ public struct RedisTLS: Hashable, Sendable {
     do {
       switch (certificateFile, keyFile) {
       case (let certificate?, let key?):
-        configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) }
+        configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate).map {
+          .certificate($0)
+        }
         configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
       case (nil, nil): break
       default:
-        throw RedisError(.invalidConfiguration, "a client certificate needs two files: the certificate and its key")
+        throw RedisError(
+          .invalidConfiguration, "a client certificate needs two files: the certificate and its key")
       }
       return try NIOSSLContext(configuration: configuration)
     } catch let error as RedisError {
       throw error
     } catch {
       let files = [issuersFile, certificateFile, keyFile].compactMap { $0 }.joined(separator: ", ")
-      throw RedisError(.invalidConfiguration, "cannot use TLS with \(files.isEmpty ? "the system's issuers" : files): \(error)")
+      throw RedisError(
+        .invalidConfiguration,
+        "cannot use TLS with \(files.isEmpty ? "the system's issuers" : files): \(error)")
     }
   }
 }

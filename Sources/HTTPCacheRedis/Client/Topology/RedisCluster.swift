@@ -109,15 +109,18 @@ final class RedisCluster: Sendable {
   }
 
   private func node(at address: RedisAddress) throws(RedisError) -> RedisNode {
-    let node: RedisNode? = state.withLock { state in
-      if state.isClosed { return nil }
-      if let node = state.nodes[address] { return node }
+    let node: Result<RedisNode, RedisError> = state.withLock { state in
+      if state.isClosed { return .failure(.clientClosed) }
+      if let node = state.nodes[address] { return .success(node) }
+      guard state.nodes.count < SlotMap.maximumNodes else {
+        return .failure(
+          RedisError(.protocolViolation, "the cluster names more than \(SlotMap.maximumNodes) nodes"))
+      }
       let node = RedisNode(configuration, settings) { () throws(RedisError) in address }
       state.nodes[address] = node
-      return node
+      return .success(node)
     }
-    guard let node else { throw RedisError.clientClosed }
-    return node
+    return try node.get()
   }
 
   private func note(slot: Int, at address: RedisAddress) {
@@ -129,7 +132,9 @@ final class RedisCluster: Sendable {
   private func refresh() {
     let isStarting = state.withLock { state in
       let now = NIODeadline.now()
-      guard !state.isRefreshing, !state.isClosed, now - state.lastRefresh >= Self.refreshPause else { return false }
+      guard !state.isRefreshing, !state.isClosed, now - state.lastRefresh >= Self.refreshPause else {
+        return false
+      }
       (state.isRefreshing, state.lastRefresh) = (true, now)
       return true
     }

@@ -10,7 +10,8 @@ final class RedisNode: Sendable {
   private let next = Atomic(0)
 
   init(
-    _ configuration: RedisClient.Configuration, _ settings: ConnectionSettings, locate: @escaping RedisLink.Locator
+    _ configuration: RedisClient.Configuration, _ settings: ConnectionSettings,
+    locate: @escaping RedisLink.Locator
   ) {
     links = (0..<max(configuration.connections, 1)).map { _ in
       RedisLink(on: configuration.eventLoopGroup.next(), settings, configuration.backoff, locate: locate)

@@ -3,6 +3,9 @@
 
 /// Which node has which slots.
 struct SlotMap: Sendable {
+  /// More nodes than Redis recommends for a cluster. A faulty node cannot make the map grow further.
+  static let maximumNodes = 1024
+
   /// The nodes, and for each slot the position of its node, or -1.
   private var nodes: [RedisAddress] = []
   private var positions: [Int16] = []
@@ -18,7 +21,8 @@ struct SlotMap: Sendable {
   init?(_ reply: RedisValue, from server: RedisAddress) {
     guard let ranges = reply.elements, !ranges.isEmpty else { return nil }
     for range in ranges {
-      guard let parts = range.elements, parts.count >= 3, let first = parts[0].integer, let last = parts[1].integer,
+      guard let parts = range.elements, parts.count >= 3, let first = parts[0].integer,
+        let last = parts[1].integer,
         0 <= first, first <= last, last < ClusterSlot.count, let node = parts[2].elements, node.count >= 2,
         let port = node[1].integer.flatMap({ UInt16(exactly: $0) })
       else { return nil }
@@ -41,7 +45,7 @@ struct SlotMap: Sendable {
       if positions.isEmpty { positions = Array(repeating: -1, count: ClusterSlot.count) }
       if let position = nodes.firstIndex(of: newValue) {
         positions[slot] = Int16(position)
-      } else if nodes.count < Int16.max {
+      } else if nodes.count < Self.maximumNodes {
         nodes.append(newValue)
         positions[slot] = Int16(nodes.count - 1)
       }
