@@ -58,4 +58,18 @@ struct DedicatedConnectionTests {
       }
     }
   }
+
+  @Test("A connection that is released ends")
+  func release() async throws {
+    try await RedisServer.with { (server: RedisServer) async throws in
+      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+        do {
+          let connection = try client.makeConnection()
+          #expect(try await connection.send(words("PING"), timeout: .seconds(60)).text == "PONG")
+          #expect(client.statistics.connections == 1)
+        }
+        try await eventually { client.statistics.connections == 0 }
+      }
+    }
+  }
 }

@@ -95,7 +95,7 @@ struct ReplyReaderTests {
     #expect(try reader.next() != nil)
   }
 
-  @Test("The limit counts the bytes and elements of one reply, and begins anew with the next")
+  @Test("The limit counts the bytes and elements of one reply, and starts again with the next")
   func limit() throws {
     let reader = ReplyReader(limit: 1000)
     let reply = "*2\r\n$400\r\n\(String(repeating: "a", count: 400))\r\n:1\r\n"

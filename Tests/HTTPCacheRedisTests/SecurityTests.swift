@@ -180,7 +180,7 @@ struct TLSTests {
     }
   }
 
-  @Test("TLS to a server in clear, and the reverse, fail with an error")
+  @Test("TLS to an unencrypted server, and the reverse, fail with an error")
   func mismatch() async throws {
     try await RedisServer.with { (server: RedisServer) async throws in
       var endpoint = server.endpoint

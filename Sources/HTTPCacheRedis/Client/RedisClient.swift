@@ -106,13 +106,7 @@ public final class RedisClient: Sendable {
   public func withConnection<Result>(
     key: [UInt8]? = nil, _ body: (RedisConnection) async throws -> Result
   ) async throws -> Result {
-    guard !isClosed.load(ordering: .acquiring) else { throw RedisError.clientClosed }
-    let connection = RedisConnection(on: configuration.eventLoopGroup.next(), settings)
-    if case .cluster(let cluster) = topology, let address = cluster.address(of: key) {
-      connection.open { () throws(RedisError) in address }
-    } else {
-      connection.open(locate)
-    }
+    let connection = try makeConnection(key: key)
     do {
       let result = try await body(connection)
       await connection.close()
@@ -121,6 +115,22 @@ public final class RedisClient: Sendable {
       await connection.close()
       throw error
     }
+  }
+
+  /// Makes a connection for commands that block. It ends when it is closed or released; ``close()`` does not end it.
+  ///
+  /// - Parameter key: the key that selects the node of a cluster; `nil` for any node.
+  /// - Returns: the connection, which is being made.
+  /// - Throws: ``RedisError`` if the client is closed.
+  public func makeConnection(key: [UInt8]? = nil) throws(RedisError) -> RedisConnection {
+    guard !isClosed.load(ordering: .acquiring) else { throw .clientClosed }
+    let connection = RedisConnection(on: configuration.eventLoopGroup.next(), settings)
+    if case .cluster(let cluster) = topology, let address = cluster.address(of: key) {
+      connection.open { () throws(RedisError) in address }
+    } else {
+      connection.open(locate)
+    }
+    return connection
   }
 
   /// Closes all connections, and waits until their sockets are closed. Commands without a reply fail with

@@ -17,7 +17,7 @@ struct ConnectionSettings: Sendable {
   var database: Int
   /// Whether a server that is not a primary is refused.
   var requiresPrimary: Bool
-  /// `nil` for connections in clear.
+  /// `nil` for unencrypted connections.
   var tls: TLS?
   /// The time for the connection, TLS and the first commands together.
   var connectTimeout: TimeAmount

@@ -28,6 +28,8 @@ public final class RedisConnection: Sendable {
     self.core = NIOLoopBoundBox.makeBoxSendingValue(core, eventLoop: eventLoop)
   }
 
+  deinit { end(.clientClosed) }
+
   /// Connects to the server that `locate` finds.
   func open(_ locate: @escaping @Sendable () async throws(RedisError) -> RedisAddress) {
     let (eventLoop, core) = (eventLoop, core)

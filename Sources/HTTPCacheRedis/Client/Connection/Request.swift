@@ -12,7 +12,7 @@ final class Request: Sendable {
   typealias Result = Swift.Result<[RedisValue], any Error>
 
   private enum State {
-    /// Nobody waits yet.
+    /// No caller waits yet.
     case new
     case waiting(@Sendable (Result) -> Void)
     /// Finished before the caller began to wait.

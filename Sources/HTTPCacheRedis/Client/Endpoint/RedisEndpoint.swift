@@ -9,7 +9,7 @@
 ///
 /// | URL | Server |
 /// |---|---|
-/// | `redis://[user[:password]@]host[:port][/database]` | one server, in clear |
+/// | `redis://[user[:password]@]host[:port][/database]` | one server, unencrypted |
 /// | `rediss://…` | the same over TLS |
 /// | `redis+unix:///path/to/socket[?db=1]` | one server on a Unix domain socket |
 /// | `redis+sentinel://host[:port][,host[:port]…]/name[/database]` | the primary that Sentinel knows by a name |
@@ -42,7 +42,7 @@ public struct RedisEndpoint: Hashable, Sendable {
   public var sentinelCredentials: RedisCredentials?
   /// The number of the database (default: 0).
   public var database: Int
-  /// How connections are encrypted; `nil` for connections in clear.
+  /// How connections are encrypted; `nil` for unencrypted connections.
   public var tls: RedisTLS?
 
   /// Makes an endpoint.
@@ -52,7 +52,7 @@ public struct RedisEndpoint: Hashable, Sendable {
   ///   - mode: how the addresses lead to the server of a command.
   ///   - credentials: the user and the password.
   ///   - database: the number of the database.
-  ///   - tls: how connections are encrypted; `nil` for connections in clear.
+  ///   - tls: how connections are encrypted; `nil` for unencrypted connections.
   public init(
     _ addresses: [RedisAddress], mode: Mode = .single, credentials: RedisCredentials? = nil,
     database: Int = 0,

@@ -11,7 +11,7 @@ public struct RedisTLS: Hashable, Sendable {
     case full
     /// The issuer.
     case issuer
-    /// Nothing: whoever can redirect the connection can read it.
+    /// Nothing: an attacker that redirects the connection can read it.
     case none
   }
 
