@@ -15,7 +15,8 @@ extension CacheEngine {
         staleIfError, staleWhileDisconnected, forbiddenWhileDisconnected, policyReturnsStored
       // Sent on to the origin.
       case nothingStored, noVariantMatches, stale, staleMustRevalidate, noLifetime, storedNoCache,
-        storedInvalidated, storedUnconfirmed, storedInTheFuture, requestNoCache, requestMaxAge, requestMinFresh,
+        storedInvalidated, storedUnconfirmed, storedInTheFuture, requestNoCache, requestMaxAge,
+        requestMinFresh,
         originPrecondition, methodNotCacheable, queryNotKeyed, requestContent, unsafeMethod,
         targetNotCacheable, policyIgnoresStored, policyRevalidates, validationUnusable,
         contentIncomplete, completionUnusable

@@ -56,6 +56,27 @@ struct StreamingTests {
     }
   }
 
+  @Test("Content that may be read once is read once, whatever its length", arguments: [0, 1, 1 << 10])
+  func readOnce(length: Int) async throws {
+    let reads = Runs()
+    let body = ResponseBody(contentLength: length) { writer in
+      reads.next()
+      if length > 0 { try await writer.write(ByteBuffer(repeating: 0x61, count: length)) }
+      try await writer.finish(nil)
+    }
+    let setting = try Setting().caching()
+    // Refused, so the client gets the handler's own response.
+    setting.router.get("once") { _, _ in
+      Response(status: .ok, headers: [.cacheControl: "no-store"], body: body)
+    }
+    try await setting.run { server in
+      let reply = try await server.send(.get, "/once")
+      #expect(reply.status == 200)
+      #expect(reply.body.readableBytes == length)
+    }
+    #expect(reads.count == 1)
+  }
+
   @Test("The handler waits for its reader: one piece is in flight")
   func rendezvous() async throws {
     let (pieces, ended) = (Runs(), Runs())

@@ -73,7 +73,9 @@ struct RedisFleetTests {
     try await eventually { caches.allSatisfy { isReady($0) } }
   }
 
-  @Test("What one cache stores, another finds, and a removal that is confirmed is gone from both", arguments: [1, 600_000])
+  @Test(
+    "What one cache stores, another finds, and a removal that is confirmed is gone from both",
+    arguments: [1, 600_000])
   func shares(size: Int) async throws {
     try await RedisServer.with { server in
       let caches = [try cache(server), try cache(server)]
@@ -85,7 +87,8 @@ struct RedisFleetTests {
       #expect(found.source == .hit, "\(caches.map(\.sharedTierStatistics))")
       #expect(found.text == String(repeating: "1", count: size))
       origin.change()
-      caches[0].removeResponses(for: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/"))
+      caches[0].removeResponses(
+        for: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/"))
       #expect(await caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
       #expect(try await get("/", caches[1], origin).text == String(repeating: "2", count: size))
       for cache in caches { cache.close() }
@@ -125,7 +128,8 @@ struct RedisFleetTests {
         try await group.waitForAll()
       }
       let distinct = Set(plans.joined()).count
-      #expect(origin.requests <= distinct + distinct / 50 + 1, "\(origin.requests) requests for \(distinct) URLs")
+      #expect(
+        origin.requests <= distinct + distinct / 50 + 1, "\(origin.requests) requests for \(distinct) URLs")
       #expect(caches.allSatisfy { $0.sharedTierStatistics?.errors == 0 })
       for cache in caches { cache.close() }
     }
@@ -152,7 +156,9 @@ struct RedisFleetTests {
     }
   }
 
-  @Test("An outage fails no request, stored responses are validated, and the cache returns by itself", arguments: Outage.allCases)
+  @Test(
+    "An outage fails no request, stored responses are validated, and the cache returns by itself",
+    arguments: Outage.allCases)
   func outage(outage: Outage) async throws {
     try await RedisServer.with { server in
       let cache = try cache(server, wait: .milliseconds(20))

@@ -7,7 +7,8 @@ import LoopbackRedis
 import Testing
 
 @Suite(
-  "The shared tier on Redis", .enabled(if: RedisServer.isInstalled, .init(rawValue: RedisServer.howToInstall)),
+  "The shared tier on Redis",
+  .enabled(if: RedisServer.isInstalled, .init(rawValue: RedisServer.howToInstall)),
   .timeLimit(.minutes(5)))
 struct RedisSharedTierTests {
   private let key = Array("https://a.example/".utf8)
@@ -22,14 +23,17 @@ struct RedisSharedTierTests {
   }
 
   private func entry(
-    _ body: String, variant: [UInt8] = [], at position: SharedLogPosition, scopes: [[UInt8]] = [], key: [UInt8]? = nil
+    _ body: String, variant: [UInt8] = [], at position: SharedLogPosition, scopes: [[UInt8]] = [],
+    key: [UInt8]? = nil
   ) -> SharedEntry {
     SharedEntry(
       key: key ?? self.key, variant: variant, head: [1, 2, 3], body: Array(body.utf8), scopes: scopes,
       position: position, lifetime: .seconds(60))
   }
 
-  private func position(_ tier: RedisSharedTier, applied: SharedLogPosition? = nil) async throws -> SharedLogPosition {
+  private func position(_ tier: RedisSharedTier, applied: SharedLogPosition? = nil) async throws
+    -> SharedLogPosition
+  {
     try await head(tier, applied: applied).last
   }
 
@@ -72,7 +76,8 @@ struct RedisSharedTierTests {
     }
   }
 
-  @Test("A large content comes back whole", arguments: [200_000, 262_144, 262_145, 524_288, 600_000, 3_000_000])
+  @Test(
+    "A large content comes back whole", arguments: [200_000, 262_144, 262_145, 524_288, 600_000, 3_000_000])
   func large(count: Int) async throws {
     try await RedisServer.with { server in
       let tier = try tier(server)
@@ -343,7 +348,8 @@ struct RedisSharedTierTests {
 
   @Test("With little memory the server drops any part, and what is found is whole or lost")
   func evictions() async throws {
-    try await RedisServer.with(["maxmemory 6mb", "maxmemory-policy volatile-random", "maxmemory-samples 10"]) { server in
+    try await RedisServer.with(["maxmemory 6mb", "maxmemory-policy volatile-random", "maxmemory-samples 10"])
+    { server in
       let tier = try tier(server) {
         $0.inlineLimit = 1000
         $0.pieceSize = 16_000

@@ -114,7 +114,8 @@ struct PrometheusText {
     gauge("httpcache_shared_available", "Whether requests use the shared tier.", tier.isAvailable ? 1 : 0)
     gauge(
       "httpcache_shared_in_step", "Whether all removals of other nodes are known.", tier.isInStep ? 1 : 0)
-    gauge("httpcache_shared_lag", "Removals of other nodes that are not applied yet.", Int(clamping: tier.lag))
+    gauge(
+      "httpcache_shared_lag", "Removals of other nodes that are not applied yet.", Int(clamping: tier.lag))
     gauge(
       "httpcache_shared_position", "Number of the last removal that was applied.",
       Int(clamping: tier.position ?? 0))
@@ -127,7 +128,9 @@ struct PrometheusText {
     family("httpcache_shared_lookups_total", "counter", "Lookups in the shared tier.")
     sample("httpcache_shared_lookups_total", [("result", "hit")], tier.hits)
     sample("httpcache_shared_lookups_total", [("result", "miss")], tier.misses)
-    family("httpcache_shared_unusable_total", "counter", "Entries of the shared tier that were found and not used.")
+    family(
+      "httpcache_shared_unusable_total", "counter", "Entries of the shared tier that were found and not used."
+    )
     sample("httpcache_shared_unusable_total", [("reason", "damaged")], tier.damaged)
     sample("httpcache_shared_unusable_total", [("reason", "removed")], tier.removed)
     family("httpcache_shared_stores_total", "counter", "Responses for the shared tier.")

@@ -30,7 +30,8 @@ struct RedisEntryValue {
       defer { position = colon + 1 }
       return UInt64(String(decoding: bytes[position..<colon], as: UTF8.self))
     }
-    guard let at = number().flatMap({ Int64(exactly: $0) }), let end = number().flatMap({ Int64(exactly: $0) }),
+    guard let at = number().flatMap({ Int64(exactly: $0) }),
+      let end = number().flatMap({ Int64(exactly: $0) }),
       let length = number(), let stamp = number(), let pieces = number(), pieces <= UInt64(Self.mostPieces),
       length <= UInt64(bytes.count - position)
     else { return nil }

@@ -88,7 +88,8 @@ final class RedisLine: Sendable {
       state.worker = nil
       return state.request.take()
     }
-    request?.continuation.resume(throwing: RedisError(.connectionLost, "the connection for the log has ended"))
+    request?.continuation.resume(
+      throwing: RedisError(.connectionLost, "the connection for the log has ended"))
   }
 
   /// Waits for the next request; `nil` when this worker is over.

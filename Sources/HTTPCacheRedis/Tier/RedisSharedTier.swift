@@ -141,7 +141,8 @@ public final class RedisSharedTier: SharedTier {
     else { throw RedisTierError("the reply to a heartbeat is malformed") }
     try learn(values[1])
     return SharedLogHead(
-      last: SharedLogPosition(epoch: epoch, number: UInt64(last)), first: UInt64(first), appliedByAll: UInt64(all))
+      last: SharedLogPosition(epoch: epoch, number: UInt64(last)), first: UInt64(first),
+      appliedByAll: UInt64(all))
   }
 
   public func leave(_ node: SharedNode) async throws {
@@ -158,7 +159,8 @@ public final class RedisSharedTier: SharedTier {
       let reply = try await run(
         .append, keys: [keys.meta, keys.log] + (isCluster ? [] : entries),
         beginning() + [
-          bytes(seed), removal.payload, tags, removal.isBroad ? [0x31] : [0x30], bytes(configuration.logLimit),
+          bytes(seed), removal.payload, tags, removal.isBroad ? [0x31] : [0x30],
+          bytes(configuration.logLimit),
         ])
       guard let values = reply.elements, let epoch = values.first?.text.flatMap({ UInt64($0) }) else {
         throw RedisTierError("the reply to a removal is malformed")
@@ -177,14 +179,16 @@ public final class RedisSharedTier: SharedTier {
     throw RedisTierError("the seed of the keys changes again and again")
   }
 
-  public func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage {
+  public func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage
+  {
     let block = wait > .zero ? [Array("BLOCK".utf8), bytes(max(1, wait.milliseconds))] : []
     let reply = try await line.send(
       [Array("XREAD".utf8), Array("COUNT".utf8), bytes(256)] + block
         + [Array("STREAMS".utf8), keys.log, bytes(position.number) + Array("-0".utf8)],
       timeout: wait + .seconds(1))
     try check(reply)
-    guard let stream = reply.elements?.first?.elements, stream.count == 2, let entries = stream[1].elements else {
+    guard let stream = reply.elements?.first?.elements, stream.count == 2, let entries = stream[1].elements
+    else {
       // Nothing new, or no log at all: a heartbeat finds out.
       return SharedLogPage(epoch: nil, records: [])
     }
@@ -278,7 +282,8 @@ public final class RedisSharedTier: SharedTier {
     let reply = try await run(
       isCluster ? .storeUnchecked : .store, keys: isCluster ? [key] : [key, keys.meta, keys.log],
       [
-        bytes(hash), RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
+        bytes(hash), RedisEntryValue.rest(head: entry.head, body: body), lifetime,
+        bytes(entry.position.epoch),
         bytes(entry.position.number), tags, bytes(seed),
       ], after: commands)
     return reply.integer == 1 ? .stored : .removedSince

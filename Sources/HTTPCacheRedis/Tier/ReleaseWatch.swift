@@ -86,7 +86,9 @@ final class ReleaseWatch: Sendable {
     let last = state.withLock { $0.last }
     do {
       let reply = try await line.send(
-        ["XREAD", "COUNT", "256", "BLOCK", "500", "STREAMS"].map { Array($0.utf8) } + [stream, Array(last.utf8)],
+        ["XREAD", "COUNT", "256", "BLOCK", "500", "STREAMS"].map { Array($0.utf8) } + [
+          stream, Array(last.utf8),
+        ],
         timeout: .seconds(2))
       for entry in reply.elements?.first?.elements?.dropFirst().first?.elements ?? [] {
         guard let parts = entry.elements, parts.count == 2, let id = parts[0].text else { continue }

@@ -8,7 +8,9 @@ enum SHA1 {
     var padded = message + [0x80]
     while padded.count % 64 != 56 { padded.append(0) }
     let bits = UInt64(message.count) * 8
-    for shift in stride(from: 56, through: 0, by: -8) { padded.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift))) }
+    for shift in stride(from: 56, through: 0, by: -8) {
+      padded.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+    }
     for block in stride(from: 0, to: padded.count, by: 64) {
       var words = (0..<16).map { index in
         (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(padded[block + index * 4 + $1]) }
@@ -35,5 +37,7 @@ enum SHA1 {
     }.joined()
   }
 
-  private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+  private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
+    word << count | word >> (32 - count)
+  }
 }

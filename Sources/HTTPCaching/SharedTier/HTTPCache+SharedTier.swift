@@ -84,7 +84,8 @@ extension HTTPCache {
     for entry in found {
       let variantKey = entry.stored.selecting.variantKey
       let remaining = entry.stored.facts.remainingLifetime(at: now)
-      let isBetter = zip(lookup.candidates.entries, lookup.candidates.responses).allSatisfy { local, response in
+      let isBetter = zip(lookup.candidates.entries, lookup.candidates.responses).allSatisfy {
+        local, response in
         response.selecting.variantKey != variantKey || !shared.mayTrust(local, response, at: now)
           || response.facts.remainingLifetime(at: now) < remaining
       }
@@ -115,10 +116,13 @@ extension HTTPCache {
   ///
   /// - Returns: whether the local store has something new: look it up again.
   func share(_ pending: inout PendingExchange, _ sharing: inout Sharing) async -> Bool {
-    guard shared != nil, sharing == .notAsked, mayShare(pending.forwarding, pending.lookup) else { return false }
+    guard shared != nil, sharing == .notAsked, mayShare(pending.forwarding, pending.lookup) else {
+      return false
+    }
     sharing = .over
     if await fill(pending.lookup) { return true }
-    guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible, pending.request.method == .get
+    guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible,
+      pending.request.method == .get
     else { return false }
     switch await shared.lease(key) {
     case .leads(let lease):
@@ -131,7 +135,9 @@ extension HTTPCache {
 
   /// Does the same for a revalidation in the background. If another node is at it, that is enough.
   func shareInBackground(_ pending: inout PendingExchange) async -> Bool {
-    guard let shared, let key = pending.lookup.key, mayShare(pending.forwarding, pending.lookup) else { return false }
+    guard let shared, let key = pending.lookup.key, mayShare(pending.forwarding, pending.lookup) else {
+      return false
+    }
     if await fill(pending.lookup) { return true }
     switch await shared.lease(key, mayWait: false) {
     case .leads(let lease):

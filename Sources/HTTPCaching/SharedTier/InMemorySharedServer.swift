@@ -165,7 +165,9 @@ package final class InMemorySharedServer: Sendable {
   func acquire(_ lease: SharedLease) -> Bool {
     let now = clock.now
     return state.withLock { state in
-      if let present = state.leases[lease.key], present.end > now, present.owner != lease.owner { return false }
+      if let present = state.leases[lease.key], present.end > now, present.owner != lease.owner {
+        return false
+      }
       state.leases[lease.key] = (lease.owner, now.advanced(by: lease.lifetime))
       return true
     }

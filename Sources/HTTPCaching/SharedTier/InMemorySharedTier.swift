@@ -85,7 +85,9 @@ package final class InMemorySharedTier: SharedTier {
     try await call { server.append(removal) }
   }
 
-  package func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage {
+  package func records(after position: SharedLogPosition, waiting wait: Duration) async throws
+    -> SharedLogPage
+  {
     var page = try await call(counts: false) { server.records(after: position) }
     if fault == .emptyingRecords {
       let nothing = Removal.scopes([]).payload(node: 0)

@@ -65,7 +65,8 @@ extension SharedTierLink {
   func offer(
     _ key: CacheKey, _ id: EntryID, count: Int, since position: SharedLogPosition?, _ lease: LeaseHold?
   ) {
-    guard let position, sharesResponses, count <= options.maximumContent, StoredKey(StoreKey(key.bytes)).kind == .get
+    guard let position, sharesResponses, count <= options.maximumContent,
+      StoredKey(StoreKey(key.bytes)).kind == .get
     else { return }
     // Each job takes memory, too.
     let job = SharedWriteQueue.Job(key: key, id: id, position: position, bytes: count + 1024, lease: lease)
@@ -126,9 +127,12 @@ extension SharedTierLink {
     }
     guard let found else { return nil }
     let stored = decoded(found)
-    guard stored.count == 1, let stored = stored.first, let lifetime = lifetime(of: stored) else { return nil }
+    guard stored.count == 1, let stored = stored.first, let lifetime = lifetime(of: stored) else {
+      return nil
+    }
     let body = found.body
-    let content = body.isResident
+    let content =
+      body.isResident
       ? try? body.readAll() : await BlockingExecutor.run { try? body.readAll() }
     guard let content else { return nil }
     let bytes = Array(content)

@@ -69,7 +69,9 @@ struct StepState: Sendable {
   private static func objection(to position: SharedLogPosition, _ head: SharedLogHead) -> String? {
     if position.epoch != head.last.epoch { return "the tier has a new log" }
     if position.number > head.last.number { return "the log has lost records" }
-    if position.number + 1 < head.first { return "the log no longer reaches back to record \(position.number)" }
+    if position.number + 1 < head.first {
+      return "the log no longer reaches back to record \(position.number)"
+    }
     return nil
   }
 

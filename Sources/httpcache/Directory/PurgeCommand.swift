@@ -10,7 +10,8 @@ import HTTPCaching
 struct PurgeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "purge",
-    abstract: "Remove stored responses from a cache directory or a shared tier: by URL, by pattern, by group, or all.",
+    abstract:
+      "Remove stored responses from a cache directory or a shared tier: by URL, by pattern, by group, or all.",
     usage: "httpcache purge (<directory> | --shared <url>) [<options>]",
     discussion: """
       Purging a URL removes all its variants, in all partitions, and the responses to QUERY requests. When the command \
@@ -36,10 +37,12 @@ struct PurgeCommand: AsyncParsableCommand {
   var directory: String?
 
   @Option(
-    help: ArgumentHelp("Redis or Valkey server that proxies share, as in httpcache proxy --shared.", valueName: "url"))
+    help: ArgumentHelp(
+      "Redis or Valkey server that proxies share, as in httpcache proxy --shared.", valueName: "url"))
   var shared: String?
 
-  @Option(help: ArgumentHelp("Maximum time to wait for all proxies of --shared, in seconds.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp("Maximum time to wait for all proxies of --shared, in seconds.", valueName: "seconds"))
   var wait = 10.0
 
   @Option(help: "Purge the responses for this URL; may be repeated.")
@@ -111,9 +114,13 @@ struct PurgeCommand: AsyncParsableCommand {
     let reach = await cache.confirmRemovals(within: .seconds(wait))
     await cache.closeSharedTier()
     switch reach {
-    case .everywhere: print("All proxies of the shared tier have \(soft ? "marked the responses stale" : "removed the responses").")
+    case .everywhere:
+      print(
+        "All proxies of the shared tier have \(soft ? "marked the responses stale" : "removed the responses")."
+      )
     case .logged:
-      Input.complain("the purge is in the log, but not all proxies have confirmed it within \(wait) s; increase --wait")
+      Input.complain(
+        "the purge is in the log, but not all proxies have confirmed it within \(wait) s; increase --wait")
       throw ExitCode(75)
     case .here:
       Input.complain("the shared tier cannot be reached; nothing was purged")

@@ -58,7 +58,8 @@ struct ProxyOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Redis or Valkey server that several proxies share as a further tier, such as redis://cache.internal/0; off by \
-      default. rediss:// uses TLS.
+      default. rediss:// uses TLS. The password may be in the environment variable HTTPCACHE_SHARED_PASSWORD instead of the \
+      URL.
       """, valueName: "url"))
   var shared: String?
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheProxy
 import HTTPCaching
 
@@ -10,13 +11,17 @@ import HTTPCaching
 
 /// The value of `--shared`.
 enum SharedTierURL {
+  /// The environment variable with the password, which other users of the machine cannot read, unlike the arguments.
+  static let passwordVariable = "HTTPCACHE_SHARED_PASSWORD"
+
   /// Makes the tier at a URL. It connects when it is used.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError`` for an invalid URL, and in a build without the trait `Redis`.
   static func tier(_ url: String) throws -> any SharedTier {
     #if Redis
       do {
-        return try RedisSharedTier(.init(RedisEndpoint(url)))
+        return try RedisSharedTier(
+          .init(RedisEndpoint(url, password: ProcessInfo.processInfo.environment[passwordVariable])))
       } catch {
         throw ProxyConfiguration.ValidationError("--shared: \(error)")
       }

@@ -28,7 +28,11 @@ struct LeaseTests {
 
   final class Mutexed: Sendable {
     private let value = Mutex(0)
-    func next() -> Int { value.withLock { $0 += 1; return $0 } }
+    func next() -> Int {
+      value.withLock {
+        $0 += 1; return $0
+      }
+    }
     var current: Int { value.withLock { $0 } }
   }
 
@@ -55,10 +59,13 @@ struct LeaseTests {
     try await eventually { fleet.server.leaseCount == 0 }
   }
 
-  @Test("A response that is not shared lets the other nodes send their own requests", arguments: [
-    HTTPFields(dictionaryLiteral: (.cacheControl, "no-store")), [.cacheControl: "private"], [.cacheControl: "max-age=0"],
-    [.cacheControl: "max-age=60", .vary: "*"],
-  ])
+  @Test(
+    "A response that is not shared lets the other nodes send their own requests",
+    arguments: [
+      HTTPFields(dictionaryLiteral: (.cacheControl, "no-store")), [.cacheControl: "private"],
+      [.cacheControl: "max-age=0"],
+      [.cacheControl: "max-age=60", .vary: "*"],
+    ])
   func notShared(fields: HTTPFields) async throws {
     let fleet = try await SharedFleet(2)
     let origin = HeldOrigin(fields: fields)
@@ -69,7 +76,9 @@ struct LeaseTests {
     origin.gate.open()
     #expect(try await first.value == "1")
     // By itself, if the response is not stored at all.
-    if fields[.cacheControl] == "max-age=0" || fields[.vary] != nil { await fleet.nodes[0].link.drainWrites() }
+    if fields[.cacheControl] == "max-age=0" || fields[.vary] != nil {
+      await fleet.nodes[0].link.drainWrites()
+    }
     #expect(try await other.value == "2")
   }
 

@@ -115,7 +115,8 @@ struct RandomFleet {
     let isInStep = fleet.nodes[node].link.isInStep(at: fleet.clock.now)
     let response = try await fleet.nodes[node].cache.respond(to: .get(path), transport: origin.transport())
     let version = Int(String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)) ?? 0
-    story.append("read \(path) at \(node): \(version) \(response.source) \(isInStep ? "in step" : "out of step")")
+    story.append(
+      "read \(path) at \(node): \(version) \(response.source) \(isInStep ? "in step" : "out of step")")
     guard response.source == .hit || response.source == .stale else { return nil }
     if !isInStep { return "a node out of step answered without validation" }
     checked += 1
@@ -179,7 +180,8 @@ struct RandomFleet {
       Held(
         gate: gate,
         task: Task {
-          let response = try? await cache.respond(to: .get(path), policy: .reloadIgnoringLocalCacheData, transport: transport)
+          let response = try? await cache.respond(
+            to: .get(path), policy: .reloadIgnoringLocalCacheData, transport: transport)
           _ = try? await response?.body.collect(upTo: 100)
         }))
   }

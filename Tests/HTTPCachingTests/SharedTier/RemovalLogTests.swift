@@ -15,7 +15,8 @@ import Testing
 struct RemovalLogTests {
   /// The ways to remove or expire `/a/1`.
   enum Way: String, CaseIterable {
-    case request, expired, pattern, expiredPattern, group, expiredGroup, groupOfAny, invalidatedGroup, origin, partition, since
+    case request, expired, pattern, expiredPattern, group, expiredGroup, groupOfAny, invalidatedGroup, origin,
+      partition, since
     case everything, expiredEverything, unsafeMethod
 
     func run(_ fleet: SharedFleet, at node: Int) async throws {
@@ -69,7 +70,9 @@ struct RemovalLogTests {
     }
   }
 
-  @Test("A response that was requested before a removal anywhere is not stored in the tier", arguments: Way.allCases)
+  @Test(
+    "A response that was requested before a removal anywhere is not stored in the tier",
+    arguments: Way.allCases)
   func refuses(way: Way) async throws {
     let fleet = try await fleet()
     _ = try await fleet.get("/a/1", at: 0)
@@ -97,11 +100,14 @@ struct RemovalLogTests {
     let form = try #require(SharedEntryForm.read(stale[0], key: key.bytes, at: fleet.clock.now))
     link.state.withLock { state in
       #expect(
-        link.isCovered(key.bytes, form.stored.scopes(under: key), since: form.position.number, state), "\(way)")
+        link.isCovered(key.bytes, form.stored.scopes(under: key), since: form.position.number, state),
+        "\(way)")
     }
   }
 
-  @Test("A removal that the tier has not been told yet keeps the node from using the tier's entry", arguments: Way.allCases)
+  @Test(
+    "A removal that the tier has not been told yet keeps the node from using the tier's entry",
+    arguments: Way.allCases)
   func queued(way: Way) async throws {
     let fleet = try await fleet()
     _ = try await fleet.get("/a/1", at: 0)
@@ -117,8 +123,10 @@ struct RemovalLogTests {
     let target = TargetURI(scheme: "https", authority: "a.example", path: "/x?y")
     for removal: Removal in [
       .target(target, partition: "p", softly: true, keepingPins: false),
-      .patterns([.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: "", softly: false),
-      .group("g", target, partition: "p", softly: false), .groupOfAnyOrigin("g", softly: true), .scopes([[1, 2], []]), .partition("p"),
+      .patterns(
+        [.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: "", softly: false),
+      .group("g", target, partition: "p", softly: false), .groupOfAnyOrigin("g", softly: true),
+      .scopes([[1, 2], []]), .partition("p"),
       .since(Timestamp(seconds: 5)), .everything(softly: true),
     ] {
       let payload = removal.payload(node: 7)

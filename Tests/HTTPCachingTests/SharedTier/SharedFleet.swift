@@ -50,7 +50,8 @@ struct SharedFleet {
     func get(_ path: String, from origin: VersionedOrigin, fields: HTTPFields = [:]) async throws -> Answer {
       let response = try await cache.respond(to: .get(path, fields: fields), transport: origin.transport)
       return Answer(
-        response: response, text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self))
+        response: response, text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self)
+      )
     }
   }
 

@@ -28,7 +28,9 @@ struct SharedTierTests {
     #expect(fleet.nodes[1].statistics.hits == 1)
   }
 
-  @Test("The age counts by the clock of the tier, whatever the clocks of the nodes show", arguments: [-5000, 5000])
+  @Test(
+    "The age counts by the clock of the tier, whatever the clocks of the nodes show",
+    arguments: [-5000, 5000])
   func ages(skew: Int64) async throws {
     var fleet = try await SharedFleet(1)
     let own = ManualClock(fleet.clock.now.advanced(bySeconds: skew))
@@ -107,8 +109,9 @@ struct SharedTierTests {
     let key = CacheKey(TargetURI(scheme: "https", authority: "a.example", path: "/"))
     let engine = CacheEngine(.init(kind: .shared))
     let request = HTTPRequest.get("/")
-    guard case .forward(let forwarding) = engine.plan(
-      for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
+    guard
+      case .forward(let forwarding) = engine.plan(
+        for: request, policy: .useProtocolCachePolicy, candidates: [], now: now)
     else { return #expect(Bool(false)) }
     let outcome = engine.outcome(
       of: CacheEngine.Exchange(
@@ -154,16 +157,22 @@ struct SharedTierTests {
     #expect(fleet.nodes[0].statistics.queuedBytes == 0)
   }
 
-  @Test("A request waits no longer than the configured time, and then the breaker opens", arguments: [
-    InMemorySharedTier.Fault.failing, .hanging, .losingAnswers,
-  ])
+  @Test(
+    "A request waits no longer than the configured time, and then the breaker opens",
+    arguments: [
+      InMemorySharedTier.Fault.failing, .hanging, .losingAnswers,
+    ])
   func outage(fault: InMemorySharedTier.Fault) async throws {
     let fleet = try await SharedFleet(1) {
       if fault == .hanging { $0.sharedTier?.wait = .milliseconds(20) }
     }
     let node = fleet.nodes[0]
     // A heartbeat must be answered in time, which a loaded machine may miss.
-    try await eventually { node.statistics.isAvailable } doing: { await node.step() }
+    try await eventually {
+      node.statistics.isAvailable
+    } doing: {
+      await node.step()
+    }
     node.tier.fault = fault
     for number in 0..<20 { #expect(try await fleet.get("/\(number)", at: 0).text == "1") }
     #expect(!node.statistics.isAvailable)
@@ -173,7 +182,11 @@ struct SharedTierTests {
     #expect(node.tier.callCount == calls)
     #expect(node.events.all.filter { if case .unavailable = $0 { true } else { false } }.count == 1)
     node.tier.fault = .none
-    try await eventually { node.statistics.isAvailable } doing: { await node.step() }
+    try await eventually {
+      node.statistics.isAvailable
+    } doing: {
+      await node.step()
+    }
     #expect(node.events.all.contains(.available))
   }
 }
