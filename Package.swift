@@ -219,6 +219,8 @@ let package = Package(
 
     // What a lookup costs at the least, in C: a yardstick of the benchmarks; not a product.
     .target(name: "CFloorTable", dependencies: ["CXXHash"]),
+    // The same for fetching values from Redis.
+    .target(name: "CHiredisFloor", dependencies: ["CHiredis"], linkerSettings: [.linkedLibrary("hiredis")]),
     // What Swift's module of glibc leaves out: counts for the benchmarks, and returning freed memory.
     .systemLibrary(name: "CMalloc"),
 
@@ -276,10 +278,13 @@ let package = Package(
         histogram,
         nio("NIOCore"),
         nio("NIOPosix"),
-        // For `client` and `routes`, if their traits are enabled too.
+        // For `client`, `routes` and `shared`, if their traits are enabled too.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
         hummingbird("Hummingbird"),
+        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
+        .target(name: "LoopbackRedis", condition: .when(traits: ["Redis"])),
+        .target(name: "CHiredisFloor", condition: .when(traits: ["Redis"])),
       ],
       swiftSettings: settings),
     .executableTarget(

@@ -2,22 +2,34 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 // Redis' protocol, by the system's libhiredis (Debian: libhiredis-dev).
+//
+// Only the parser's header: <hiredis.h> includes <sys/time.h>, and then the compiler takes this module for the one that
+// defines `timeval` in every module that depends on it.
 #pragma once
 
-#if __has_include(<hiredis/hiredis.h>)
-#include <hiredis/hiredis.h>
-#elif __has_include(<hiredis.h>)
-#include <hiredis.h>
+#if __has_include(<hiredis/read.h>)
+#include <hiredis/read.h>
+#elif __has_include(<read.h>)
+#include <read.h>
 #else
 #error "libhiredis is missing: install its development package (Debian: libhiredis-dev, Fedora: hiredis-devel, Homebrew: hiredis)"
 #endif
 
+// The formatter, as <hiredis.h> declares it: a test compares it with ours.
+#if defined(REDIS_REPLY_DOUBLE)
+long long redisFormatCommandArgv(char **target, int argc, const char **argv, const size_t *argvlen);
+#else
+int redisFormatCommandArgv(char **target, int argc, const char **argv, const size_t *argvlen);
+#endif
+void redisFreeCommand(char *cmd);
+
 // The type of the value that the parser is in the middle of, by the sign that it has read already; -1 for none.
 static inline int chiredis_type_in_progress(const redisReader *_Nonnull reader) {
   if (reader->ridx < 0) return -1;
-#if HIREDIS_MAJOR == 0
-  return reader->rstack[reader->ridx].type;
-#else
+// Since version 1.0, which has the types of RESP 3 too, the stack grows.
+#if defined(REDIS_REPLY_DOUBLE)
   return reader->task[reader->ridx]->type;
+#else
+  return reader->rstack[reader->ridx].type;
 #endif
 }

@@ -72,6 +72,12 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case proxyMiss = "miss of 1 KiB, stored"
   case proxyZipf = "hits of 1 KiB, 10,000 URLs by zipf"
 
+  // Responses in Redis: those of the shared tier, and the same bytes without a cache.
+  case fetchFromRedis = "the bytes of a response"
+  case sharedHit = "found in the shared tier"
+  case localHit = "local hit"
+  case localHitBesideTier = "local hit, with a shared tier"
+
   /// Memory that entries occupy.
   case occupy = "memory"
   // A trace whose entries all count the same, or count by their bytes.
@@ -79,7 +85,9 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case replayBytes = "real"
 
   /// Whether it is measured with several sizes of values.
-  var isBySize: Bool { [.diskGet, .diskStore, .diskMixed, .hash].contains(self) }
+  var isBySize: Bool {
+    [.diskGet, .diskStore, .diskMixed, .hash, .fetchFromRedis, .sharedHit].contains(self)
+  }
   /// Whether it fills a cache, each key once.
   var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
   /// Whether it makes no lookups, so that there are no hits to count.

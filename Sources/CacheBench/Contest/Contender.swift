@@ -32,6 +32,9 @@ enum Contender: String, CaseIterable, Codable, Sendable {
   case encodingRoute = "Hummingbird, JSON"
   case swiftHash = "XXH3 in Swift"
   case libraryHash = "libxxhash"
+  /// A blocking connection of hiredis alone, and this package's client of Redis without a cache.
+  case hiredis
+  case redisClient = "RedisClient"
   case nginx
   case varnish = "Varnish"
   /// A server on SwiftNIO alone, which answers with one constant response.
@@ -58,9 +61,9 @@ enum Contender: String, CaseIterable, Codable, Sendable {
     case .ours, .swiftHash: "ours"
     case .oursS3FIFO, .lmdb: "s3fifo"
     case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .asyncHTTPClient, .libraryHash,
-      .bareNIO, .constantRoute:
+      .bareNIO, .constantRoute, .hiredis:
       "floor"
-    case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute: "dictionary"
+    case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute, .redisClient: "dictionary"
     case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
     case .nsCache, .rocksDB, .gdsf: "nscache"
     case .urlCache, .beladySize: "urlcache"

@@ -16,6 +16,8 @@ struct Measurement: Codable, Hashable, Sendable {
     case session, replay, memory, churn, cold, reopen
     /// Requests to a proxy that runs as a process.
     case proxy
+    /// Responses in a shared tier.
+    case shared
   }
 
   /// The reference of a ratio.

@@ -101,10 +101,13 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
   case deviceBytes, memoryBytesPerEntry
   // Of requests to a proxy.
   case connections, systemCallsPerRequest
+  // Of a shared tier: requests that are in flight at a time, and round trips to the server.
+  case concurrency, roundTripsPerRequest
 
   var unit: Format {
     switch self {
-    case .entries, .keyBytes, .threads, .connections, .capacityEntries, .capacity, .shards, .distinctKeys,
+    case .entries, .keyBytes, .threads, .connections, .concurrency, .capacityEntries, .capacity, .shards,
+      .distinctKeys,
       .operations,
       .requests, .originRequests, .hits:
       .count
@@ -114,7 +117,7 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
       .nanoseconds
     case .capacityShare, .hitRatio, .byteHitRatio, .mostShare, .liveShare, .leastLiveShare: .share
     case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet,
-      .systemCallsPerRequest:
+      .systemCallsPerRequest, .roundTripsPerRequest:
       .times
     default: .bytes
     }

@@ -143,6 +143,15 @@ extension Report {
         1,
         [action] + columns
       )
+    case .shared:
+      let columns = figures([
+        "at a time": .concurrency, "requests": .requests, "time each": .nanoseconds, "p99": .p99Nanoseconds,
+        "processor time": .processorNanoseconds, "round trips": .roundTripsPerRequest,
+      ])
+      return (
+        "Responses in Redis on 127.0.0.1; processor time of this process (medians)", 2,
+        [action, contender] + columns
+      )
     case .proxy:
       let name: Column = ("", { $0.name })
       let columns = figures([

@@ -255,6 +255,26 @@ extension Report {
     ]
   }
 
+  /// What a response from the shared tier may cost, against the same bytes without a cache, and what the tier may cost a
+  /// local hit.
+  var sharedTargets: [Target] {
+    let found = measurements.filter { $0.action == .sharedHit }
+    let bySize = found.flatMap { one -> [Target] in
+      let conditions = one.figures.filter { [.valueBytes, .concurrency].contains($0.key) }
+      let other = measurements.first(.fetchFromRedis, .hiredis, .shared, conditions)
+      let what = "\(one.title), \(one.text(.concurrency)) at a time"
+      let times = other.flatMap { $0[.nanoseconds] }.flatMap { bare in one[.nanoseconds].map { $0 / bare } }
+      return [
+        Target("\(what): time against hiredis alone", .atMost, 1.3, times),
+        Target("\(what): round trips", .atMost, 1.05, one[.roundTripsPerRequest]),
+      ]
+    }
+    let local = measurements.first(.localHit, .ours, .shared)
+    let beside = measurements.first(.localHitBesideTier, .ours, .shared)
+    let times = local?[.nanoseconds].flatMap { plain in beside?[.nanoseconds].map { $0 / plain } }
+    return bySize + [Target("local hit with a shared tier: time against one without", .atMost, 1.05, times)]
+  }
+
   /// What a cached route may cost, against a route with a constant response.
   var routeTargets: [Target] {
     guard let own = measurements.first(.route, .ours, .proxy) else { return [] }

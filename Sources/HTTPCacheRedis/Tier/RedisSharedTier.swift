@@ -332,6 +332,9 @@ public final class RedisSharedTier: SharedTier {
     }
   }
 
+  /// What the client of the server did so far, and what it holds now.
+  public var statistics: RedisStatistics { client.statistics }
+
   public func close() async {
     releases.stop()
     line.stop()
