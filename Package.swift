@@ -379,6 +379,17 @@ let package = Package(
         logging("Logging"),
       ],
       path: "Tests/Soak", swiftSettings: settings),
+    // Proxies with a shared tier under faults: killed, stopped, cut off.
+    .executableTarget(
+      name: "FleetDriver",
+      dependencies: [
+        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin", "LoopbackRedis", "TestSupport",
+        arguments, httpTypes,
+        nio("NIOCore"),
+        nio("NIOPosix"),
+        logging("Logging"),
+      ],
+      path: "Tests/FleetDriver", swiftSettings: settings),
     .testTarget(
       name: "SoakTests", dependencies: ["Soak", nio("NIOCore")],
       swiftSettings: settings),

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import Synchronization
+
+/// A proxy process, which can be killed, stopped and started again.
+final class Node: Sendable {
+  struct Ports: Sendable {
+    var clients: Int
+    var admin: Int
+  }
+
+  private struct State {
+    var process: Process?
+    var ports: Ports?
+    /// Whether requests may fail, because the process is or was stopped or killed a moment ago.
+    var mayFail = false
+  }
+
+  let line: FaultLine
+  private let arguments: [String]
+  private let state = Mutex(State())
+
+  init(line: FaultLine, origin: Int, directory: String?, isDeaf: Bool) {
+    self.line = line
+    arguments =
+      ["node", "--origin", "\(origin)", "--redis", "\(line.port)"] + (directory.map { ["--directory", $0] } ?? [])
+      + (isDeaf ? ["--deaf"] : [])
+  }
+
+  var ports: Ports? { state.withLock { $0.ports } }
+  var mayFail: Bool {
+    get { state.withLock { $0.mayFail } }
+    set { state.withLock { $0.mayFail = newValue } }
+  }
+
+  func start() async throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    process.arguments = arguments
+    process.standardInput = FileHandle.nullDevice
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    state.withLock { $0.process = process }
+    let text = await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        var bytes = Data()
+        while !bytes.contains(0x0A), case let more = output.fileHandleForReading.availableData, !more.isEmpty {
+          bytes += more
+        }
+        continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
+      }
+    }
+    let ports = text.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+    guard ports.count == 2 else { throw DriverFailure("a node did not start: '\(text)'") }
+    state.withLock { $0.ports = Ports(clients: ports[0], admin: ports[1]) }
+  }
+
+  private func signal(_ number: Int32) {
+    guard let process = state.withLock({ $0.process }), process.isRunning else { return }
+    Foundation.kill(process.processIdentifier, number)
+  }
+
+  func kill() {
+    let process = state.withLock { state in
+      state.ports = nil
+      return state.process.take()
+    }
+    guard let process else { return }
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  func stop() { signal(SIGSTOP) }
+  func resume() { signal(SIGCONT) }
+}
+
+struct DriverFailure: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}

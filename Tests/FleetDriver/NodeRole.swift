@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import ArgumentParser
+import Foundation
+import HTTPCacheProxy
+import HTTPCacheRedis
+import HTTPCaching
+import Logging
+
+/// A proxy of the fleet, in its own process.
+struct NodeRole: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "node", shouldDisplay: false)
+
+  @Option(help: "Port of the origin.") var origin: Int
+  @Option(help: "Port of Redis, or of what is between.") var redis: Int
+  @Option(help: "Directory of the disk store (default: none, memory only).") var directory: String?
+  @Flag(help: "Do not apply what the other nodes remove.") var deaf = false
+
+  func run() async throws {
+    var configuration = HTTPCache.Configuration(
+      kind: .shared, memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: directory.map { FilePath($0) })
+    var tier = RedisSharedTier.Configuration(try RedisEndpoint("redis://127.0.0.1:\(redis)"))
+    tier.client.maximumPause = .milliseconds(200)
+    let shared = try RedisSharedTier(tier)
+    configuration.sharedTier = HTTPCache.SharedTierOptions(deaf ? DeafTier(shared) : shared)
+    let cache = try HTTPCache(configuration)
+    let address = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    var proxyConfiguration = ProxyConfiguration(
+      listen: address, origin: .init(host: "127.0.0.1", port: origin))
+    proxyConfiguration.admin = address
+    let proxy = CachingProxy(
+      proxyConfiguration, cache: cache, logger: Logger(label: "node") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await proxy.run() }
+    let ports = await proxy.addresses()?.map { "\($0.port)" } ?? []
+    print(ports.joined(separator: " "))
+    fflush(nil)
+    try await running.value
+  }
+}
+
+/// A tier whose records say nothing: the node behaves as if nothing was ever removed elsewhere.
+struct DeafTier: SharedTier {
+  private let tier: any SharedTier
+
+  init(_ tier: any SharedTier) {
+    self.tier = tier
+  }
+
+  /// A removal of no scope: version, node, and kind.
+  private static let nothing: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 4]
+
+  func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage {
+    var page = try await tier.records(after: position, waiting: wait)
+    for index in page.records.indices { page.records[index].payload = Self.nothing }
+    return page
+  }
+
+  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await tier.find(key) }
+  func store(_ entry: SharedEntry) async throws -> SharedStoring { try await tier.store(entry) }
+  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition { try await tier.append(removal) }
+  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead { try await tier.heartbeat(node) }
+  func leave(_ node: SharedNode) async throws { try await tier.leave(node) }
+  func acquire(_ lease: SharedLease) async throws -> Bool { try await tier.acquire(lease) }
+  func release(_ lease: SharedLease) async throws { try await tier.release(lease) }
+  func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
+    try await tier.waitForRelease(of: key, atMost: wait)
+  }
+  func close() async { await tier.close() }
+}
