@@ -6,7 +6,7 @@ SWIFT ?= swift
 # of them on, as another set of traits builds every file again.
 TRAITS = --enable-all-traits
 
-DOCUMENTED = HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheTracing
+DOCUMENTED = HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheTracing HTTPCacheRedis
 
 # Both 0 and -1 stand for no limit.
 SECONDS ?= 3600

@@ -18,7 +18,9 @@ enum Client {
     }
   }
 
-  static func send(_ method: String, _ target: String, host: String = "fleet.test", accept: String = "*/*", port: Int) async throws -> Answer {
+  static func send(
+    _ method: String, _ target: String, host: String = "fleet.test", accept: String = "*/*", port: Int
+  ) async throws -> Answer {
     let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .connectTimeout(.seconds(5))
       .connect(host: "127.0.0.1", port: port) { channel in
@@ -26,7 +28,9 @@ enum Client {
           try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
         }
       }
-    let alarm = channel.channel.eventLoop.scheduleTask(in: .seconds(20)) { channel.channel.close(promise: nil) }
+    let alarm = channel.channel.eventLoop.scheduleTask(in: .seconds(20)) {
+      channel.channel.close(promise: nil)
+    }
     defer { alarm.cancel() }
     return try await channel.executeThenClose { inbound, outbound in
       try await outbound.write(
@@ -41,7 +45,9 @@ enum Client {
   }
 
   private static func answer(_ text: String) throws -> Answer {
-    guard let end = text.firstRange(of: "\r\n\r\n") else { throw DriverFailure("no answer: '\(text.prefix(80))'") }
+    guard let end = text.firstRange(of: "\r\n\r\n") else {
+      throw DriverFailure("no answer: '\(text.prefix(80))'")
+    }
     let lines = text[..<end.lowerBound].split(separator: "\r\n")
     let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     var fields: [String: String] = [:]

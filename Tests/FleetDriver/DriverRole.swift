@@ -16,14 +16,17 @@ struct DriverRole: AsyncParsableCommand {
 
   @Option(help: "Number of faults.") var rounds = 200
   @Option(help: "Seed of the faults.") var seed = UInt64.random(in: 0...999_999)
-  @Flag(help: "Let the proxies ignore what others remove; then the driver must find a violation.") var deaf = false
+  @Flag(help: "Let the proxies ignore what others remove; then the driver must find a violation.") var deaf =
+    false
 
   func run() async throws {
     guard RedisServer.isInstalled else { throw ValidationError(RedisServer.howToInstall) }
     print("seed \(seed), \(rounds) rounds\(deaf ? ", deaf" : "")")
     let tally = DriverTally()
     try await RedisServer.with(["appendonly yes", "appendfsync everysec"]) { server in
-      guard case .tcp(host: _, port: let redisPort) = server.address else { throw DriverFailure("Redis has no port") }
+      guard case .tcp(host: _, port: let redisPort) = server.address else {
+        throw DriverFailure("Redis has no port")
+      }
       let site = DriverSite()
       let origin = try await LoopbackOrigin.start { site.answer($0) }
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(seed)")
@@ -145,7 +148,8 @@ struct DriverLoad: Sendable {
         return tally.violate("status \(answer.status) for \(path)")
       }
       if answer.isUnvalidated, version < least {
-        tally.violate("version \(version) of \(path) without validation, after \(least) was removed everywhere")
+        tally.violate(
+          "version \(version) of \(path) without validation, after \(least) was removed everywhere")
       }
     } catch {
       if !mayFail, !node.mayFail { tally.violate("a request failed: \(error)") }
@@ -155,14 +159,18 @@ struct DriverLoad: Sendable {
   }
 
   private func remove() async {
-    guard let node = nodes.randomElement(), let port = node.ports?.admin, let path = DriverSite.paths.randomElement()
+    guard let node = nodes.randomElement(), let port = node.ports?.admin,
+      let path = DriverSite.paths.randomElement()
     else { return }
     let version = site.change(path)
     let url = "http://fleet.test\(path)"
     let way = ["url=\(url)", "url=\(url)&soft", "prefix=\(url)", "all"].randomElement() ?? "all"
     do {
-      let answer = try await Client.send("POST", "/purge?\(way)", host: "localhost", accept: "application/json", port: port)
-      guard answer.status == 200 else { return tally.violate("status \(answer.status) for a removal: \(answer.body)") }
+      let answer = try await Client.send(
+        "POST", "/purge?\(way)", host: "localhost", accept: "application/json", port: port)
+      guard answer.status == 200 else {
+        return tally.violate("status \(answer.status) for a removal: \(answer.body)")
+      }
       if answer.body.contains("\"everywhere\"") {
         site.confirm(path, version)
         tally.count("removal everywhere")

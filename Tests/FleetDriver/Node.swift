@@ -25,7 +25,8 @@ final class Node: Sendable {
   init(line: FaultLine, origin: Int, directory: String?, isDeaf: Bool) {
     self.line = line
     arguments =
-      ["node", "--origin", "\(origin)", "--redis", "\(line.port)"] + (directory.map { ["--directory", $0] } ?? [])
+      ["node", "--origin", "\(origin)", "--redis", "\(line.port)"]
+      + (directory.map { ["--directory", $0] } ?? [])
       + (isDeaf ? ["--deaf"] : [])
   }
 
@@ -47,7 +48,8 @@ final class Node: Sendable {
     let text = await withCheckedContinuation { continuation in
       Thread.detachNewThread {
         var bytes = Data()
-        while !bytes.contains(0x0A), case let more = output.fileHandleForReading.availableData, !more.isEmpty {
+        while !bytes.contains(0x0A), case let more = output.fileHandleForReading.availableData, !more.isEmpty
+        {
           bytes += more
         }
         continuation.resume(returning: String(decoding: bytes, as: UTF8.self))

@@ -19,7 +19,8 @@ struct NodeRole: AsyncParsableCommand {
 
   func run() async throws {
     var configuration = HTTPCache.Configuration(
-      kind: .shared, memoryCapacity: 64 << 20, diskCapacity: 64 << 20, directory: directory.map { FilePath($0) })
+      kind: .shared, memoryCapacity: 64 << 20, diskCapacity: 64 << 20,
+      directory: directory.map { FilePath($0) })
     var tier = RedisSharedTier.Configuration(try RedisEndpoint("redis://127.0.0.1:\(redis)"))
     tier.client.maximumPause = .milliseconds(200)
     let shared = try RedisSharedTier(tier)

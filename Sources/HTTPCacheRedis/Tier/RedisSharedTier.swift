@@ -128,6 +128,7 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - The log
 
+  /// Registers a node, and returns the end of the log. See `SharedTier.heartbeat(_:)`.
   public func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
     let applied = node.applied ?? SharedLogPosition(epoch: 0, number: 0)
     let reply = try await run(
@@ -145,12 +146,14 @@ public final class RedisSharedTier: SharedTier {
       appliedByAll: UInt64(all))
   }
 
+  /// Forgets a node. See `SharedTier.leave(_:)`.
   public func leave(_ node: SharedNode) async throws {
     try check(
       try await client.send(
         [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta))
   }
 
+  /// Adds a removal to the log. See `SharedTier.append(_:)`.
   public func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
     for _ in 0..<3 {
       let seed = try await knownSeed()
@@ -179,6 +182,7 @@ public final class RedisSharedTier: SharedTier {
     throw RedisTierError("the seed of the keys changes again and again")
   }
 
+  /// Returns the next records of the log. See `SharedTier.records(after:waiting:)`.
   public func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage
   {
     let block = wait > .zero ? [Array("BLOCK".utf8), bytes(max(1, wait.milliseconds))] : []
@@ -215,6 +219,7 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - Entries
 
+  /// Finds all variants of a key. See `SharedTier.find(_:)`.
   public func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] {
     let entry = keys.entry(key, try await knownSeed())
     let replies = try await client.pipeline(
@@ -258,6 +263,7 @@ public final class RedisSharedTier: SharedTier {
     return body
   }
 
+  /// Stores an entry, unless it has been removed since. See `SharedTier.store(_:)`.
   public func store(_ entry: SharedEntry) async throws -> SharedStoring {
     let seed = try await knownSeed()
     let key = keys.entry(entry.key, seed)
@@ -299,6 +305,7 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - Leases
 
+  /// Takes a lease. See `SharedTier.acquire(_:)`.
   public func acquire(_ lease: SharedLease) async throws -> Bool {
     let key = keys.lease(lease.key, try await knownSeed())
     let reply = try check(
@@ -310,6 +317,7 @@ public final class RedisSharedTier: SharedTier {
     return reply != .null
   }
 
+  /// Ends a lease. See `SharedTier.release(_:)`.
   public func release(_ lease: SharedLease) async throws {
     let seed = try await knownSeed()
     let key = keys.lease(lease.key, seed)
@@ -323,6 +331,7 @@ public final class RedisSharedTier: SharedTier {
         ], key: keys.released))
   }
 
+  /// Waits for the end of a lease. See `SharedTier.waitForRelease(of:atMost:)`.
   public func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
     let key = keys.lease(key, try await knownSeed())
     try await releases.wait(for: key, atMost: wait) { [client] in
@@ -335,6 +344,7 @@ public final class RedisSharedTier: SharedTier {
   /// What the client of the server did so far, and what it holds now.
   public var statistics: RedisStatistics { client.statistics }
 
+  /// Closes the connections. Calls in progress fail.
   public func close() async {
     releases.stop()
     line.stop()

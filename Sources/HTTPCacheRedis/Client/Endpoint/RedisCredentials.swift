@@ -20,7 +20,10 @@ public struct RedisCredentials: Hashable, Sendable {
 }
 
 extension RedisCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The name of the user, without the password.
   public var description: String { user ?? "default" }
+  /// The same: the password appears in no log.
   public var debugDescription: String { description }
+  /// The name of the user as the only child.
   public var customMirror: Mirror { Mirror(self, children: ["user": description]) }
 }
