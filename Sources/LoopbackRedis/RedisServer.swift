@@ -122,6 +122,7 @@ package final class RedisServer: Sendable {
     process.standardError = FileHandle.nullDevice
     try process.run()
     self.process.withLock { $0 = process }
+    Self.running.withLock { $0[folder] = process.processIdentifier }
     let deadline = ContinuousClock.now + .seconds(60)
     while true {
       let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
@@ -139,6 +140,7 @@ package final class RedisServer: Sendable {
   /// Ends the process with SIGKILL, also while it is stopped, and waits for its end.
   package func kill() async {
     guard let process = process.withLock({ $0.take() }) else { return }
+    Self.running.withLock { $0[folder] = nil }
     await withCheckedContinuation { continuation in
       let isResumed = Atomic(false)
       let resume: @Sendable () -> Void = {
@@ -147,6 +149,17 @@ package final class RedisServer: Sendable {
       process.terminationHandler = { _ in resume() }
       Foundation.kill(process.processIdentifier, SIGKILL)
       if !process.isRunning { resume() }
+    }
+  }
+
+  /// The process of each folder.
+  private static let running = Mutex<[URL: Int32]>([:])
+
+  /// Ends all servers and removes their folders, when the process is about to end.
+  package static func killAll() {
+    for (folder, identifier) in running.withLock({ $0 }) {
+      Foundation.kill(identifier, SIGKILL)
+      try? FileManager.default.removeItem(at: folder)
     }
   }
 

@@ -5,6 +5,10 @@ import Dispatch
 import Foundation
 import Synchronization
 
+#if Redis
+  import LoopbackRedis
+#endif
+
 /// A directory that is removed after the body, however that ends; see also ``Interruption``.
 enum TemporaryDirectory {
   private static let existing = Mutex<Set<String>>([])
@@ -42,6 +46,9 @@ struct Interruption {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInteractive))
       source.setEventHandler {
         ChildProcess.killAll()
+        #if Redis
+          RedisServer.killAll()
+        #endif
         TemporaryDirectory.removeAll()
         // Ends as the signal would have ended it, so that the shell sees the signal.
         signal(number, SIG_DFL)
