@@ -276,6 +276,9 @@ struct RedisSharedTierTests {
       #expect(try await all(1, last, .milliseconds(1)) == 1)
       _ = try await all(2, last, .seconds(600))
       #expect(try await all(1, last, .milliseconds(1)) == 2)
+      // A heartbeat that arrives late does not take it back.
+      _ = try await all(2, first, .seconds(600))
+      #expect(try await all(1, last, .milliseconds(1)) == 2)
       _ = try await all(2, nil, .seconds(600))
       #expect(try await all(1, last, .milliseconds(1)) == 0)
       try await tier.leave(SharedNode(id: 2, applied: nil, lifetime: .zero))

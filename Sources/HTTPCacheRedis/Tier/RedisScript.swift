@@ -40,11 +40,16 @@ struct RedisScript: Sendable {
 
   /// Registers a node, and returns epoch, seed, last and first number, and the number that all nodes have applied.
   ///
-  /// More ARGV: node, its epoch and number, its lifetime in milliseconds.
+  /// More ARGV: node, its epoch and number, its lifetime in milliseconds. Heartbeats of a node may arrive in another order
+  /// than they were sent: the number never decreases within an epoch. What a node has applied once stays applied, also if it
+  /// reads the log again.
   static let heartbeat = RedisScript(
     findLog + """
+      local applied = tonumber(ARGV[6])
+      local e, n = string.match(redis.call('HGET', KEYS[1], 'n:' .. ARGV[4]) or '', '^(%d+):(%d+):')
+      if e == ARGV[5] then applied = math.max(applied, tonumber(n)) end
       redis.call('HSET', KEYS[1], 'n:' .. ARGV[4],
-        ARGV[5] .. ':' .. ARGV[6] .. ':' .. string.format('%.0f', now + tonumber(ARGV[7])))
+        ARGV[5] .. ':' .. string.format('%.0f:%.0f', applied, now + tonumber(ARGV[7])))
       local all = redis.call('HGETALL', KEYS[1])
       local least = last
       for i = 1, #all, 2 do
