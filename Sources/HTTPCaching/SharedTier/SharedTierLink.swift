@@ -47,12 +47,6 @@ final class SharedTierLink: Sendable {
     case removals, writes
   }
 
-  /// How long a removal may be added again to a new log.
-  private static let recentMilliseconds: Int64 = 30_000
-  private static let recentLimit = 1024
-  /// Maximum queued removals; beyond it they become one of everything.
-  private static let queueLimit = 4096
-
   let options: HTTPCache.SharedTierOptions
   let tier: any SharedTier
   let store: CacheStore
@@ -61,11 +55,11 @@ final class SharedTierLink: Sendable {
   /// Whether responses, and not only removals, are shared.
   let sharesResponses: Bool
   let state: Mutex<State>
-  private let trustedUntil = Atomic<Int64>(.min)
-  private let suspects = Atomic<UInt64>(0)
-  private let suspectTime = Atomic<Int64>(.min)
-  private let positionFile: SharedPositionFile?
-  private let cache = Mutex<@Sendable () -> HTTPCache?>({ nil })
+  let trustedUntil = Atomic<Int64>(.min)
+  let suspects = Atomic<UInt64>(0)
+  let suspectTime = Atomic<Int64>(.min)
+  let positionFile: SharedPositionFile?
+  let cache = Mutex<@Sendable () -> HTTPCache?>({ nil })
 
   init(
     _ options: HTTPCache.SharedTierOptions, store: CacheStore, clock: any CacheClock, sharesResponses: Bool
@@ -242,211 +236,6 @@ final class SharedTierLink: Sendable {
         return false
       }
       if goesOn { continuation.resume() }
-    }
-  }
-
-  // MARK: - In step
-
-  /// Registers this node, and compares its position with the log.
-  func heartbeat() async {
-    let sent = clock.now
-    let began = ContinuousClock.now
-    let me = SharedNode(
-      id: node, applied: state.withLock { $0.step.applied }, lifetime: options.trust + options.trust / 2)
-    do {
-      let tier = tier
-      let head = try await withDeadline(max(options.trust / 2, options.wait)) { try await tier.heartbeat(me) }
-      heard(head, sent: sent, isInTime: ContinuousClock.now - began <= options.wait)
-    } catch {
-      if !(error is CancellationError) { failed(error) }
-      publishTrust()
-    }
-  }
-
-  private func heard(_ head: SharedLogHead, sent: Timestamp, isInTime: Bool) {
-    let until = sent.advanced(by: options.trust).milliseconds
-    let (action, isBack) = state.withLock { state -> (StepState.Action, Bool) in
-      if state.isStopped { return (.nothing, false) }
-      // Nothing of the old log is trusted from here on, before the new position is used.
-      let action = state.step.heard(head, trustUntil: until)
-      switch action {
-      case .nothing: break
-      case .resume(let number), .restart(let number, _):
-        trustedUntil.store(.min, ordering: .sequentiallyConsistent)
-        state.index = RemovalIndex(first: head.first)
-        state.appliesAfter = number
-      }
-      let isBack = isInTime && state.breaker.heard()
-      if isBack { state.isFailing = false }
-      return (action, isBack)
-    }
-    if case .restart(_, let cause) = action {
-      suspectEverything()
-      positionFile?.remove()
-      addRecentAgain()
-      state.withLock { state in
-        state.statistics.restarts += 1
-        state.wasInStep = false
-      }
-      options.observer?(.outOfStep(cause))
-    }
-    if isBack { options.observer?(.available) }
-    publishTrust()
-    keepPosition()
-    wake(.removals)
-    wake(.writes)
-  }
-
-  /// Queues the removals of the last seconds again: a new log may lack them.
-  private func addRecentAgain() {
-    let now = clock.now.milliseconds
-    state.withLock { state in
-      state.queue.insert(contentsOf: state.recent.filter { $0.until > now }.map(\.removal), at: 0)
-      state.recent = []
-      state.lastRemoval = nil
-    }
-  }
-
-  /// Reads the next records of the log, and applies them.
-  ///
-  /// - Parameter wait: maximum time to wait for the first of them.
-  /// - Returns: whether the tier answered.
-  @discardableResult
-  func follow(waiting wait: Duration) async -> Bool {
-    guard let position = state.withLock({ $0.step.applied }) else { return false }
-    do {
-      let tier = tier
-      let page = try await withDeadline(wait + .seconds(1)) {
-        try await tier.records(after: position, waiting: wait)
-      }
-      return await apply(page, after: position)
-    } catch {
-      if !(error is CancellationError) { failed(error) }
-      return false
-    }
-  }
-
-  private func apply(_ page: SharedLogPage, after position: SharedLogPosition) async -> Bool {
-    guard !page.records.isEmpty else { return true }
-    // Another log, or a gap: the next heartbeat finds out what is known of it.
-    guard page.epoch == position.epoch, page.records.first?.number == position.number + 1 else {
-      return false
-    }
-    for record in page.records {
-      let (sender, removal) = Removal.read(record.payload)
-      let isNew = state.withLock { state in
-        // A heartbeat may have begun with another log meanwhile.
-        guard state.step.applied == SharedLogPosition(epoch: position.epoch, number: record.number - 1) else {
-          return nil as Bool?
-        }
-        state.index.add(removal, record.number)
-        return record.number > state.appliesAfter && sender != node
-      }
-      guard let isNew else { return true }
-      if isNew, let cache = cache.withLock({ $0 })() {
-        if store.hasDisk {
-          await BlockingExecutor.run { cache.apply(removal) }
-        } else {
-          cache.apply(removal)
-        }
-      }
-      state.withLock { state in
-        if isNew { state.statistics.applied += 1 }
-        // The epoch may have changed while the removal was applied.
-        if state.step.applied == SharedLogPosition(epoch: position.epoch, number: record.number - 1) {
-          state.step.didApply(record.number)
-        }
-      }
-    }
-    publishTrust()
-    keepPosition()
-    if options.isDriven { await acknowledge() }
-    return true
-  }
-
-  /// Tells the tier at once how far this node is, for a removal that waits for all nodes.
-  private func acknowledge() async {
-    await heartbeat()
-  }
-
-  private func keepPosition() {
-    guard let positionFile else { return }
-    let position = state.withLock { state -> SharedLogPosition? in
-      guard let applied = state.step.applied, applied.number >= state.appliesAfter else { return nil }
-      return applied
-    }
-    guard let position else { return }
-    positionFile.write(
-      .init(
-        position: position, suspects: suspects.load(ordering: .relaxed),
-        suspectTime: suspectTime.load(ordering: .relaxed)))
-  }
-
-  // MARK: - Removals of this node
-
-  /// Queues a removal for the log. Call it before the local removal begins.
-  func add(_ removal: Removal) {
-    state.withLock { state in
-      if state.queue.count >= Self.queueLimit {
-        state.queue = [.everything(softly: false)]
-      } else {
-        state.queue.append(removal)
-      }
-    }
-    wake(.removals)
-  }
-
-  /// Adds the queued removals to the log, oldest first.
-  ///
-  /// - Returns: whether the tier took all of them.
-  @discardableResult
-  func deliverRemovals() async -> Bool {
-    while let removal = state.withLock({ $0.queue.first }), !isStopped {
-      let record = SharedRemoval(
-        payload: removal.payload(node: node), keys: removal.keys, scopes: removal.scopes,
-        isBroad: removal.isBroad)
-      do {
-        let tier = tier
-        let position = try await withDeadline(.seconds(1)) { try await tier.append(record) }
-        let until = clock.now.milliseconds + Self.recentMilliseconds
-        state.withLock { state in
-          // The queue may have become one removal of everything meanwhile.
-          if state.queue.first == removal { state.queue.removeFirst() }
-          if state.step.applied?.epoch == position.epoch { state.index.add(removal, position.number) }
-          state.lastRemoval = position
-          if state.recent.count == Self.recentLimit { state.recent.removeFirst(Self.recentLimit / 2) }
-          state.recent.append((removal, until))
-        }
-      } catch {
-        if !(error is CancellationError) { failed(error) }
-        return false
-      }
-    }
-    return true
-  }
-
-  /// Waits until the removals made so far have been applied everywhere, or for a time.
-  func reach(within limit: Duration) async -> HTTPCache.RemovalReach {
-    let end = ContinuousClock.now + limit
-    while true {
-      if options.isDriven { wake(.removals) } else { await deliverRemovals() }
-      let (isQueued, last, applied) = state.withLock {
-        (!$0.queue.isEmpty, $0.lastRemoval, $0.step.applied)
-      }
-      if !isQueued, last == nil { return .everywhere }
-      if let last, !isQueued {
-        let me = SharedNode(id: node, applied: applied, lifetime: options.trust + options.trust / 2)
-        let tier = tier
-        if let head = try? await withDeadline(.seconds(1), { try await tier.heartbeat(me) }),
-          head.last.epoch == last.epoch, head.appliedByAll >= last.number
-        {
-          return .everywhere
-        }
-      }
-      guard ContinuousClock.now < end, !Task.isCancelled, !isStopped else {
-        return isQueued ? .here : .logged
-      }
-      try? await Task.sleep(for: .milliseconds(2))
     }
   }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import Synchronization
+
+/// Removals of this node, on their way to the log.
+extension SharedTierLink {
+  /// How long a removal may be added again to a new log.
+  private static let recentMilliseconds: Int64 = 30_000
+  private static let recentLimit = 1024
+  /// Maximum queued removals; beyond it they become one of everything.
+  private static let queueLimit = 4096
+
+  /// Queues a removal for the log. Call it before the local removal begins.
+  func add(_ removal: Removal) {
+    state.withLock { state in
+      if state.queue.count >= Self.queueLimit {
+        state.queue = [.everything(softly: false)]
+      } else {
+        state.queue.append(removal)
+      }
+    }
+    wake(.removals)
+  }
+
+  /// Adds the queued removals to the log, oldest first.
+  ///
+  /// - Returns: whether the tier took all of them.
+  @discardableResult
+  func deliverRemovals() async -> Bool {
+    while let removal = state.withLock({ $0.queue.first }), !isStopped {
+      let record = SharedRemoval(
+        payload: removal.payload(node: node), keys: removal.keys, scopes: removal.scopes,
+        isBroad: removal.isBroad)
+      do {
+        let tier = tier
+        let position = try await withDeadline(.seconds(1)) { try await tier.append(record) }
+        let until = clock.now.milliseconds + Self.recentMilliseconds
+        state.withLock { state in
+          // The queue may have become one removal of everything meanwhile.
+          if state.queue.first == removal { state.queue.removeFirst() }
+          if state.step.applied?.epoch == position.epoch { state.index.add(removal, position.number) }
+          state.lastRemoval = position
+          if state.recent.count == Self.recentLimit { state.recent.removeFirst(Self.recentLimit / 2) }
+          state.recent.append((removal, until))
+        }
+      } catch {
+        if !(error is CancellationError) { failed(error) }
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Waits until the removals made so far have been applied everywhere, or for a time.
+  func reach(within limit: Duration) async -> HTTPCache.RemovalReach {
+    let end = ContinuousClock.now + limit
+    while true {
+      if options.isDriven { wake(.removals) } else { await deliverRemovals() }
+      let (isQueued, last, applied) = state.withLock {
+        (!$0.queue.isEmpty, $0.lastRemoval, $0.step.applied)
+      }
+      if !isQueued, last == nil { return .everywhere }
+      if let last, !isQueued {
+        let me = SharedNode(id: node, applied: applied, lifetime: options.trust + options.trust / 2)
+        let tier = tier
+        if let head = try? await withDeadline(.seconds(1), { try await tier.heartbeat(me) }),
+          head.last.epoch == last.epoch, head.appliedByAll >= last.number
+        {
+          return .everywhere
+        }
+      }
+      guard ContinuousClock.now < end, !Task.isCancelled, !isStopped else { return isQueued ? .here : .logged }
+      try? await Task.sleep(for: .milliseconds(2))
+    }
+  }
+}
