@@ -89,7 +89,9 @@ extension SharedTierLink {
   private func apply(_ page: SharedLogPage, after position: SharedLogPosition) async -> Bool {
     guard !page.records.isEmpty else { return true }
     // Another log, or a gap: the next heartbeat finds out what is known of it.
-    guard page.epoch == position.epoch, page.records.first?.number == position.number + 1 else { return false }
+    guard page.epoch == position.epoch, page.records.first?.number == position.number + 1 else {
+      return false
+    }
     for record in page.records {
       let (sender, removal) = Removal.read(record.payload)
       let isNew = state.withLock { state in

@@ -72,7 +72,9 @@ extension SharedTierLink {
           return .everywhere
         }
       }
-      guard ContinuousClock.now < end, !Task.isCancelled, !isStopped else { return isQueued ? .here : .logged }
+      guard ContinuousClock.now < end, !Task.isCancelled, !isStopped else {
+        return isQueued ? .here : .logged
+      }
       try? await Task.sleep(for: .milliseconds(2))
     }
   }
