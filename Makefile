@@ -23,7 +23,7 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-hummingbird test-hummingbird-thread test-redis test-redis-thread test-thread test-crash test-large soak test-address test-swift-hash test-swift-hash-store conformance-live example example-gateway build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-session test-session-thread test-hummingbird test-hummingbird-thread test-redis test-redis-thread test-thread test-crash test-large soak fleet test-address test-swift-hash test-swift-hash-store conformance-live example example-gateway build api docs docs-test snippets options lint format prepare clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
@@ -77,6 +77,10 @@ test-large: prepare ## let responses of 2 GiB pass through the cache, and look a
 soak: prepare ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
 	$(SWIFT) build $(TRAITS) -c release --product Soak
 	.build/release/Soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
+
+fleet: prepare ## kill, stop and cut off proxies with a shared tier and their Redis, ROUNDS times, with a SEED
+	$(SWIFT) build $(TRAITS) --product FleetDriver
+	.build/debug/FleetDriver --rounds $(or $(ROUNDS),200) $(if $(SEED),--seed $(SEED))
 
 test-address: prepare ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test $(TRAITS) --sanitize=address --scratch-path .build/address \

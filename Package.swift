@@ -513,7 +513,7 @@ let package = Package(
     .testTarget(
       name: "ProxyCommandTests",
       dependencies: [
-        "httpcache", "LoopbackOrigin", "TestSupport", httpTypes,
+        "HTTPCacheRedis", "httpcache", "LoopbackOrigin", "LoopbackRedis", "TestSupport", httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
         .product(name: "SystemPackage", package: "swift-system"),

@@ -77,6 +77,8 @@ public final class CacheStore: Sendable {
   package var hasDisk: Bool { disk != nil }
   /// The directory of the disk; `nil` without one.
   package var directory: FilePath? { disk == nil ? nil : configuration.directory?.absolute }
+  /// Whether a removal is on the disk itself when it returns.
+  package var syncsRemovals: Bool { configuration.sync != .never }
   /// The lowest id and revision that an insert or update can have from now on.
   package var upcomingNumber: UInt64 { (disk?.sequence ?? memorySequence).upcoming }
   let removals = StripedCounters()

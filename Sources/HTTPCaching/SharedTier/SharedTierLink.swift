@@ -69,7 +69,10 @@ final class SharedTierLink: Sendable {
     self.store = store
     self.clock = clock
     self.sharesResponses = sharesResponses
-    positionFile = store.directory.map { SharedPositionFile(in: $0) }
+    let file = store.directory.map { SharedPositionFile(in: $0) }
+    if !store.syncsRemovals { file?.remove() }
+    // If a loss of power can undo a removal, the position would be too far ahead afterwards.
+    positionFile = store.syncsRemovals ? file : nil
     let kept = positionFile?.read()
     state = Mutex(State(step: StepState(keeping: kept?.position)))
     if let kept {

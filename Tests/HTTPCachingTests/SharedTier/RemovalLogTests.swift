@@ -305,27 +305,31 @@ struct RemovalLogTests {
     #expect(try await fleet.get("/2", at: 1).text == "2")
   }
 
-  @Test("A restarted node with a disk catches up before it trusts its content", arguments: [true, false])
-  func restart(keepsPosition: Bool) async throws {
+  /// What a restarted node knows of its last position in the log.
+  enum Position: CaseIterable { case kept, lost, unsynced }
+
+  @Test("A restarted node with a disk catches up before it trusts its content", arguments: Position.allCases)
+  func restart(position: Position) async throws {
     try await withTemporaryDirectory { directory in
       var fleet = try await SharedFleet(1)
-      fleet.nodes.append(try fleet.makeNode(directory: directory))
+      let sync: DiskSync = position == .unsynced ? .never : .removals
+      fleet.nodes.append(try fleet.makeNode(directory: directory, sync: sync))
       await fleet.step()
       for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
       await fleet.step()
       fleet.nodes[1].cache.close()
-      if !keepsPosition { SharedPositionFile(in: directory).remove() }
+      if position == .lost { SharedPositionFile(in: directory).remove() }
       fleet.origin.change()
       fleet.nodes[0].cache.removeResponses(for: .get("/1"))
       await fleet.nodes[0].step()
-      fleet.nodes[1] = try fleet.makeNode(directory: directory)
+      fleet.nodes[1] = try fleet.makeNode(directory: directory, sync: sync)
       // Nothing is trusted before the node knows the log.
       #expect(fleet.nodes[1].cache.storedResponse(for: .get("/2")) == nil)
       await fleet.step()
       #expect(try await fleet.get("/1", at: 1).text == "2")
       let other = try await fleet.get("/2", at: 1)
-      #expect(other.text == (keepsPosition ? "1" : "2"))
-      #expect(other.source == (keepsPosition ? .hit : .network))
+      #expect(other.text == (position == .kept ? "1" : "2"))
+      #expect(other.source == (position == .kept ? .hit : .network))
       fleet.nodes[1].cache.close()
     }
   }

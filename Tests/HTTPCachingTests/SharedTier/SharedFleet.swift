@@ -66,8 +66,8 @@ struct SharedFleet {
   }
 
   func makeNode(
-    kind: CacheEngine.Configuration.Kind = .shared, directory: FilePath? = nil, clock: ManualClock? = nil,
-    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+    kind: CacheEngine.Configuration.Kind = .shared, directory: FilePath? = nil, sync: DiskSync = .removals,
+    clock: ManualClock? = nil, configure: (inout HTTPCache.Configuration) -> Void = { _ in }
   ) throws -> Node {
     let tier = InMemorySharedTier(server)
     let events = SharedEventLog()
@@ -79,8 +79,10 @@ struct SharedFleet {
     options.observer = { events.add($0) }
     configuration.sharedTier = options
     configure(&configuration)
-    let store = try CacheStore(
-      .init(memoryCapacity: 4 << 20, diskCapacity: directory == nil ? 0 : 16 << 20, directory: directory))
+    var disk = CacheStore.Configuration(
+      memoryCapacity: 4 << 20, diskCapacity: directory == nil ? 0 : 16 << 20, directory: directory)
+    disk.sync = sync
+    let store = try CacheStore(disk)
     return Node(
       cache: HTTPCache(store: store, configuration: configuration, clock: clock ?? self.clock), tier: tier,
       events: events)
