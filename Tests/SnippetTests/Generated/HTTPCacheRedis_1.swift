@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+// swift-format-ignore-file
+// `make snippets` writes this file.
+
+import HTTPCacheRedis
+import HTTPCaching
+
+private func HTTPCacheRedis_1() async throws {
+  func sharedCache() throws -> HTTPCache {
+    var configuration = HTTPCache.Configuration(kind: .shared)
+    let tier = try RedisSharedTier(.init(RedisEndpoint("redis://cache.internal/0")))
+    configuration.sharedTier = .init(tier)
+    return try HTTPCache(configuration)
+  }
+}
