@@ -75,18 +75,37 @@ extension SharedTierLink {
       return .leads(LeaseHold(lease, self))
     }
     guard mayWait else { return .waited }
-    state.withLock { $0.statistics.followers += 1 }
-    let tier = tier
-    do {
+    return await follow(lease, lifetime)
+  }
+
+  /// Waits until another node has released a lease. Ends at once if the tier fails meanwhile.
+  private func follow(_ lease: SharedLease, _ lifetime: Duration) async -> Leasing {
+    let (tier, wait) = (tier, options.wait)
+    let task = Task {
       // A little longer than the tier waits, which knows when the lease ends.
-      try await withDeadline(lifetime + options.wait) {
-        try await tier.waitForRelease(of: key.bytes, atMost: lifetime)
+      try await withDeadline(lifetime + wait) {
+        try await tier.waitForRelease(of: lease.key, atMost: lifetime)
       }
+    }
+    let isWaiting = state.withLock { state in
+      guard state.breaker.isClosed else { return false }
+      state.statistics.followers += 1
+      state.followers[lease.owner] = task
+      return true
+    }
+    if !isWaiting { task.cancel() }
+    defer { state.withLock { _ = $0.followers.removeValue(forKey: lease.owner) } }
+    do {
+      try await withTaskCancellationHandler {
+        try await task.value
+      } onCancel: {
+        task.cancel()
+      }
+      return .waited
     } catch {
       if !(error is CancellationError), !(error is DeadlineExceeded) { failed(error) }
       return .alone
     }
-    return .waited
   }
 
   /// Releases a lease in the background.

@@ -18,7 +18,7 @@ extension SharedTierLink {
       let head = try await withDeadline(max(options.trust / 2, options.wait)) { try await tier.heartbeat(me) }
       heard(head, sent: sent, isInTime: ContinuousClock.now - began <= options.wait)
     } catch {
-      if !(error is CancellationError) { failed(error) }
+      if !(error is CancellationError) { failed(error, isHeartbeat: true) }
       publishTrust()
     }
   }

@@ -39,6 +39,8 @@ final class SharedTierLink: Sendable {
     var wakers: [Waker: CheckedContinuation<Void, Never>] = [:]
     var signals: Set<Waker> = []
     var tasks: [Task<Void, Never>] = []
+    /// Requests that wait for another node's request to the origin.
+    var followers: [UInt64: Task<Void, any Error>] = [:]
     var leaving: Task<Void, Never>?
   }
 
@@ -184,13 +186,23 @@ final class SharedTierLink: Sendable {
     }
   }
 
-  func failed(_ error: any Error) {
-    let event: HTTPCache.SharedTierEvent? = state.withLock { state in
+  /// Takes note of a call that failed or took too long.
+  ///
+  /// - Parameter isHeartbeat: whether it was a heartbeat, which waits for longer than a request does: one that fails is
+  ///   enough to stop using the tier.
+  func failed(_ error: any Error, isHeartbeat: Bool = false) {
+    let (event, followers) = state.withLock {
+      state -> (HTTPCache.SharedTierEvent?, [Task<Void, any Error>]) in
       state.statistics.errors += 1
-      guard state.breaker.failed(), !state.isFailing else { return nil }
+      guard isHeartbeat ? state.breaker.open() : state.breaker.failed() else { return (nil, []) }
+      // Nothing would wake them before their time ends.
+      let followers = Array(state.followers.values)
+      state.followers = [:]
+      if state.isFailing { return (nil, followers) }
       state.isFailing = true
-      return .unavailable("\(error)")
+      return (.unavailable("\(error)"), followers)
     }
+    for follower in followers { follower.cancel() }
     if let event { options.observer?(event) }
   }
 

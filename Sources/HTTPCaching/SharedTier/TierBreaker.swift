@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Decides whether requests use the shared tier: after some failures in a row they do not, until a heartbeat is answered
-/// in time.
+/// Decides whether requests use the shared tier: after some failures in a row, or one failed heartbeat, they do not, until
+/// a heartbeat is answered in time.
 struct TierBreaker: Hashable, Sendable {
   /// Failures in a row after which the tier is not used.
   static let limit = 5
@@ -31,6 +31,14 @@ struct TierBreaker: Hashable, Sendable {
     guard case .closed(let failures) = state else { return false }
     state = failures + 1 >= Self.limit ? .open : .closed(failures: failures + 1)
     return state == .open
+  }
+
+  /// Stops the use of the tier.
+  ///
+  /// - Returns: whether it was used until now.
+  mutating func open() -> Bool {
+    defer { state = .open }
+    return isClosed
   }
 
   /// Takes note of a heartbeat that was answered in time.

@@ -111,6 +111,20 @@ struct LeaseTests {
     #expect(try await other.value == "2")
   }
 
+  @Test("When the tier fails, a node that waits for another one sends its own request")
+  func failingTier() async throws {
+    // Longer than this test may take.
+    let fleet = try await SharedFleet(2) { $0.sharedTier?.lease = .seconds(3600) }
+    let key = try #require(CacheKey(.get("/"))).bytes
+    _ = fleet.server.acquire(SharedLease(key: key, owner: 7, lifetime: .seconds(3600)))
+    let other = get(fleet.nodes[1]) { _, _ in .ok("2") }
+    try await eventually { fleet.nodes[1].statistics.followers == 1 }
+    fleet.nodes[1].tier.fault = .failing
+    await fleet.nodes[1].link.heartbeat()
+    #expect(try await other.value == "2")
+    #expect(!fleet.nodes[1].statistics.isAvailable)
+  }
+
   @Test("Without leases, each node sends its own request")
   func without() async throws {
     let fleet = try await SharedFleet(2) { $0.sharedTier?.lease = nil }
