@@ -533,7 +533,8 @@ let package = Package(
       name: "SnippetTests",
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "HTTPCacheTesting",
-        "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheHummingbird", "HTTPCacheAsyncHTTPClient",
+        "HTTPCacheObserving", "HTTPCacheRedis", "HTTPCacheProxy", "HTTPCacheHummingbird",
+        "HTTPCacheAsyncHTTPClient",
         "HTTPCacheTracing", httpTypes, logging("Logging"),
         hummingbird("Hummingbird"),
         nio("NIOCore"),
