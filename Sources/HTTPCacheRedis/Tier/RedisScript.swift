@@ -12,7 +12,7 @@ struct RedisScript: Sendable {
     digest = Array(SHA1.hexadecimal(self.source).utf8)
   }
 
-  /// Finds the log, and begins a new one if there is none, or if the server has restarted and may have lost records.
+  /// Finds the log. Begins a new one if the log is missing, or if the server has restarted and may have lost records.
   ///
   /// KEYS: meta, log. ARGV: whether the server is durable, a new epoch, a new seed.
   private static let findLog = """

@@ -27,7 +27,7 @@ final class ReleaseWatch: Sendable {
 
   /// Waits until a lease is released or ends.
   ///
-  /// - Parameter left: returns how long the lease still lasts; `nil` if there is none. Called after this task is a waiter,
+  /// - Parameter left: returns how long the lease still lasts; `nil` if it has ended. Called after this task is a waiter,
   ///   so that no release is missed.
   func wait(for key: [UInt8], atMost limit: Duration, left: () async throws -> Duration?) async throws {
     let number = state.withLock { state in

@@ -111,7 +111,7 @@ extension HTTPCache {
 
   /// Looks for a response in the shared tier before a request goes to the origin.
   ///
-  /// If there is none, it takes the lease of the key, so that this node sends the request for all nodes. If another node
+  /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all nodes. If another node
   /// has the lease, it waits for that node, and looks once more.
   ///
   /// - Returns: whether the local store has something new: look it up again.

@@ -33,7 +33,7 @@ public protocol SharedTier: Sendable {
   /// - Returns: the position of the record.
   func append(_ removal: SharedRemoval) async throws -> SharedLogPosition
 
-  /// Returns the records after a position, oldest first; waits for the first of them if there is none.
+  /// Returns the records after a position, oldest first. If no record follows the position, waits for the next one.
   ///
   /// - Parameters:
   ///   - position: the last position that the caller has read.
@@ -56,7 +56,7 @@ public protocol SharedTier: Sendable {
   /// Ends a lease if it still belongs to its owner, and wakes those that wait for it.
   func release(_ lease: SharedLease) async throws
 
-  /// Waits until no lease of a key exists, or for a maximum time. Returns at once if there is none.
+  /// Waits until no lease of a key exists, or for a maximum time. Returns at once if the key has no lease.
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws
 
   /// Closes the connections. Calls in progress fail.

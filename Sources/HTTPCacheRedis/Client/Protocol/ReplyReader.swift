@@ -33,7 +33,7 @@ struct ReplyReader: ~Copyable {
     let functions = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
     functions.initialize(to: .building)
     guard let reader = redisReaderCreateWithFunctions(functions) else {
-      // Swift's own allocations end the process too when there is no memory.
+      // As Swift's own allocations do, this ends the process when memory is exhausted. No input can cause it.
       fatalError("no memory for the parser of hiredis")
     }
     reader.pointee.maxbuf = Self.keptBuffer

@@ -111,7 +111,7 @@ final class SharedLog: Sendable {
   /// - Parameters:
   ///   - isSmall: see `Log.makeRoomStep`.
   ///   - target: the capacity to keep to, if it is lower than the present one. Then nothing is reserved.
-  /// - Returns: the reserved bytes; `nil` if there is no room.
+  /// - Returns: the reserved bytes; `nil` if they do not fit.
   func makeRoom(for needed: Int, isSmall: Bool, within target: Int? = nil) -> Int? {
     var turns: Log.Turns?
     while true {

@@ -78,7 +78,7 @@ extension Log {
   /// What must happen before ``makeRoomStep(_:isSmall:within:turns:)`` can go on.
   enum Progress: Sendable {
     case done
-    /// There is no room, and waiting has no use.
+    /// The bytes do not fit, and would not fit later.
     case stuck
     /// The buffer is full, and must be written.
     case write
