@@ -130,10 +130,9 @@ final class LeaseHold: Sendable {
 
   /// Lets the other nodes go on.
   func release() {
-    let lease = lease.withLock { lease in
-      defer { lease = nil }
-      return lease
-    }
-    if let lease { link.release(lease) }
+    if let lease = take() { link.release(lease) }
   }
+
+  /// Passes the lease on to the caller, which releases it.
+  func take() -> SharedLease? { lease.withLock { $0.take() } }
 }

@@ -48,6 +48,14 @@ struct SharedWriteQueue: Sendable {
   }
 
   mutating func finished(_ job: Job) { bytes -= job.bytes }
+
+  /// Removes and returns the jobs that wait.
+  mutating func removeAll() -> [Job] {
+    let rest = Array(jobs[next...])
+    (jobs, next) = ([], 0)
+    for job in rest { finished(job) }
+    return rest
+  }
 }
 
 /// Storing responses in the tier, in the background.
@@ -71,7 +79,9 @@ extension SharedTierLink {
     // Each job takes memory, too.
     let job = SharedWriteQueue.Job(key: key, id: id, position: position, bytes: count + 1024, lease: lease)
     let isQueued = state.withLock { state in
-      guard state.breaker.isClosed, state.writes.add(job, capacity: options.writeQueueCapacity) else {
+      guard !state.isStopped, state.breaker.isClosed,
+        state.writes.add(job, capacity: options.writeQueueCapacity)
+      else {
         state.statistics.dropped += 1
         return false
       }

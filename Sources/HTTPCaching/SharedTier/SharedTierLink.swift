@@ -100,15 +100,17 @@ final class SharedTierLink: Sendable {
     state.withLock { $0.tasks = tasks }
   }
 
-  /// Ends following the log; the tier forgets this node.
+  /// Ends following the log. The tier forgets this node, and the leases of the responses that it does not get any more.
   func stop() {
-    let tasks: [Task<Void, Never>]? = state.withLock { state in
-      guard !state.isStopped else { return nil }
+    let (tasks, leases): ([Task<Void, Never>]?, [SharedLease]) = state.withLock { state in
+      guard !state.isStopped else { return (nil, []) }
       state.isStopped = true
       state.step.lost()
       trustedUntil.store(.min, ordering: .sequentiallyConsistent)
+      let dropped = state.writes.removeAll()
+      state.statistics.dropped += dropped.count
       defer { state.tasks = [] }
-      return state.tasks
+      return (state.tasks, dropped.compactMap { $0.lease?.take() })
     }
     guard let tasks else { return }
     for task in tasks { task.cancel() }
@@ -117,7 +119,10 @@ final class SharedTierLink: Sendable {
     state.withLock { [self] state in
       let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
       state.leaving = Task {
-        try? await withDeadline(.seconds(1)) { try await tier.leave(node) }
+        try? await withDeadline(.seconds(1)) {
+          for lease in leases { try await tier.release(lease) }
+          try await tier.leave(node)
+        }
         await tier.close()
       }
     }
