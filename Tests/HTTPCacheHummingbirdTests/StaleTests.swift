@@ -54,7 +54,7 @@ struct StaleTests {
     }
   }
 
-  /// Sets a field in each response, and counts the responses whose content was written.
+  /// Sets a field in each response of the routes behind it, and counts these responses.
   private struct Outer: RouterMiddleware {
     typealias Context = BasicRequestContext
     let seen: Runs
@@ -70,14 +70,21 @@ struct StaleTests {
     }
   }
 
-  @Test("A revalidation passes through the middlewares before the cache, whose changes are not stored")
-  func middlewares() async throws {
-    let (setting, runs, seen) = (try Setting(), Runs(), Runs())
-    setting.router.add(middleware: Outer(seen: seen, answersRevalidations: false))
+  /// A cached route whose responses are their numbers, behind a middleware.
+  private func setting(behind outer: Outer, _ runs: Runs) throws -> Setting {
+    let setting = try Setting()
+    setting.router.add(middleware: outer)
     setting.caching()
     setting.router.get("a") { _, _ in
       Response("\(runs.next())").caching(.public, maxAge: .seconds(60), staleWhileRevalidate: .seconds(60))
     }
+    return setting
+  }
+
+  @Test("A revalidation passes through the middlewares before the cache, whose changes are not stored")
+  func middlewares() async throws {
+    let (runs, seen) = (Runs(), Runs())
+    let setting = try setting(behind: Outer(seen: seen, answersRevalidations: false), runs)
     try await setting.run { server in
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
@@ -92,12 +99,8 @@ struct StaleTests {
 
   @Test("If a middleware answers the revalidation, the stored response stays")
   func intercepted() async throws {
-    let (setting, runs, seen) = (try Setting(), Runs(), Runs())
-    setting.router.add(middleware: Outer(seen: seen, answersRevalidations: true))
-    setting.caching()
-    setting.router.get("a") { _, _ in
-      Response("\(runs.next())").caching(.public, maxAge: .seconds(60), staleWhileRevalidate: .seconds(60))
-    }
+    let (runs, seen) = (Runs(), Runs())
+    let setting = try setting(behind: Outer(seen: seen, answersRevalidations: true), runs)
     try await setting.run { server in
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)

@@ -30,6 +30,19 @@ struct StreamingTests {
       })
   }
 
+  /// Writes its last piece when the gate is open.
+  private static func heldBack(_ gate: Gate, _ runs: Runs) -> Response {
+    runs.next()
+    return Response(
+      status: .ok, headers: [.cacheControl: "max-age=60"],
+      body: .init { writer in
+        try await writer.write(ByteBuffer(string: "first"))
+        await gate.wait()
+        try await writer.write(ByteBuffer(string: " last"))
+        try await writer.finish(nil)
+      })
+  }
+
   @Test(
     "100 MiB pass through, and nothing of them stays", arguments: ["max-age=60", "no-store"])
   func large(cacheControl: String) async throws {
@@ -116,17 +129,7 @@ struct StreamingTests {
   @Test("The first piece arrives before the last is written, for all clients")
   func arriving() async throws {
     let (setting, gate, runs) = (try Setting().caching(), Gate(), Runs())
-    setting.router.get("a") { _, _ in
-      runs.next()
-      return Response(
-        status: .ok, headers: [.cacheControl: "max-age=60"],
-        body: .init { writer in
-          try await writer.write(ByteBuffer(string: "first"))
-          await gate.wait()
-          try await writer.write(ByteBuffer(string: " last"))
-          try await writer.finish(nil)
-        })
-    }
+    setting.router.get("a") { _, _ in Self.heldBack(gate, runs) }
     try await setting.run { server in
       try await Client.connect(to: server.port).talk { one in
         try await one.send(.get, "/a")
@@ -173,17 +176,7 @@ struct StreamingTests {
   @Test("If one of two readers leaves, the other gets all of the content")
   func oneLeaves() async throws {
     let (setting, gate, runs) = (try Setting().caching(), Gate(), Runs())
-    setting.router.get("a") { _, _ in
-      runs.next()
-      return Response(
-        status: .ok, headers: [.cacheControl: "max-age=60"],
-        body: .init { writer in
-          try await writer.write(ByteBuffer(string: "first"))
-          await gate.wait()
-          try await writer.write(ByteBuffer(string: " last"))
-          try await writer.finish(nil)
-        })
-    }
+    setting.router.get("a") { _, _ in Self.heldBack(gate, runs) }
     try await setting.run { server in
       let cache = setting.cache
       async let other = server.send(.get, "/a")
