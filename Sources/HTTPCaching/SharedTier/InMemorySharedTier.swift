@@ -113,5 +113,5 @@ package final class InMemorySharedTier: SharedTier {
     await server.wait(atMost: wait) { [server] in !server.hasLease(key) }
   }
 
-  package func close() async {}
+  package func close() async { fault = .failing }
 }

@@ -65,6 +65,7 @@ extension SharedTierLink {
   func lease(_ key: CacheKey, mayWait: Bool = true) async -> Leasing {
     guard let lifetime = options.lease, mayFind(at: clock.now) else { return .alone }
     let lease = SharedLease(key: key.bytes, owner: .random(in: 1 ... .max), lifetime: lifetime)
+    state.withLock { $0.leases[lease.owner] = lease }
     guard let isOurs = await ask({ try await $0.acquire(lease) }) else {
       // The answer may be lost, and the lease be ours.
       release(lease)
@@ -74,6 +75,7 @@ extension SharedTierLink {
       state.withLock { $0.statistics.leases += 1 }
       return .leads(LeaseHold(lease, self))
     }
+    state.withLock { $0.leases[lease.owner] = nil }
     guard mayWait else { return .waited }
     return await follow(lease, lifetime)
   }
@@ -94,7 +96,7 @@ extension SharedTierLink {
       return true
     }
     if !isWaiting { task.cancel() }
-    defer { state.withLock { _ = $0.followers.removeValue(forKey: lease.owner) } }
+    defer { state.withLock { $0.followers[lease.owner] = nil } }
     do {
       try await withTaskCancellationHandler {
         try await task.value
@@ -108,11 +110,18 @@ extension SharedTierLink {
     }
   }
 
-  /// Releases a lease in the background.
+  /// Releases a lease in the background. ``stop()`` releases it again if it ends before that.
   func release(_ lease: SharedLease) {
-    guard state.withLock({ $0.breaker.isClosed }) else { return }
-    let tier = tier
-    Task { try? await withDeadline(.seconds(1)) { try await tier.release(lease) } }
+    let mayRelease = state.withLock { state in
+      // Without the tier, its time ends the lease.
+      if !state.breaker.isClosed { state.leases[lease.owner] = nil }
+      return state.leases[lease.owner] != nil
+    }
+    guard mayRelease else { return }
+    Task { [tier] in
+      try? await withDeadline(.seconds(1)) { try await tier.release(lease) }
+      state.withLock { $0.leases[lease.owner] = nil }
+    }
   }
 }
 
@@ -130,9 +139,6 @@ final class LeaseHold: Sendable {
 
   /// Lets the other nodes go on.
   func release() {
-    if let lease = take() { link.release(lease) }
+    if let lease = lease.withLock({ $0.take() }) { link.release(lease) }
   }
-
-  /// Passes the lease on to the caller, which releases it.
-  func take() -> SharedLease? { lease.withLock { $0.take() } }
 }

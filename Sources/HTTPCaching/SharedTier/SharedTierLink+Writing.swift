@@ -49,7 +49,7 @@ struct SharedWriteQueue: Sendable {
 
   mutating func finished(_ job: Job) { bytes -= job.bytes }
 
-  /// Removes and returns the jobs that wait.
+  /// Removes and returns the jobs that wait. Release them outside the link's lock: the leases they hold take it.
   mutating func removeAll() -> [Job] {
     let rest = Array(jobs[next...])
     (jobs, next) = ([], 0)

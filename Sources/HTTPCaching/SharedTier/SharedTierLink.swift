@@ -41,6 +41,8 @@ final class SharedTierLink: Sendable {
     var tasks: [Task<Void, Never>] = []
     /// Requests that wait for another node's request to the origin.
     var followers: [UInt64: Task<Void, any Error>] = [:]
+    /// The leases that this node has or may have, by owner, until the tier has answered that they are released.
+    var leases: [UInt64: SharedLease] = [:]
     var leaving: Task<Void, Never>?
   }
 
@@ -100,24 +102,26 @@ final class SharedTierLink: Sendable {
     state.withLock { $0.tasks = tasks }
   }
 
-  /// Ends following the log. The tier forgets this node, and the leases of the responses that it does not get any more.
+  /// Ends following the log. The tier forgets this node and its leases, which the other nodes would wait for.
   func stop() {
-    let (tasks, leases): ([Task<Void, Never>]?, [SharedLease]) = state.withLock { state in
-      guard !state.isStopped else { return (nil, []) }
+    typealias Stopped = (tasks: [Task<Void, Never>], leases: [SharedLease], dropped: [SharedWriteQueue.Job])
+    let stopped: Stopped? = state.withLock { state in
+      guard !state.isStopped else { return nil }
       state.isStopped = true
       state.step.lost()
       trustedUntil.store(.min, ordering: .sequentiallyConsistent)
       let dropped = state.writes.removeAll()
       state.statistics.dropped += dropped.count
-      defer { state.tasks = [] }
-      return (state.tasks, dropped.compactMap { $0.lease?.take() })
+      defer { (state.tasks, state.leases) = ([], [:]) }
+      return (state.tasks, Array(state.leases.values), dropped)
     }
-    guard let tasks else { return }
-    for task in tasks { task.cancel() }
+    guard let stopped else { return }
+    for task in stopped.tasks { task.cancel() }
     wake(.removals)
     wake(.writes)
     state.withLock { [self] state in
       let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
+      let leases = stopped.leases
       state.leaving = Task {
         try? await withDeadline(.seconds(1)) {
           for lease in leases { try await tier.release(lease) }

@@ -169,6 +169,6 @@ struct SharedShapeTests {
     let isGone = try await use()
     try await eventually { isGone() }
     try await eventually { fleet.server.nodeCount == 0 }
-    #expect(fleet.server.leaseCount == 0)
+    try await eventually { fleet.server.leaseCount == 0 }
   }
 }
