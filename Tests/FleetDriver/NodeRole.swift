@@ -57,12 +57,16 @@ struct DeafTier: SharedTier {
     return page
   }
 
-  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await tier.find(key) }
+  func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
+    try await tier.find(key, within: limit)
+  }
   func store(_ entry: SharedEntry) async throws -> SharedStoring { try await tier.store(entry) }
   func append(_ removal: SharedRemoval) async throws -> SharedLogPosition { try await tier.append(removal) }
   func heartbeat(_ node: SharedNode) async throws -> SharedLogHead { try await tier.heartbeat(node) }
   func leave(_ node: SharedNode) async throws { try await tier.leave(node) }
-  func acquire(_ lease: SharedLease) async throws -> Bool { try await tier.acquire(lease) }
+  func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
+    try await tier.acquire(lease, within: limit)
+  }
   func release(_ lease: SharedLease) async throws { try await tier.release(lease) }
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
     try await tier.waitForRelease(of: key, atMost: wait)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import HTTPCacheRedis
 import LoopbackRedis
 import NIOCore
@@ -70,4 +71,11 @@ struct Bytes: CustomTestStringConvertible, Sendable {
   var text: String
   init(_ text: String) { self.text = text }
   var testDescription: String { String(text.debugDescription.prefix(60)) }
+}
+
+extension SharedTier {
+  /// Calls that no request waits for: a busy machine must not fail the test.
+  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await find(key, within: .seconds(30)) }
+
+  func acquire(_ lease: SharedLease) async throws -> Bool { try await acquire(lease, within: .seconds(30)) }
 }

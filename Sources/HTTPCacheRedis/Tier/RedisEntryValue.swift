@@ -4,13 +4,15 @@
 /// The value of a variant, as the server has it: decimal numbers for the scripts, then bytes.
 ///
 /// ```
-/// <stored at>:<ends at>:<length of the head>:<stamp>:<pieces>:<head><content, unless it is in pieces>
+/// <stored at>:<ends at>:<length of the head>:<stamp>:<pieces>:<head>
 /// ```
 ///
-/// The times are the server's own, in milliseconds. `pieces` is 0 if the content follows.
+/// The times are the server's own, in milliseconds. If `pieces` is 0, the content is a field of its own beside this one:
+/// the server's reply then contains it as the cache stores it. With the content in this value, it would be copied once
+/// more here, and once more by the script.
 struct RedisEntryValue {
   enum Body: Sendable {
-    case inline([UInt8])
+    case ownField
     case pieces(stamp: UInt64, count: Int)
   }
 
@@ -33,20 +35,27 @@ struct RedisEntryValue {
     guard let at = number().flatMap({ Int64(exactly: $0) }),
       let end = number().flatMap({ Int64(exactly: $0) }),
       let length = number(), let stamp = number(), let pieces = number(), pieces <= UInt64(Self.mostPieces),
-      length <= UInt64(bytes.count - position)
+      length == UInt64(bytes.count - position)
     else { return nil }
     self.at = at
     self.end = end
-    let headEnd = position + Int(length)
-    head = Array(bytes[position..<headEnd])
-    body = pieces == 0 ? .inline(Array(bytes[headEnd...])) : .pieces(stamp: stamp, count: Int(pieces))
+    head = Array(bytes[position...])
+    body = pieces == 0 ? .ownField : .pieces(stamp: stamp, count: Int(pieces))
   }
 
   /// The value without its times, which a script adds.
   static func rest(head: [UInt8], body: Body) -> [UInt8] {
     switch body {
-    case .inline(let bytes): Array("\(head.count):0:0:".utf8) + head + bytes
+    case .ownField: Array("\(head.count):0:0:".utf8) + head
     case .pieces(let stamp, let count): Array("\(head.count):\(stamp):\(count):".utf8) + head
     }
   }
+
+  /// The name of the field with the content of a variant.
+  ///
+  /// - Parameter field: the name of the variant's field, a decimal number.
+  static func bodyField(of field: [UInt8]) -> [UInt8] { [UInt8(ascii: "b")] + field }
+
+  /// Whether a field contains the content of a variant.
+  static func isBody(_ name: [UInt8]) -> Bool { name.first == UInt8(ascii: "b") }
 }

@@ -84,7 +84,8 @@ struct RedisScript: Sendable {
 
   /// Sets the variant of an entry.
   ///
-  /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds.
+  /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds; the 8th is the name of the content's field,
+  /// and the 9th the content, unless it is in pieces.
   private static let set = """
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -95,11 +96,16 @@ struct RedisScript: Sendable {
       for i = 0, math.min(tonumber(count or 0), 16384) - 1 do
         redis.call('UNLINK', KEYS[1] .. ':' .. stamp .. ':' .. i)
       end
-    elseif redis.call('HLEN', KEYS[1]) >= 64 then
+    elseif redis.call('HLEN', KEYS[1]) >= 128 then
       redis.call('UNLINK', KEYS[1])
     end
     redis.call('HSET', KEYS[1], ARGV[1],
       string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
+    if ARGV[9] then
+      redis.call('HSET', KEYS[1], ARGV[8], ARGV[9])
+    else
+      redis.call('HDEL', KEYS[1], ARGV[8])
+    end
     if redis.call('PTTL', KEYS[1]) < lifetime then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
     return 1
     """

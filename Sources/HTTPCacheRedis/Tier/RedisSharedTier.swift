@@ -84,16 +84,17 @@ public final class RedisSharedTier: SharedTier {
 
   /// Runs a script by its digest, and sends it as a whole if the server does not have it.
   private func run(
-    _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = []
+    _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = [],
+    within limit: Duration? = nil
   ) async throws -> RedisValue {
     let rest = [bytes(keys.count)] + keys + arguments
     let replies = try await client.pipeline(
-      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first)
+      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first, timeout: limit)
     for reply in replies.dropLast() { try check(reply) }
     let reply = replies[replies.count - 1]
     guard reply.errorCode == "NOSCRIPT" else { return try check(reply) }
     return try check(
-      try await client.send([Array("EVAL".utf8), script.source] + rest, key: keys.first))
+      try await client.send([Array("EVAL".utf8), script.source] + rest, key: keys.first, timeout: limit))
   }
 
   @discardableResult
@@ -118,9 +119,9 @@ public final class RedisSharedTier: SharedTier {
   }
 
   /// Returns the seed; asks the server for it once.
-  private func knownSeed() async throws -> UInt64 {
+  private func knownSeed(within limit: Duration? = nil) async throws -> UInt64 {
     if let seed = seed.withLock({ $0 }) { return seed }
-    let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning())
+    let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), within: limit)
     try learn(reply.elements?.dropFirst().first)
     guard let seed = seed.withLock({ $0 }) else { throw RedisTierError("the server returned no seed") }
     return seed
@@ -219,30 +220,38 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - Entries
 
-  /// Finds all variants of a key. See `SharedTier.find(_:)`.
-  public func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] {
-    let entry = keys.entry(key, try await knownSeed())
+  /// Finds all variants of a key. See `SharedTier.find(_:within:)`.
+  public func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
+    let deadline = ContinuousClock.now + limit
+    let entry = keys.entry(key, try await knownSeed(within: limit))
     let replies = try await client.pipeline(
-      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry)
+      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry, timeout: limit)
     for reply in replies { try check(reply) }
     guard let fields = replies[0].elements, !fields.isEmpty else { return [] }
     guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
-      let microseconds = time[1].integer
+      let microseconds = time[1].integer, (0..<1 << 40).contains(seconds),
+      (0..<1_000_000).contains(microseconds)
     else { throw RedisTierError("the time of the server is malformed") }
     let now = seconds * 1000 + microseconds / 1000
     var found: [FoundSharedEntry] = []
-    for index in stride(from: 1, to: fields.count, by: 2) {
-      guard let bytes = fields[index].bytes, let value = RedisEntryValue(bytes) else {
+    for index in stride(from: 0, to: fields.count - 1, by: 2) {
+      let name = fields[index].bytes ?? []
+      if RedisEntryValue.isBody(name) { continue }
+      guard let bytes = fields[index + 1].bytes, let value = RedisEntryValue(bytes) else {
         // Let the caller count it.
         found.append(FoundSharedEntry(head: [], body: nil, elapsed: .zero))
         continue
       }
       if value.end <= now { continue }
-      let body: [UInt8]? =
-        switch value.body {
-        case .inline(let bytes): bytes
-        case .pieces(let stamp, let count): try await pieces(of: entry, stamp, count)
-        }
+      let body: [UInt8]?
+      switch value.body {
+      case .ownField:
+        let bodyName = RedisEntryValue.bodyField(of: name)
+        body = stride(from: 0, to: fields.count - 1, by: 2).first { fields[$0].bytes == bodyName }
+          .flatMap { fields[$0 + 1].bytes }
+      case .pieces(let stamp, let count):
+        body = try await pieces(of: entry, stamp, count, until: deadline)
+      }
       found.append(
         FoundSharedEntry(head: value.head, body: body, elapsed: .milliseconds(max(0, now - value.at))))
     }
@@ -250,10 +259,13 @@ public final class RedisSharedTier: SharedTier {
   }
 
   /// Reads the pieces of a content; `nil` if one is lost.
-  private func pieces(of entry: [UInt8], _ stamp: UInt64, _ count: Int) async throws -> [UInt8]? {
+  private func pieces(
+    of entry: [UInt8], _ stamp: UInt64, _ count: Int, until deadline: ContinuousClock.Instant
+  ) async throws -> [UInt8]? {
     let reply = try check(
       try await client.send(
-        [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry))
+        [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry,
+        timeout: max(.zero, deadline - .now)))
     guard let values = reply.elements else { return nil }
     var body: [UInt8] = []
     for value in values {
@@ -270,8 +282,10 @@ public final class RedisSharedTier: SharedTier {
     let lifetime = bytes(max(1, entry.lifetime.milliseconds))
     var commands: [[[UInt8]]] = []
     let body: RedisEntryValue.Body
+    var ownField: [UInt8]?
     if entry.body.count <= configuration.inlineLimit {
-      body = .inline(entry.body)
+      body = .ownField
+      ownField = entry.body
     } else {
       let stamp = UInt64.random(in: 1 ... .max)
       let size = max(1, configuration.pieceSize)
@@ -283,15 +297,14 @@ public final class RedisSharedTier: SharedTier {
       }
       body = .pieces(stamp: stamp, count: commands.count)
     }
-    let hash = XXH3.hash(entry.variant, seed: seed)
+    let field = bytes(XXH3.hash(entry.variant, seed: seed))
     let tags = tags([(0, entry.key)] + entry.scopes.map { (1, $0) }, seed)
     let reply = try await run(
       isCluster ? .storeUnchecked : .store, keys: isCluster ? [key] : [key, keys.meta, keys.log],
       [
-        bytes(hash), RedisEntryValue.rest(head: entry.head, body: body), lifetime,
-        bytes(entry.position.epoch),
-        bytes(entry.position.number), tags, bytes(seed),
-      ], after: commands)
+        field, RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
+        bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
+      ] + (ownField.map { [$0] } ?? []), after: commands)
     return reply.integer == 1 ? .stored : .removedSince
   }
 
@@ -305,15 +318,15 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - Leases
 
-  /// Takes a lease. See `SharedTier.acquire(_:)`.
-  public func acquire(_ lease: SharedLease) async throws -> Bool {
-    let key = keys.lease(lease.key, try await knownSeed())
+  /// Takes a lease. See `SharedTier.acquire(_:within:)`.
+  public func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
+    let key = keys.lease(lease.key, try await knownSeed(within: limit))
     let reply = try check(
       try await client.send(
         [
           Array("SET".utf8), key, bytes(lease.owner), Array("NX".utf8), Array("PX".utf8),
           bytes(max(1, lease.lifetime.milliseconds)),
-        ], key: key))
+        ], key: key, timeout: limit))
     return reply != .null
   }
 

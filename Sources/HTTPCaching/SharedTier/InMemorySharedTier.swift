@@ -73,8 +73,8 @@ package final class InMemorySharedTier: SharedTier {
     }
   }
 
-  package func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] {
-    try await call { server.find(key) }
+  package func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
+    try await withDeadline(limit) { [self] in try await call { server.find(key) } }
   }
 
   package func store(_ entry: SharedEntry) async throws -> SharedStoring {
@@ -104,7 +104,9 @@ package final class InMemorySharedTier: SharedTier {
 
   package func leave(_ node: SharedNode) async throws { try await call(counts: false) { server.leave(node) } }
 
-  package func acquire(_ lease: SharedLease) async throws -> Bool { try await call { server.acquire(lease) } }
+  package func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
+    try await withDeadline(limit) { [self] in try await call { server.acquire(lease) } }
+  }
 
   package func release(_ lease: SharedLease) async throws { try await call { server.release(lease) } }
 

@@ -15,12 +15,16 @@
 /// the log, for the node's ``SharedNode/lifetime``.
 ///
 /// The methods are called from any task. They throw if the tier cannot do what they say; a thrown removal may still have
-/// taken effect. A call that hangs is abandoned and its task is cancelled.
+/// taken effect. Requests wait for ``find(_:within:)`` and ``acquire(_:within:)``: these end within their time limit. Any
+/// other call that hangs is abandoned and its task is cancelled.
 public protocol SharedTier: Sendable {
   /// Finds all variants of a key, in one round trip if their bodies are small.
   ///
-  /// - Parameter key: the whole key. Entries of another key with the same hash must not be returned.
-  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry]
+  /// - Parameters:
+  ///   - key: the whole key. Entries of another key with the same hash must not be returned.
+  ///   - limit: maximum time to wait. The call throws when it is over. A request waits for the call, and nothing else
+  ///     ends it: a second task and a timer would take as long as the rest of a lookup.
+  func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry]
 
   /// Stores an entry in place of the one with the same key and variant.
   ///
@@ -50,8 +54,11 @@ public protocol SharedTier: Sendable {
 
   /// Takes the lease of a key for a request to the origin, unless another owner has it.
   ///
+  /// - Parameters:
+  ///   - lease: the lease.
+  ///   - limit: maximum time to wait. The call throws when it is over, as ``find(_:within:)`` does.
   /// - Returns: whether the caller has the lease now.
-  func acquire(_ lease: SharedLease) async throws -> Bool
+  func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool
 
   /// Ends a lease if it still belongs to its owner, and wakes those that wait for it.
   func release(_ lease: SharedLease) async throws

@@ -9,7 +9,9 @@ import Synchronization
 extension SharedTierLink {
   /// Returns the checked entries of a key that no removal concerns.
   func find(_ key: CacheKey) async -> [SharedEntryForm.Found] {
-    guard mayFind(at: clock.now), let all = await ask({ try await $0.find(key.bytes) }) else { return [] }
+    guard mayFind(at: clock.now), let all = await ask({ try await $0.find(key.bytes, within: $1) }) else {
+      return []
+    }
     let now = clock.now
     let read = all.map { SharedEntryForm.read($0, key: key.bytes, at: now) }
     return state.withLock { state in
@@ -66,7 +68,7 @@ extension SharedTierLink {
     guard let lifetime = options.lease, mayFind(at: clock.now) else { return .alone }
     let lease = SharedLease(key: key.bytes, owner: .random(in: 1 ... .max), lifetime: lifetime)
     state.withLock { $0.leases[lease.owner] = lease }
-    guard let isOurs = await ask({ try await $0.acquire(lease) }) else {
+    guard let isOurs = await ask({ try await $0.acquire(lease, within: $1) }) else {
       // The answer may be lost, and the lease be ours.
       release(lease)
       return .alone

@@ -178,15 +178,13 @@ final class SharedTierLink: Sendable {
 
   // MARK: - Calls and failures
 
-  /// Calls the tier for a request, which waits for a bounded time.
+  /// Calls the tier for a request, which waits no longer than ``HTTPCache/SharedTierOptions/wait``.
   ///
+  /// - Parameter body: calls the tier with this time limit.
   /// - Returns: `nil` if the tier fails, or does not answer in time.
-  func ask<Result: Sendable>(
-    atMost limit: Duration? = nil, _ body: @escaping @Sendable (any SharedTier) async throws -> Result
-  ) async -> Result? {
-    let tier = tier
+  func ask<Result>(_ body: (any SharedTier, Duration) async throws -> Result) async -> Result? {
     do {
-      let result = try await withDeadline(limit ?? options.wait) { try await body(tier) }
+      let result = try await body(tier, options.wait)
       state.withLock { $0.breaker.succeeded() }
       return result
     } catch {
