@@ -60,14 +60,24 @@ struct DeafTier: SharedTier {
   func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
     try await tier.find(key, within: limit)
   }
-  func store(_ entry: SharedEntry) async throws -> SharedStoring { try await tier.store(entry) }
-  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition { try await tier.append(removal) }
-  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead { try await tier.heartbeat(node) }
-  func leave(_ node: SharedNode) async throws { try await tier.leave(node) }
+  func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {
+    try await tier.store(entry, within: limit)
+  }
+  func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
+    try await tier.append(removal, within: limit)
+  }
+  func heartbeat(_ node: SharedNode, within limit: Duration) async throws -> SharedLogHead {
+    try await tier.heartbeat(node, within: limit)
+  }
+  func leave(_ node: SharedNode, within limit: Duration) async throws {
+    try await tier.leave(node, within: limit)
+  }
   func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
     try await tier.acquire(lease, within: limit)
   }
-  func release(_ lease: SharedLease) async throws { try await tier.release(lease) }
+  func release(_ lease: SharedLease, within limit: Duration) async throws {
+    try await tier.release(lease, within: limit)
+  }
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
     try await tier.waitForRelease(of: key, atMost: wait)
   }

@@ -73,9 +73,19 @@ struct Bytes: CustomTestStringConvertible, Sendable {
   var testDescription: String { String(text.debugDescription.prefix(60)) }
 }
 
+/// Calls that no request waits for: a busy machine must not fail the test.
 extension SharedTier {
-  /// Calls that no request waits for: a busy machine must not fail the test.
   func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await find(key, within: .seconds(30)) }
-
+  func store(_ entry: SharedEntry) async throws -> SharedStoring {
+    try await store(entry, within: .seconds(30))
+  }
+  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
+    try await append(removal, within: .seconds(30))
+  }
+  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
+    try await heartbeat(node, within: .seconds(30))
+  }
+  func leave(_ node: SharedNode) async throws { try await leave(node, within: .seconds(30)) }
   func acquire(_ lease: SharedLease) async throws -> Bool { try await acquire(lease, within: .seconds(30)) }
+  func release(_ lease: SharedLease) async throws { try await release(lease, within: .seconds(30)) }
 }

@@ -85,7 +85,7 @@ public final class RedisSharedTier: SharedTier {
   /// Runs a script by its digest, and sends it as a whole if the server does not have it.
   private func run(
     _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = [],
-    within limit: Duration? = nil
+    within limit: Duration
   ) async throws -> RedisValue {
     let rest = [bytes(keys.count)] + keys + arguments
     let replies = try await client.pipeline(
@@ -119,7 +119,7 @@ public final class RedisSharedTier: SharedTier {
   }
 
   /// Returns the seed; asks the server for it once.
-  private func knownSeed(within limit: Duration? = nil) async throws -> UInt64 {
+  private func knownSeed(within limit: Duration) async throws -> UInt64 {
     if let seed = seed.withLock({ $0 }) { return seed }
     let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), within: limit)
     try learn(reply.elements?.dropFirst().first)
@@ -129,14 +129,14 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - The log
 
-  /// Registers a node, and returns the end of the log. See `SharedTier.heartbeat(_:)`.
-  public func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
+  /// Registers a node, and returns the end of the log. See `SharedTier.heartbeat(_:within:)`.
+  public func heartbeat(_ node: SharedNode, within limit: Duration) async throws -> SharedLogHead {
     let applied = node.applied ?? SharedLogPosition(epoch: 0, number: 0)
     let reply = try await run(
       .heartbeat, keys: [keys.meta, keys.log],
       beginning() + [
         bytes(node.id), bytes(applied.epoch), bytes(applied.number), bytes(node.lifetime.milliseconds),
-      ])
+      ], within: limit)
     guard let values = reply.elements, values.count == 5, let epoch = values[0].text.flatMap({ UInt64($0) }),
       let last = values[2].integer, let first = values[3].integer, let all = values[4].integer, last >= 0,
       first > 0, all >= 0
@@ -147,17 +147,17 @@ public final class RedisSharedTier: SharedTier {
       appliedByAll: UInt64(all))
   }
 
-  /// Forgets a node. See `SharedTier.leave(_:)`.
-  public func leave(_ node: SharedNode) async throws {
+  /// Forgets a node. See `SharedTier.leave(_:within:)`.
+  public func leave(_ node: SharedNode, within limit: Duration) async throws {
     try check(
       try await client.send(
-        [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta))
+        [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta, timeout: limit))
   }
 
-  /// Adds a removal to the log. See `SharedTier.append(_:)`.
-  public func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
+  /// Adds a removal to the log. See `SharedTier.append(_:within:)`.
+  public func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
     for _ in 0..<3 {
-      let seed = try await knownSeed()
+      let seed = try await knownSeed(within: limit)
       let tags = tags(removal.keys.map { (0, $0) } + removal.scopes.map { (1, $0) }, seed)
       let entries = removal.keys.map { keys.entry($0, seed) }
       let reply = try await run(
@@ -165,7 +165,7 @@ public final class RedisSharedTier: SharedTier {
         beginning() + [
           bytes(seed), removal.payload, tags, removal.isBroad ? [0x31] : [0x30],
           bytes(configuration.logLimit),
-        ])
+        ], within: limit)
       guard let values = reply.elements, let epoch = values.first?.text.flatMap({ UInt64($0) }) else {
         throw RedisTierError("the reply to a removal is malformed")
       }
@@ -176,7 +176,9 @@ public final class RedisSharedTier: SharedTier {
       }
       if isCluster {
         // Only to free memory: each node compares what it finds with the log.
-        for entry in entries { _ = try? await client.send([Array("UNLINK".utf8), entry], key: entry) }
+        for entry in entries {
+          _ = try? await client.send([Array("UNLINK".utf8), entry], key: entry, timeout: limit)
+        }
       }
       return SharedLogPosition(epoch: epoch, number: UInt64(number))
     }
@@ -275,9 +277,9 @@ public final class RedisSharedTier: SharedTier {
     return body
   }
 
-  /// Stores an entry, unless it has been removed since. See `SharedTier.store(_:)`.
-  public func store(_ entry: SharedEntry) async throws -> SharedStoring {
-    let seed = try await knownSeed()
+  /// Stores an entry, unless it has been removed since. See `SharedTier.store(_:within:)`.
+  public func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {
+    let seed = try await knownSeed(within: limit)
     let key = keys.entry(entry.key, seed)
     let lifetime = bytes(max(1, entry.lifetime.milliseconds))
     var commands: [[[UInt8]]] = []
@@ -304,7 +306,7 @@ public final class RedisSharedTier: SharedTier {
       [
         field, RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
         bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
-      ] + (ownField.map { [$0] } ?? []), after: commands)
+      ] + (ownField.map { [$0] } ?? []), after: commands, within: limit)
     return reply.integer == 1 ? .stored : .removedSince
   }
 
@@ -330,23 +332,23 @@ public final class RedisSharedTier: SharedTier {
     return reply != .null
   }
 
-  /// Ends a lease. See `SharedTier.release(_:)`.
-  public func release(_ lease: SharedLease) async throws {
-    let seed = try await knownSeed()
+  /// Ends a lease. See `SharedTier.release(_:within:)`.
+  public func release(_ lease: SharedLease, within limit: Duration) async throws {
+    let seed = try await knownSeed(within: limit)
     let key = keys.lease(lease.key, seed)
-    let reply = try await run(.release, keys: [key], [bytes(lease.owner)])
+    let reply = try await run(.release, keys: [key], [bytes(lease.owner)], within: limit)
     guard reply.integer == 1 else { return }
     try check(
       try await client.send(
         [
           Array("XADD".utf8), keys.released, Array("MAXLEN".utf8), Array("~".utf8), bytes(1000),
           Array("*".utf8), [0x6B], key,
-        ], key: keys.released))
+        ], key: keys.released, timeout: limit))
   }
 
   /// Waits for the end of a lease. See `SharedTier.waitForRelease(of:atMost:)`.
   public func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
-    let key = keys.lease(key, try await knownSeed())
+    let key = keys.lease(key, try await knownSeed(within: wait))
     try await releases.wait(for: key, atMost: wait) { [client] in
       let reply = try await client.send([Array("PTTL".utf8), key], key: key)
       guard let left = reply.integer, left > 0 else { return nil }

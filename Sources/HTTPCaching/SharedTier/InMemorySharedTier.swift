@@ -11,7 +11,7 @@ package final class InMemorySharedTier: SharedTier {
     case none
     /// Each call throws.
     case failing
-    /// No call is answered, and none ends when its task is cancelled.
+    /// No call is answered: each ends at its time limit.
     case hanging
     /// Each call takes effect, and then throws: its answer is lost.
     case losingAnswers
@@ -56,62 +56,71 @@ package final class InMemorySharedTier: SharedTier {
   /// The number of calls of the node, other than heartbeats and waiting.
   package var callCount: Int { calls.load(ordering: .relaxed) }
 
-  private func call<Result>(counts: Bool = true, _ body: () -> Result) async throws -> Result {
-    if counts { calls.wrappingAdd(1, ordering: .relaxed) }
-    switch fault {
-    case .none, .emptyingRecords: return body()
-    case .failing: throw Unreachable()
-    case .losingAnswers:
-      _ = body()
-      throw Unreachable()
-    case .hanging:
-      await withCheckedContinuation { continuation in
-        hanging.withLock { $0.append(continuation) }
-        if fault != .hanging { resumeAll() }
+  private func call<Result: Sendable>(
+    within limit: Duration, counts: Bool = true, _ body: @escaping @Sendable () -> Result
+  ) async throws -> Result {
+    try await withDeadline(limit) { [self] in
+      if counts { calls.wrappingAdd(1, ordering: .relaxed) }
+      switch fault {
+      case .none, .emptyingRecords: return body()
+      case .failing: throw Unreachable()
+      case .losingAnswers:
+        _ = body()
+        throw Unreachable()
+      case .hanging:
+        await withCheckedContinuation { continuation in
+          hanging.withLock { $0.append(continuation) }
+          if fault != .hanging { resumeAll() }
+        }
+        throw Unreachable()
       }
-      throw Unreachable()
     }
   }
 
   package func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
-    try await withDeadline(limit) { [self] in try await call { server.find(key) } }
+    try await call(within: limit) { [server] in server.find(key) }
   }
 
-  package func store(_ entry: SharedEntry) async throws -> SharedStoring {
-    try await call { server.store(entry) }
+  package func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {
+    try await call(within: limit) { [server] in server.store(entry) }
   }
 
-  package func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
-    try await call { server.append(removal) }
+  package func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
+    try await call(within: limit) { [server] in server.append(removal) }
   }
 
-  package func records(after position: SharedLogPosition, waiting wait: Duration) async throws
-    -> SharedLogPage
-  {
-    var page = try await call(counts: false) { server.records(after: position) }
+  package func records(
+    after position: SharedLogPosition, waiting wait: Duration
+  ) async throws -> SharedLogPage {
+    let limit = wait + .seconds(1)
+    var page = try await call(within: limit, counts: false) { [server] in server.records(after: position) }
     if fault == .emptyingRecords {
       let nothing = Removal.scopes([]).payload(node: 0)
       for index in page.records.indices { page.records[index].payload = nothing }
     }
     guard page.records.isEmpty, page.epoch == position.epoch, wait > .zero else { return page }
     await server.wait(atMost: wait) { [server] in server.last != position }
-    return try await call(counts: false) { server.records(after: position) }
+    return try await call(within: limit, counts: false) { [server] in server.records(after: position) }
   }
 
-  package func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
-    try await call(counts: false) { server.heartbeat(node) }
+  package func heartbeat(_ node: SharedNode, within limit: Duration) async throws -> SharedLogHead {
+    try await call(within: limit, counts: false) { [server] in server.heartbeat(node) }
   }
 
-  package func leave(_ node: SharedNode) async throws { try await call(counts: false) { server.leave(node) } }
+  package func leave(_ node: SharedNode, within limit: Duration) async throws {
+    try await call(within: limit, counts: false) { [server] in server.leave(node) }
+  }
 
   package func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
-    try await withDeadline(limit) { [self] in try await call { server.acquire(lease) } }
+    try await call(within: limit) { [server] in server.acquire(lease) }
   }
 
-  package func release(_ lease: SharedLease) async throws { try await call { server.release(lease) } }
+  package func release(_ lease: SharedLease, within limit: Duration) async throws {
+    try await call(within: limit) { [server] in server.release(lease) }
+  }
 
   package func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
-    try await call(counts: false) {}
+    try await call(within: wait, counts: false) {}
     await server.wait(atMost: wait) { [server] in !server.hasLease(key) }
   }
 

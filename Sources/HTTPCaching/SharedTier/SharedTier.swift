@@ -11,31 +11,36 @@
 /// 3, …, without gaps, and are never changed. A log that may have lost its last records, or is new, has another epoch.
 /// The oldest records may be dropped; ``SharedLogHead/first`` says so.
 ///
-/// **Nodes.** Each cache calls ``heartbeat(_:)`` several times a second. The tier remembers how far each node has applied
+/// **Nodes.** Each cache calls ``heartbeat(_:within:)`` several times a second. The tier remembers how far each node has applied
 /// the log, for the node's ``SharedNode/lifetime``.
 ///
-/// The methods are called from any task. They throw if the tier cannot do what they say; a thrown removal may still have
-/// taken effect. Requests wait for ``find(_:within:)`` and ``acquire(_:within:)``: these end within their time limit. Any
-/// other call that hangs is abandoned and its task is cancelled.
+/// The methods are called from any task. They throw if the tier cannot do what they say, or if their time limit has
+/// passed; a thrown removal may still have taken effect. Let a call end within its limit: a request may wait for it, and
+/// nothing else ends it. (A second task and a timer for each call would take as long as the rest of a lookup.)
 public protocol SharedTier: Sendable {
   /// Finds all variants of a key, in one round trip if their bodies are small.
   ///
   /// - Parameters:
   ///   - key: the whole key. Entries of another key with the same hash must not be returned.
-  ///   - limit: maximum time to wait. The call throws when it is over. A request waits for the call, and nothing else
-  ///     ends it: a second task and a timer would take as long as the rest of a lookup.
+  ///   - limit: maximum time to wait.
   func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry]
 
   /// Stores an entry in place of the one with the same key and variant.
   ///
+  /// - Parameters:
+  ///   - entry: the entry.
+  ///   - limit: maximum time to wait.
   /// - Returns: ``SharedStoring/removedSince`` if the log has a removal after the entry's position that concerns the
   ///   entry, or if the tier cannot tell. The comparison and the storing are one step, where the engine can do that.
-  func store(_ entry: SharedEntry) async throws -> SharedStoring
+  func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring
 
   /// Adds a record to the log, and removes the tier's entries of its keys.
   ///
+  /// - Parameters:
+  ///   - removal: the record.
+  ///   - limit: maximum time to wait.
   /// - Returns: the position of the record.
-  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition
+  func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition
 
   /// Returns the records after a position, oldest first. If no record follows the position, waits for the next one.
   ///
@@ -47,21 +52,33 @@ public protocol SharedTier: Sendable {
   func records(after position: SharedLogPosition, waiting wait: Duration) async throws -> SharedLogPage
 
   /// Registers a node for its lifetime, and returns the end of the log at a moment after the call.
-  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead
+  ///
+  /// - Parameters:
+  ///   - node: the node.
+  ///   - limit: maximum time to wait.
+  func heartbeat(_ node: SharedNode, within limit: Duration) async throws -> SharedLogHead
 
   /// Forgets a node that no longer serves anything.
-  func leave(_ node: SharedNode) async throws
+  ///
+  /// - Parameters:
+  ///   - node: the node.
+  ///   - limit: maximum time to wait.
+  func leave(_ node: SharedNode, within limit: Duration) async throws
 
   /// Takes the lease of a key for a request to the origin, unless another owner has it.
   ///
   /// - Parameters:
   ///   - lease: the lease.
-  ///   - limit: maximum time to wait. The call throws when it is over, as ``find(_:within:)`` does.
+  ///   - limit: maximum time to wait.
   /// - Returns: whether the caller has the lease now.
   func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool
 
   /// Ends a lease if it still belongs to its owner, and wakes those that wait for it.
-  func release(_ lease: SharedLease) async throws
+  ///
+  /// - Parameters:
+  ///   - lease: the lease.
+  ///   - limit: maximum time to wait.
+  func release(_ lease: SharedLease, within limit: Duration) async throws
 
   /// Waits until no lease of a key exists, or for a maximum time. Returns at once if the key has no lease.
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws

@@ -84,13 +84,7 @@ extension SharedTierLink {
 
   /// Waits until another node has released a lease. Ends at once if the tier fails meanwhile.
   private func follow(_ lease: SharedLease, _ lifetime: Duration) async -> Leasing {
-    let (tier, wait) = (tier, options.wait)
-    let task = Task {
-      // A little longer than the tier waits, which knows when the lease ends.
-      try await withDeadline(lifetime + wait) {
-        try await tier.waitForRelease(of: lease.key, atMost: lifetime)
-      }
-    }
+    let task = Task { [tier] in try await tier.waitForRelease(of: lease.key, atMost: lifetime) }
     let isWaiting = state.withLock { state in
       guard state.breaker.isClosed else { return false }
       state.statistics.followers += 1
@@ -107,7 +101,7 @@ extension SharedTierLink {
       }
       return .waited
     } catch {
-      if !(error is CancellationError), !(error is DeadlineExceeded) { failed(error) }
+      if !(error is CancellationError) { failed(error) }
       return .alone
     }
   }
@@ -121,7 +115,7 @@ extension SharedTierLink {
     }
     guard mayRelease else { return }
     Task { [tier] in
-      try? await withDeadline(.seconds(1)) { try await tier.release(lease) }
+      try? await tier.release(lease, within: .seconds(1))
       state.withLock { $0.leases[lease.owner] = nil }
     }
   }

@@ -14,8 +14,7 @@ extension SharedTierLink {
     let me = SharedNode(
       id: node, applied: state.withLock { $0.step.applied }, lifetime: options.trust + options.trust / 2)
     do {
-      let tier = tier
-      let head = try await withDeadline(max(options.trust / 2, options.wait)) { try await tier.heartbeat(me) }
+      let head = try await tier.heartbeat(me, within: max(options.trust / 2, options.wait))
       heard(head, sent: sent, isInTime: ContinuousClock.now - began <= options.wait)
     } catch {
       if !(error is CancellationError) { failed(error, isHeartbeat: true) }
@@ -75,10 +74,7 @@ extension SharedTierLink {
   func follow(waiting wait: Duration) async -> Bool {
     guard let position = state.withLock({ $0.step.applied }) else { return false }
     do {
-      let tier = tier
-      let page = try await withDeadline(wait + .seconds(1)) {
-        try await tier.records(after: position, waiting: wait)
-      }
+      let page = try await tier.records(after: position, waiting: wait)
       return await apply(page, after: position)
     } catch {
       if !(error is CancellationError) { failed(error) }

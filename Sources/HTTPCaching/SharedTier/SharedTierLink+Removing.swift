@@ -35,8 +35,7 @@ extension SharedTierLink {
         payload: removal.payload(node: node), keys: removal.keys, scopes: removal.scopes,
         isBroad: removal.isBroad)
       do {
-        let tier = tier
-        let position = try await withDeadline(.seconds(1)) { try await tier.append(record) }
+        let position = try await tier.append(record, within: .seconds(1))
         let until = clock.now.milliseconds + Self.recentMilliseconds
         state.withLock { state in
           // The queue may have become one removal of everything meanwhile.
@@ -65,8 +64,7 @@ extension SharedTierLink {
       if !isQueued, last == nil { return .everywhere }
       if let last, !isQueued {
         let me = SharedNode(id: node, applied: applied, lifetime: options.trust + options.trust / 2)
-        let tier = tier
-        if let head = try? await withDeadline(.seconds(1), { try await tier.heartbeat(me) }),
+        if let head = try? await tier.heartbeat(me, within: .seconds(1)),
           head.last.epoch == last.epoch, head.appliedByAll >= last.number
         {
           return .everywhere

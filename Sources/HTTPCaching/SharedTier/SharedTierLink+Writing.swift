@@ -116,9 +116,8 @@ extension SharedTierLink {
         || self.isCovered(job.key.bytes, entry.scopes, since: job.position.number, state)
     }
     if isRemoved { return state.withLock { $0.statistics.refused += 1 } }
-    let tier = tier
     do {
-      let result = try await withDeadline(.seconds(2)) { try await tier.store(entry) }
+      let result = try await tier.store(entry, within: .seconds(2))
       state.withLock { state in
         if result == .stored { state.statistics.stores += 1 } else { state.statistics.refused += 1 }
       }

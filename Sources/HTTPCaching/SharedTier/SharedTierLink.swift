@@ -123,9 +123,11 @@ final class SharedTierLink: Sendable {
       let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
       let leases = stopped.leases
       state.leaving = Task {
-        try? await withDeadline(.seconds(1)) {
-          for lease in leases { try await tier.release(lease) }
-          try await tier.leave(node)
+        do {
+          for lease in leases { try await tier.release(lease, within: .seconds(1)) }
+          try await tier.leave(node, within: .seconds(1))
+        } catch {
+          // Their time ends the leases and the registration.
         }
         await tier.close()
       }
