@@ -506,7 +506,7 @@ let package = Package(
       name: "CacheBenchTests",
       dependencies: [
         "CacheBench", "CFloorTable", "HTTPCacheEngine", "HTTPCacheStore", arguments,
-        histogram,
+        histogram, httpTypes,
       ],
       swiftSettings: settings),
     // The command as a process: it is built because its tests depend on it.

@@ -21,6 +21,7 @@ struct CacheBench: AsyncParsableCommand {
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
       DiskCommand.self, ProxyCommand.self, ClientCommand.self, RoutesCommand.self, SharedCommand.self,
+      FleetCommand.self,
       HashCommand.self, ReplayCommand.self, TargetsCommand.self,
       ReportCommand.self, DiskChildCommand.self, ServerChildCommand.self,
     ],

@@ -34,6 +34,10 @@ import Testing
     "proxy --connections 0", "proxy --connections 9001", "proxy --connections 2 --threads 3",
     "proxy --httpcache", "proxy --httpcache =a", "proxy --httpcache a --httpcache b",
     "proxy --httpcache x=a --httpcache x=b", "report --output", "--nonsense",
+    "shared --requests 0", "shared --value-size 0", "shared --value-size 262145", "shared --concurrency 0",
+    "fleet --proxies 1", "fleet --urls 0", "fleet --requests 0", "fleet --removals 0",
+    "fleet --origin-delay=-1",
+    "fleet --shared-trust 0", "fleet --case sing", "fleet --httpcache a=b", "fleet --seconds 0",
   ])
   func `a bad flag is a usage error`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
@@ -92,6 +96,10 @@ import Testing
     "disk --targets --capacity 9000000",
     "proxy", "proxy hit hit-large connections many miss zipf --seconds 1 --threads 2 --connections 64 --disk",
     "proxy --httpcache a --httpcache old=b --httpcache older=c --json",
+    "shared --requests 5 --value-size 1 --value-size 262144 --concurrency 1 --tcp --json",
+    "fleet",
+    "fleet --proxies 2 --urls 5 --requests 9 --removals 1 --origin-delay 0 --shared-trust 60 --case hit",
+    "fleet --case hit --case zipf --httpcache a --seconds 1 --rounds 1 --threads 2 --seed 3 --json",
     "report a.json b.json -o r.html", "hash --seconds 0.5 --rounds 3 --json",
   ])
   func `valid flags are accepted`(line: String) throws {

@@ -187,6 +187,9 @@ import Testing
       arguments.hasPrefix(
         "proxy --origin http://127.0.0.1:8000 --listen 127.0.0.1:8080 --threads 2 --memory "))
     #expect(!arguments.contains("--directory"))
+    var further = server
+    further.furtherArguments = ["--trust", "127.0.0.1"]
+    #expect(further.arguments(setup).suffix(2) == ["--trust", "127.0.0.1"])
     setup.usesDisk = true
     #expect(server.arguments(setup).suffix(2) == ["--directory", "/tmp/a b/cache"])
   }
@@ -224,6 +227,8 @@ import Testing
       ])
     (load.closes, load.script) = (true, "/s.lua")
     #expect(load.arguments[9..<13] == ["-H", "Connection: close", "-s", "/s.lua"])
+    (load.closes, load.host) = (false, "a.example")
+    #expect(load.arguments[9..<13] == ["-H", "Host: a.example", "-s", "/s.lua"])
   }
 
   // MARK: - Programs

@@ -102,10 +102,7 @@ struct ProxyCommand: BenchCommand {
     _ cases: [ProxyCase], _ options: ProxyOptions, _ progress: ProgressLine,
     executable: String = DiskChild.ownExecutable
   ) throws -> Report {
-    guard ProcessTree.processorNanoseconds(of: getpid()) != nil else {
-      throw BenchError.unprepared(
-        "the processor time of other processes is read from /proc; run this on Linux")
-    }
+    try requireProcessorTimes()
     let generator = try LoadGenerator.installed()
     let found = try ProxyField.found(options.httpcache, beside: executable)
     let bench = ProxyBench(
@@ -130,6 +127,14 @@ struct ProxyCommand: BenchCommand {
     }
     return report
   }
+
+  /// - Throws: ``BenchError`` without /proc.
+  static func requireProcessorTimes() throws {
+    guard ProcessTree.processorNanoseconds(of: getpid()) != nil else {
+      throw BenchError.unprepared(
+        "the processor time of other processes is read from /proc; run this on Linux")
+    }
+  }
 }
 
 /// The servers that can be measured on this machine.
@@ -147,22 +152,7 @@ struct ProxyField {
     _ given: [LabelledProgram], beside own: String,
     find: (String) -> String? = InstalledProgram.path
   ) throws -> ProxyField {
-    let beside = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent("httpcache")
-      .path
-    let isGiven = given.contains { $0.label == nil }
-    let all = (isGiven ? [] : [LabelledProgram(label: nil, path: beside)]) + given
-    var servers: [ProxyServer] = []
-    // This build first, then the labelled ones.
-    for program in all.filter({ $0.label == nil }) + all.filter({ $0.label != nil }) {
-      guard FileManager.default.isExecutableFile(atPath: program.path) else {
-        throw BenchError.unprepared(
-          program.path == beside && !isGiven
-            ? "httpcache is not beside cache-bench; build it with 'swift build -c release --enable-all-traits --product "
-              + "httpcache', or use --httpcache PATH"
-            : "--httpcache: \(Printable.text(program.path)) is not a program that can be run")
-      }
-      servers.append(ProxyServer(contender: .ours, label: program.label, executable: program.path))
-    }
+    var servers = try ours(given, beside: own)
     var notes: [String] = []
     for (contender, name, package) in [
       (Contender.nginx, "nginx", "nginx"), (.varnish, "varnishd", "varnish"),
@@ -182,6 +172,28 @@ struct ProxyField {
     }
     servers.append(ProxyServer(contender: .bareNIO, executable: own))
     return ProxyField(servers: servers, notes: notes)
+  }
+
+  /// Returns the programs of this package: this build first, then the labelled ones.
+  ///
+  /// - Throws: ``BenchError`` if there is no `httpcache`.
+  static func ours(_ given: [LabelledProgram], beside own: String) throws -> [ProxyServer] {
+    let beside = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent("httpcache")
+      .path
+    let isGiven = given.contains { $0.label == nil }
+    let all = (isGiven ? [] : [LabelledProgram(label: nil, path: beside)]) + given
+    var servers: [ProxyServer] = []
+    for program in all.filter({ $0.label == nil }) + all.filter({ $0.label != nil }) {
+      guard FileManager.default.isExecutableFile(atPath: program.path) else {
+        throw BenchError.unprepared(
+          program.path == beside && !isGiven
+            ? "httpcache is not beside cache-bench; build it with 'swift build -c release --enable-all-traits --product "
+              + "httpcache', or use --httpcache PATH"
+            : "--httpcache: \(Printable.text(program.path)) is not a program that can be run")
+      }
+      servers.append(ProxyServer(contender: .ours, label: program.label, executable: program.path))
+    }
+    return servers
   }
 
   /// Returns a sentence with the version that a program has printed.

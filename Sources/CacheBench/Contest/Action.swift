@@ -78,6 +78,11 @@ enum Action: String, CaseIterable, Codable, Sendable {
   case localHit = "local hit"
   case localHitBesideTier = "local hit, with a shared tier"
 
+  // A fleet of proxies with a shared tier.
+  case coldFleet = "cold, URLs by zipf"
+  case removal = "removed by another proxy"
+  case purge = "PURGE answered"
+
   /// Memory that entries occupy.
   case occupy = "memory"
   // A trace whose entries all count the same, or count by their bytes.

@@ -17,6 +17,8 @@ struct LoadGenerator {
     var seconds: Int
     /// Whether each request has a new connection.
     var closes = false
+    /// The field Host; by default the address of the server.
+    var host: String?
     /// A file with a Lua script that makes the requests, and the number of the run, which it is given.
     var script: String?
     var run = 0
@@ -28,6 +30,7 @@ struct LoadGenerator {
         "\(seconds)s",
       ]
       if closes { arguments += ["-H", "Connection: close"] }
+      if let host { arguments += ["-H", "Host: \(host)"] }
       if let script { arguments += ["-s", script] }
       return arguments + ["http://127.0.0.1:\(port)\(path)", "--", String(run)]
     }
@@ -48,6 +51,13 @@ struct LoadGenerator {
   func run(_ load: Load, _ what: String) throws -> LoadSummary {
     let output = try ChildProcess.output(
       of: executable, load.arguments, seconds: Double(load.seconds) + 60)
+    return try summary(output, what)
+  }
+
+  /// Returns the summary of wrk's output.
+  ///
+  /// - Throws: ``BenchError`` if a request failed.
+  func summary(_ output: String, _ what: String) throws -> LoadSummary {
     guard let summary = LoadSummary(output) else {
       throw BenchError.unexpected(what: what, found: "wrk printed no summary: \(Printable.text(output))")
     }

@@ -40,12 +40,26 @@ final class LoopbackClient {
 
   deinit { close(descriptor) }
 
-  /// Requests a path, and reads the whole response.
+  /// Requests a path, and reads the whole response; see ``request(_:_:host:fields:closes:)``.
+  func get(
+    _ path: String, host: String? = nil, fields: [String] = [], closes: Bool = false
+  ) throws -> Response {
+    try request("GET", path, host: host, fields: fields, closes: closes)
+  }
+
+  /// Sends a request without content, and reads the whole response.
   ///
-  /// - Parameter closes: whether the request ends the connection.
-  func get(_ path: String, closes: Bool = false) throws -> Response {
-    let connection = closes ? "Connection: close\r\n" : ""
-    let request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(connection)\r\n".utf8)
+  /// - Parameters:
+  ///   - host: the field Host; by default the address of the server.
+  ///   - fields: more lines of the head.
+  ///   - closes: whether the request ends the connection.
+  func request(
+    _ method: String, _ path: String, host: String? = nil, fields: [String] = [], closes: Bool = false
+  ) throws -> Response {
+    let lines =
+      ["\(method) \(path) HTTP/1.1", "Host: \(host ?? "127.0.0.1:\(port)")"] + fields
+      + (closes ? ["Connection: close"] : [])
+    let request = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     var sent = 0
     while sent < request.count {
       let count = request[sent...].withUnsafeBytes {

@@ -9,6 +9,8 @@ struct ProxyServer {
   /// The label of another build of this package, or of another configuration of nginx.
   var label: String?
   var executable: String
+  /// More options of our server.
+  var furtherArguments: [String] = []
 
   /// What a server has to do.
   struct Setup {
@@ -44,7 +46,7 @@ struct ProxyServer {
       return [
         "proxy", "--origin", "http://127.0.0.1:\(setup.originPort)", "--listen", "127.0.0.1:\(setup.port)",
         "--threads", threads, "--memory", "\(ProxyServer.capacityMegabytes)MB", "--log", "warning",
-      ] + (setup.usesDisk ? ["--directory", setup.directory + "/cache"] : [])
+      ] + (setup.usesDisk ? ["--directory", setup.directory + "/cache"] : []) + furtherArguments
     }
   }
 

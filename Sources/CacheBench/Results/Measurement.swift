@@ -18,6 +18,8 @@ struct Measurement: Codable, Hashable, Sendable {
     case proxy
     /// Responses in a shared tier.
     case shared
+    /// Several proxies with a shared tier.
+    case fleet
   }
 
   /// The reference of a ratio.

@@ -103,6 +103,8 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
   case connections, systemCallsPerRequest
   // Of a shared tier: requests that are in flight at a time, and round trips to the server.
   case concurrency, roundTripsPerRequest
+  // Of a fleet.
+  case originRequestsPerURL
 
   var unit: Format {
     switch self {
@@ -117,7 +119,7 @@ enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Sendable {
       .nanoseconds
     case .capacityShare, .hitRatio, .byteHitRatio, .mostShare, .liveShare, .leastLiveShare: .share
     case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet,
-      .systemCallsPerRequest, .roundTripsPerRequest:
+      .systemCallsPerRequest, .roundTripsPerRequest, .originRequestsPerURL:
       .times
     default: .bytes
     }

@@ -152,6 +152,14 @@ extension Report {
         "Responses in Redis on 127.0.0.1; processor time of this process (medians)", 2,
         [action, contender] + columns
       )
+    case .fleet:
+      let label: Column = ("", { $0.label.map(Printable.text) ?? "" })
+      let columns = figures([
+        "requests": .requests, "URLs": .distinctKeys, "to the origin": .originRequests,
+        "for each URL": .originRequestsPerURL, "requests/s": .operationsPerSecond,
+        "p50": .p50Nanoseconds, "p99": .p99Nanoseconds, "max": .maxNanoseconds,
+      ])
+      return ("Several proxies, on 127.0.0.1", 2, [action, label] + columns)
     case .proxy:
       let name: Column = ("", { $0.name })
       let columns = figures([

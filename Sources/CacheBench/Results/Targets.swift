@@ -275,6 +275,41 @@ extension Report {
     return bySize + [Target("local hit with a shared tier: time against one without", .atMost, 1.05, times)]
   }
 
+  /// What a fleet with a shared tier may ask the origin, what the tier may cost a local hit, and how soon each proxy
+  /// applies a removal.
+  var fleetTargets: [Target] {
+    func find(_ action: Action, _ label: String) -> Measurement? {
+      measurements.first { $0.kind == .fleet && $0.action == action && $0.label == label }
+    }
+    let alone = find(.coldFleet, FleetLabel.privateCaches)
+    let origin = Target(
+      "cold fleet: origin requests for each URL", .atMost, 1.02,
+      find(.coldFleet, FleetLabel.sharedTier)?[.originRequestsPerURL],
+      alone.map { "\($0.text(.originRequestsPerURL)) with private caches" })
+    let hits = ProxyCase.allCases.flatMap { one -> [Target] in
+      let all = measurements.filter { $0.kind == .proxy && $0.action == one.action }
+      if one == .miss || all.isEmpty { return [] }
+      let pair = Pair(one: all.first { $0.label != nil }, other: all.first { $0.label == nil })
+      return [
+        Target(
+          "\(one.action.rawValue): processor time with the tier against without", .atMost, 1.05,
+          pair.times.map { 1 / $0 }, pair.note),
+        Target(
+          "\(one.action.rawValue): throughput with the tier against without", .atLeast, 0.95,
+          pair.ratio(.operationsPerSecond),
+          pair.both { "\($0.text(.operationsPerSecond)) and \($1.text(.operationsPerSecond))" }),
+      ]
+    }
+    let removals = [FleetLabel.idle, FleetLabel.underLoad].map { label in
+      let one = find(.removal, label)
+      return Target(
+        "removal, \(label): p99 until another proxy has removed", .atMost, 50e6, in: .nanoseconds,
+        one?[.p99Nanoseconds],
+        one.map { "p50 \($0.text(.p50Nanoseconds)), maximum \($0.text(.maxNanoseconds))" })
+    }
+    return [origin] + hits + removals
+  }
+
   /// What a cached route may cost, against a route with a constant response.
   var routeTargets: [Target] {
     guard let own = measurements.first(.route, .ours, .proxy) else { return [] }
