@@ -6,4 +6,5 @@
 replace 's/--traits Benchmarks/--enable-all-traits/'
 replace "s#mixed.json#$work/mixed.json#; s#mixed.html#$work/mixed.html#; s#--svg plots#--svg $work/plots#"
 skip 'cache-bench proxy' 'takes minutes, and needs wrk'
+skip 'cache-bench fleet' 'takes minutes, and needs wrk'
 skip 'cache-bench workload mixed --rounds' 'needs a build of another commit'
