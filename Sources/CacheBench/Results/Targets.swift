@@ -261,13 +261,13 @@ extension Report {
     let found = measurements.filter { $0.action == .sharedHit }
     let bySize = found.flatMap { one -> [Target] in
       let conditions = one.figures.filter { [.valueBytes, .concurrency].contains($0.key) }
-      let other = measurements.first(.fetchFromRedis, .hiredis, .shared, conditions)
       let what = "\(one.title), \(one.text(.concurrency)) at a time"
-      let times = other.flatMap { $0[.nanoseconds] }.flatMap { bare in one[.nanoseconds].map { $0 / bare } }
-      return [
-        Target("\(what): time against hiredis alone", .atMost, 1.3, times),
-        Target("\(what): round trips", .atMost, 1.05, one[.roundTripsPerRequest]),
-      ]
+      let times = [Contender.redisClient, .hiredis].map { contender in
+        let bare = measurements.first(.fetchFromRedis, contender, .shared, conditions)?[.nanoseconds]
+        let times = bare.flatMap { bare in one[.nanoseconds].map { $0 / bare } }
+        return Target("\(what): time against \(contender.rawValue) alone", .atMost, 1.3, times)
+      }
+      return times + [Target("\(what): round trips", .atMost, 1.05, one[.roundTripsPerRequest])]
     }
     let local = measurements.first(.localHit, .ours, .shared)
     let beside = measurements.first(.localHitBesideTier, .ours, .shared)
