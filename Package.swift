@@ -395,8 +395,8 @@ let package = Package(
       swiftSettings: settings),
     // What the tests of several targets share.
     .target(
-      name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching"], path: "Tests/TestSupport",
-      swiftSettings: settings),
+      name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching", httpTypes],
+      path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
       dependencies: [
@@ -497,6 +497,7 @@ let package = Package(
         nio("NIOCore"),
         nio("NIOEmbedded"),
         nio("NIOPosix"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
     .testTarget(

@@ -143,7 +143,10 @@ private func remove(_ directory: FilePath) {
       let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      if name != ".", name != ".." { unlink(directory.appending(name).string) }
+      if name == "." || name == ".." { continue }
+      let path = directory.appending(name)
+      // It does not remove directories.
+      if unlink(path.string) != 0 { remove(path) }
     }
     closedir(handle)
   }

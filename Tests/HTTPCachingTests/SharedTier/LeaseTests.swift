@@ -15,13 +15,17 @@ struct LeaseTests {
   private struct HeldOrigin {
     let gate = Gate()
     let count = Mutexed()
-    let fields: HTTPFields
+    let respond: @Sendable (Int, HTTPRequest) -> TransportResponse
+
+    init(fields: HTTPFields) { respond = { number, _ in .ok("\(number)", fields) } }
+
+    init(_ shape: ResponseShape) { respond = { shape.response($0, to: $1) } }
 
     var transport: Transport {
-      { [gate, count, fields] _, _ in
+      { [gate, count, respond] request, _ in
         let number = count.next()
         await gate.wait()
-        return .ok("\(number)", fields)
+        return respond(number, request)
       }
     }
   }
@@ -43,13 +47,20 @@ struct LeaseTests {
     }
   }
 
-  @Test("The other nodes wait for the entry, and use it")
-  func waits() async throws {
+  @Test("The other nodes wait for the entry, and use it", arguments: ResponseShape.few)
+  func waits(shape: ResponseShape) async throws {
     let fleet = try await SharedFleet(3)
-    let origin = HeldOrigin(fields: [.cacheControl: "max-age=60"])
-    let first = get(fleet.nodes[0], origin.transport)
+    let origin = HeldOrigin(shape)
+    func get(_ node: Int) -> Task<String, any Error> {
+      let (node, transport) = (fleet.nodes[node], origin.transport)
+      return Task {
+        let response = try await node.cache.respond(to: .get("/"), transport: transport)
+        return shape.read(response.head, try await response.body.collect(upTo: .max), for: .get("/"))
+      }
+    }
+    let first = get(0)
     await origin.gate.arrived(1)
-    let others = [1, 2].map { get(fleet.nodes[$0], origin.transport) }
+    let others = [get(1), get(2)]
     try await eventually { [1, 2].allSatisfy { fleet.nodes[$0].statistics.followers == 1 } }
     origin.gate.open()
     #expect(try await first.value == "1")

@@ -4,6 +4,7 @@
 import HTTPCacheEngine
 import HTTPTypes
 import Synchronization
+import SystemPackage
 import TestSupport
 
 @testable import HTTPCaching
@@ -15,23 +16,29 @@ import TestSupport
 struct RandomFleet {
   private static let paths = ["/a/1", "/a/2", "/b/1"]
 
-  /// The versions that an origin answers with.
+  private static let languages = ["de", "fr", "en"]
+
+  /// The versions that an origin answers with. The responses of each path have one shape.
   private final class Origin: Sendable {
     private let versions = Mutex<[String: Int]>([:])
+    private let shapes: [String: ResponseShape]
+
+    init(_ random: inout SeededGenerator) {
+      shapes = Dictionary(
+        uniqueKeysWithValues: RandomFleet.paths.map { ($0, ResponseShape(drawnBy: &random)) })
+    }
 
     func version(of path: String) -> Int { versions.withLock { $0[path] ?? 1 } }
     func change(_ path: String) { versions.withLock { $0[path, default: 1] += 1 } }
+    func shape(of path: String) -> ResponseShape { shapes[path] ?? ResponseShape() }
 
     /// - Parameter gate: what the response waits for, after its version is decided.
     func transport(holding gate: Gate? = nil) -> Transport {
       { [self] request, _ in
-        let version = version(of: request.path ?? "")
+        let path = request.path ?? ""
+        let version = version(of: path)
         await gate?.wait()
-        let fields: HTTPFields = [.cacheControl: "max-age=600", .eTag: "\"\(version)\""]
-        if request.headerFields[.ifNoneMatch] == "\"\(version)\"" {
-          return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-        }
-        return .ok("\(version)", fields)
+        return shape(of: path).response(version, to: request)
       }
     }
   }
@@ -49,27 +56,54 @@ struct RandomFleet {
 
   private var random: SeededGenerator
   private var fleet: SharedFleet
-  private let origin = Origin()
+  private let origin: Origin
   private let isBroken: Bool
   /// The lowest version of each path that may be served without validation.
   private var confirmed: [String: Int] = [:]
   private var awaited: [Awaited] = []
   private var held: [Held] = []
-  /// What was done, for the message of a failure.
-  private(set) var story: [String] = []
+  private let directories: [FilePath?]
+  private var story: [String] = []
   /// Answers that were checked because they came without validation.
   private(set) var checked = 0
   /// Removals that were confirmed.
   private(set) var confirmations = 0
 
-  /// - Parameter isBroken: whether the nodes do not follow the log.
-  init(seed: UInt64, isBroken: Bool = false) async throws {
+  /// - Parameters:
+  ///   - directory: a directory for the nodes with a disk, which are drawn; `nil` for no such nodes.
+  ///   - isBroken: whether the nodes do not follow the log.
+  init(seed: UInt64, in directory: FilePath? = nil, isBroken: Bool = false) async throws {
     random = SeededGenerator(seed: seed)
+    origin = Origin(&random)
     self.isBroken = isBroken
-    // A lease that a failing node leaves holds up the others for no longer.
-    fleet = try await SharedFleet(3) { $0.sharedTier?.lease = .milliseconds(2) }
-    for node in 0..<3 { repair(node) }
+    fleet = try await SharedFleet(0)
+    var directories: [FilePath?] = []
+    for node in 0..<3 {
+      directories.append(Bool.random(using: &random) ? directory?.appending("\(node)") : nil)
+    }
+    self.directories = directories
+    for node in 0..<3 {
+      fleet.nodes.append(try makeNode(node))
+      repair(node)
+    }
+    await fleet.step()
   }
+
+  private func makeNode(_ node: Int) throws -> SharedFleet.Node {
+    // A lease that a failing node leaves holds up the others for no longer.
+    try fleet.makeNode(directory: directories[node]) { $0.sharedTier?.lease = .milliseconds(2) }
+  }
+
+  /// What was done at last, for the message of a failure.
+  var report: String {
+    let setting =
+      Self.paths.map { "\($0): \(origin.shape(of: $0))" }
+      + directories.enumerated().map { "node \($0): \($1 == nil ? "memory" : "disk")" }
+    return (setting + story.suffix(60)).joined(separator: "\n")
+  }
+
+  /// Closes the caches, so that nothing uses their directories.
+  func close() { for node in fleet.nodes { node.cache.close() } }
 
   private func repair(_ node: Int) { fleet.nodes[node].tier.fault = isBroken ? .emptyingRecords : .none }
 
@@ -113,10 +147,13 @@ struct RandomFleet {
 
   private mutating func read(_ path: String, _ node: Int) async throws -> String? {
     let isInStep = fleet.nodes[node].link.isInStep(at: fleet.clock.now)
-    let response = try await fleet.nodes[node].cache.respond(to: .get(path), transport: origin.transport())
-    let version = Int(String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)) ?? 0
+    let request = HTTPRequest.get(path, fields: [.acceptLanguage: Self.languages[below(3)]])
+    let response = try await fleet.nodes[node].cache.respond(to: request, transport: origin.transport())
+    let content = try await response.body.collect(upTo: .max)
+    let text = origin.shape(of: path).read(response.head, content, for: request)
     story.append(
-      "read \(path) at \(node): \(version) \(response.source) \(isInStep ? "in step" : "out of step")")
+      "read \(path) at \(node): \(text) \(response.source) \(isInStep ? "in step" : "out of step")")
+    guard let version = Int(text) else { return text }
     guard response.source == .hit || response.source == .stale else { return nil }
     if !isInStep { return "a node out of step answered without validation" }
     checked += 1
@@ -128,12 +165,13 @@ struct RandomFleet {
     origin.change(path)
     let cache = fleet.nodes[node].cache
     let target = TargetURI(scheme: "https", authority: "example.test", path: path)
-    let way = below(6)
+    let way = below(7)
     switch way {
     case 0: cache.removeResponses(matching: .prefix("https://example.test" + path))
     case 1: cache.invalidateOrigin(of: target)
     case 2: cache.expireResponses(for: .get(path))
     case 3: cache.removeAllResponses()
+    case 4 where origin.shape(of: path).hasGroup: cache.removeGroup("g", of: target)
     default: cache.removeResponses(for: .get(path))
     }
     story.append("remove \(path) at \(node), way \(way): \(origin.version(of: path))")
@@ -182,7 +220,7 @@ struct RandomFleet {
         task: Task {
           let response = try? await cache.respond(
             to: .get(path), policy: .reloadIgnoringLocalCacheData, transport: transport)
-          _ = try? await response?.body.collect(upTo: 100)
+          _ = try? await response?.body.collect(upTo: .max)
         }))
   }
 
@@ -201,7 +239,9 @@ struct RandomFleet {
     // What the node had not told anyone is lost with it.
     awaited.removeAll { $0.node == node }
     fleet.nodes[node].tier.fault = .failing
-    fleet.nodes[node] = try fleet.makeNode { $0.sharedTier?.lease = .milliseconds(2) }
+    // The next one opens the same directory.
+    fleet.nodes[node].cache.close()
+    fleet.nodes[node] = try makeNode(node)
     repair(node)
   }
 

@@ -47,11 +47,12 @@ struct SharedFleet {
       } while link.state.withLock({ $0.step.applied }) != last
     }
 
+    /// - Returns: the response, and its version as the text.
     func get(_ path: String, from origin: VersionedOrigin, fields: HTTPFields = [:]) async throws -> Answer {
-      let response = try await cache.respond(to: .get(path, fields: fields), transport: origin.transport)
-      return Answer(
-        response: response, text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self)
-      )
+      let request = HTTPRequest.get(path, fields: fields)
+      let response = try await cache.respond(to: request, transport: origin.transport)
+      let content = try await response.body.collect(upTo: .max)
+      return Answer(response: response, text: origin.shape.read(response.head, content, for: request))
     }
   }
 
@@ -105,32 +106,4 @@ final class SharedEventLog: Sendable {
   private let log = Mutex<[HTTPCache.SharedTierEvent]>([])
   var all: [HTTPCache.SharedTierEvent] { log.withLock { $0 } }
   func add(_ event: HTTPCache.SharedTierEvent) { log.withLock { $0.append(event) } }
-}
-
-/// An origin whose responses name their version, with an entity tag.
-final class VersionedOrigin: Sendable {
-  private let version = Mutex(1)
-  private let log = Mutex<[HTTPRequest]>([])
-  private let fields: HTTPFields
-
-  init(_ fields: HTTPFields = [:]) {
-    self.fields = fields
-  }
-
-  var requests: [HTTPRequest] { log.withLock { $0 } }
-  var current: Int { version.withLock { $0 } }
-  func change() { version.withLock { $0 += 1 } }
-
-  var transport: Transport {
-    { [self] request, _ in
-      log.withLock { $0.append(request) }
-      let version = current
-      var fields: HTTPFields = [.cacheControl: "max-age=600", .eTag: "\"\(version)\""]
-      for field in self.fields { fields[field.name] = field.value }
-      if request.headerFields[.ifNoneMatch] == "\"\(version)\"" {
-        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-      }
-      return .ok("\(version)", fields)
-    }
-  }
 }

@@ -10,9 +10,11 @@ import Testing
 
 @Suite("The shared tier", .timeLimit(.minutes(5)))
 struct SharedTierTests {
-  @Test("A response that one node stored is a local hit at another node after one lookup in the tier")
-  func shares() async throws {
-    let fleet = try await SharedFleet(2)
+  @Test(
+    "A response that one node stored is a local hit at another node after one lookup in the tier",
+    arguments: ResponseShape.few)
+  func shares(shape: ResponseShape) async throws {
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
     #expect(try await fleet.get(at: 0).source == .network)
     await fleet.step()
     fleet.clock.advance(seconds: 100)
@@ -45,9 +47,13 @@ struct SharedTierTests {
     #expect(answer.response.head.headerFields[.age] == "60")
   }
 
-  @Test("Variants are shared")
-  func variants() async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin([.vary: "Accept-Language"]))
+  @Test(
+    "Variants are shared", arguments: ResponseShape.few,
+    [ResponseShape.Variation.language, .languageAndEncoding])
+  func variants(shape: ResponseShape, variation: ResponseShape.Variation) async throws {
+    var shape = shape
+    shape.variation = variation
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
     for language in ["de", "fr"] {
       _ = try await fleet.get(at: 0, fields: [.acceptLanguage: language])
       fleet.origin.change()
@@ -59,13 +65,15 @@ struct SharedTierTests {
     #expect(fleet.origin.requests.count == 3)
   }
 
-  @Test("A fresher response in the tier is used instead of a revalidation")
-  func fresher() async throws {
-    let fleet = try await SharedFleet(2)
+  @Test(
+    "A fresher response in the tier is used instead of a revalidation",
+    arguments: ResponseShape.few.filter(\.isConfirmable))
+  func fresher(shape: ResponseShape) async throws {
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
     _ = try await fleet.get(at: 0)
     await fleet.step()
     _ = try await fleet.get(at: 1)
-    fleet.clock.advance(seconds: 700)
+    fleet.clock.advance(seconds: shape.lifetime + 100)
     await fleet.step()
     // This node revalidates, and the other finds the updated response.
     #expect(try await fleet.get(at: 0).source == .validated)
@@ -74,9 +82,9 @@ struct SharedTierTests {
     #expect(fleet.origin.requests.count == 2)
   }
 
-  @Test("A damaged entry is a counted miss", arguments: Damage.allCases)
-  func damaged(damage: Damage) async throws {
-    let fleet = try await SharedFleet(2)
+  @Test("A damaged entry is a counted miss", arguments: Damage.allCases, ResponseShape.few)
+  func damaged(damage: Damage, shape: ResponseShape) async throws {
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
     _ = try await fleet.get(at: 0)
     await fleet.step()
     fleet.server.damage { damage.change(&$0) }
@@ -96,7 +104,7 @@ struct SharedTierTests {
       case .truncatedHead: entry.head.removeLast(9)
       case .longerHead: entry.head.append(0)
       case .flippedHead: entry.head[entry.head.count / 2] ^= 4
-      case .body: entry.body[0] ^= 1
+      case .body: if entry.body.isEmpty { entry.body = [1] } else { entry.body[0] ^= 1 }
       case .longerBody: entry.body.append(7)
       case .version: entry.head[0] = 9
       }
