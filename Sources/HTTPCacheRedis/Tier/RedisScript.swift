@@ -35,6 +35,31 @@ struct RedisScript: Sendable {
 
     """
 
+  /// Removes the pieces of a value, or an entry with all its pieces.
+  private static let discard = """
+    local function discard_pieces(key, value)
+      local stamp, count = string.match(string.sub(value, 1, 128), '^%d+:%d+:%d+:(%d+):(%d+):')
+      for i = 0, math.min(tonumber(count or 0), 16384) - 1 do
+        redis.call('UNLINK', key .. ':' .. stamp .. ':' .. i)
+      end
+    end
+    local function discard(key)
+      -- An entry of another type has no pieces.
+      local all = redis.pcall('HGETALL', key)
+      for i = 2, #all, 2 do
+        -- The fields of contents begin with 'b'.
+        if string.sub(all[i - 1], 1, 1) ~= 'b' then discard_pieces(key, all[i]) end
+      end
+      redis.call('UNLINK', key)
+    end
+
+    """
+
+  /// Removes an entry.
+  ///
+  /// KEYS: entry.
+  static let remove = RedisScript(discard + "discard(KEYS[1])")
+
   /// Returns the epoch and the seed.
   static let begin = RedisScript(findLog + "return {epoch, seed}")
 
@@ -73,12 +98,12 @@ struct RedisScript: Sendable {
   ///
   /// More KEYS: entries. More ARGV: seed, payload, tags, whether it is broad, the limit of the log.
   static let append = RedisScript(
-    findLog + """
+    discard + findLog + """
       if seed ~= ARGV[4] then return {epoch, seed} end
       local next = string.format('%.0f', last + 1)
       redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[8], next .. '-0',
         'p', ARGV[5], 't', ARGV[6], 'b', ARGV[7], 'e', epoch)
-      for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+      for i = 3, #KEYS do discard(KEYS[i]) end
       return {epoch, seed, last + 1}
       """)
 
@@ -86,29 +111,27 @@ struct RedisScript: Sendable {
   ///
   /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds; the 8th is the name of the content's field,
   /// and the 9th the content, unless it is in pieces.
-  private static let set = """
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local lifetime = tonumber(ARGV[3])
-    local old = redis.call('HGET', KEYS[1], ARGV[1])
-    if old then
-      local stamp, count = string.match(string.sub(old, 1, 128), '^%d+:%d+:%d+:(%d+):(%d+):')
-      for i = 0, math.min(tonumber(count or 0), 16384) - 1 do
-        redis.call('UNLINK', KEYS[1] .. ':' .. stamp .. ':' .. i)
+  private static let set =
+    discard + """
+      local time = redis.call('TIME')
+      local now = time[1] * 1000 + math.floor(time[2] / 1000)
+      local lifetime = tonumber(ARGV[3])
+      local old = redis.call('HGET', KEYS[1], ARGV[1])
+      if old then
+        discard_pieces(KEYS[1], old)
+      elseif redis.call('HLEN', KEYS[1]) >= 128 then
+        discard(KEYS[1])
       end
-    elseif redis.call('HLEN', KEYS[1]) >= 128 then
-      redis.call('UNLINK', KEYS[1])
-    end
-    redis.call('HSET', KEYS[1], ARGV[1],
-      string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
-    if ARGV[9] then
-      redis.call('HSET', KEYS[1], ARGV[8], ARGV[9])
-    else
-      redis.call('HDEL', KEYS[1], ARGV[8])
-    end
-    if redis.call('PTTL', KEYS[1]) < lifetime then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-    return 1
-    """
+      redis.call('HSET', KEYS[1], ARGV[1],
+        string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
+      if ARGV[9] then
+        redis.call('HSET', KEYS[1], ARGV[8], ARGV[9])
+      else
+        redis.call('HDEL', KEYS[1], ARGV[8])
+      end
+      if redis.call('PTTL', KEYS[1]) < lifetime then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+      return 1
+      """
 
   /// Stores an entry without a look at the log, which is in another slot.
   static let storeUnchecked = RedisScript(set)

@@ -176,9 +176,7 @@ public final class RedisSharedTier: SharedTier {
       }
       if isCluster {
         // Only to free memory: each node compares what it finds with the log.
-        for entry in entries {
-          _ = try? await client.send([Array("UNLINK".utf8), entry], key: entry, timeout: limit)
-        }
+        for entry in entries { _ = try? await run(.remove, keys: [entry], [], within: limit) }
       }
       return SharedLogPosition(epoch: epoch, number: UInt64(number))
     }
@@ -307,7 +305,13 @@ public final class RedisSharedTier: SharedTier {
         field, RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
         bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
       ] + (ownField.map { [$0] } ?? []), after: commands, within: limit)
-    return reply.integer == 1 ? .stored : .removedSince
+    if reply.integer == 1 { return .stored }
+    // Nothing refers to the pieces.
+    let pieces = commands.map { $0[1] }
+    if !pieces.isEmpty {
+      _ = try? await client.send([Array("UNLINK".utf8)] + pieces, key: key, timeout: limit)
+    }
+    return .removedSince
   }
 
   /// The tags of keys and scopes, 8 bytes each, which a script compares.
