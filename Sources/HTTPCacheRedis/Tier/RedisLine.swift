@@ -34,6 +34,15 @@ final class RedisLine: Sendable {
 
   /// Sends a command and waits for its reply. If the task is cancelled, the connection ends.
   func send(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
+    let deadline = ContinuousClock.now + timeout
+    let reply = try await sendOnce(arguments, timeout: timeout)
+    guard reply.errorCode == "MOVED" else { return reply }
+    // The client follows the redirection, and remembers the node for the next connection.
+    _ = try await client.send([Array("EXISTS".utf8), key], key: key, timeout: deadline - .now)
+    return try await sendOnce(arguments, timeout: deadline - .now)
+  }
+
+  private func sendOnce(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let request = Request(arguments: arguments, timeout: timeout, continuation: continuation)
@@ -69,6 +78,12 @@ final class RedisLine: Sendable {
           while let request = await self?.next(number) {
             do {
               let reply = try await connection.send(request.arguments, timeout: request.timeout)
+              // Another node may have the key now: the next request finds it with a new connection.
+              if case .error = reply {
+                self?.ended(number)
+                request.continuation.resume(returning: reply)
+                return
+              }
               request.continuation.resume(returning: reply)
             } catch {
               self?.ended(number)
