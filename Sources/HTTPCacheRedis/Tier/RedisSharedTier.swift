@@ -199,9 +199,9 @@ public final class RedisSharedTier: SharedTier {
     }
     var page = SharedLogPage(epoch: nil, records: [])
     for entry in entries {
-      guard let parts = entry.elements, parts.count == 2, let id = parts[0].text,
-        let number = UInt64(id.prefix { $0 != "-" }), let fields = parts[1].elements
-      else { throw RedisTierError("a record of the log is malformed") }
+      let parts = entry.elements ?? []
+      let number = parts.first?.text.flatMap { UInt64($0.prefix { $0 != "-" }) }
+      let fields = parts.dropFirst().first?.elements ?? []
       var payload: [UInt8] = []
       var epoch: UInt64?
       for index in stride(from: 0, to: fields.count - 1, by: 2) {
@@ -210,6 +210,14 @@ public final class RedisSharedTier: SharedTier {
         case "e": epoch = fields[index + 1].text.flatMap { UInt64($0) }
         default: break
         }
+      }
+      guard let number, let epoch, parts[0].text == "\(number)-0" else {
+        if !page.records.isEmpty { break }
+        throw RedisTierError(
+          """
+          '\(String(decoding: keys.log, as: UTF8.self))' has a record that no cache wrote; remove this key, and give \
+          only the caches access
+          """)
       }
       if page.records.isEmpty { page.epoch = epoch }
       guard epoch == page.epoch else { break }
