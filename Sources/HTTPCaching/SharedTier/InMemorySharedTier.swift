@@ -18,6 +18,8 @@ package final class InMemorySharedTier: SharedTier {
     /// The records of the log say nothing: the node does not learn what others removed. Nothing can protect from that. It
     /// shows that a test notices.
     case emptyingRecords
+    /// The records of a page have the number 0 after the first, which no log has.
+    case misnumberingRecords
   }
 
   /// What the faults throw.
@@ -62,7 +64,7 @@ package final class InMemorySharedTier: SharedTier {
     try await withDeadline(limit) { [self] in
       if counts { calls.wrappingAdd(1, ordering: .relaxed) }
       switch fault {
-      case .none, .emptyingRecords: return body()
+      case .none, .emptyingRecords, .misnumberingRecords: return body()
       case .failing: throw Unreachable()
       case .losingAnswers:
         _ = body()
@@ -97,6 +99,9 @@ package final class InMemorySharedTier: SharedTier {
     if fault == .emptyingRecords {
       let nothing = Removal.scopes([]).payload(node: 0)
       for index in page.records.indices { page.records[index].payload = nothing }
+    }
+    if fault == .misnumberingRecords {
+      for index in page.records.indices.dropFirst() { page.records[index].number = 0 }
     }
     guard page.records.isEmpty, page.epoch == position.epoch, wait > .zero else { return page }
     await server.wait(atMost: wait) { [server] in server.last != position }

@@ -89,12 +89,12 @@ extension SharedTierLink {
       return false
     }
     for record in page.records {
+      // A tier that numbers its records otherwise than 1, 2, 3, … is not followed.
+      let previous = SharedLogPosition(epoch: position.epoch, number: record.number &- 1)
       let (sender, removal) = Removal.read(record.payload)
       let isNew = state.withLock { state in
         // A heartbeat may have begun with another log meanwhile.
-        guard state.step.applied == SharedLogPosition(epoch: position.epoch, number: record.number - 1) else {
-          return nil as Bool?
-        }
+        guard state.step.applied == previous else { return nil as Bool? }
         state.index.add(removal, record.number)
         return record.number > state.appliesAfter && sender != node
       }
@@ -109,9 +109,7 @@ extension SharedTierLink {
       state.withLock { state in
         if isNew { state.statistics.applied += 1 }
         // The epoch may have changed while the removal was applied.
-        if state.step.applied == SharedLogPosition(epoch: position.epoch, number: record.number - 1) {
-          state.step.didApply(record.number)
-        }
+        if state.step.applied == previous { state.step.didApply(record.number) }
       }
     }
     publishTrust()

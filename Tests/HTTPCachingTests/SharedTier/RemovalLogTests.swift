@@ -220,6 +220,27 @@ struct RemovalLogTests {
     }
   }
 
+  @Test(
+    "Records without a possible number are not applied, and the node is out of step until it has read them")
+  func misnumbered() async throws {
+    let fleet = try await SharedFleet(2)
+    for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
+    await fleet.step()
+    fleet.origin.change()
+    fleet.nodes[1].tier.fault = .misnumberingRecords
+    for path in ["/1", "/3", "/2"] { fleet.nodes[0].cache.removeResponses(for: .get(path)) }
+    await fleet.nodes[0].step()
+    await fleet.nodes[1].link.heartbeat()
+    await fleet.nodes[1].link.follow(waiting: .zero)
+    #expect(fleet.nodes[1].statistics.lag == 2)
+    fleet.clock.advance(seconds: 3)
+    #expect(try await fleet.get("/2", at: 1).text == "2")
+    fleet.nodes[1].tier.fault = .none
+    await fleet.step()
+    #expect(fleet.nodes[1].statistics.isInStep)
+    #expect(try await fleet.get("/1", at: 1).text == "2")
+  }
+
   @Test("A response in flight while the log is lost is not trusted")
   func inFlight() async throws {
     let fleet = try await SharedFleet(2)
