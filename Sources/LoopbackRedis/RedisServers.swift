@@ -92,7 +92,13 @@ package struct SentinelServers: Sendable {
   package var endpoint: RedisEndpoint { RedisEndpoint([sentinel.address], mode: .sentinel(name: "main")) }
 
   /// Runs a function with the servers, and ends them.
-  package static func with<Result>(_ body: (SentinelServers) async throws -> Result) async throws -> Result {
+  ///
+  /// - Parameters:
+  ///   - lines: lines of the configuration of primary and replica.
+  ///   - body: the function.
+  package static func with<Result>(
+    _ lines: [String] = [], _ body: (SentinelServers) async throws -> Result
+  ) async throws -> Result {
     try await RedisServer.withFolder { folder in
       var started: [RedisServer] = []
       do {
@@ -103,11 +109,11 @@ package struct SentinelServers: Sendable {
           started.append(server)
           return server
         }
-        let primary = try await start("primary", ["repl-diskless-sync-delay 0"])
+        let primary = try await start("primary", ["repl-diskless-sync-delay 0"] + lines)
         guard case .tcp(_, let port) = primary.address else {
           throw RedisServer.Failure(description: "the primary has no port")
         }
-        let replica = try await start("replica", ["replicaof 127.0.0.1 \(port)"])
+        let replica = try await start("replica", ["replicaof 127.0.0.1 \(port)"] + lines)
         let sentinel = try await start(
           "sentinel",
           [

@@ -201,13 +201,7 @@ struct SentinelTests {
     try await SentinelServers.with { (servers: SentinelServers) async throws in
       try await withClient(servers.endpoint) { (client: RedisClient) async throws in
         #expect(try await client.send(words("SET a 1")).text == "OK")
-        var replicas: RedisValue?
-        // Sentinel reads from the primary who its replicas are.
-        try await withClient(servers.sentinel.endpoint) { (sentinel: RedisClient) async throws in
-          repeat {
-            replicas = try await sentinel.send(words("SENTINEL REPLICAS main"))
-          } while replicas?.elements?.first?.elements?.contains(.string(Array("ok".utf8))) != true
-        }
+        try await servers.replicaIsReady()
         try await withClient(servers.replica.endpoint) { (replica: RedisClient) async throws in
           while try await replica.send(words("GET a")) == .null {}
         }
