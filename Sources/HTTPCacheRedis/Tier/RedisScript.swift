@@ -45,10 +45,9 @@ struct RedisScript: Sendable {
     end
     local function discard(key)
       -- An entry of another type has no pieces.
-      local all = redis.pcall('HGETALL', key)
-      for i = 2, #all, 2 do
+      for _, name in ipairs(redis.pcall('HKEYS', key)) do
         -- The fields of contents begin with 'b'.
-        if string.sub(all[i - 1], 1, 1) ~= 'b' then discard_pieces(key, all[i]) end
+        if string.sub(name, 1, 1) ~= 'b' then discard_pieces(key, redis.call('HGET', key, name)) end
       end
       redis.call('UNLINK', key)
     end
