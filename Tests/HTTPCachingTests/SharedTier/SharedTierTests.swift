@@ -57,8 +57,8 @@ struct SharedTierTests {
     for language in ["de", "fr"] {
       _ = try await fleet.get(at: 0, fields: [.acceptLanguage: language])
       fleet.origin.change()
+      await fleet.step()
     }
-    await fleet.step()
     for (language, text) in [("de", "1"), ("fr", "2"), ("en", "3")] {
       #expect(try await fleet.get(at: 1, fields: [.acceptLanguage: language]).text == text)
     }
