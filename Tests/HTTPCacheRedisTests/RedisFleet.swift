@@ -30,8 +30,6 @@ struct RedisFleet {
       var configuration = HTTPCache.Configuration(kind: .shared, directory: directory)
       var options = HTTPCache.SharedTierOptions(try RedisSharedTier(tier))
       options.wait = wait
-      // A cache that is out of step on a busy machine would not share what it stores.
-      options.trust = .seconds(60)
       configuration.sharedTier = options
       return try HTTPCache(configuration)
     }
