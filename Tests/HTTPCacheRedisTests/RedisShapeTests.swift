@@ -60,9 +60,12 @@ struct RedisShapeTests {
     }
   }
 
+  @Test("The same over TLS, by a user with few rights", .needsCertificates)
+  func shapesOverTLS() async throws { try await shapes(topology: .tlsWithUser) }
+
   @Test(
     "A response comes back as it was stored, is revalidated and removed, and leaves nothing behind",
-    arguments: RedisTopology.allCases)
+    arguments: RedisTopology.withoutTLS)
   func shapes(topology: RedisTopology) async throws {
     try await topology.with { servers in
       try await withTemporaryFolder { folder in

@@ -4,6 +4,7 @@
 import HTTPCacheRedis
 import HTTPCaching
 import LoopbackRedis
+import Synchronization
 import Testing
 
 @Suite(
@@ -288,30 +289,60 @@ struct RedisSharedTierTests {
     }
   }
 
-  @Test("A lease has one owner, and its release wakes those that wait on other connections")
-  func leases() async throws {
-    try await RedisServer.with { server in
-      let (tier, other) = (try tier(server), try tier(server))
-      let mine = SharedLease(key: key, owner: 1, lifetime: .seconds(600))
-      let theirs = SharedLease(key: key, owner: 2, lifetime: .seconds(600))
-      #expect(try await tier.acquire(mine))
-      #expect(try await !other.acquire(theirs))
-      let waiting = Task { try await other.waitForRelease(of: key, atMost: .seconds(300)) }
-      // Not that of another owner.
-      try await other.release(theirs)
-      #expect(try await !other.acquire(theirs))
-      try await tier.release(mine)
-      try await waiting.value
-      #expect(try await other.acquire(theirs))
-      try await other.release(theirs)
-      // There is none, so there is nothing to wait for.
-      try await tier.waitForRelease(of: key, atMost: .seconds(300))
-      // It ends by itself.
-      #expect(try await tier.acquire(SharedLease(key: key, owner: 3, lifetime: .milliseconds(20))))
-      try await other.waitForRelease(of: key, atMost: .seconds(300))
-      #expect(try await other.acquire(theirs))
+  /// The calls of a tier that a server does not answer.
+  enum Call: CaseIterable {
+    case find, store, append, acquire, release, waitForRelease
+    case records, heartbeat, leave
+
+    /// The calls that ask for the seed of the keys first.
+    static let withSeed: [Call] = [.find, .store, .append, .acquire, .release, .waitForRelease]
+
+    func run(_ tier: RedisSharedTier, within limit: Duration) async throws {
+      let key: [UInt8] = [1]
+      let position = SharedLogPosition(epoch: 1, number: 1)
+      let lease = SharedLease(key: key, owner: 1, lifetime: .seconds(600))
+      let node = SharedNode(id: 1, applied: position, lifetime: .seconds(600))
+      switch self {
+      case .find: _ = try await tier.find(key, within: limit)
+      case .store:
+        _ = try await tier.store(
+          SharedEntry(
+            key: key, variant: [], head: [], body: [], scopes: [], position: position, lifetime: .seconds(1)),
+          within: limit)
+      case .append:
+        _ = try await tier.append(
+          SharedRemoval(payload: [], keys: [], scopes: [], isBroad: true), within: limit)
+      // A second longer, see the method.
+      case .records: _ = try await tier.records(after: position, waiting: limit)
+      case .heartbeat: _ = try await tier.heartbeat(node, within: limit)
+      case .leave: try await tier.leave(node, within: limit)
+      case .acquire: _ = try await tier.acquire(lease, within: limit)
+      case .release: try await tier.release(lease, within: limit)
+      case .waitForRelease: try await tier.waitForRelease(of: key, atMost: limit)
+      }
+    }
+  }
+
+  /// Without its own limit, a call would wait for that of the client, which is longer than that of the test.
+  @Test(
+    "A call ends at its time limit if the server does not answer, or answers only the first command",
+    arguments: Call.allCases.map { ($0, false) } + Call.withSeed.map { ($0, true) })
+  func limits(call: Call, tellsSeed: Bool) async throws {
+    let isSilent = Mutex(!tellsSeed)
+    let seed = Array("*2\r\n$1\r\n1\r\n$1\r\n1\r\n".utf8)
+    @Sendable func react() -> FakeServer.Reaction {
+      isSilent.withLock { isSilent in
+        defer { isSilent = true }
+        return isSilent ? .nothing : .send(seed)
+      }
+    }
+    try await FakeServer.with(react) { server in
+      var configuration = RedisSharedTier.Configuration(server.endpoint)
+      configuration.client.requestTimeout = .seconds(3600)
+      configuration.client.silenceTimeout = .seconds(3600)
+      let tier = try RedisSharedTier(configuration)
+      await #expect(throws: (any Error).self) { try await call.run(tier, within: .milliseconds(50)) }
       await tier.close()
-      await other.close()
     }
   }
 

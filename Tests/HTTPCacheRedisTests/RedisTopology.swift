@@ -14,13 +14,15 @@ enum RedisTopology: String, CaseIterable, Sendable {
   case tlsWithUser
   case cluster, sentinel
 
+  /// Those that need no certificate, and so no openssl.
+  static let withoutTLS = allCases.filter { $0 != .tlsWithUser }
+
   /// Runs a function with the servers.
   func with(_ body: (Servers) async throws -> Void) async throws {
     switch self {
     case .port: try await RedisServer.with { try await body(Servers($0)) }
     case .socket: try await RedisServer.with(on: .socket) { try await body(Servers($0)) }
     case .tlsWithUser:
-      guard await Certificate.canBeMade() else { return }
       try await withTemporaryFolder { folder in
         let certificate = try await Certificate(in: folder)
         let listener = RedisServer.Listener.tls(
@@ -73,7 +75,7 @@ struct Servers {
 extension Servers {
   init(_ server: RedisServer) { self.init(endpoint: server.endpoint, each: [server]) }
 
-  /// Waits until no key is left but those of the log, and no node is registered.
+  /// Waits until no key is left but those of the log, and expects no registered node and no connection of a tier.
   func expectNothingLeft() async throws {
     let log = ["httpcache:{log}:log", "httpcache:{log}:meta", "httpcache:{log}:released"]
     var left: [String] = []
@@ -84,6 +86,10 @@ extension Servers {
     #expect(left == [])
     let fields = try await send(words("HKEYS httpcache:{log}:meta")).flatMap { $0.elements ?? [] }
     #expect(fields.compactMap(\.text).filter { $0.hasPrefix("n:") } == [])
+    // The connection that asks is not a tier's.
+    let user = "user=\(endpoint.credentials?.user ?? "default") "
+    let clients = try await send(words("CLIENT LIST")).flatMap { ($0.text ?? "").split(separator: "\n") }
+    #expect(clients.filter { $0.contains(user) && !$0.contains("cmd=client|list") } == [])
   }
 }
 

@@ -99,12 +99,14 @@ struct TierExercise {
     _ = try await tier.append(removal(keys: [key]))
   }
 
-  private func checkLeases() async throws {
+  /// A lease has one owner, and its release wakes those that wait on other connections.
+  func checkLeases() async throws {
     let mine = SharedLease(key: key, owner: 1, lifetime: .seconds(600))
     let theirs = SharedLease(key: key, owner: 2, lifetime: .seconds(600))
     #expect(try await tier.acquire(mine))
     #expect(try await !other.acquire(theirs))
     let waiting = Task { [other, key] in try await other.waitForRelease(of: key, atMost: .seconds(300)) }
+    // Not that of another owner.
     try await other.release(theirs)
     #expect(try await !other.acquire(theirs))
     // The other connection reads by now, or finds that there is no lease.
@@ -112,15 +114,24 @@ struct TierExercise {
     try await waiting.value
     #expect(try await other.acquire(theirs))
     try await other.release(theirs)
+    // There is none, so there is nothing to wait for.
     try await tier.waitForRelease(of: key, atMost: .seconds(300))
+    // It ends by itself.
+    #expect(try await tier.acquire(SharedLease(key: key, owner: 3, lifetime: .milliseconds(20))))
+    try await other.waitForRelease(of: key, atMost: .seconds(300))
+    #expect(try await other.acquire(theirs))
+    try await other.release(theirs)
   }
 }
 
 @Suite(
   "The shared tier on each topology of servers", .needsRedis, .serialized, .timeLimit(.minutes(10)))
 struct RedisTopologyTests {
+  @Test("Each method of the tier works over TLS, and leaves nothing behind", .needsCertificates)
+  func methodsOverTLS() async throws { try await methods(topology: .tlsWithUser) }
+
   @Test(
-    "Each method of the tier works, and leaves nothing behind", arguments: RedisTopology.allCases)
+    "Each method of the tier works, and leaves nothing behind", arguments: RedisTopology.withoutTLS)
   func methods(topology: RedisTopology) async throws {
     try await topology.with { servers in
       try await TierExercise(servers.endpoint).run()

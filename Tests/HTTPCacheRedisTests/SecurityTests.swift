@@ -95,8 +95,7 @@ struct AuthenticationTests {
 }
 
 @Suite(
-  "Connections over TLS", .needsRedis, .timeLimit(.minutes(5)),
-  .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() })
+  "Connections over TLS", .needsRedis, .needsCertificates, .timeLimit(.minutes(5)))
 struct TLSTests {
   /// Runs a test with a server that speaks TLS, if `redis-server` was built with it.
   private func withServer(

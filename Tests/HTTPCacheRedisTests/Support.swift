@@ -5,6 +5,7 @@ import HTTPCaching
 import HTTPCacheRedis
 import LoopbackRedis
 import NIOCore
+import TestSupport
 import Testing
 
 /// The words of a command, divided by spaces.
@@ -14,6 +15,11 @@ extension Trait where Self == ConditionTrait {
   /// Skips tests visibly where `redis-server` is missing.
   static var needsRedis: ConditionTrait {
     .enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.howToInstall))
+  }
+
+  /// Skips tests visibly where certificates cannot be made.
+  static var needsCertificates: ConditionTrait {
+    .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() }
   }
 }
 

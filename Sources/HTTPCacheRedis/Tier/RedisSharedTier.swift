@@ -85,16 +85,26 @@ public final class RedisSharedTier: SharedTier {
   /// Runs a script by its digest, and sends it as a whole if the server does not have it.
   private func run(
     _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = [],
-    within limit: Duration
+    until deadline: Deadline
   ) async throws -> RedisValue {
     let rest = [bytes(keys.count)] + keys + arguments
     let replies = try await client.pipeline(
-      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first, timeout: limit)
+      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first, timeout: deadline - .now)
     for reply in replies.dropLast() { try check(reply) }
     let reply = replies[replies.count - 1]
     guard reply.errorCode == "NOSCRIPT" else { return try check(reply) }
-    return try check(
-      try await client.send([Array("EVAL".utf8), script.source] + rest, key: keys.first, timeout: limit))
+    return try await send([Array("EVAL".utf8), script.source] + rest, key: keys.first, until: deadline)
+  }
+
+  /// The end of the time limit of a call, which all its round trips share.
+  private typealias Deadline = ContinuousClock.Instant
+
+  /// Sends a command, and throws the error that it returns.
+  @discardableResult
+  private func send(_ arguments: [[UInt8]], key: [UInt8]?, until deadline: Deadline) async throws
+    -> RedisValue
+  {
+    try check(try await client.send(arguments, key: key, timeout: deadline - .now))
   }
 
   @discardableResult
@@ -119,9 +129,9 @@ public final class RedisSharedTier: SharedTier {
   }
 
   /// Returns the seed; asks the server for it once.
-  private func knownSeed(within limit: Duration) async throws -> UInt64 {
+  private func knownSeed(until deadline: Deadline) async throws -> UInt64 {
     if let seed = seed.withLock({ $0 }) { return seed }
-    let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), within: limit)
+    let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), until: deadline)
     try learn(reply.elements?.dropFirst().first)
     guard let seed = seed.withLock({ $0 }) else { throw RedisTierError("the server returned no seed") }
     return seed
@@ -136,7 +146,7 @@ public final class RedisSharedTier: SharedTier {
       .heartbeat, keys: [keys.meta, keys.log],
       beginning() + [
         bytes(node.id), bytes(applied.epoch), bytes(applied.number), bytes(node.lifetime.milliseconds),
-      ], within: limit)
+      ], until: .now + limit)
     guard let values = reply.elements, values.count == 5, let epoch = values[0].text.flatMap({ UInt64($0) }),
       let last = values[2].integer, let first = values[3].integer, let all = values[4].integer, last >= 0,
       first > 0, all >= 0
@@ -149,15 +159,15 @@ public final class RedisSharedTier: SharedTier {
 
   /// Forgets a node. See `SharedTier.leave(_:within:)`.
   public func leave(_ node: SharedNode, within limit: Duration) async throws {
-    try check(
-      try await client.send(
-        [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta, timeout: limit))
+    try await send(
+      [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta, until: .now + limit)
   }
 
   /// Adds a removal to the log. See `SharedTier.append(_:within:)`.
   public func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
+    let deadline = Deadline.now + limit
     for _ in 0..<3 {
-      let seed = try await knownSeed(within: limit)
+      let seed = try await knownSeed(until: deadline)
       let tags = tags(removal.keys.map { (0, $0) } + removal.scopes.map { (1, $0) }, seed)
       let entries = removal.keys.map { keys.entry($0, seed) }
       let reply = try await run(
@@ -165,7 +175,7 @@ public final class RedisSharedTier: SharedTier {
         beginning() + [
           bytes(seed), removal.payload, tags, removal.isBroad ? [0x31] : [0x30],
           bytes(configuration.logLimit),
-        ], within: limit)
+        ], until: deadline)
       guard let values = reply.elements, let epoch = values.first?.text.flatMap({ UInt64($0) }) else {
         throw RedisTierError("the reply to a removal is malformed")
       }
@@ -176,7 +186,7 @@ public final class RedisSharedTier: SharedTier {
       }
       if isCluster {
         // Only to free memory: each node compares what it finds with the log.
-        for entry in entries { _ = try? await run(.remove, keys: [entry], [], within: limit) }
+        for entry in entries { _ = try? await run(.remove, keys: [entry], [], until: deadline) }
       }
       return SharedLogPosition(epoch: epoch, number: UInt64(number))
     }
@@ -230,10 +240,10 @@ public final class RedisSharedTier: SharedTier {
 
   /// Finds all variants of a key. See `SharedTier.find(_:within:)`.
   public func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
-    let deadline = ContinuousClock.now + limit
-    let entry = keys.entry(key, try await knownSeed(within: limit))
+    let deadline = Deadline.now + limit
+    let entry = keys.entry(key, try await knownSeed(until: deadline))
     let replies = try await client.pipeline(
-      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry, timeout: limit)
+      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry, timeout: deadline - .now)
     for reply in replies { try check(reply) }
     guard let fields = replies[0].elements, !fields.isEmpty else { return [] }
     guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
@@ -241,25 +251,24 @@ public final class RedisSharedTier: SharedTier {
       (0..<1_000_000).contains(microseconds)
     else { throw RedisTierError("the time of the server is malformed") }
     let now = seconds * 1000 + microseconds / 1000
-    var found: [FoundSharedEntry] = []
+    var (heads, bodies): ([(name: [UInt8], value: [UInt8])], [[UInt8]: [UInt8]]) = ([], [:])
     for index in stride(from: 0, to: fields.count - 1, by: 2) {
-      let name = fields[index].bytes ?? []
-      if RedisEntryValue.isBody(name) { continue }
-      guard let bytes = fields[index + 1].bytes, let value = RedisEntryValue(bytes) else {
+      let (name, value) = (fields[index].bytes ?? [], fields[index + 1].bytes ?? [])
+      if RedisEntryValue.isBody(name) { bodies[name] = value } else { heads.append((name, value)) }
+    }
+    var found: [FoundSharedEntry] = []
+    for (name, bytes) in heads {
+      guard let value = RedisEntryValue(bytes) else {
         // Let the caller count it.
         found.append(FoundSharedEntry(head: [], body: nil, elapsed: .zero))
         continue
       }
       if value.end <= now { continue }
-      let body: [UInt8]?
-      switch value.body {
-      case .ownField:
-        let bodyName = RedisEntryValue.bodyField(of: name)
-        body = stride(from: 0, to: fields.count - 1, by: 2).first { fields[$0].bytes == bodyName }
-          .flatMap { fields[$0 + 1].bytes }
-      case .pieces(let stamp, let count):
-        body = try await pieces(of: entry, stamp, count, until: deadline)
-      }
+      let body: [UInt8]? =
+        switch value.body {
+        case .ownField: bodies[RedisEntryValue.bodyField(of: name)]
+        case .pieces(let stamp, let count): try await pieces(of: entry, stamp, count, until: deadline)
+        }
       found.append(
         FoundSharedEntry(head: value.head, body: body, elapsed: .milliseconds(max(0, now - value.at))))
     }
@@ -268,12 +277,11 @@ public final class RedisSharedTier: SharedTier {
 
   /// Reads the pieces of a content; `nil` if one is lost.
   private func pieces(
-    of entry: [UInt8], _ stamp: UInt64, _ count: Int, until deadline: ContinuousClock.Instant
+    of entry: [UInt8], _ stamp: UInt64, _ count: Int, until deadline: Deadline
   ) async throws -> [UInt8]? {
-    let reply = try check(
-      try await client.send(
-        [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry,
-        timeout: max(.zero, deadline - .now)))
+    let reply = try await send(
+      [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry,
+      until: deadline)
     guard let values = reply.elements else { return nil }
     var body: [UInt8] = []
     for value in values {
@@ -285,7 +293,8 @@ public final class RedisSharedTier: SharedTier {
 
   /// Stores an entry, unless it has been removed since. See `SharedTier.store(_:within:)`.
   public func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {
-    let seed = try await knownSeed(within: limit)
+    let deadline = Deadline.now + limit
+    let seed = try await knownSeed(until: deadline)
     let key = keys.entry(entry.key, seed)
     let lifetime = bytes(max(1, entry.lifetime.milliseconds))
     var commands: [[[UInt8]]] = []
@@ -312,13 +321,11 @@ public final class RedisSharedTier: SharedTier {
       [
         field, RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
         bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
-      ] + (ownField.map { [$0] } ?? []), after: commands, within: limit)
+      ] + (ownField.map { [$0] } ?? []), after: commands, until: deadline)
     if reply.integer == 1 { return .stored }
     // Nothing refers to the pieces.
     let pieces = commands.map { $0[1] }
-    if !pieces.isEmpty {
-      _ = try? await client.send([Array("UNLINK".utf8)] + pieces, key: key, timeout: limit)
-    }
+    if !pieces.isEmpty { _ = try? await send([Array("UNLINK".utf8)] + pieces, key: key, until: deadline) }
     return .removedSince
   }
 
@@ -334,37 +341,38 @@ public final class RedisSharedTier: SharedTier {
 
   /// Takes a lease. See `SharedTier.acquire(_:within:)`.
   public func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
-    let key = keys.lease(lease.key, try await knownSeed(within: limit))
-    let reply = try check(
-      try await client.send(
-        [
-          Array("SET".utf8), key, bytes(lease.owner), Array("NX".utf8), Array("PX".utf8),
-          bytes(max(1, lease.lifetime.milliseconds)),
-        ], key: key, timeout: limit))
+    let deadline = Deadline.now + limit
+    let key = keys.lease(lease.key, try await knownSeed(until: deadline))
+    let reply = try await send(
+      [
+        Array("SET".utf8), key, bytes(lease.owner), Array("NX".utf8), Array("PX".utf8),
+        bytes(max(1, lease.lifetime.milliseconds)),
+      ], key: key, until: deadline)
     return reply != .null
   }
 
   /// Ends a lease. See `SharedTier.release(_:within:)`.
   public func release(_ lease: SharedLease, within limit: Duration) async throws {
-    let seed = try await knownSeed(within: limit)
-    let key = keys.lease(lease.key, seed)
-    let reply = try await run(.release, keys: [key], [bytes(lease.owner)], within: limit)
+    let deadline = Deadline.now + limit
+    let key = keys.lease(lease.key, try await knownSeed(until: deadline))
+    let reply = try await run(.release, keys: [key], [bytes(lease.owner)], until: deadline)
     guard reply.integer == 1 else { return }
-    try check(
-      try await client.send(
-        [
-          Array("XADD".utf8), keys.released, Array("MAXLEN".utf8), Array("~".utf8), bytes(1000),
-          Array("*".utf8), [0x6B], key,
-        ], key: keys.released, timeout: limit))
+    try await send(
+      [
+        Array("XADD".utf8), keys.released, Array("MAXLEN".utf8), Array("~".utf8), bytes(1000),
+        Array("*".utf8), [0x6B], key,
+      ], key: keys.released, until: deadline)
   }
 
   /// Waits for the end of a lease. See `SharedTier.waitForRelease(of:atMost:)`.
   public func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
-    let key = keys.lease(key, try await knownSeed(within: wait))
-    try await releases.wait(for: key, atMost: wait) { [client] in
-      let reply = try await client.send([Array("PTTL".utf8), key], key: key)
+    let deadline = Deadline.now + wait
+    let key = keys.lease(key, try await knownSeed(until: deadline))
+    try await releases.wait(for: key, until: deadline) { [client] in
+      let reply = try await client.send([Array("PTTL".utf8), key], key: key, timeout: $0)
       guard let left = reply.integer, left > 0 else { return nil }
-      return .milliseconds(left)
+      // A key still exists in the last millisecond that it was given.
+      return .milliseconds(left + 1)
     }
   }
 

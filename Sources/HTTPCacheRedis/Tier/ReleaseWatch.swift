@@ -27,19 +27,27 @@ final class ReleaseWatch: Sendable {
 
   /// Waits until a lease is released or ends.
   ///
-  /// - Parameter left: returns how long the lease still lasts; `nil` if it has ended. Called after this task is a waiter,
-  ///   so that no release is missed.
-  func wait(for key: [UInt8], atMost limit: Duration, left: () async throws -> Duration?) async throws {
+  /// - Parameters:
+  ///   - key: the lease.
+  ///   - deadline: when to stop waiting.
+  ///   - left: returns, within a time limit, how long the lease still lasts; `nil` if it has ended. Called after this task
+  ///     is a waiter, so that no release is missed.
+  func wait(
+    for key: [UInt8], until deadline: ContinuousClock.Instant,
+    left: (_ limit: Duration) async throws -> Duration?
+  ) async throws {
+    // A server that does not answer is noticed before the end of a long wait.
+    func limit() -> Duration { min(client.configuration.requestTimeout, deadline - .now) }
     let number = state.withLock { state in
       state.lastWaiter += 1
       state.waiters[state.lastWaiter] = (key, nil)
       return state.lastWaiter
     }
     defer { wake { $0 == number } }
-    try await prepare()
-    guard let rest = try await left() else { return }
+    try await prepare(within: limit())
+    guard let rest = try await left(limit()) else { return }
     let timer = Task { [weak self] in
-      try? await Task.sleep(for: min(rest, limit))
+      try? await Task.sleep(for: min(rest, deadline - .now))
       self?.wake { $0 == number }
     }
     defer { timer.cancel() }
@@ -58,11 +66,11 @@ final class ReleaseWatch: Sendable {
   }
 
   /// Finds the present end of the stream, and begins to read from there.
-  private func prepare() async throws {
+  private func prepare(within limit: Duration) async throws {
     guard state.withLock({ !$0.isReading && !$0.isStopped }) else { return }
     let reply = try await client.send(
       ["XREVRANGE", "", "+", "-", "COUNT", "1"].enumerated().map { $0 == 1 ? stream : Array($1.utf8) },
-      key: stream)
+      key: stream, timeout: limit)
     let last = reply.elements?.first?.elements?.first?.text ?? "0-0"
     let begins = state.withLock { state in
       guard !state.isReading, !state.isStopped else { return false }
