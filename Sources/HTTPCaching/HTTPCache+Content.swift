@@ -6,7 +6,9 @@ import HTTPCacheStore
 import HTTPTypes
 
 /// The content of one response in flight, and the outcome that it belongs to.
-private struct Arrival {
+///
+/// It belongs to the task of the fetch, and is a class for the same reason as ``RequestCourse``.
+private final class Arrival {
   var outcome: CacheEngine.Outcome
   let exchange: CacheEngine.Exchange
   let pending: PendingExchange
@@ -19,6 +21,17 @@ private struct Arrival {
   var received = 0
   /// Records for the leader whether the response was stored.
   let settlement = Settlement()
+
+  init(
+    _ outcome: CacheEngine.Outcome, of exchange: CacheEngine.Exchange, _ pending: PendingExchange,
+    _ flight: Flight, _ tokens: HTTPCache.RemovalTokens
+  ) {
+    self.outcome = outcome
+    self.exchange = exchange
+    self.pending = pending
+    self.flight = flight
+    self.tokens = tokens
+  }
 
   var request: HTTPRequest { pending.request }
 
@@ -121,9 +134,8 @@ extension HTTPCache {
     _ pending: PendingExchange,
     _ flight: Flight, tokens: RemovalTokens
   ) async {
-    var arrival = Arrival(
-      outcome: outcome, exchange: exchange, pending: pending, flight: flight, tokens: tokens)
-    let writer = openWriter(response, &arrival)
+    let arrival = Arrival(outcome, of: exchange, pending, flight, tokens)
+    let writer = openWriter(response, arrival)
     if writer == nil {
       if let reason = arrival.outcome.storage.reason {
         note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
@@ -145,7 +157,7 @@ extension HTTPCache {
       }
     }
     if let bytes = response.body.bytes {
-      await passOn(bytes, of: response, writer, &arrival)
+      await passOn(bytes, of: response, writer, arrival)
       return
     }
     if case .store(let stored, _) = arrival.outcome.storage, !stored.isReusable(at: clock.now) {
@@ -168,7 +180,7 @@ extension HTTPCache {
     }
     flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: isStored))
     flight.deliver(.success(delivery))
-    await pump(response.body, to: transfer, &arrival)
+    await pump(response.body, to: transfer, arrival)
   }
 
   /// Whether requests that wait for the response can use it without a revalidation.
@@ -178,7 +190,7 @@ extension HTTPCache {
   }
 
   /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.
-  private func openWriter(_ response: TransportResponse, _ arrival: inout Arrival) -> EntryWriter? {
+  private func openWriter(_ response: TransportResponse, _ arrival: Arrival) -> EntryWriter? {
     guard case .store(let stored, _) = arrival.outcome.storage else { return nil }
     let lookup = arrival.pending.lookup
     guard let (key, writer) = makeWriter(stored, lookup, arrival, length: arrival.length(of: response)) else {
@@ -207,7 +219,7 @@ extension HTTPCache {
   /// it.
   private func passOn(
     _ bytes: ArraySlice<UInt8>, of response: TransportResponse, _ writer: EntryWriter?,
-    _ arrival: inout Arrival
+    _ arrival: Arrival
   ) async {
     let answer = respond(
       with: response, .empty, arrival.outcome, arrival.pending,
@@ -247,7 +259,7 @@ extension HTTPCache {
 
   /// Streams the content to its readers and into the store. It ends when the content is complete, or when the task is
   /// cancelled because no caller wants it.
-  private func pump(_ body: MessageBody, to transfer: Transfer, _ arrival: inout Arrival) async {
+  private func pump(_ body: MessageBody, to transfer: Transfer, _ arrival: Arrival) async {
     do {
       if arrival.isCompleted {
         try await hand(arrival.before, to: transfer, arrival)
@@ -451,8 +463,9 @@ extension HTTPCache {
     exchange.forwarding.selected = nil
     exchange.forwarding.completion = nil
     for _ in 0..<Self.combiningLimit {
-      var pending = arrival.pending
-      pending.lookup = await lookUp(arrival.request, content: pending.call.body, pending.lookup.partition)
+      let first = arrival.pending
+      let pending = first.with(
+        lookup: await lookUp(arrival.request, content: first.call.body, first.lookup.partition))
       exchange.candidates = pending.lookup.candidates.responses
       var outcome = engine.outcome(of: exchange)
       guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {

@@ -76,19 +76,23 @@ extension HTTPCache {
     let (request, content, policy) = (asked.request, asked.body, asked.policy)
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
-    var call = asked
+    let course: RequestCourse
     switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
-      return try await answer(
-        call, Lookup(key: key, partition: partition, candidates: Candidates(entries, under: key, in: store)),
-        endCount)
+      let candidates = Candidates(entries, under: key, in: store)
+      course = RequestCourse(
+        asked, Lookup(key: key, partition: partition, candidates: candidates), endCount: endCount)
     case .perhapsOnDisk:
-      return try await answer(call, await lookUpOnDisk(request, content: content, partition), endCount)
+      course = RequestCourse(
+        asked, await lookUpOnDisk(request, content: content, partition), endCount: endCount)
     case .otherwise:
+      var call = asked
       call.body = try await withQueryContent(content, of: request)
-      return try await answer(call, await lookUp(request, content: call.body, partition), endCount)
+      course = RequestCourse(
+        call, await lookUp(request, content: call.body, partition), endCount: endCount)
     }
+    return try await answer(course)
   }
 
   /// Returns the response to a request without content if memory can answer at once, without the origin; otherwise
@@ -158,6 +162,20 @@ extension HTTPCache {
       body: body, reason: hit.reason)
   }
 
+  /// Does the same for a request whose response was just copied from the shared tier.
+  ///
+  /// - Parameter claim: a fetch that the request leads. It ends, and requests that have joined it look up the store.
+  private func hit(_ course: RequestCourse, leading claim: Flight.Claim?) -> CachedResponse? {
+    let lookup = course.lookup
+    // With a target, the key may be another one now.
+    guard course.collapsing == .notTried, let key = lookup.key, lookup.target == nil,
+      let entries = entries(for: key, inMemory: true),
+      let response = hit(course.call.request, course.call.policy, key, entries, lookup.partition)
+    else { return nil }
+    if let claim { land(claim.flight, key, .notShared) }
+    return response
+  }
+
   /// Returns the content of a QUERY request, read into memory if it can be part of the key.
   private func withQueryContent(_ body: MessageBody, of request: HTTPRequest) async throws -> MessageBody {
     guard request.method.isQuery, !body.isInMemory, let length = body.length,
@@ -170,91 +188,100 @@ extension HTTPCache {
 
   /// Answers a request from the stored responses: serves one, fails, or sends a request to the origin. It decides every
   /// answer except a plain hit in memory.
-  ///
-  /// - Parameter endCount: how many fetches had ended before the store was looked up.
-  private func answer(_ call: Call, _ lookup: Lookup, _ endCount: Int) async throws -> CachedResponse {
-    let request = call.request
-    var lookup = lookup
-    var collapsing = Collapsing.notTried
-    let start = shared == nil ? nil : clock.now
-    var sharing = Sharing.notAsked
-    // A fetch that this call leads, before its request is sent.
-    var led: (claim: Flight.Claim, key: CacheKey)?
-    var hasLookedAgain = false
+  private func answer(_ course: RequestCourse) async throws -> CachedResponse {
     while true {
-      markUnconfirmed(&lookup, since: start)
-      var plan = engine.plan(
-        for: request, policy: call.policy, candidates: lookup.candidates.responses, now: clock.now,
-        revalidatesInBackground: call.revalidatesInBackground)
-      if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
-        forwarding.reason = request.reasonWithoutKey
-        plan = .forward(forwarding)
-      }
-      if case .forward(var forwarding) = plan, lookup.isUnconfirmed, forwarding.reason == .storedInvalidated {
-        forwarding.reason = .storedUnconfirmed
-        plan = .forward(forwarding)
-      }
-      if let (claim, ledKey) = led {
-        led = nil
-        if case .forward(let forwarding) = plan, forwarding.isCollapsible, lookup.key == ledKey {
-          var pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
-          if await share(&pending, &sharing) {
-            led = (claim, ledKey)
-            lookup = await lookUp(request, content: call.body, lookup.partition)
-            continue
-          }
-          return try await lead(pending, claim)
-        }
-        // Requests that have joined it since must send their own, and must not wait for this one.
-        land(claim.flight, ledKey, .notShared)
-      }
-      switch plan {
-      case .serve(let service):
-        let body = content(of: service, lookup, for: request)
+      switch try nextStep(of: course) {
+      case .answer(let response): return response
+      case .begin(let service, let body):
         // An unreadable entry has been dropped, and the next lookup does not find it.
-        guard await body.canBegin() else { break }
-        revalidate(service, call, lookup)
-        return serve(service, body, to: request, lookup, collapsing: collapsing)
-      case .fail(let refusal): return try refuse(request, refusal, lookup.partition)
-      case .forward(let forwarding):
-        var pending = PendingExchange(
-          call: call, forwarding: forwarding, lookup: lookup,
-          // It sends its own request, whatever it has waited for.
-          collapsing: collapsing == .notTried ? .notTried : .inVain)
-        // The response to the other request does not fit this one. This one sends its own, because a second wait might
-        // never end.
-        guard let key = lookup.key, forwarding.isCollapsible, collapsing == .notTried,
-          call.localOrigin == nil || !flights.isUnshared(key)
-        else {
-          if await share(&pending, &sharing) { break }
-          return try await lead(pending, Flight.make())
+        if await body.canBegin() { return serve(service, body, course) }
+      case .follow(let claim, let pending):
+        switch try await follow(claim, pending) {
+        case .answer(let response): return response
+        case .lookUpAgain(let result): course.collapsing = result
         }
-        let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
-          store.mayBeRemoved(key, since: $0)
+      case .share(let pending, let claim):
+        switch await share(pending) {
+        case .filled:
+          if let response = hit(course, leading: claim) { return response }
+          if let claim, let key = course.lookup.key { course.led = (claim, key) }
+        case .nothing(let lease): return try await lead(pending.with(lease: lease), claim ?? Flight.make())
         }
-        if !isLeader {
-          let followed = try await traced(.wait, of: request) { span in
-            let followed = try await follow(claim, pending)
-            // Its span exists by now.
-            if let context = claim.flight.span { span?.link(to: context) }
-            return followed
-          }
-          switch followed {
-          case .answer(let response): return response
-          case .lookUpAgain(let result): collapsing = result
-          }
-        } else if !hasLookedAgain, flights.mayHaveEnded(key, since: endCount) {
-          // Another fetch ended since the store was looked up, and may have stored the response.
-          hasLookedAgain = true
-          led = (claim, key)
-        } else if await share(&pending, &sharing) {
-          led = (claim, key)
-        } else {
-          return try await lead(pending, claim)
-        }
+      case .lead(let pending, let claim): return try await lead(pending, claim)
+      case .lookUpAgain: break
       }
-      lookup = await lookUp(request, content: call.body, lookup.partition)
+      course.lookup = await lookUp(
+        course.call.request, content: course.call.body, course.lookup.partition)
     }
+  }
+
+  /// Decides what a request does next. It never waits, so none of its temporary values is kept while something else does.
+  private func nextStep(of course: RequestCourse) throws -> RequestCourse.Step {
+    let (call, now) = (course.call, clock.now)
+    markUnconfirmed(&course.lookup, since: course.start ?? now, at: now)
+    course.start = course.start ?? now
+    let lookup = course.lookup
+    var plan = engine.plan(
+      for: call.request, policy: call.policy, candidates: lookup.candidates.responses, now: now,
+      revalidatesInBackground: call.revalidatesInBackground)
+    if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
+      forwarding.reason = call.request.reasonWithoutKey
+      plan = .forward(forwarding)
+    }
+    if case .forward(var forwarding) = plan, lookup.isUnconfirmed, forwarding.reason == .storedInvalidated {
+      forwarding.reason = .storedUnconfirmed
+      plan = .forward(forwarding)
+    }
+    if let (claim, ledKey) = course.led {
+      course.led = nil
+      if case .forward(let forwarding) = plan, forwarding.isCollapsible, lookup.key == ledKey {
+        return send(course.pending(forwarding), claim, course)
+      }
+      // Requests that have joined it since must send their own, and must not wait for this one.
+      land(claim.flight, ledKey, .notShared)
+    }
+    switch plan {
+    case .serve(let service):
+      let body = content(of: service, lookup, for: call.request)
+      return body.isReadyToBegin ? .answer(serve(service, body, course)) : .begin(service, body)
+    case .fail(let refusal): return .answer(try refuse(call.request, refusal, lookup.partition))
+    case .forward(let forwarding):
+      // The response to the other request does not fit this one. This one sends its own, because a second wait might
+      // never end.
+      guard let key = lookup.key, forwarding.isCollapsible, course.collapsing == .notTried,
+        call.localOrigin == nil || !flights.isUnshared(key)
+      else { return send(course.pending(forwarding), nil, course) }
+      let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
+        store.mayBeRemoved(key, since: $0)
+      }
+      guard isLeader else { return .follow(claim, course.pending(forwarding)) }
+      if !course.hasLookedAgain, flights.mayHaveEnded(key, since: course.endCount) {
+        // Another fetch ended since the store was looked up, and may have stored the response.
+        course.hasLookedAgain = true
+        course.led = (claim, key)
+        return .lookUpAgain
+      }
+      return send(course.pending(forwarding), claim, course)
+    }
+  }
+
+  /// Sends a request to the origin, or before that asks the shared tier, once.
+  private func send(_ pending: PendingExchange, _ claim: Flight.Claim?, _ course: RequestCourse)
+    -> RequestCourse.Step
+  {
+    guard !course.hasAskedTier, mayShare(pending.forwarding, pending.lookup) else {
+      return .lead(pending, claim ?? Flight.make())
+    }
+    course.hasAskedTier = true
+    return .share(pending, claim)
+  }
+
+  /// Serves the stored response that a plan selected, and revalidates it in the background if the plan says so.
+  private func serve(
+    _ service: CacheEngine.Service, _ body: MessageBody, _ course: RequestCourse
+  ) -> CachedResponse {
+    revalidate(service, course.call, course.lookup)
+    return serve(service, body, to: course.call.request, course.lookup, collapsing: course.collapsing)
   }
 
   /// Returns the executor of a fetch: threads that may block, if the cache has a disk; `nil` for Swift's own.
@@ -281,6 +308,15 @@ extension HTTPCache {
 
   /// Shares another request's fetch: reads its response as it arrives, or waits until it is stored.
   private func follow(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
+    try await traced(.wait, of: pending.request) { span in
+      let followed = try await followUntraced(claim, pending)
+      // Its span exists by now.
+      if let context = claim.flight.span { span?.link(to: context) }
+      return followed
+    }
+  }
+
+  private func followUntraced(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
     let flight = claim.flight
     var landing = await flight.follow(mayShare: true)
     if case .shared(let shared) = landing {
@@ -296,8 +332,7 @@ extension HTTPCache {
       // All callers share one attempt, but each of them may have a stored response to use instead.
       let (error, result) = TransportFault.cause(of: error)
       let outcome = engine.outcome(of: exchange(result, pending, requestTime: clock.now))
-      var collapsed = pending
-      collapsed.collapsing = .collapsed(status: nil)
+      let collapsed = pending.with(collapsing: .collapsed(status: nil))
       guard let response = await respond(toFailure: outcome, collapsed) else { throw error }
       return .answer(response)
     case .notShared, .shared: return .lookUpAgain(.inVain)
@@ -363,11 +398,9 @@ extension HTTPCache {
     if let background = call.localOrigin?.background { call.transport = background }
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run(on: executor(for: call)) { [self] flight in
-      var pending = pending
-      if await shareInBackground(&pending) {
-        land(flight, key, .stored(status: 200))
-      } else {
-        await fly(pending, flight)
+      switch await shareInBackground(pending) {
+      case .filled: land(flight, key, .stored(status: 200))
+      case .nothing(let lease): await fly(pending.with(lease: lease), flight)
       }
       // The task itself wants the result.
       withExtendedLifetime(claim) {}
@@ -416,9 +449,7 @@ extension HTTPCache {
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
     switch outcome.answer {
     case .forwardAgain(let forwarding):
-      var again = pending
-      again.forwarding = forwarding
-      await fly(again, flight)
+      await fly(pending.with(forwarding: forwarding), flight)
     case .stored(let answer):
       let body = content(of: answer, pending)
       guard await body.canBegin() else { return await flyAgain(pending, flight) }
@@ -436,14 +467,13 @@ extension HTTPCache {
 
   /// Fetches the complete response, because the stored response that would have answered turned out to be damaged.
   private func flyAgain(_ pending: PendingExchange, _ flight: Flight) async {
-    var again = pending
-    again.lookup.candidates = Candidates()
+    var lookup = pending.lookup
+    lookup.candidates = Candidates()
     let plan = engine.plan(
       for: pending.request, policy: pending.forwarding.policy, candidates: [], now: clock.now)
     switch plan {
     case .forward(let forwarding):
-      again.forwarding = forwarding
-      await fly(again, flight)
+      await fly(pending.with(forwarding: forwarding, lookup: lookup), flight)
     case .serve, .fail:
       // It was forwarded with stored responses, so it can be sent without them.
       land(flight, pending.lookup.key, .notShared)
@@ -478,15 +508,40 @@ struct Call: Sendable {
 }
 
 /// A request that is about to go to the origin.
-struct PendingExchange: Sendable {
-  var call: Call
-  var forwarding: CacheEngine.Forwarding
-  var lookup: Lookup
-  var collapsing = Collapsing.notTried
+///
+/// It is a class because all steps of a fetch know it. As a struct it has several hundred bytes, and an async function
+/// keeps many copies.
+final class PendingExchange: Sendable {
+  let call: Call
+  let forwarding: CacheEngine.Forwarding
+  let lookup: Lookup
+  let collapsing: Collapsing
   /// Whether no client waits for it: it revalidates a stored response.
-  var isInBackground = false
+  let isInBackground: Bool
   /// The lease of the shared tier under which it is sent.
-  var lease: LeaseHold?
+  let lease: LeaseHold?
+
+  init(
+    call: Call, forwarding: CacheEngine.Forwarding, lookup: Lookup, collapsing: Collapsing = .notTried,
+    isInBackground: Bool = false, lease: LeaseHold? = nil
+  ) {
+    self.call = call
+    self.forwarding = forwarding
+    self.lookup = lookup
+    self.collapsing = collapsing
+    self.isInBackground = isInBackground
+    self.lease = lease
+  }
+
+  /// Returns the same with other parts.
+  func with(
+    forwarding: CacheEngine.Forwarding? = nil, lookup: Lookup? = nil, collapsing: Collapsing? = nil,
+    lease: LeaseHold? = nil
+  ) -> PendingExchange {
+    PendingExchange(
+      call: call, forwarding: forwarding ?? self.forwarding, lookup: lookup ?? self.lookup,
+      collapsing: collapsing ?? self.collapsing, isInBackground: isInBackground, lease: lease ?? self.lease)
+  }
 
   /// The client's request.
   var request: HTTPRequest { forwarding.original }

@@ -44,7 +44,7 @@ struct RedisDamageTests {
       try await fleet.stored(1, by: 0)
       await fleet.close()
       let tier = try RedisSharedTier(.init(server.endpoint))
-      let key = try #require(CacheKey(RedisFleet.request("/"))).bytes
+      let key = try #require(CacheKey(RedisFleet.request("/")))
       try await withClient(server.endpoint) { client in
         let entry = try await name(":e", client)
         let fields = try #require(try await client.send([Array("HGETALL".utf8), entry]).elements)
@@ -53,7 +53,7 @@ struct RedisDamageTests {
             [Array("DEL".utf8), entry],
             [Array("HSET".utf8), entry] + fields.indices.map { $0 == index ? value : fields[$0].bytes ?? [] },
           ])
-          for found in try await tier.find(key) {
+          for found in try await tier.find(key.bytes) {
             guard let read = SharedEntryForm.read(found, key: key, at: SystemCacheClock.shared.now) else {
               continue
             }

@@ -28,9 +28,19 @@ struct RedisEntryValue {
   init?(_ bytes: [UInt8]) {
     var position = 0
     func number() -> UInt64? {
-      guard let colon = bytes[position...].prefix(21).firstIndex(of: UInt8(ascii: ":")) else { return nil }
-      defer { position = colon + 1 }
-      return UInt64(String(decoding: bytes[position..<colon], as: UTF8.self))
+      let start = position
+      var value: UInt64 = 0
+      while position < bytes.count, bytes[position] != UInt8(ascii: ":") {
+        let digit = bytes[position] &- UInt8(ascii: "0")
+        let (product, isBeyond) = value.multipliedReportingOverflow(by: 10)
+        let (sum, isAlsoBeyond) = product.addingReportingOverflow(UInt64(digit))
+        guard digit < 10, !isBeyond, !isAlsoBeyond else { return nil }
+        value = sum
+        position += 1
+      }
+      guard position > start, position < bytes.count else { return nil }
+      position += 1
+      return value
     }
     guard let at = number().flatMap({ Int64(exactly: $0) }),
       let end = number().flatMap({ Int64(exactly: $0) }),
@@ -56,6 +66,43 @@ struct RedisEntryValue {
   /// - Parameter field: the name of the variant's field, a decimal number.
   static func bodyField(of field: [UInt8]) -> [UInt8] { [UInt8(ascii: "b")] + field }
 
-  /// Whether a field contains the content of a variant.
-  static func isBody(_ name: [UInt8]) -> Bool { name.first == UInt8(ascii: "b") }
+  /// The variants of an entry, each with its content if that is a field of its own.
+  struct Fields: IteratorProtocol {
+    private struct Field {
+      /// The name of the variant's field.
+      var variant: ArraySlice<UInt8>
+      var isContent: Bool
+      var value: [UInt8]
+    }
+
+    private var fields: [Field] = []
+
+    /// - Parameter reply: names and values in turn, in any order of the names.
+    init(_ reply: [RedisValue]) {
+      fields.reserveCapacity(reply.count / 2)
+      for index in stride(from: 0, to: reply.count - 1, by: 2) {
+        guard let name = reply[index].bytes, let value = reply[index + 1].bytes else { continue }
+        let isContent = name.first == UInt8(ascii: "b")
+        fields.append(Field(variant: isContent ? name[1...] : name[...], isContent: isContent, value: value))
+      }
+      // Each content next to its head, which then comes first, seen from the end.
+      fields.sort {
+        $0.variant == $1.variant
+          ? $0.isContent && !$1.isContent : $1.variant.lexicographicallyPrecedes($0.variant)
+      }
+    }
+
+    /// Returns the next variant. Contents without a head are passed over.
+    mutating func next() -> (head: [UInt8], content: [UInt8]?)? {
+      while let last = fields.popLast() {
+        if last.isContent { continue }
+        guard let content = fields.last, content.isContent, content.variant == last.variant else {
+          return (last.value, nil)
+        }
+        fields.removeLast()
+        return (last.value, content.value)
+      }
+      return nil
+    }
+  }
 }

@@ -238,12 +238,16 @@ public final class RedisSharedTier: SharedTier {
 
   // MARK: - Entries
 
+  // Each lookup sends these: they are made once.
+  private static let hgetall: [UInt8] = [0x48, 0x47, 0x45, 0x54, 0x41, 0x4C, 0x4C]
+  private static let time: [[UInt8]] = [[0x54, 0x49, 0x4D, 0x45]]
+
   /// Finds all variants of a key. See `SharedTier.find(_:within:)`.
   public func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
     let deadline = Deadline.now + limit
     let entry = keys.entry(key, try await knownSeed(until: deadline))
     let replies = try await client.pipeline(
-      [[Array("HGETALL".utf8), entry], [Array("TIME".utf8)]], key: entry, timeout: deadline - .now)
+      [[Self.hgetall, entry], Self.time], key: entry, timeout: deadline - .now)
     for reply in replies { try check(reply) }
     guard let fields = replies[0].elements, !fields.isEmpty else { return [] }
     guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
@@ -251,14 +255,10 @@ public final class RedisSharedTier: SharedTier {
       (0..<1_000_000).contains(microseconds)
     else { throw RedisTierError("the time of the server is malformed") }
     let now = seconds * 1000 + microseconds / 1000
-    var (heads, bodies): ([(name: [UInt8], value: [UInt8])], [[UInt8]: [UInt8]]) = ([], [:])
-    for index in stride(from: 0, to: fields.count - 1, by: 2) {
-      let (name, value) = (fields[index].bytes ?? [], fields[index + 1].bytes ?? [])
-      if RedisEntryValue.isBody(name) { bodies[name] = value } else { heads.append((name, value)) }
-    }
+    var variants = RedisEntryValue.Fields(fields)
     var found: [FoundSharedEntry] = []
-    for (name, bytes) in heads {
-      guard let value = RedisEntryValue(bytes) else {
+    while let (head, content) = variants.next() {
+      guard let value = RedisEntryValue(head) else {
         // Let the caller count it.
         found.append(FoundSharedEntry(head: [], body: nil, elapsed: .zero))
         continue
@@ -266,7 +266,7 @@ public final class RedisSharedTier: SharedTier {
       if value.end <= now { continue }
       let body: [UInt8]? =
         switch value.body {
-        case .ownField: bodies[RedisEntryValue.bodyField(of: name)]
+        case .ownField: content
         case .pieces(let stamp, let count): try await pieces(of: entry, stamp, count, until: deadline)
         }
       found.append(

@@ -51,13 +51,12 @@ final class FlightTable: Sendable {
   /// Lets no further requests join: the next request for the key starts a new fetch.
   func close(_ flight: Flight, for key: CacheKey) {
     flights.withLock { flights in
-      if flights[key] === flight {
-        flights[key] = nil
-        ended.withLock { ended in
-          let number = endings.load(ordering: .relaxed)
-          ended[number % ended.count] = key.hashValue
-          endings.store(number + 1, ordering: .releasing)
-        }
+      guard let index = flights.index(forKey: key), flights[index].value === flight else { return }
+      flights.remove(at: index)
+      ended.withLock { ended in
+        let number = endings.load(ordering: .relaxed)
+        ended[number % ended.count] = key.hashValue
+        endings.store(number + 1, ordering: .releasing)
       }
     }
   }

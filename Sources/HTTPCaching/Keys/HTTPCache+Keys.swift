@@ -154,7 +154,8 @@ extension HTTPCache {
     }
   }
 
-  private func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
+  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
+  func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
     let key = StoreKey(key.bytes)
     guard inMemory else { return store.lookup(key) }
     let resident = store.residentEntries(for: key)

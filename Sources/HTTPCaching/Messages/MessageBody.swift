@@ -159,17 +159,25 @@ public struct MessageBody: AsyncSequence, Sendable {
     return collected[...]
   }
 
+  /// The first stored part of the content, if that is not in memory.
+  private var unreadPart: (body: StoredBody, start: Int)? {
+    guard case .pieces(let pieces) = storage else { return nil }
+    for case .stored(let body, let range) in pieces where !range.isEmpty {
+      return body.isResident ? nil : (body, range.lowerBound)
+    }
+    return nil
+  }
+
+  /// Whether ``canBegin()`` need not read from disk.
+  var isReadyToBegin: Bool { unreadPart == nil }
+
   /// Reads the first block from disk before the head is sent. So no response begins whose content is damaged at its
   /// beginning.
   ///
   /// - Returns: `false` if the block is unreadable; the entry is then no longer stored.
   func canBegin() async -> Bool {
-    guard case .pieces(let pieces) = storage else { return true }
-    for case .stored(let body, let range) in pieces where !range.isEmpty {
-      if body.isResident { return true }
-      return await BlockingExecutor.run { (try? body.prepare(from: range.lowerBound)) != nil }
-    }
-    return true
+    guard let (body, start) = unreadPart else { return true }
+    return await BlockingExecutor.run { (try? body.prepare(from: start)) != nil }
   }
 
   /// Begins to read. A streamed body can be read once.

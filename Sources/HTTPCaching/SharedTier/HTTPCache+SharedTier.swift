@@ -40,9 +40,8 @@ extension HTTPCache {
   /// Marks the candidates that must be validated, because the cache does not know whether another node has removed them.
   ///
   /// - Parameter start: the time when the request began. A response that the origin has confirmed since may be used.
-  func markUnconfirmed(_ lookup: inout Lookup, since start: Timestamp?) {
-    guard let shared, let start, lookup.key != nil else { return }
-    let now = clock.now
+  func markUnconfirmed(_ lookup: inout Lookup, since start: Timestamp, at now: Timestamp) {
+    guard let shared, lookup.key != nil else { return }
     for index in lookup.candidates.responses.indices {
       let response = lookup.candidates.responses[index]
       if shared.mayTrust(lookup.candidates.entries[index], response, at: now) { continue }
@@ -74,77 +73,72 @@ extension HTTPCache {
   /// Copies what the shared tier has for a key to the local store.
   ///
   /// - Returns: whether anything was copied that the local store did not have, or had less fresh.
-  func fill(_ lookup: Lookup) async -> Bool {
+  private func fill(_ lookup: Lookup) async -> Bool {
     guard let shared, let key = lookup.key else { return false }
-    let storeKey = StoreKey(key.bytes)
-    let token = store.removalToken(for: storeKey)
+    let token = store.removalToken(for: StoreKey(key.bytes))
     let found = await shared.find(key)
-    let now = clock.now
+    if found.isEmpty { return false }
+    guard store.hasDisk else { return copy(found, key, lookup.candidates, since: token) }
+    return await BlockingExecutor.run { [self] in copy(found, key, lookup.candidates, since: token) }
+  }
+
+  private func copy(
+    _ found: [SharedEntryForm.Found], _ key: CacheKey, _ candidates: Candidates, since token: RemovalToken
+  ) -> Bool {
     var isFilled = false
     for entry in found {
+      // When it was found.
+      let now = entry.stored.facts.responseTime
       let variantKey = entry.stored.selecting.variantKey
       let remaining = entry.stored.facts.remainingLifetime(at: now)
-      let isBetter = zip(lookup.candidates.entries, lookup.candidates.responses).allSatisfy {
-        local, response in
-        response.selecting.variantKey != variantKey || !shared.mayTrust(local, response, at: now)
+      let isBetter = zip(candidates.entries, candidates.responses).allSatisfy { local, response in
+        response.selecting.variantKey != variantKey || shared?.mayTrust(local, response, at: now) == false
           || response.facts.remainingLifetime(at: now) < remaining
       }
       guard isBetter else { continue }
       let new = NewEntry(
-        key: storeKey, variant: store.fingerprint(of: variantKey), metadata: entry.stored.encoded(),
-        body: entry.body, storedAt: now.milliseconds, tiers: .all,
-        scopes: entry.stored.scopes(under: key).map { StoreScope($0) })
-      let outcome =
-        store.hasDisk
-        ? await BlockingExecutor.run { [store] in store.insert(new, unlessRemovedSince: token) }
-        : store.insert(new, unlessRemovedSince: token)
-      if outcome.id != nil { isFilled = true }
+        key: StoreKey(key.bytes), variant: store.fingerprint(of: variantKey),
+        metadata: entry.stored.encoded(), body: entry.body, storedAt: now.milliseconds, tiers: .all,
+        scopes: entry.scopes.map { StoreScope($0) })
+      if store.insert(new, unlessRemovedSince: token).id != nil { isFilled = true }
     }
     return isFilled
   }
 
-  /// How far a request has used the shared tier.
-  enum Sharing {
-    case notAsked
-    case over
+  /// The answer of the shared tier before a request goes to the origin.
+  enum Sharing: Sendable {
+    /// The local store has something new.
+    case filled
+    /// There is nothing that the local store lacks. This node sends the request under a lease, if it has one.
+    case nothing(under: LeaseHold? = nil)
   }
 
   /// Looks for a response in the shared tier before a request goes to the origin.
   ///
-  /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all nodes. If another node
-  /// has the lease, it waits for that node, and looks once more.
-  ///
-  /// - Returns: whether the local store has something new: look it up again.
-  func share(_ pending: inout PendingExchange, _ sharing: inout Sharing) async -> Bool {
-    guard shared != nil, sharing == .notAsked, mayShare(pending.forwarding, pending.lookup) else {
-      return false
-    }
-    sharing = .over
-    if await fill(pending.lookup) { return true }
+  /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all
+  /// nodes. If another node has the lease, it waits for that node, and looks once more.
+  func share(_ pending: PendingExchange) async -> Sharing {
+    if await fill(pending.lookup) { return .filled }
     guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible,
       pending.request.method == .get
-    else { return false }
+    else { return .nothing() }
     switch await shared.lease(key) {
-    case .leads(let lease):
-      pending.lease = lease
-      return false
-    case .alone: return false
-    case .waited: return await fill(pending.lookup)
+    case .leads(let lease): return .nothing(under: lease)
+    case .alone: return .nothing()
+    case .waited: return await fill(pending.lookup) ? .filled : .nothing()
     }
   }
 
-  /// Does the same for a revalidation in the background. If another node is at it, that is enough.
-  func shareInBackground(_ pending: inout PendingExchange) async -> Bool {
+  /// Looks in the shared tier before a revalidation in the background. If another node is at it, that is enough.
+  func shareInBackground(_ pending: PendingExchange) async -> Sharing {
     guard let shared, let key = pending.lookup.key, mayShare(pending.forwarding, pending.lookup) else {
-      return false
+      return .nothing()
     }
-    if await fill(pending.lookup) { return true }
+    if await fill(pending.lookup) { return .filled }
     switch await shared.lease(key, mayWait: false) {
-    case .leads(let lease):
-      pending.lease = lease
-      return false
-    case .alone: return false
-    case .waited: return true
+    case .leads(let lease): return .nothing(under: lease)
+    case .alone: return .nothing()
+    case .waited: return .filled
     }
   }
 

@@ -20,8 +20,10 @@ enum SharedEntryForm {
   static let version: UInt8 = 1
 
   /// A checked entry.
-  struct Found {
+  struct Found: Sendable {
     var stored: StoredResponse
+    /// The scopes of the response under its key.
+    var scopes: [[UInt8]]
     var body: [UInt8]
     var position: SharedLogPosition
   }
@@ -53,12 +55,12 @@ enum SharedEntryForm {
   /// Reads an entry; `nil` for anything else than a complete response of this key.
   ///
   /// - Parameter now: the present time by the clock of this node, from which the age counts.
-  static func read(_ found: FoundSharedEntry, key: [UInt8], at now: Timestamp) -> Found? {
+  static func read(_ found: FoundSharedEntry, key: CacheKey, at now: Timestamp) -> Found? {
     let head = found.head
     var reader = SharedBytesReader(head)
     guard let body = found.body, reader.byte() == version, let epoch = reader.number(),
-      let number = reader.number(), let own = reader.text(), own.elementsEqual(key),
-      let form = reader.text().map({ Array($0) }), reader.number() == UInt64(body.count),
+      let number = reader.number(), let own = reader.text(), own.elementsEqual(key.bytes),
+      let form = reader.text(), reader.number() == UInt64(body.count),
       let content = reader.number()
     else { return nil }
     let end = reader.position
@@ -74,6 +76,8 @@ enum SharedEntryForm {
     stored.facts.initialAge = isBeyond ? .max : age
     stored.facts.responseTime = now
     stored.contentLength = Int64(body.count)
-    return Found(stored: stored, body: body, position: SharedLogPosition(epoch: epoch, number: number))
+    return Found(
+      stored: stored, scopes: stored.scopes(under: key), body: body,
+      position: SharedLogPosition(epoch: epoch, number: number))
   }
 }

@@ -13,7 +13,7 @@ extension SharedTierLink {
       return []
     }
     let now = clock.now
-    let read = all.map { SharedEntryForm.read($0, key: key.bytes, at: now) }
+    let read = all.map { SharedEntryForm.read($0, key: key, at: now) }
     return state.withLock { state in
       let found = read.compactMap { entry -> SharedEntryForm.Found? in
         guard let entry else {
@@ -21,7 +21,7 @@ extension SharedTierLink {
           return nil
         }
         guard entry.position.epoch == state.step.applied?.epoch,
-          !isCovered(key.bytes, entry.stored.scopes(under: key), since: entry.position.number, state)
+          !isCovered(key.bytes, entry.scopes, since: entry.position.number, state)
         else {
           state.statistics.removed += 1
           return nil

@@ -132,7 +132,7 @@ struct SharedTierTests {
       stored, body: body, key: key.bytes, position: SharedLogPosition(epoch: 1, number: 2), at: now)
     func read(_ head: [UInt8]) -> SharedEntryForm.Found? {
       SharedEntryForm.read(
-        FoundSharedEntry(head: head, body: body, elapsed: .seconds(1)), key: key.bytes, at: now)
+        FoundSharedEntry(head: head, body: body, elapsed: .seconds(1)), key: key, at: now)
     }
     #expect(read(head)?.position.number == 2)
     for index in head.indices {
