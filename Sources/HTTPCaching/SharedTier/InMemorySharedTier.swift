@@ -13,6 +13,8 @@ package final class InMemorySharedTier: SharedTier {
     case failing
     /// No call is answered: each ends at its time limit.
     case hanging
+    /// Each call waits until there is another fault, and then takes effect.
+    case holding
     /// Each call takes effect, and then throws: its answer is lost.
     case losingAnswers
     /// The records of the log say nothing: the node does not learn what others removed. Nothing can protect from that. It
@@ -41,7 +43,7 @@ package final class InMemorySharedTier: SharedTier {
     get { state.withLock { $0 } }
     set {
       state.withLock { $0 = newValue }
-      if newValue != .hanging { resumeAll() }
+      if newValue != .hanging, newValue != .holding { resumeAll() }
     }
   }
 
@@ -53,6 +55,13 @@ package final class InMemorySharedTier: SharedTier {
       return hanging
     }
     for continuation in waiting { continuation.resume() }
+  }
+
+  private func wait(while current: Fault) async {
+    await withCheckedContinuation { continuation in
+      hanging.withLock { $0.append(continuation) }
+      if fault != current { resumeAll() }
+    }
   }
 
   /// The number of calls of the node, other than heartbeats and waiting.
@@ -70,11 +79,11 @@ package final class InMemorySharedTier: SharedTier {
         _ = body()
         throw Unreachable()
       case .hanging:
-        await withCheckedContinuation { continuation in
-          hanging.withLock { $0.append(continuation) }
-          if fault != .hanging { resumeAll() }
-        }
+        await wait(while: .hanging)
         throw Unreachable()
+      case .holding:
+        await wait(while: .holding)
+        return body()
       }
     }
   }

@@ -71,6 +71,32 @@ struct LeaseTests {
   }
 
   @Test(
+    "Requests of one node for what the tier has are coalesced: they ask it once, and all are answered",
+    arguments: ResponseShape.few, [false, true])
+  func coalesced(shape: ResponseShape, isOnDisk: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      var fleet = try await SharedFleet(1, origin: VersionedOrigin(shape))
+      _ = try await fleet.get(at: 0)
+      fleet.nodes.append(try fleet.makeNode(directory: isOnDisk ? directory : nil))
+      await fleet.step()
+      let (node, origin) = (fleet.nodes[1], fleet.origin)
+      let calls = node.tier.callCount
+      node.tier.fault = .holding
+      let requests = (0..<8).map { _ in Task { try await node.get("/", from: origin) } }
+      try await eventually { node.cache.flights.followerCount == 7 }
+      node.tier.fault = .none
+      for request in requests {
+        let answer = try await request.value
+        #expect(answer.text == "1")
+        #expect(answer.source == .hit)
+      }
+      #expect(node.tier.callCount == calls + 1)
+      #expect(node.cache.flights.count == 0)
+      #expect(fleet.origin.requests.count == 1)
+    }
+  }
+
+  @Test(
     "A response that is not shared lets the other nodes send their own requests",
     arguments: [
       HTTPFields(dictionaryLiteral: (.cacheControl, "no-store")), [.cacheControl: "private"],
