@@ -162,20 +162,6 @@ extension HTTPCache {
       body: body, reason: hit.reason)
   }
 
-  /// Does the same for a request whose response was just copied from the shared tier.
-  ///
-  /// - Parameter claim: a fetch that the request leads. It ends, and requests that have joined it look up the store.
-  private func hit(_ course: RequestCourse, leading claim: Flight.Claim?) -> CachedResponse? {
-    let lookup = course.lookup
-    // With a target, the key may be another one now.
-    guard course.collapsing == .notTried, let key = lookup.key, lookup.target == nil,
-      let entries = entries(for: key, inMemory: true),
-      let response = hit(course.call.request, course.call.policy, key, entries, lookup.partition)
-    else { return nil }
-    if let claim { land(claim.flight, key, .notShared) }
-    return response
-  }
-
   /// Returns the content of a QUERY request, read into memory if it can be part of the key.
   private func withQueryContent(_ body: MessageBody, of request: HTTPRequest) async throws -> MessageBody {
     guard request.method.isQuery, !body.isInMemory, let length = body.length,
@@ -189,8 +175,9 @@ extension HTTPCache {
   /// Answers a request from the stored responses: serves one, fails, or sends a request to the origin. It decides every
   /// answer except a plain hit in memory.
   private func answer(_ course: RequestCourse) async throws -> CachedResponse {
+    var step = try nextStep(of: course)
     while true {
-      switch try nextStep(of: course) {
+      switch step {
       case .answer(let response): return response
       case .begin(let service, let body):
         // An unreadable entry has been dropped, and the next lookup does not find it.
@@ -203,8 +190,8 @@ extension HTTPCache {
       case .share(let pending, let claim):
         switch await share(pending) {
         case .filled:
-          if let response = hit(course, leading: claim) { return response }
-          if let claim, let key = course.lookup.key { course.led = (claim, key) }
+          step = try nextStep(of: course, afterFillingUnder: claim)
+          continue
         case .nothing(let lease): return try await lead(pending.with(lease: lease), claim ?? Flight.make())
         }
       case .lead(let pending, let claim): return try await lead(pending, claim)
@@ -212,10 +199,36 @@ extension HTTPCache {
       }
       course.lookup = await lookUp(
         course.call.request, content: course.call.body, course.lookup.partition)
+      step = try nextStep(of: course)
     }
   }
 
-  /// Decides what a request does next. It never waits, so none of its temporary values is kept while something else does.
+  /// Decides what a request does next after something was copied from the shared tier: usually it is served as a plain hit.
+  ///
+  /// - Parameter claim: the fetch that the request leads, if others may have joined it.
+  private func nextStep(
+    of course: RequestCourse, afterFillingUnder claim: Flight.Claim?
+  ) throws -> RequestCourse.Step {
+    let lookup = course.lookup
+    if let claim, let key = lookup.key { course.led = (claim, key) }
+    // With a target, the key may be another one now.
+    guard let key = lookup.key, lookup.target == nil, let entries = entries(for: key, inMemory: true) else {
+      return .lookUpAgain
+    }
+    if course.collapsing == .notTried,
+      let response = hit(course.call.request, course.call.policy, key, entries, lookup.partition)
+    {
+      course.led = nil
+      // Requests that have joined it look up the store.
+      if let claim { land(claim.flight, key, .notShared) }
+      return .answer(response)
+    }
+    course.lookup = Lookup(
+      key: key, partition: lookup.partition, candidates: Candidates(entries, under: key, in: store))
+    return try nextStep(of: course)
+  }
+
+  /// Decides what a request does next. It never suspends, so its temporary values are no part of a suspended task.
   private func nextStep(of course: RequestCourse) throws -> RequestCourse.Step {
     let (call, now) = (course.call, clock.now)
     markUnconfirmed(&course.lookup, since: course.start ?? now, at: now)

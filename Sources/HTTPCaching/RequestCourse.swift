@@ -10,7 +10,7 @@ import HTTPCacheEngine
 final class RequestCourse {
   /// What a request does next.
   enum Step {
-    /// It has its answer. (As for the next case, a reference to it takes less of the task.)
+    /// It has its answer. As in the next case, a reference to it keeps the task small.
     indirect case answer(CachedResponse)
     /// It reads the beginning of a stored response's content from disk, and serves it if that is possible.
     indirect case begin(CacheEngine.Service, MessageBody)
@@ -26,7 +26,7 @@ final class RequestCourse {
 
   let call: Call
   var lookup: Lookup
-  /// When its first step was decided.
+  /// When the request began: when its first step was decided.
   var start: Timestamp?
   /// How many fetches had ended before the store was looked up.
   let endCount: Int

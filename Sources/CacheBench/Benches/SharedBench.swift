@@ -35,7 +35,7 @@
     private func localHits(_ server: RedisServer) async throws -> [Measurement] {
       let size = 1024
       let plain = try HTTPCache(.init(kind: .shared, memoryCapacity: SharedRun.memoryCapacity(for: size)))
-      let (tier, beside) = try SharedRun.cache(server, size: size)
+      let (tier, beside) = try SharedRun.cache(server, capacity: SharedRun.memoryCapacity(for: size))
       let origin = SharedRun.origin(size: size)
       try await SharedRun.waitUntilInStep(beside)
       for cache in [plain, beside] { _ = try await SharedRun.load(0, cache, origin) }
@@ -62,11 +62,11 @@
     var depth: Int
 
     func run() async throws -> [Measurement] {
-      // No response is dropped that is to be stored in the tier. Each is found once: then it is in the memory of the cache.
-      let queue = (64 << 20) + 4 * requests * (size + 1024)
+      // The first cache keeps each response until it is in the tier. In the second, each is found once: then it is in memory.
+      let all = (64 << 20) + 4 * requests * (size + 1024)
       let origin = Self.origin(size: size)
-      let (firstTier, first) = try Self.cache(server, size: size, queue: queue)
-      let (tier, second) = try Self.cache(server, size: size, queue: queue)
+      let (firstTier, first) = try Self.cache(server, capacity: all)
+      let (tier, second) = try Self.cache(server, capacity: Self.memoryCapacity(for: size))
       let client = try RedisClient(.init(server.endpoint))
       let bare =
         switch server.address {
@@ -147,15 +147,13 @@
     /// The first use of a page costs more than all the rest: up to 10 µs for each 4 KiB in a virtual machine.
     static func memoryCapacity(for size: Int) -> Int { max(32 << 20, 64 * size) }
 
-    static func cache(
-      _ server: RedisServer, size: Int, queue: Int = 64 << 20
-    ) throws -> (RedisSharedTier, HTTPCache) {
+    static func cache(_ server: RedisServer, capacity: Int) throws -> (RedisSharedTier, HTTPCache) {
       let tier = try RedisSharedTier(.init(server.endpoint))
       var options = HTTPCache.SharedTierOptions(tier)
       // The measurement must not fall back to the origin when the machine does other work.
       options.wait = .seconds(10)
-      options.writeQueueCapacity = queue
-      var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: memoryCapacity(for: size))
+      options.writeQueueCapacity = capacity
+      var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: capacity)
       configuration.sharedTier = options
       return (tier, try HTTPCache(configuration))
     }

@@ -81,7 +81,8 @@ struct RedisEntryValue {
     init(_ reply: [RedisValue]) {
       fields.reserveCapacity(reply.count / 2)
       for index in stride(from: 0, to: reply.count - 1, by: 2) {
-        guard let name = reply[index].bytes, let value = reply[index + 1].bytes else { continue }
+        // A value of another kind is malformed, and is counted.
+        let (name, value) = (reply[index].bytes ?? [], reply[index + 1].bytes ?? [])
         let isContent = name.first == UInt8(ascii: "b")
         fields.append(Field(variant: isContent ? name[1...] : name[...], isContent: isContent, value: value))
       }

@@ -239,8 +239,8 @@ public final class RedisSharedTier: SharedTier {
   // MARK: - Entries
 
   // Each lookup sends these: they are made once.
-  private static let hgetall: [UInt8] = [0x48, 0x47, 0x45, 0x54, 0x41, 0x4C, 0x4C]
-  private static let time: [[UInt8]] = [[0x54, 0x49, 0x4D, 0x45]]
+  private static let hgetall = Array("HGETALL".utf8)
+  private static let time = [Array("TIME".utf8)]
 
   /// Finds all variants of a key. See `SharedTier.find(_:within:)`.
   public func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {

@@ -154,6 +154,8 @@ extension HTTPCache {
     }
   }
 
+  /// Looks up the entries of a key.
+  ///
   /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
   func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
     let key = StoreKey(key.bytes)

@@ -107,7 +107,7 @@ extension HTTPCache {
 
   /// The answer of the shared tier before a request goes to the origin.
   enum Sharing: Sendable {
-    /// The local store has something new.
+    /// The local store has something new, or soon will have: another node revalidates it in the background.
     case filled
     /// There is nothing that the local store lacks. This node sends the request under a lease, if it has one.
     case nothing(under: LeaseHold? = nil)

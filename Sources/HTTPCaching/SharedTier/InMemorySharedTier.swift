@@ -13,7 +13,7 @@ package final class InMemorySharedTier: SharedTier {
     case failing
     /// No call is answered: each ends at its time limit.
     case hanging
-    /// Each call waits until there is another fault, and then takes effect.
+    /// Each call waits until the fault is neither this nor ``hanging``, and then takes effect.
     case holding
     /// Each call takes effect, and then throws: its answer is lost.
     case losingAnswers

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPTypes
 import TestSupport
 import Testing
@@ -28,6 +29,44 @@ struct SharedTierTests {
     #expect(fleet.nodes[1].tier.callCount == calls)
     #expect(fleet.origin.requests.count == 1)
     #expect(fleet.nodes[1].statistics.hits == 1)
+  }
+
+  @Test(
+    "A response from the tier answers each kind of request as a local one does, and is looked up twice",
+    arguments: ResponseShape.few,
+    [
+      HTTPRequest.get("/"), HTTPRequest(method: .head, scheme: "https", authority: "example.test", path: "/"),
+      .get("/", fields: [.ifNoneMatch: "*"]), .get("/", fields: [.ifNoneMatch: "\"other\""]),
+      .get("/", fields: [.range: "bytes=0-0"]), .get("/", fields: [.range: "bytes=999999-"]),
+      .get("/", fields: [.cacheControl: "max-stale=60"]),
+      .get("/", fields: [.cacheControl: "only-if-cached"]),
+    ])
+  func kinds(shape: ResponseShape, request: HTTPRequest) async throws {
+    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    _ = try await fleet.get(at: 0)
+    await fleet.step()
+    let node = fleet.nodes[1]
+    func answer(_ request: HTTPRequest) async throws -> (CachedResponse, [UInt8]) {
+      let response = try await node.cache.respond(to: request, transport: fleet.origin.transport)
+      return (response, Array(try await response.body.collect(upTo: .max)))
+    }
+    let (first, content) = try await answer(request)
+    guard request.headerFields[.cacheControl] != "only-if-cached" else {
+      // RFC 9111 §5.2.1.7: it is about this cache, and waits for no other.
+      #expect(first.head.status == .gatewayTimeout)
+      return
+    }
+    let statistics = node.cache.store.statistics
+    #expect((statistics.misses, statistics.memoryHits) == (1, 1))
+    let (second, again) = try await answer(request)
+    #expect(first.source == .hit)
+    #expect(second.source == .hit)
+    #expect(first.reason == second.reason)
+    #expect(first.head == second.head)
+    #expect(content == again)
+    #expect(fleet.origin.requests.count == 1)
+    // All of it is stored, whatever part of it was the answer.
+    #expect(try await fleet.get(at: 1).text == "1")
   }
 
   @Test(
