@@ -17,9 +17,12 @@ struct RedisFleet {
   ///   - endpoint: the servers.
   ///   - directories: the directory of each cache; `nil` for a cache in memory.
   ///   - wait: how long a request waits for the tier.
+  ///   - trust: how long a cache stays in step after a heartbeat. The first removal is confirmed after one and a half times
+  ///     as much: until then, the log may have nodes that have not registered yet.
   ///   - configure: changes the tier of each cache.
   init(
     _ endpoint: RedisEndpoint, directories: [FilePath?] = [nil, nil], wait: Duration = .seconds(20),
+    trust: Duration = .seconds(2),
     configure: (inout RedisSharedTier.Configuration) -> Void = { _ in }
   ) throws {
     caches = try directories.map { directory in
@@ -30,6 +33,7 @@ struct RedisFleet {
       var configuration = HTTPCache.Configuration(kind: .shared, directory: directory)
       var options = HTTPCache.SharedTierOptions(try RedisSharedTier(tier))
       options.wait = wait
+      options.trust = trust
       configuration.sharedTier = options
       return try HTTPCache(configuration)
     }
