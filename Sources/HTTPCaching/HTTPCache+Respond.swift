@@ -278,7 +278,7 @@ extension HTTPCache {
     }
   }
 
-  /// Sends a request to the origin, or before that asks the shared tier, once.
+  /// Returns the step of a request that nothing stored can answer: to ask the shared tier, once, or to lead a fetch.
   private func send(_ pending: PendingExchange, _ claim: Flight.Claim?, _ course: RequestCourse)
     -> RequestCourse.Step
   {
