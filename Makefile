@@ -107,7 +107,7 @@ fuzz-corpus: ## pick the few inputs that take the branches of all that were foun
 conformance-live: prepare ## run the scenarios, or those of FILE, through proxies over sockets in real time
 	$(SWIFT) build $(TRAITS) -c release --product httpcache
 	for kind in shared cdn private; do \
-	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/ConformanceTests/Scenarios/*.json) || exit 1; \
+	  echo "$$kind:"; .build/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/Unit/ConformanceTests/Scenarios/*.json) || exit 1; \
 	done
 
 example: prepare ## build Examples/FeedReader and run it, with its server, offline first, and without its server
@@ -137,7 +137,7 @@ docs-test: ## run the commands of the documentation, or of PAGES, in a fresh clo
 	@clone=$$(mktemp -d) && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone/HTTPCacheEngine" \
 	  && cd "$$clone/HTTPCacheEngine" && bash scripts/docs-test.sh $(PAGES)
 
-snippets: ## write Tests/SnippetTests/Generated: the code in the README and in the articles
+snippets: ## write Tests/Unit/SnippetTests/Generated: the code in the README and in the articles
 	HTTPCACHE_WRITE_SNIPPETS=1 $(SWIFT) test $(TRAITS) --filter SnippetTests
 
 options: ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache

@@ -342,21 +342,21 @@ let package = Package(
       dependencies: [
         "HTTPCacheEngine", httpTypes, structuredFields,
       ],
-      path: "Tests/EngineProperties", swiftSettings: settings),
+      path: "Tests/Support/EngineProperties", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheEngineTests",
       dependencies: ["HTTPCacheEngine", "EngineProperties", httpTypes, structuredFields],
-      swiftSettings: settings),
+      path: "Tests/Unit/HTTPCacheEngineTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheStoreTests",
       dependencies: [
         "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
         .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/HTTPCacheStoreTests", swiftSettings: settings),
     // What is done to a store that is going to crash, and what must be true afterwards.
     .target(
-      name: "CrashWorkload", dependencies: ["HTTPCacheStore"], path: "Tests/CrashWorkload",
+      name: "CrashWorkload", dependencies: ["HTTPCacheStore"], path: "Tests/Support/CrashWorkload",
       swiftSettings: settings),
     // The process that the tests kill.
     .executableTarget(
@@ -364,7 +364,7 @@ let package = Package(
       dependencies: [
         "CrashWorkload", "HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system"),
       ],
-      path: "Tests/StoreCrashChild", swiftSettings: settings),
+      path: "Tests/Support/StoreCrashChild", swiftSettings: settings),
     // Traffic through proxy and session for as long as you like, and a look at what grows.
     .executableTarget(
       name: "Soak",
@@ -378,7 +378,7 @@ let package = Package(
         nio("NIOPosix"),
         logging("Logging"),
       ],
-      path: "Tests/Soak", swiftSettings: settings),
+      path: "Tests/Support/Soak", swiftSettings: settings),
     // Proxies with a shared tier under faults: killed, stopped, cut off.
     .executableTarget(
       name: "FleetDriver",
@@ -389,33 +389,33 @@ let package = Package(
         nio("NIOPosix"),
         logging("Logging"),
       ],
-      path: "Tests/FleetDriver", swiftSettings: settings),
+      path: "Tests/Support/FleetDriver", swiftSettings: settings),
     .testTarget(
       name: "SoakTests", dependencies: ["Soak", nio("NIOCore")],
-      swiftSettings: settings),
+      path: "Tests/Long/SoakTests", swiftSettings: settings),
     // What the tests of several targets share.
     .target(
       name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching", httpTypes],
-      path: "Tests/TestSupport", swiftSettings: settings),
+      path: "Tests/Support/TestSupport", swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
-      exclude: ["Policies/Policies.md"], swiftSettings: settings),
+      path: "Tests/Unit/HTTPCachingTests", exclude: ["Policies/Policies.md"], swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheURLSessionTests", swiftSettings: settings),
     // The same sessions with https: apart, as BoringSSL takes a while to compile.
     .testTarget(
       name: "HTTPCacheURLSessionTLSTests",
       dependencies: ["LoopbackOrigin", "SecureOrigin", "TLSClient", "TestSupport", httpTypes],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheURLSessionTLSTests", swiftSettings: settings),
     // The process that the tests start with root certificates of their own.
     .executableTarget(
-      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/TLSClient",
+      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/Support/TLSClient",
       swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheAsyncHTTPClientTests",
@@ -427,7 +427,7 @@ let package = Package(
         asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),
         asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheAsyncHTTPClientTests", swiftSettings: settings),
     // An origin that speaks TLS and HTTP/2, and its certificate.
     .target(
       name: "SecureOrigin",
@@ -439,7 +439,7 @@ let package = Package(
         tls("NIOSSL", in: "swift-nio-ssl"),
         tls("NIOHTTP2", in: "swift-nio-http2"),
       ],
-      path: "Tests/SecureOrigin", swiftSettings: settings),
+      path: "Tests/Support/SecureOrigin", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheObservingTests",
       dependencies: [
@@ -448,7 +448,7 @@ let package = Package(
         logging("InMemoryLogging"),
         metrics("MetricsTestKit"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/HTTPCacheObservingTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheTracingTests",
       dependencies: [
@@ -457,14 +457,14 @@ let package = Package(
         asyncHTTPClient(), nio("NIOCore"), tracing("InMemoryTracing"), tracing("Instrumentation"),
         tracing("Tracing"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheTracingTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheTestingTests",
       dependencies: [
         "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
         "TestSupport", httpTypes,
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
@@ -476,7 +476,7 @@ let package = Package(
         logging("Logging"),
         logging("InMemoryLogging"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheProxyTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheHummingbirdTests",
       dependencies: [
@@ -487,7 +487,7 @@ let package = Package(
         nio("NIOHTTP1"),
         nio("NIOPosix"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheHummingbirdTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheRedisTests",
       dependencies: [
@@ -499,9 +499,10 @@ let package = Package(
         nio("NIOPosix"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheRedisTests", swiftSettings: settings),
     .testTarget(
-      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"], exclude: ["Scenarios"],
+      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"],
+      path: "Tests/Unit/ConformanceTests", exclude: ["Scenarios"],
       swiftSettings: settings),
     .testTarget(
       name: "CacheBenchTests",
@@ -509,7 +510,7 @@ let package = Package(
         "CacheBench", "CFloorTable", "HTTPCacheEngine", "HTTPCacheStore", arguments,
         histogram, httpTypes,
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/CacheBenchTests", swiftSettings: settings),
     // The command as a process: it is built because its tests depend on it.
     .testTarget(
       name: "ProxyCommandTests",
@@ -519,7 +520,7 @@ let package = Package(
         nio("NIOPosix"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Integration/ProxyCommandTests", swiftSettings: settings),
     .testTarget(
       name: "ExplainTests",
       dependencies: [
@@ -528,7 +529,7 @@ let package = Package(
         arguments,
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/ExplainTests", swiftSettings: settings),
     // The code in the README and in the articles, compiled.
     .testTarget(
       name: "SnippetTests",
@@ -542,14 +543,16 @@ let package = Package(
         nio("NIOHTTP1"),
         tracing("Tracing"),
       ],
-      swiftSettings: settings),
+      path: "Tests/Unit/SnippetTests", swiftSettings: settings),
     // Writes the pages about the options of the command, from its help.
-    .executableTarget(name: "OptionsReference", path: "Tests/OptionsReference", swiftSettings: settings),
+    .executableTarget(
+      name: "OptionsReference", path: "Tests/Support/OptionsReference", swiftSettings: settings),
     // Writes the list of public declarations.
-    .executableTarget(name: "APIDigest", path: "Tests/APIDigest", swiftSettings: settings),
+    .executableTarget(name: "APIDigest", path: "Tests/Support/APIDigest", swiftSettings: settings),
     // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
     .testTarget(
-      name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching", "TestSupport"], swiftSettings: settings
+      name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching", "TestSupport"],
+      path: "Tests/Unit/PackageTests", swiftSettings: settings
     ),
   ],
   swiftLanguageModes: [.v6]

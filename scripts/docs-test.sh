@@ -10,7 +10,7 @@
 # that begins with `$ ` is run, and its output must be what the lines after it show. There, `…` stands for any text, a date
 # matches any date, and runs of blanks are equal.
 #
-# `Tests/DocumentationCommands/PAGE.sh`, named after the page's file, says what the page needs. It may call these functions:
+# `Tests/Support/DocumentationCommands/PAGE.sh`, named after the page's file, says what the page needs. It may call these functions:
 #   replace EXPRESSION            changes each command and each output by a sed expression, before the command runs
 #   background PATTERN PORT       a command that matches does not end: the next one runs when the port accepts connections
 #   skip PATTERN REASON           a command that matches is not run; the summary names it
@@ -20,7 +20,7 @@
 set -uo pipefail
 
 root=$PWD
-support=$root/Tests/DocumentationCommands
+support=$root/Tests/Support/DocumentationCommands
 bin=${HTTPCACHE_BIN:-$root/.build/release}
 export PATH=$bin:$PATH LC_ALL=C.UTF-8
 work=$(mktemp -d)

@@ -4,5 +4,6 @@
 // The cache's interface uses types of the engine (Reason, RequestCachePolicy) and of HTTPTypes.
 @_exported import HTTPCacheEngine
 @_exported import HTTPTypes
+
 // The type of a directory's path.
 @_exported import struct SystemPackage.FilePath

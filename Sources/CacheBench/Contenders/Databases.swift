@@ -114,7 +114,7 @@ private typealias Out<Value> = UnsafeMutablePointer<Value>
 /// The system's SQLite, with one table and a write-ahead log. Its C interface has been the same since version 3.3.9.
 struct SQLite: Database {
   private let open: @convention(c) (Text, Out<Object?>) -> Int32
-  private let close_: @convention(c) (Object?) -> Int32
+  private let closeDatabase: @convention(c) (Object?) -> Int32
   private let exec: @convention(c) (Object?, Text, Pointer?, Pointer?, Pointer?) -> Int32
   private let prepare: @convention(c) (Object?, Text, Int32, Out<Object?>, Pointer?) -> Int32
   private let bindBlob: @convention(c) (Object?, Int32, Pointer?, Int32, Pointer?) -> Int32
@@ -139,7 +139,7 @@ struct SQLite: Database {
 
   init(_ directory: String, capacity: Int) throws {
     open = try Self.library("open")
-    close_ = try Self.library("close")
+    closeDatabase = try Self.library("close")
     exec = try Self.library("exec")
     prepare = try Self.library("prepare_v2")
     bindBlob = try Self.library("bind_blob")
@@ -159,7 +159,7 @@ struct SQLite: Database {
     ] { try check(prepare(database, statement, -1, &self[keyPath: path], nil) == 0, statement) }
   }
 
-  func close() { _ = (finalize(insert), finalize(select), close_(database)) }
+  func close() { _ = (finalize(insert), finalize(select), closeDatabase(database)) }
 
   private func run(_ statement: String) -> Bool { exec(database, statement, nil, nil, nil) == 0 }
   func begin() -> Bool { run("BEGIN") }
@@ -289,7 +289,7 @@ struct RocksDB: Database {
   private let createIfMissing: @convention(c) (Object?, UInt8) -> Void
   private let setCompression: @convention(c) (Object?, Int32) -> Void
   private let open: @convention(c) (Object?, Text, Failure) -> Object?
-  private let close_: @convention(c) (Object?) -> Void
+  private let closeDatabase: @convention(c) (Object?) -> Void
   private let putValue: @convention(c) (Object?, Object?, Pointer?, Int, Pointer?, Int, Failure) -> Void
   private let getValue: @convention(c) (Object?, Object?, Pointer?, Int, Out<Int>, Failure) -> Place?
   private let free: @convention(c) (Place?) -> Void
@@ -317,7 +317,7 @@ struct RocksDB: Database {
     createIfMissing = try Self.library("options_set_create_if_missing")
     setCompression = try Self.library("options_set_compression")
     open = try Self.library("open")
-    close_ = try Self.library("close")
+    closeDatabase = try Self.library("close")
     putValue = try Self.library("put")
     getValue = try Self.library("get")
     free = try Self.library("free")
@@ -334,7 +334,7 @@ struct RocksDB: Database {
   }
 
   func close() {
-    close_(database)
+    closeDatabase(database)
     destroyReading(reading)
     destroyWriting(writing)
     destroyOptions(options)

@@ -169,7 +169,10 @@ struct Filling: Sendable {
       try TemporaryDirectory.with { directory in
         let cache = try make(directory)
         defer { cache.close() }
-        guard let operation = cache.operation(action) else { return isLast = true }
+        guard let operation = cache.operation(action) else {
+          isLast = true
+          return
+        }
         filled.append(
           ThreadTeam.run(threads) { [order] thread in
             let share = order[order.count * thread / threads..<order.count * (thread + 1) / threads]

@@ -121,7 +121,10 @@ struct Round: Sendable {
     nanoseconds += other.nanoseconds
     processorNanoseconds += other.processorNanoseconds
     guard let others = other.latencies else { return }
-    guard latencies != nil else { return latencies = others }
+    guard latencies != nil else {
+      latencies = others
+      return
+    }
     for value in others.recordedValues() { latencies?.record(value.value, count: value.count) }
   }
 }

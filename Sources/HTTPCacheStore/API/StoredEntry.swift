@@ -191,9 +191,4 @@ package struct ResidentLookup: Sendable {
   ///
   /// If `false`, other variants, or the entry itself, may be on disk: use ``CacheStore/lookup(_:)``.
   package let isComplete: Bool
-
-  init(entries: StoredEntries, isComplete: Bool) {
-    self.entries = entries
-    self.isComplete = isComplete
-  }
 }

@@ -338,6 +338,8 @@ struct ProxyOptions: ParsableArguments {
 }
 
 extension ProxyConfiguration.ForwardedFields: ExpressibleByArgument {}
+// swift-log leaves it to applications, and this target is one.
+// swift-format-ignore: AvoidRetroactiveConformances
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
 extension EvictionPolicy: ExpressibleByArgument {}

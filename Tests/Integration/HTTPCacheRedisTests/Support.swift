@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheRedis
+import HTTPCaching
+import LoopbackRedis
+import NIOCore
+import TestSupport
+import Testing
+
+/// The words of a command, divided by spaces.
+func words(_ command: String) -> [[UInt8]] { command.split(separator: " ").map { Array($0.utf8) } }
+
+extension Trait where Self == ConditionTrait {
+  /// Skips tests visibly where `redis-server` is missing.
+  static var needsRedis: ConditionTrait {
+    .enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.howToInstall))
+  }
+
+  /// Skips tests visibly where certificates cannot be made.
+  static var needsCertificates: ConditionTrait {
+    .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() }
+  }
+}
+
+/// Runs a function with a client, and closes it.
+func withClient<Result>(
+  _ endpoint: RedisEndpoint, _ change: (inout RedisClient.Configuration) -> Void = { _ in },
+  _ body: (RedisClient) async throws -> Result
+) async throws -> Result {
+  var configuration = RedisClient.Configuration(endpoint)
+  // The tests wait for replies on machines that are busy with other tests.
+  configuration.requestTimeout = .seconds(60)
+  configuration.connectTimeout = .seconds(30)
+  configuration.silenceTimeout = .seconds(60)
+  configuration.minimumPause = .milliseconds(2)
+  configuration.maximumPause = .milliseconds(20)
+  change(&configuration)
+  let client = try RedisClient(configuration)
+  do {
+    let result = try await body(client)
+    await client.close()
+    return result
+  } catch {
+    await client.close()
+    throw error
+  }
+}
+
+/// Repeats a command until it has a reply: after a fault, until the connection is back.
+func sendUntilAnswered(_ client: RedisClient, _ command: String, key: String? = nil) async throws
+  -> RedisValue
+{
+  let deadline = ContinuousClock.now + .seconds(120)
+  while true {
+    do {
+      return try await client.send(words(command), key: key.map { Array($0.utf8) })
+    } catch let error as RedisError {
+      guard ContinuousClock.now < deadline else { throw error }
+      await Task.yield()
+    }
+  }
+}
+
+/// The code of the error that a function throws; `nil` if it throws none.
+func code(_ body: () async throws -> Void) async throws -> RedisError.Code? {
+  do {
+    try await body()
+    return nil
+  } catch let error as RedisError {
+    return error.code
+  }
+}
+
+/// Bytes of the protocol as an argument of a test, with a name that fits a line.
+struct Bytes: CustomTestStringConvertible, Sendable {
+  var text: String
+  init(_ text: String) { self.text = text }
+  var testDescription: String { String(text.debugDescription.prefix(60)) }
+}
+
+/// Calls that no request waits for: a busy machine must not fail the test.
+extension SharedTier {
+  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await find(key, within: .seconds(30)) }
+  func store(_ entry: SharedEntry) async throws -> SharedStoring {
+    try await store(entry, within: .seconds(30))
+  }
+  func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
+    try await append(removal, within: .seconds(30))
+  }
+  func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
+    try await heartbeat(node, within: .seconds(30))
+  }
+  func leave(_ node: SharedNode) async throws { try await leave(node, within: .seconds(30)) }
+  func acquire(_ lease: SharedLease) async throws -> Bool { try await acquire(lease, within: .seconds(30)) }
+  func release(_ lease: SharedLease) async throws { try await release(lease, within: .seconds(30)) }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPTypes
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Interim responses", .timeLimit(.minutes(10)))
+struct InterimTests {
+  private static let hints = HTTPResponse(
+    status: .init(code: 103), headerFields: [.server: "early"])
+
+  private static func origin() -> MemoryOrigin {
+    MemoryOrigin { _, number in
+      TransportResponse(interim: HTTPResponse(status: .init(code: 102))) {
+        TransportResponse(interim: hints) {
+          .ok("\(number)", [.cacheControl: "max-age=60, stale-while-revalidate=60"])
+        }
+      }
+    }
+  }
+
+  @Test("Interim responses reach the client in order, and only the final response is stored (RFC 9110 §15.2)")
+  func passedOn() async throws {
+    let setting = try Setting()
+    let origin = Self.origin()
+    let first = try await ask(setting, origin)
+    #expect(first.log.heads.map(\.status.code) == [102, 103])
+    #expect(first.log.heads.last?.headerFields[.server] == "early")
+    #expect(first.response.head.headerFields[.server] == nil)
+
+    let second = try await ask(setting, origin)
+    #expect(second.log.heads.isEmpty)
+    #expect(second.response.source == .hit)
+    #expect(second.response.head.status == .ok)
+    #expect(origin.requests.count == 1)
+  }
+
+  @Test("Interim responses to a revalidation in the background reach no client")
+  func notBehind() async throws {
+    let setting = try Setting()
+    let origin = Self.origin()
+    _ = try await ask(setting, origin)
+    setting.clock.advance(seconds: 70)
+    let stale = try await ask(setting, origin)
+    #expect(stale.response.source == .stale)
+    try await eventually { origin.requests.count >= 2 && setting.cache.flights.count == 0 }
+    #expect(stale.log.heads.isEmpty)
+  }
+
+  private final class Log: Sendable {
+    private let log = Mutex<[HTTPResponse]>([])
+    var heads: [HTTPResponse] { log.withLock { $0 } }
+    func add(_ head: HTTPResponse) { log.withLock { $0.append(head) } }
+  }
+
+  private func ask(
+    _ setting: Setting, _ origin: MemoryOrigin
+  ) async throws -> (response: CachedResponse, log: Log) {
+    let log = Log()
+    let response = try await setting.cache.respond(
+      to: .get(), interim: { log.add($0) }, transport: origin.transport)
+    _ = try await response.body.collect(upTo: 1 << 10)
+    return (response, log)
+  }
+}

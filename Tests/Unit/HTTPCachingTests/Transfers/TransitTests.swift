@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("The budget for content in flight", .timeLimit(.minutes(10)))
+struct TransitTests {
+  private static let piece = [UInt8](repeating: 7, count: 32 << 10)
+
+  /// Pieces of a content, which are counted when they are asked for.
+  private final class Pieces: Sendable {
+    let given = Mutex(0)
+    let count: Int
+
+    init(_ count: Int) { self.count = count }
+
+    var stream: AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+      AsyncThrowingStream { [self] in
+        let number = given.withLock { given in
+          given += 1
+          return given
+        }
+        return number <= count ? TransitTests.piece[...] : nil
+      }
+    }
+  }
+
+  @Test(
+    "At the limit, origins are read at the readers' pace, and every body arrives whole",
+    .timeLimit(.minutes(5)), arguments: [0, 1 << 20], [false, true])
+  func limit(capacity: Int, isLengthKnown: Bool) async throws {
+    let setting = try Setting { $0.transitCapacity = capacity }
+    let count = 24
+    let origin = MemoryOrigin { _, _ in
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(
+          Pieces(64).stream, length: isLengthKnown ? 64 * TransitTests.piece.count : nil))
+    }
+    var responses: [CachedResponse] = []
+    for number in 0..<count {
+      responses.append(
+        try await setting.cache.respond(to: .get("/\(number)"), transport: origin.transport))
+    }
+    // One piece for each besides the budget, and what was added before the others were counted.
+    #expect(setting.cache.transit.used <= capacity + count * 3 * Self.piece.count)
+    for response in responses {
+      var received = 0
+      for try await chunk in response.body {
+        received += chunk.count
+        #expect(setting.cache.transit.used <= capacity + count * 3 * Self.piece.count)
+      }
+      #expect(received == 64 * Self.piece.count)
+    }
+    responses = []
+    await setting.cache.settle()
+    #expect(setting.cache.transit.used == 0)
+    let reasons = Set(setting.log.reasons(.notStored))
+    #expect(reasons == [.transitFull])
+    #expect(setting.log.reasons(.stored).count + setting.log.reasons(.notStored).count == count)
+  }
+
+  @Test(
+    "A response whose last reader left is finished if little is missing, and abandoned otherwise",
+    .timeLimit(.minutes(5)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
+  func worthFinishing(missing: Int?, isFinished: Bool) async throws {
+    let setting = try Setting()
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let isCancelled = Gate()
+    feed.onTermination = { if case .cancelled = $0 { isCancelled.open() } }
+    let first = [UInt8](repeating: 1, count: 100_000)
+    let origin = MemoryOrigin { _, _ in
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(stream, length: missing.map { first.count + $0 }))
+    }
+    feed.yield(first[...])
+    do {
+      let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
+      var chunks = response.body.makeAsyncIterator()
+      #expect(try await chunks.next()?.count == first.count)
+    }
+    if isFinished {
+      feed.yield([UInt8](repeating: 2, count: missing ?? 0)[...])
+      feed.finish()
+      await setting.cache.settle()
+      #expect(try await setting.get(from: origin).source == .hit)
+    } else {
+      await isCancelled.wait()
+      #expect(setting.cache.storedResponse(for: .get()) == nil)
+    }
+  }
+
+  @Test("Waiting for the missing rest ends even if the origin is silent", .timeLimit(.minutes(5)))
+  func silent() async throws {
+    let setting = try Setting()
+    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let isCancelled = Gate()
+    feed.onTermination = { _ in isCancelled.open() }
+    let origin = MemoryOrigin { _, _ in
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(stream, length: 10))
+    }
+    var response: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    #expect(response != nil)
+    response = nil
+    await isCancelled.wait()
+    await setting.cache.settle()
+    #expect(setting.log.reasons(.notStored) == [.incompleteContent])
+  }
+}
