@@ -393,9 +393,11 @@ let package = Package(
     .testTarget(
       name: "SoakTests", dependencies: ["Soak", nio("NIOCore")],
       path: "Tests/Long/SoakTests", swiftSettings: settings),
+    // Counts the open descriptors at the end of a process of tests.
+    .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),
     // What the tests of several targets share.
     .target(
-      name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching", httpTypes],
+      name: "TestSupport", dependencies: ["CDescriptorCheck", "HTTPCacheEngine", "HTTPCaching", httpTypes],
       path: "Tests/Support/TestSupport", swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
@@ -558,11 +560,6 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// For `make docs` only: packages that depend on the cache do not fetch it.
-if Context.environment["HTTPCACHE_DOCS"] != nil {
-  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
-}
-
 if isFuzzing {
   let sanitizer: [String] = ["-sanitize=fuzzer"]
   // What is to be explored tells the fuzzer which of its branches were taken.
@@ -585,7 +582,7 @@ if isFuzzing {
 if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
-    "TestSupport",
+    "CDescriptorCheck", "TestSupport",
     "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   // By itself, for it takes SwiftNIO.

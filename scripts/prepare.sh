@@ -2,9 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
-# Makes sure that libxxhash and libhiredis with their headers are there, and redis-server for the tests. Installs them
-# without a question where that is possible; otherwise says what to install, and stops.
+# Installs what is missing of what the build needs, and says in one line what it installs.
+#
+#   scripts/prepare.sh [--check] [NAME…]
+#
+# NAME is xxhash (all products), hiredis (the trait Redis), redis (the tests on Redis) or tools (the other commands that
+# tests start); the default is all of them. With --check, it installs nothing: it fails if something is missing, and says
+# what to run.
 set -eu
+
+check=
+[ "${1:-}" != --check ] || { check=1; shift; }
+[ $# -gt 0 ] || set -- xxhash hiredis redis tools
+wanted=" $* "
 
 # Whether a C compiler finds a header.
 has_header() {
@@ -18,19 +28,27 @@ has_header() {
   return 1
 }
 
+wants() { case "$wanted" in *" $1 "*) ;; *) return 1 ;; esac; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
 # The Debian packages of what is missing.
 missing() {
-  has_header xxhash.h || printf ' libxxhash-dev'
-  has_header hiredis/hiredis.h || printf ' libhiredis-dev'
-  command -v redis-server >/dev/null 2>&1 || printf ' redis-server'
+  if wants xxhash && ! has_header xxhash.h; then printf ' libxxhash-dev'; fi
+  if wants hiredis && ! has_header hiredis/hiredis.h; then printf ' libhiredis-dev'; fi
+  if wants redis && ! has redis-server; then printf ' redis-server'; fi
+  if wants tools && ! has openssl; then printf ' openssl'; fi
 }
 
-command -v swift >/dev/null 2>&1 || {
+has swift || {
   echo "swift is not on the PATH: install Swift 6.2 or later (swift.org/install), then run this again." >&2
   exit 1
 }
 packages=$(missing)
 [ -n "$packages" ] || exit 0
+[ -z "$check" ] || {
+  echo "Missing:$packages. Run 'make prepare' to install what is missing, then run this again." >&2
+  exit 1
+}
 
 case "$(uname -s)" in
   Darwin)
@@ -39,14 +57,15 @@ case "$(uname -s)" in
       echo "Missing:$packages. Install Homebrew and run 'brew install$packages', then run this again." >&2
       exit 1
     }
+    echo "Installing with Homebrew:$packages"
     # Each word is a package.
     # shellcheck disable=SC2086
     brew install --quiet $packages
     ;;
   *)
     if ! command -v apt-get >/dev/null 2>&1; then
-      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel and" >&2
-      echo "redis; Alpine: xxhash-dev, hiredis-dev and redis), then run this again." >&2
+      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, redis and" >&2
+      echo "openssl; Alpine: xxhash-dev, hiredis-dev, redis and openssl), then run this again." >&2
       exit 1
     fi
     if [ "$(id -u)" != 0 ]; then
@@ -54,7 +73,7 @@ case "$(uname -s)" in
       echo "  sudo apt-get update && sudo apt-get install -y$packages" >&2
       exit 1
     fi
-    echo "Installing$packages."
+    echo "Installing with apt-get:$packages"
     DEBIAN_FRONTEND=noninteractive apt-get update -qq
     # Each word is a package. The service of redis-server is not needed: the tests start processes of their own.
     # shellcheck disable=SC2086

@@ -2,59 +2,109 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
-# `swift test` with all traits and the arguments given. When it fails, its last lines repeat what failed: CI may keep
-# only the last lines of a log.
+# Runs tests that are already built, tier by tier, and ends with one line of totals over all runs.
+#
+#   scripts/test.sh TIER…      TIER is unit, integration or long: the folders below Tests.
+#
+# The tests of the unit tier run together in one process. The test targets of the other tiers run one after the other, each
+# in a process of its own, so that no test depends on what another target does at the same time.
+#
+# TESTS   a regular expression: runs only the tests whose names match (default: all)
+# WIDTH   tests of an integration target that run at the same time (default: 4)
+# SWIFT, SCRATCH, FLAGS   as in the Makefile
 set -uo pipefail
-swift=${SWIFT:-swift}
+cd "$(dirname "$0")/.."
 
-# Without a limit all tests start at once. On a machine with two cores, one test then waits minutes for its turn between
-# two of its steps, and every time limit in it, or in Foundation, runs out. Toolchains before 6.3 do not have the option.
-set -- --enable-all-traits "$@"
-# Not with `grep -q`: it ends at the first match, and then the pipe fails if swift is still writing.
-if [[ $($swift test --help-hidden) == *experimental-maximum-parallelization-width* ]]; then
-  set -- --experimental-maximum-parallelization-width 16 "$@"
-fi
+scratch=${SCRATCH:-.build}
+read -ra flags <<<"${FLAGS:-}"
+options=(--skip-build --disable-xctest --enable-all-traits --scratch-path "$scratch" "${flags[@]}")
+swift() { command "${SWIFT:-swift}" "$@"; }
 
-# The soak test judges what five processes answer within seconds. Beside all other tests, they may not even get a
-# processor for that long. So it runs alone, and first: the last lines of the output sum up the other tests.
-soak='^SoakTests\.SoakTests/'
-test_all() {
-  [[ " $* " == *" --filter "* ]] && { $swift test "$@"; return; }
-  $swift test "$@" --filter "$soak"
-  local first=$?
-  $swift test "$@" --skip "$soak" && return "$first"
+# Without a limit, all tests start at once. On a machine with two cores, each of them then waits long for its turn.
+# Toolchains before 6.3 do not have the option. Not with `grep -q`: it ends at the first match, and then the pipe fails if
+# swift is still writing.
+has_width=$(swift test --help-hidden | grep -c experimental-maximum-parallelization-width)
+
+log=$(mktemp) run=$(mktemp)
+trap 'rm -f "$log" "$run"' EXIT
+(( passed = failed = skipped = 0 ))
+
+# Prints the names of the tests that began in a run and did not end: when the process crashed, one of them was at fault.
+unfinished() {
+  perl -CSD -ne '
+    while (/◇ Test (?!run |case )(.+?) started\./g) { $open{$1}++ }
+    while (/[✔✘] Test (?!run |case )(.+?)(?: with \d+ test cases?)? (?:passed|failed) after/g) { delete $open{$1} }
+    END { print "  $_\n" for sort keys %open }' "$1"
 }
 
-# A reader at a terminal sees all of the output, in colour.
-[ -t 1 ] && { test_all "$@"; exit; }
+# Runs the tests that match a regular expression.
+run_tests() { # LABEL WIDTH FILTER
+  local width=()
+  (( has_width )) && width=(--experimental-maximum-parallelization-width "$2")
+  echo "— $1"
+  # Soft limit: a program that a test starts may raise it. Tests that leave descriptors open reach it.
+  (ulimit -Sn 1024 && HTTPCACHE_TEST_DESCRIPTORS=96 swift test "${options[@]}" "${width[@]}" --filter "$3") 2>&1 | tee "$run"
+  local status=${PIPESTATUS[0]} count end
+  sed -i.bak $'s/\x1b\\[[0-9;]*m//g' "$run" && rm -f "$run.bak"
+  cat "$run" >>"$log"
+  end=$(grep -oE 'Test run with [0-9]+ tests?.*' "$run" | tail -1)
+  count=$(grep -oE '[0-9]+' <<<"$end" | head -1)
+  local failures skips
+  # A test is counted as failed once, whatever number of its cases failed.
+  failures=$(perl -CSD -ne 'while (/✘ Test (?!run |case )(.+?)(?: with \d+ test cases?)? failed after/g) { $n{$1}++ }
+    END { print scalar keys %n }' "$run")
+  skips=$(grep -cE '➜ Test .* skipped' "$run")
+  if [ -z "$end" ]; then
+    { echo "✘ Test run of $1 ended before its tests did. Unfinished:"; unfinished "$run"; } | tee -a "$log"
+    (( failures += 1 ))
+  elif [ "$status" -ne 0 ] && [ "$failures" -eq 0 ]; then
+    echo "✘ Test run of $1 failed with status $status." | tee -a "$log"
+    failures=1
+  fi
+  (( failed += failures, skipped += skips, passed += ${count:-0} > failures + skips ? count - failures - skips : 0 ))
+}
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-test_all "$@" 2>&1 | tee "$log"
-status=${PIPESTATUS[0]}
-[ "$status" -eq 0 ] && exit 0
+for tier; do
+  folder=Tests/$(tr '[:lower:]' '[:upper:]' <<<"${tier:0:1}")${tier:1}
+  [ -d "$folder" ] || { echo "no tier $tier: expected unit, integration or long" >&2; exit 2; }
+  targets=()
+  for target in "$folder"/*Tests; do targets+=("$(basename "$target")"); done
+  if [ "$tier" = unit ]; then
+    all=$(IFS='|'; echo "${targets[*]}")
+    run_tests "unit tests" 8 "^($all)\\..*(${TESTS:-})"
+  else
+    for target in "${targets[@]}"; do run_tests "$target" "${WIDTH:-4}" "^$target\\..*(${TESTS:-})"; done
+  fi
+done
 
-# Tests run at the same time: a line may begin within another.
-sed $'s/\x1b\\[[0-9;]*m//g' "$log" | awk '
-  function tell(line) { print (length(line) > 400 ? substr(line, 1, 400) " …" : line) }
-  /✘ Test .* recorded an issue/ {
-    sub(/.*✘ Test /, "✘ Test ")
-    issues += 1
-    details = 5
-    if (issues <= 20) tell($0)
-    next
-  }
-  # What is said of an issue follows it, up to the next that is told of anything.
-  details > 0 && !/^(◇|✔|✘|➜|⚠)/ {
-    details -= 1
-    if (issues <= 20) tell("  " $0)
-    next
-  }
-  { details = 0 }
-  /(^| )error: |Fatal error|✘ Test run with/ { others[++count] = $0 }
-  BEGIN { print "\nWhat failed:" }
-  END {
-    if (issues > 20) print "… and " issues - 20 " more"
-    for (i = count > 4 ? count - 3 : 1; i <= count; i++) tell(others[i])
-  }'
-exit "$status"
+if (( failed )); then
+  # The last lines of a log may be all that is kept of it, so they repeat what failed.
+  awk '
+    function tell(line) { print (length(line) > 400 ? substr(line, 1, 400) " …" : line) }
+    # Tests run at the same time: a line may begin within another.
+    /✘ Test .* recorded an issue/ {
+      sub(/.*✘ Test /, "✘ Test ")
+      issues += 1
+      details = 5
+      if (issues <= 20) tell($0)
+      next
+    }
+    /✘ Test run of / { names = 1; tell($0); next }
+    names && /^  / { tell($0); next }
+    { names = 0 }
+    # What is said of an issue follows it, up to the next that is told of anything.
+    details > 0 && !/^(◇|✔|✘|➜|⚠)/ {
+      details -= 1
+      if (issues <= 20) tell("  " $0)
+      next
+    }
+    { details = 0 }
+    /(^| )error: |Fatal error|✘ Test run with/ { others[++count] = $0 }
+    BEGIN { print "\nWhat failed:" }
+    END {
+      if (issues > 20) print "… and " issues - 20 " more"
+      for (i = count > 4 ? count - 3 : 1; i <= count; i++) tell(others[i])
+    }' "$log"
+fi
+(( skipped )) && echo "Totals: $passed passed, $failed failed, $skipped skipped" || echo "Totals: $passed passed, $failed failed"
+(( passed && !failed ))

@@ -125,7 +125,7 @@ struct ProxyServer {
 
   /// Arguments for a cache in memory that logs no requests. Varnish has no configuration of this kind in a file.
   static func varnishArguments(_ setup: Setup) -> [String] {
-    return [
+    [
       "-F", "-j", "none", "-n", setup.directory + "/work", "-a", "127.0.0.1:\(setup.port)",
       "-b", "127.0.0.1:\(setup.originPort)", "-s", "malloc,\(capacityMegabytes)m",
       // A pool has a thread for each connection in use.

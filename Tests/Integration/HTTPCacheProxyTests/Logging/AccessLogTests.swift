@@ -43,7 +43,6 @@ struct AccessLogTests {
     }
 
     func pass(_ time: TimeAmount) { loop.advanceTime(by: time) }
-
   }
 
   private static func paths(_ lines: [String]) -> [String] {
