@@ -28,15 +28,18 @@ ASAN = detect_leaks=0
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-18s %s\n", $$1, $$2 }'
 
-bench: prepare ## build for release, measure the store and real requests end to end
-	$(SWIFT) build $(TRAITS) -c release --product cache-bench
-	$(SWIFT) run $(TRAITS) -c release --skip-build cache-bench quick
+bench: ## build what it needs for release, measure the store and real requests end to end
+	@sh scripts/prepare.sh xxhash
+	$(SWIFT) build --traits Benchmarks -c release --scratch-path $(or $(SCRATCH),.build)/bench --product cache-bench
+	$(or $(SCRATCH),.build)/bench/release/cache-bench quick
 
-bench-instructions: prepare ## count instructions and allocations of single operations, and compare with the limits
-	@sh scripts/bench-instructions.sh
+bench-instructions: ## count instructions and allocations of single operations, and compare with the limits
+	@sh scripts/prepare.sh xxhash
+	@SWIFT="$(SWIFT)" SCRATCH="$(SCRATCH)" sh scripts/bench-instructions.sh
 
-bench-limits: prepare ## count, and write new limits
-	@sh scripts/bench-instructions.sh --write
+bench-limits: ## count, and write new limits
+	@sh scripts/prepare.sh xxhash
+	@SWIFT="$(SWIFT)" SCRATCH="$(SCRATCH)" sh scripts/bench-instructions.sh --write
 
 test: prepare ## run all tests; when some fail, say at the end again which
 	@SWIFT="$(SWIFT)" bash scripts/test.sh

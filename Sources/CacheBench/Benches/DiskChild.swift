@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
 import HTTPCacheStore
 
@@ -10,7 +11,7 @@ struct DiskChild {
   static func run(directory: String, fill: Int, valueSize: Int, capacity: Int) throws {
     let data = try Dataset(count: 1, valueSize: valueSize, seed: 1, .entries)
     let (memory, io, start) = (MemoryUse.now(), ProcessIO.now, MonotonicClock.now)
-    let cache = try EngineCache(data, disk: capacity, directory: directory)
+    let cache = try StoreOnDisk(data, capacity: capacity, directory: directory)
     var story: [Metric: Double] = [.nanoseconds: Double(MonotonicClock.now - start)]
     if let before = memory.allocatedBytes, let after = MemoryUse.now().allocatedBytes {
       story[.allocatedBytes] = Double(after - before)
@@ -67,10 +68,5 @@ struct DiskChild {
     }
     try toChild.fileHandleForWriting.close()
     process.waitUntilExit()
-  }
-
-  /// The program that is running.
-  static var ownExecutable: String {
-    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
   }
 }
