@@ -348,6 +348,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // What Swift's modules of C libraries leave out of posix_spawn.
+    .systemLibrary(name: "CSpawn"),
+    // Programs that run beside this one, for the tests and the benchmarks; not a product.
+    .target(name: "ChildProcesses", dependencies: ["CSpawn"], swiftSettings: settings),
     // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
     .target(
       name: "LoopbackRedis", dependencies: ["HTTPCacheRedis"], swiftSettings: settings),
@@ -609,7 +613,7 @@ if isFuzzing {
 if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
-    "TestSupport",
+    "CSpawn", "ChildProcesses", "TestSupport",
     "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   // By itself, for it takes SwiftNIO.
