@@ -275,7 +275,7 @@ let package = Package(
     .executableTarget(
       name: "CacheBench",
       dependencies: [
-        "BenchmarkHarness", "CFloorTable", "CMalloc",
+        "BenchmarkHarness", "CFloorTable", "CMalloc", "ChildProcesses",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession",
         arguments, httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
@@ -285,7 +285,7 @@ let package = Package(
     .executableTarget(
       name: "CacheBenchServers",
       dependencies: [
-        "BenchmarkHarness", "CHiredisFloor",
+        "BenchmarkHarness", "CHiredisFloor", "ChildProcesses",
         "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
         "LoopbackRedis", arguments, httpTypes,
         hummingbird("Hummingbird"),
@@ -332,7 +332,7 @@ let package = Package(
     .target(
       name: "BenchmarkHarness",
       dependencies: [
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", arguments, histogram, httpTypes,
+        "ChildProcesses", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", arguments, histogram, httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
@@ -527,7 +527,8 @@ let package = Package(
     .testTarget(
       name: "CacheBenchTests",
       dependencies: [
-        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "CFloorTable", "HTTPCacheEngine",
+        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "CFloorTable", "ChildProcesses",
+        "HTTPCacheEngine",
         "HTTPCacheStore",
         arguments, histogram, httpTypes,
       ],
@@ -536,7 +537,7 @@ let package = Package(
     .testTarget(
       name: "BenchmarkServersTests",
       dependencies: [
-        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "HTTPCacheStore", arguments,
+        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "ChildProcesses", "HTTPCacheStore", arguments,
       ],
       path: "Tests/Integration/BenchmarkServersTests", swiftSettings: settings),
     // The command as a process: it is built because its tests depend on it.

@@ -3,7 +3,6 @@
 
 import ArgumentParser
 import BenchmarkHarness
-import LoopbackRedis
 
 #if !ServerBenchmarks
   #error("this target needs the trait ServerBenchmarks: pass --traits ServerBenchmarks")
@@ -25,13 +24,7 @@ struct CacheBenchServers: AsyncParsableCommand {
       DatabasesCommand.self, TargetsCommand.self, BaselineCommand.self, ReportCommand.self,
       ServerChildCommand.self,
     ])
-
-  static func main() async {
-    Interruption.alsoRuns { RedisServer.killAll() }
-    await main(nil)
-  }
 }
 
-// Foundation has types of these names, too.
+// Foundation has a type of this name, too.
 typealias Measurement = BenchmarkHarness.Measurement
-typealias Operation = BenchmarkHarness.Operation

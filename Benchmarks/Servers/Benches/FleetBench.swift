@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import HTTPCacheRedis
 import HTTPCaching
@@ -178,31 +179,29 @@ struct FleetBench: Sendable {
   private func removalsUnderLoad(_ fleet: Fleet) throws -> [Measurement] {
     let path = "/load"
     for port in fleet.ports { try fleet.awaitStored(path, on: port) }
-    return try TemporaryDirectory.with { directory in
-      var loads: [ChildProcess] = []
-      defer { for load in loads { load.stop() } }
-      for port in fleet.ports {
-        var load = LoadGenerator.Load(
-          port: port, path: path, connections: max(1, options.proxy.connections / options.proxies),
-          threads: 1, seconds: 86_400)
-        load.host = Fleet.host
-        loads.append(
-          try ChildProcess(generator.executable, load.arguments, log: directory + "/\(port)"))
-      }
-      let measurements = try removals(fleet, FleetLabel.underLoad)
-      var rate = 0.0
-      for load in loads {
-        // It prints its summary when it is interrupted.
-        load.signal(SIGINT)
-        _ = poll(for: 10) { !load.isRunning }
-        let summary = try generator.summary(load.output, "load")
-        rate += Double(summary.requests) / max(0.001, summary.seconds)
-      }
-      return measurements.map { one in
-        var one = one
-        one[.operationsPerSecond] = rate
-        return one
-      }
+    var loads: [ChildProcess] = []
+    defer { for load in loads { load.blockingStop() } }
+    for port in fleet.ports {
+      var load = LoadGenerator.Load(
+        port: port, path: path, connections: max(1, options.proxy.connections / options.proxies),
+        threads: 1, seconds: 86_400)
+      load.host = Fleet.host
+      loads.append(
+        try ChildProcess(generator.executable, load.arguments))
+    }
+    let measurements = try removals(fleet, FleetLabel.underLoad)
+    var rate = 0.0
+    for load in loads {
+      // It prints its summary when it is interrupted.
+      load.signal(SIGINT)
+      _ = load.blockingEnd(atMost: .seconds(10))
+      let summary = try generator.summary(load.output.text, "load")
+      rate += Double(summary.requests) / max(0.001, summary.seconds)
+    }
+    return measurements.map { one in
+      var one = one
+      one[.operationsPerSecond] = rate
+      return one
     }
   }
 }

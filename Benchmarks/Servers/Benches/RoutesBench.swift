@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import HTTPCacheHummingbird
 import HTTPCaching
@@ -28,31 +29,29 @@ struct RoutesBench {
   }
 
   func run() throws -> [Measurement] {
-    try TemporaryDirectory.with { directory in
-      var entrants: [Entrant] = []
-      defer { for entrant in entrants { entrant.process.stop() } }
-      for route in Route.allCases {
-        let port = try LoopbackClient.freePort()
-        let process = try ChildProcess(
-          executable, ["server-child", "--port", String(port), "--route", route.rawValue],
-          log: "\(directory)/\(route.rawValue)")
-        entrants.append(Entrant(route: route, process: process, port: port))
-        try ProxyServer.awaitPort(port, of: process, route.contender.rawValue)
-        for number in 0..<2 {
-          try check(try LoopbackClient(port: port).get("/route"), route, isFirst: number == 0)
-        }
-        _ = try round(entrants[entrants.count - 1], seconds: 1)
+    var entrants: [Entrant] = []
+    defer { for entrant in entrants { entrant.process.blockingStop() } }
+    for route in Route.allCases {
+      let port = try LoopbackClient.freePort()
+      let process = try ChildProcess(
+        executable, ["server-child", "--port", String(port), "--route", route.rawValue],
+        input: .pipe)
+      entrants.append(Entrant(route: route, process: process, port: port))
+      try ProxyServer.awaitPort(port, of: process, route.contender.rawValue)
+      for number in 0..<2 {
+        try check(try LoopbackClient(port: port).get("/route"), route, isFirst: number == 0)
       }
-      for round in 0..<rounds {
-        for offset in entrants.indices {
-          // Each round begins with another server.
-          let index = (round + offset) % entrants.count
-          progress.show("round \(round + 1) of \(rounds): \(entrants[index].route.contender.rawValue)")
-          entrants[index].rounds.append(try self.round(entrants[index], seconds: seconds))
-        }
-      }
-      return entrants.map(measurement)
+      _ = try round(entrants[entrants.count - 1], seconds: 1)
     }
+    for round in 0..<rounds {
+      for offset in entrants.indices {
+        // Each round begins with another server.
+        let index = (round + offset) % entrants.count
+        progress.show("round \(round + 1) of \(rounds): \(entrants[index].route.contender.rawValue)")
+        entrants[index].rounds.append(try self.round(entrants[index], seconds: seconds))
+      }
+    }
+    return entrants.map(measurement)
   }
 
   private func check(_ response: LoopbackClient.Response, _ route: Route, isFirst: Bool) throws {

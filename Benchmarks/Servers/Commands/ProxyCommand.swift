@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 
 /// The flags of `proxy`.
@@ -32,7 +33,7 @@ struct ProxyOptions: ParsableArguments {
   var json = false
 
   /// The path of strace, if it is needed.
-  var tracer: String? { syscalls ? InstalledProgram.path(of: "strace") : nil }
+  var tracer: String? { syscalls ? Program.installed("strace") : nil }
 
   func validate() throws {
     try Limits.require(seconds, "seconds", in: 1...3600)
@@ -151,7 +152,7 @@ struct ProxyField {
   /// - Throws: ``BenchError`` if there is no `httpcache`.
   static func found(
     _ given: [LabelledProgram], beside own: String,
-    find: (String) -> String? = InstalledProgram.path
+    find: (String) -> String? = Program.installed
   ) throws -> ProxyField {
     var servers = try ours(given, beside: own)
     var notes: [String] = []

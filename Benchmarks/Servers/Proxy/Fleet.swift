@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
@@ -24,7 +25,7 @@ struct Fleet: Sendable {
   ) throws -> Result {
     try TemporaryDirectory.with { directory in
       var processes: [ChildProcess] = []
-      defer { for process in processes { process.stop() } }
+      defer { for process in processes { process.blockingStop() } }
       var ports: [Int] = []
       for number in 0..<count {
         var setup = ProxyServer.Setup(

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 
 /// The load generator wrk.
@@ -38,7 +39,7 @@ struct LoadGenerator {
   }
 
   /// - Throws: ``BenchError`` if wrk is not installed.
-  static func installed(_ find: (String) -> String? = InstalledProgram.path) throws -> LoadGenerator {
+  static func installed(_ find: (String) -> String? = Program.installed) throws -> LoadGenerator {
     guard let path = find("wrk") else {
       throw BenchError.unprepared(
         "wrk is not installed; install it (Debian: apt-get install wrk, Homebrew: brew install wrk)")

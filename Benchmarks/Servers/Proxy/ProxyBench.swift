@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 
 /// Requests to servers that run as processes, in rounds that alternate between the servers.
@@ -41,7 +42,7 @@ struct ProxyBench {
 
   private func measure(_ one: ProxyCase, in directory: String) throws -> [Measurement] {
     var processes: [ChildProcess] = []
-    defer { for process in processes { process.stop() } }
+    defer { for process in processes { process.blockingStop() } }
     func show(_ what: String) { progress.show("\(one.rawValue): \(what)") }
 
     let originPort = try LoopbackClient.freePort()
@@ -49,7 +50,7 @@ struct ProxyBench {
     let origin = try ChildProcess(
       executable,
       ["server-child", "--origin", "--port", String(originPort), "--threads", String(options.threads)],
-      log: directory + "/origin")
+      input: .pipe)
     processes.append(origin)
     try ProxyServer.awaitPort(originPort, of: origin, "the origin")
 
@@ -193,17 +194,18 @@ struct ProxyBench {
     let file = directory + "/calls"
     let processes = ProcessTree.members(of: entrant.process.id).flatMap { ["-p", String($0.id)] }
     let trace = try ChildProcess(
-      tracer, ["-c", "-f", "-o", file] + processes, log: directory + "/strace")
-    defer { trace.stop() }
-    guard poll(for: 10, until: { trace.output.contains("attached") || !trace.isRunning }), trace.isRunning
+      tracer, ["-c", "-f", "-o", file] + processes)
+    defer { trace.blockingStop() }
+    guard poll(for: 10, until: { trace.output.text.contains("attached") || !trace.isRunning }),
+      trace.isRunning
     else {
       throw BenchError.unprepared("strace cannot trace \(entrant.server.name): \(trace.lastWords)")
     }
     let result = try round(one, &entrant, originPort)
     // It writes its table when it is interrupted.
     trace.signal(SIGINT)
-    _ = poll(for: 10) { !trace.isRunning }
-    trace.stop()
+    _ = trace.blockingEnd(atMost: .seconds(10))
+    trace.blockingStop()
     let table = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
     guard let calls = SystemCalls.total(table) else {
       throw BenchError.unprepared("strace printed no total for \(entrant.server.name): \(trace.lastWords)")

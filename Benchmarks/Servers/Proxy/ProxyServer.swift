@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 
 /// A server to measure.
@@ -66,7 +67,7 @@ struct ProxyServer {
       let file = URL(fileURLWithPath: setup.directory + "/nginx.conf")
       try Data(Self.nginxConfiguration(setup, keepsFilesOpen: label != nil).utf8).write(to: file)
     }
-    let process = try ChildProcess(executable, arguments(setup), log: setup.directory + "/log")
+    let process = try ChildProcess(executable, arguments(setup), input: .pipe)
     try Self.awaitPort(setup.port, of: process, name)
     return process
   }
@@ -76,7 +77,7 @@ struct ProxyServer {
     // Varnish compiles its configuration first.
     let isOver = poll(for: 60) { !process.isRunning || (try? LoopbackClient(port: port)) != nil }
     guard process.isRunning, isOver else {
-      process.stop()
+      process.blockingStop()
       throw BenchError.unprepared("\(name) did not start: \(process.lastWords)")
     }
   }

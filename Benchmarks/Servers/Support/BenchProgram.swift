@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 
 /// The flag of the commands that run `cache-bench` as a process.
@@ -13,9 +14,7 @@ struct BenchProgramOptions: ParsableArguments {
 
   /// - Throws: ``BenchError`` if it cannot be run.
   func program() throws -> BenchProgram {
-    let beside = URL(fileURLWithPath: OwnProgram.path).deletingLastPathComponent()
-      .appendingPathComponent("cache-bench").path
-    let path = cacheBench ?? beside
+    let path = cacheBench ?? Program.built("cache-bench") ?? ""
     guard FileManager.default.isExecutableFile(atPath: path) else {
       throw BenchError.unprepared(
         cacheBench == nil

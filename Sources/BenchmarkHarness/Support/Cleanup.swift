@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import ChildProcesses
 import Dispatch
 import Foundation
 import Synchronization
@@ -34,13 +35,7 @@ package enum TemporaryDirectory {
 /// Handles control-C, and requests to end the process: kills child processes, removes temporary directories, then ends
 /// the process.
 package struct Interruption {
-  private static let further = Mutex<[@Sendable () -> Void]>([])
   private let sources: [any DispatchSourceSignal]
-
-  /// Runs a body as well when the process is interrupted.
-  package static func alsoRuns(_ body: @escaping @Sendable () -> Void) {
-    further.withLock { $0.append(body) }
-  }
 
   package init() {
     sources = [SIGINT, SIGTERM, SIGHUP].map { number in
@@ -48,7 +43,6 @@ package struct Interruption {
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInteractive))
       source.setEventHandler {
         ChildProcess.killAll()
-        for body in Self.further.withLock({ $0 }) { body() }
         TemporaryDirectory.removeAll()
         // Ends as the signal would have ended it, so that the shell sees the signal.
         signal(number, SIG_DFL)

@@ -19,7 +19,7 @@ package enum BenchError: Error, CustomStringConvertible {
     case .failed(let action, let contender, let failures, let operations):
       "'\(action.rawValue)' failed \(failures) of \(operations) times on \(contender.rawValue); the figures would be meaningless"
     case .unexpected(let what, let found): "'\(what)' had an unexpected result: \(found)"
-    case .unprepared(let what): "cannot prepare the measurement: \(what)"
+    case .unprepared(let what): "cannot prepare the measurement: \(Printable.text(what))"
     }
   }
 }

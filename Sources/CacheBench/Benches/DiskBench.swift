@@ -192,7 +192,7 @@ struct DiskBench {
         progress.show("\(fill > 0 ? "filling" : "opening"): \(what)")
         let child = try DiskChild(
           executable: executable, directory: path, fill: fill, valueSize: valueSize, capacity: capacity)
-        try child.end(ending)
+        child.end(ending)
         return child.story
       }
       _ = try child(fill: keys)

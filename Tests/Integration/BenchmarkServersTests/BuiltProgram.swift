@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import Testing
 
@@ -11,11 +12,8 @@ typealias BenchMeasurement = BenchmarkHarness.Measurement
 
 /// The programs beside the tests.
 enum BuiltProgram {
-  static func path(_ name: String) -> String {
-    URL(fileURLWithPath: OwnProgram.path).deletingLastPathComponent().appendingPathComponent(name).path
-  }
-
-  static func exists(_ name: String) -> Bool { FileManager.default.isExecutableFile(atPath: path(name)) }
+  static func path(_ name: String) -> String { Program.built(name) ?? name }
+  static func exists(_ name: String) -> Bool { Program.built(name) != nil }
 
   /// Runs a body on a thread of its own: it waits for other processes, and the tests share few threads.
   static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value

@@ -2,13 +2,14 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import Testing
 
 @testable import CacheBenchServers
 
 @Suite(.timeLimit(.minutes(10))) struct FleetBenchTests {
-  private static func isInstalled(_ name: String) -> Bool { InstalledProgram.path(of: name) != nil }
+  private static func isInstalled(_ name: String) -> Bool { Program.installed(name) != nil }
 
   @Test(
     "Two proxies get cold requests, removals and hits",

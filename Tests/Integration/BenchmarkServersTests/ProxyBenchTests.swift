@@ -3,12 +3,21 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import Testing
 
 @testable import CacheBenchServers
 
 @Suite(.timeLimit(.minutes(10))) struct ProxyBenchTests {
+  @Test func `the output of a program is read when it has ended`() async throws {
+    let output = try await BuiltProgram.onThread {
+      try ChildProcess.output(of: "/bin/sh", ["-c", "echo a; echo b >&2"])
+    }
+    #expect(output == "a\nb\n")
+    #expect(throws: ChildProcessError.self) { try ChildProcess.output(of: "/none", []) }
+  }
+
   @Test func `the processor time of this process grows`() throws {
     guard FileManager.default.fileExists(atPath: "/proc/self/stat") else { return }
     let before = try #require(ProcessTree.processorNanoseconds(of: getpid()))
@@ -22,7 +31,7 @@ import Testing
 
   @Test(
     "A hit and a miss are measured on every installed server",
-    .enabled("wrk is not installed", { InstalledProgram.path(of: "wrk") != nil }),
+    .enabled("wrk is not installed", { Program.installed("wrk") != nil }),
     .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/stat") }),
     .enabled(
       "httpcache is not built",
@@ -40,8 +49,8 @@ import Testing
     let rows = report.measurements.filter { $0.kind == .proxy }
     // nginx has two configurations.
     let peers =
-      (InstalledProgram.path(of: "nginx") == nil ? 0 : 2)
-      + (InstalledProgram.path(of: "varnishd") == nil ? 0 : 1)
+      (Program.installed("nginx") == nil ? 0 : 2)
+      + (Program.installed("varnishd") == nil ? 0 : 1)
     #expect(rows.filter { $0.action == .proxyHit }.count == 3 + peers)
     #expect(rows.filter { $0.action == .proxyMiss }.count == 2 + peers)
     for one in rows {
