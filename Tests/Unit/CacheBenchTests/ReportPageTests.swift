@@ -2,10 +2,10 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import BenchmarkHarness
 import Foundation
 import Testing
 
+@testable import BenchmarkHarness
 @testable import CacheBenchServers
 
 #if canImport(FoundationXML)
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test func `an unknown value is named in the error`() throws {
-    let json = Self.everything.json()
+    let json = try Self.everything.json()
       .replacingOccurrences(of: "\"kind\" : \"latency\"", with: "\"kind\" : \"guess\"")
     let error = #expect(throws: InputError.self) {
       _ = try ReportFile(name: "x", bytes: Array(json.utf8), path: "x")
