@@ -37,13 +37,15 @@ help: ## list the targets
 
 bench: ## measure the store and a URLSession; builds cache-bench for release, and nothing else
 	@sh scripts/prepare.sh xxhash
-	$(SWIFT) build $(TRAITS) -c release --product cache-bench
-	$(SWIFT) run $(TRAITS) -c release --skip-build cache-bench quick
+	$(SWIFT) build --traits Benchmarks -c release --scratch-path $(SCRATCH)/bench --product cache-bench
+	$(SCRATCH)/bench/release/cache-bench quick
 
-bench-instructions: check ## count instructions and allocations of single operations, and compare with the limits
+bench-instructions: ## count instructions and allocations of single operations, and compare with the limits
+	@sh scripts/prepare.sh --check xxhash
 	@sh scripts/bench-instructions.sh
 
-bench-limits: check ## count, and write new limits
+bench-limits: ## count, and write new limits
+	@sh scripts/prepare.sh --check xxhash
 	@sh scripts/bench-instructions.sh --write
 
 # MARK: Tests

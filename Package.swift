@@ -34,7 +34,7 @@ let arguments: Target.Dependency = .product(
 func nio(_ name: String) -> Target.Dependency {
   .product(
     name: name, package: "swift-nio",
-    condition: .when(traits: ["Proxy", "Benchmarks", "AsyncHTTPClient", "Hummingbird", "Redis"]))
+    condition: .when(traits: ["Proxy", "AsyncHTTPClient", "Hummingbird", "Redis"]))
 }
 func logging(_ name: String) -> Target.Dependency {
   .product(
@@ -97,6 +97,7 @@ let package = Package(
     .library(name: "HTTPCacheAsyncHTTPClient", targets: ["HTTPCacheAsyncHTTPClient"]),
     .library(name: "HTTPCacheTesting", targets: ["HTTPCacheTesting"]),
     .executable(name: "cache-bench", targets: ["CacheBench"]),
+    .executable(name: "cache-bench-servers", targets: ["CacheBenchServers"]),
     .executable(name: "httpcache", targets: ["httpcache"]),
   ],
   traits: [
@@ -117,6 +118,9 @@ let package = Package(
       description: "HTTPCacheRedis: a tier of the cache that several machines share, on Redis or Valkey."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
+    .trait(
+      name: "ServerBenchmarks", description: "The command cache-bench-servers, and what it measures.",
+      enabledTraits: ["Benchmarks", "CommandLine", "AsyncHTTPClient", "Hummingbird", "Redis"]),
     .trait(
       name: "TLSTests", description: "The tests of HTTPCacheURLSession over TLS; no product needs it.",
       enabledTraits: ["Proxy"]),
@@ -271,22 +275,25 @@ let package = Package(
     .executableTarget(
       name: "CacheBench",
       dependencies: [
-        "CFloorTable", "CMalloc",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "LoopbackOrigin",
+        "BenchmarkHarness", "CFloorTable", "CMalloc", "ChildProcesses",
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession",
         arguments, httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
-        histogram,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        // For `client`, `routes` and `shared`, if their traits are enabled too.
-        .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
-        .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
-        hummingbird("Hummingbird"),
-        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
-        .target(name: "LoopbackRedis", condition: .when(traits: ["Redis"])),
-        .target(name: "CHiredisFloor", condition: .when(traits: ["Redis"])),
       ],
       swiftSettings: settings),
+    // What needs servers, and what reads results: apart, so that the first figures need few packages.
+    .executableTarget(
+      name: "CacheBenchServers",
+      dependencies: [
+        "BenchmarkHarness", "CHiredisFloor", "ChildProcesses",
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
+        "LoopbackRedis", arguments, httpTypes,
+        hummingbird("Hummingbird"),
+        logging("Logging"),
+        nio("NIOCore"),
+        nio("NIOPosix"),
+      ],
+      path: "Benchmarks/Servers", swiftSettings: settings),
     .executableTarget(
       name: "httpcache",
       dependencies: [
@@ -321,6 +328,15 @@ let package = Package(
       ],
       exclude: ["Format.md"], swiftSettings: settings),
 
+    // What both commands of the benchmarks need: rounds, data and results; not a product.
+    .target(
+      name: "BenchmarkHarness",
+      dependencies: [
+        "ChildProcesses", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", arguments, histogram, httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      swiftSettings: settings),
+
     // An origin server on loopback, for the tests and the benchmarks; not a product.
     .target(
       name: "LoopbackOrigin",
@@ -332,6 +348,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // What Swift's modules of C libraries leave out of posix_spawn.
+    .systemLibrary(name: "CSpawn"),
+    // Programs that run beside this one, for the tests and the benchmarks; not a product.
+    .target(name: "ChildProcesses", dependencies: ["CSpawn"], swiftSettings: settings),
     // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
     .target(
       name: "LoopbackRedis", dependencies: ["HTTPCacheRedis"], swiftSettings: settings),
@@ -509,10 +529,19 @@ let package = Package(
     .testTarget(
       name: "CacheBenchTests",
       dependencies: [
-        "CacheBench", "CFloorTable", "HTTPCacheEngine", "HTTPCacheStore", arguments,
-        histogram, httpTypes,
+        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "CFloorTable", "ChildProcesses",
+        "HTTPCacheEngine",
+        "HTTPCacheStore",
+        arguments, histogram, httpTypes,
       ],
       path: "Tests/Unit/CacheBenchTests", swiftSettings: settings),
+    // What measures, by the clock and over sockets, and what starts processes.
+    .testTarget(
+      name: "BenchmarkServersTests",
+      dependencies: [
+        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "ChildProcesses", "HTTPCacheStore", arguments,
+      ],
+      path: "Tests/Integration/BenchmarkServersTests", swiftSettings: settings),
     // The command as a process: it is built because its tests depend on it.
     .testTarget(
       name: "ProxyCommandTests",
@@ -582,7 +611,7 @@ if isFuzzing {
 if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
-    "CDescriptorCheck", "TestSupport",
+    "CDescriptorCheck", "CSpawn", "ChildProcesses", "TestSupport",
     "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
   ]
   // By itself, for it takes SwiftNIO.

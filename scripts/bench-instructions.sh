@@ -8,7 +8,13 @@
 # Counts are the same on a busy machine and on an idle one, which times are not. They differ a little from run to run
 # all the same, for the store's hashes have a random seed, and more from compiler to compiler.
 set -eu
-cd "$(dirname "$0")/../Benchmarks"
+cd "$(dirname "$0")/.."
+case "${SCRATCH:-}" in
+  "") scratch=$PWD/Benchmarks/.build ;;
+  /*) scratch=$SCRATCH/instructions ;;
+  *) scratch=$PWD/$SCRATCH/instructions ;;
+esac
+cd Benchmarks
 runs=1000
 # What a limit is above what was measured, in percent.
 margin=5
@@ -20,25 +26,25 @@ for tool in valgrind strip; do
   }
 done
 
-swift build -c release --product count
+"${SWIFT:-swift}" build -c release --scratch-path "$scratch" --product count
 # valgrind gives up on the debug information of Swift.
-strip -g -o .build/count .build/release/count
+strip -g -o "$scratch/count" "$scratch/release/count"
 
 log=$(mktemp)
 new=$(mktemp)
 trap 'rm -f "$log" "$new"' EXIT
-echo "# operation, at most so many instructions, at most so many allocations: see README.md" >"$new"
+echo "# operation, at most so many instructions, at most so many allocations: see Documentation/Benchmarks.md" >"$new"
 printf '%-22s %12s %8s %12s %8s\n' operation instructions limit allocations limit
 failed=0
 export SWIFT_DETERMINISTIC_HASHING=1
-for operation in $(.build/count); do
+for operation in $("$scratch/count"); do
   valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=call_measured \
-    .build/count "$operation" "$runs" >"$log" 2>&1 || {
+    "$scratch/count" "$operation" "$runs" >"$log" 2>&1 || {
     cat "$log" >&2
     exit 1
   }
   instructions=$(awk -v runs="$runs" '/Collected/ { printf "%.0f", $NF / runs }' "$log")
-  allocations=$(.build/count "$operation" "$runs" | awk '{ print $2 }')
+  allocations=$("$scratch/count" "$operation" "$runs" | awk '{ print $2 }')
   limits=$(awk -v name="$operation" '$1 == name { print $2, $3 }' limits.txt)
   limit=${limits% *}
   allowed=${limits#* }

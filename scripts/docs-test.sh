@@ -209,7 +209,6 @@ steps() {
 run_page() {
   local page=$1 name
   name=$(basename "${page%.*}")
-  [ "$page" = Benchmarks/README.md ] && name=Benchmarks-README
   trap stop_processes EXIT
   replacements=() skip_patterns=() skip_reasons=() background_patterns=() background_ports=()
   declare -gA background_processes=()

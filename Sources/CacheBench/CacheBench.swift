@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 
 #if !Benchmarks
   #error("CacheBench needs the trait Benchmarks: pass --traits Benchmarks or set it in your .package")
@@ -16,14 +17,15 @@ struct CacheBench: AsyncParsableCommand {
       "Measure the HTTP cache, and compare it with URLCache, a locked Dictionary and others in the same run.",
     discussion: """
       Compare the ratios of one run: absolute figures differ between machines and between runs. Without a subcommand, \
-      'quick' runs.
+      'quick' runs. 'cache-bench-servers' measures what needs servers, and checks targets.
       """,
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      DiskCommand.self, ProxyCommand.self, ClientCommand.self, RoutesCommand.self, SharedCommand.self,
-      FleetCommand.self,
-      HashCommand.self, ReplayCommand.self, TargetsCommand.self,
-      ReportCommand.self, DiskChildCommand.self, ServerChildCommand.self,
+      DiskCommand.self, HashCommand.self, ReplayCommand.self, DiskChildCommand.self,
     ],
     defaultSubcommand: Quick.self)
 }
+
+// Foundation has types of these names, too.
+typealias Measurement = BenchmarkHarness.Measurement
+typealias Operation = BenchmarkHarness.Operation

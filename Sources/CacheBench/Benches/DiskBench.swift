@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 import Foundation
 import HTTPCacheStore
 
@@ -19,6 +20,16 @@ enum DiskWorkload: String, CaseIterable, Sendable, ExpressibleByArgument {
   case cold
   /// Opening a directory.
   case reopen
+
+  /// The action of a workload that is compared with the yardsticks.
+  fileprivate var action: Action? {
+    switch self {
+    case .put: .diskStore
+    case .get: .diskGet
+    case .mixed: .diskMixed
+    case .churn, .cold, .reopen: nil
+    }
+  }
 }
 
 /// The measurements of `disk`.
@@ -26,77 +37,40 @@ struct DiskBench {
   var options: DiskOptions
   var progress: ProgressLine
   /// The program that is started to open directories: this one.
-  var executable = DiskChild.ownExecutable
+  var executable = OwnProgram.path
 
-  private var seed: UInt64 { options.round.seed }
+  private var seed: UInt64 { options.contest.round.seed }
 
-  /// - Parameter asked: the workloads to measure; by default all that have a target.
-  func run(_ asked: [DiskWorkload]) throws -> Report {
-    let workloads = options.targets ? [.put, .get, .churn, .cold, .reopen] : asked
+  func run(_ workloads: [DiskWorkload]) throws -> Report {
+    let sizes = options.contest.valueSizes
+    let contest = DiskContest(options: options.contest, yardsticks: options.yardsticks, progress: progress)
     var report = options.report
-    for size in options.valueSizes {
-      report.measurements += try operations(workloads, valueSize: size)
+    for size in sizes {
+      report.measurements += try contest.run(workloads.compactMap(\.action), valueSize: size)
       if workloads.contains(.churn) { report.measurements.append(try churn(valueSize: size)) }
       if workloads.contains(.cold) { report.measurements += try coldGets(valueSize: size) }
     }
     let isPutOrGet = workloads.contains(.put) || workloads.contains(.get)
-    if isPutOrGet, options.targets || options.valueSizes.contains(1024) {
-      report.measurements += try fewBesideURLCache()
-    }
+    if isPutOrGet, sizes.contains(1024) { report.measurements += try fewBesideURLCache() }
     if workloads.contains(.reopen) { report.measurements += try openings.map(opening) }
     report.measurements += report.measurements.ratios
-    if options.targets { report.targets = report.diskTargets }
     return report
   }
 
   /// How the previous process ended, and the numbers of keys and the sizes of values to open.
   private var openings: [(Action, keys: Int, valueSize: Int)] {
-    let some = options.keys ?? 100_000
-    guard !options.targets else {
-      return [
-        (.reopenClosed, some, 16 << 10), (.reopenClosed, some * 10, 1024), (.reopenKilled, some * 10, 1024),
-      ]
-    }
-    let size = options.valueSizes.first { $0 == 16 << 10 } ?? options.valueSizes[0]
+    let sizes = options.contest.valueSizes
+    let size = sizes.first { $0 == 16 << 10 } ?? sizes[0]
     // A directory of a gigabyte or two.
-    let keys = options.keys ?? min(some, (2 << 30) / size)
+    let keys = options.contest.keys ?? min(100_000, (2 << 30) / size)
     return [(.reopenClosed, keys, size), (.reopenKilled, keys, size)]
-  }
-
-  // MARK: - Operations
-
-  private func operations(_ workloads: [DiskWorkload], valueSize: Int) throws -> [Measurement] {
-    let actions: [Action] =
-      (workloads.contains(.get) ? [.diskGet] : []) + (workloads.contains(.mixed) ? [.diskMixed] : [])
-    guard workloads.contains(.put) || !actions.isEmpty else { return [] }
-    let count = options.keys(ofSize: valueSize)
-    progress.show("generating \(Format.count.text(count)) keys and values")
-    let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
-    // Nothing must be evicted, however often it is overwritten: the raw file and the files keep everything too.
-    let capacity = max(256 << 20, 4 * count * (data.entryBytes + 4096))
-    let filling = Filling(
-      order: KeySequence.shuffle(keys: count, seed: seed),
-      sequences: [KeySequence(keys: count, distribution: .zipf, exponent: 0.99, seed: seed, stream: 0)],
-      valueSize: valueSize,
-      // Our store syncs all of it when it is closed.
-      mostPerRound: 1)
-    let entrants = ([.ours] + options.yardsticks.filter(\.isInstalled)).map { name in
-      filling.entrant(name, by: .diskStore, then: actions) { directory in
-        name == .ours
-          ? try StoreCache(data, memory: 0, disk: capacity, directory: directory + "/store")
-          : try name.onDisk(data, directory, capacity: capacity)
-      }
-    }
-    return try Contest(
-      entrants: entrants, rounds: options.round.rounds, seconds: options.round.seconds, batch: 10,
-      conditions: [.entries: Double(count), .valueBytes: Double(valueSize), .threads: 1]
-    ).run(progress)
   }
 
   /// Measures a hundred entries of 1 KiB, compared with URLCache, which takes seconds for more.
   private func fewBesideURLCache() throws -> [Measurement] {
     let few = try StoreOptions.parse(
-      ["--tier", "both", "--disk-keys", String(min(100, options.keys ?? 100))] + options.round.arguments)
+      ["--tier", "both", "--disk-keys", String(min(100, options.contest.keys ?? 100))]
+        + options.contest.round.arguments)
     return try StoreBench(options: few, kind: .throughput, progress: progress).measure(onDisk: true)
   }
 
@@ -109,7 +83,7 @@ struct DiskBench {
     return try TemporaryDirectory.with { directory in
       progress.show("churn, \(Format.bytes.text(valueSize))")
       let path = directory + "/store"
-      let cache = try EngineCache(data, disk: capacity, directory: path)
+      let cache = try StoreOnDisk(data, capacity: capacity, directory: path)
       let store = cache.store
       defer { store.close() }
       var live: Double { Double(store.usage.diskEntries * data.entryBytes) }
@@ -162,13 +136,13 @@ struct DiskBench {
   // MARK: - Cold
 
   private func coldGets(valueSize: Int) throws -> [Measurement] {
-    let count = min(1000, options.keys(ofSize: valueSize))
+    let count = min(1000, options.contest.keys(ofSize: valueSize))
     let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
     let gets = KeySequence.shuffle(keys: count, seed: seed).prefix(200)
     return try TemporaryDirectory.with { directory -> [Measurement] in
       let path = directory + "/store"
-      let ours = try StoreCache(
-        data, memory: 0, disk: max(64 << 20, 4 * count * data.entryBytes), directory: path)
+      let ours = try StoreOnDisk(
+        data, capacity: max(64 << 20, 4 * count * data.entryBytes), directory: path)
       let raw = try RawFileCache(data, directory: directory)
       defer {
         ours.close()
@@ -180,7 +154,7 @@ struct DiskBench {
         for key in 0..<count where !cache.put(key) {
           throw BenchError.unprepared("\(name.rawValue) refused an entry")
         }
-        ours.flush()
+        ours.store.flush()
         // After the first get, the store has the data on its files. The measured entries are not in the page cache.
         guard let get = cache.operation(.coldGet), get(Int(gets[0])), FileCache.drop(place),
           let first = ProcessIO.now, let before = ProcessIO.now
@@ -218,14 +192,14 @@ struct DiskBench {
         progress.show("\(fill > 0 ? "filling" : "opening"): \(what)")
         let child = try DiskChild(
           executable: executable, directory: path, fill: fill, valueSize: valueSize, capacity: capacity)
-        try child.end(ending)
+        child.end(ending)
         return child.story
       }
       _ = try child(fill: keys)
       var one = Measurement(
         .reopen, ending, .ours,
         [.entries: Double(keys), .valueBytes: Double(valueSize), .nanoseconds: 0, .deviceBytes: 0])
-      for _ in 0..<max(1, min(5, options.round.rounds)) {
+      for _ in 0..<max(1, min(5, options.contest.round.rounds)) {
         guard FileCache.drop(path) else { break }
         let story = try child()
         guard story[.entries] == Double(keys) else {

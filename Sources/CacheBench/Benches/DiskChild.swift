@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
+import ChildProcesses
 import Foundation
 import HTTPCacheStore
 
@@ -10,7 +12,7 @@ struct DiskChild {
   static func run(directory: String, fill: Int, valueSize: Int, capacity: Int) throws {
     let data = try Dataset(count: 1, valueSize: valueSize, seed: 1, .entries)
     let (memory, io, start) = (MemoryUse.now(), ProcessIO.now, MonotonicClock.now)
-    let cache = try EngineCache(data, disk: capacity, directory: directory)
+    let cache = try StoreOnDisk(data, capacity: capacity, directory: directory)
     var story: [Metric: Double] = [.nanoseconds: Double(MonotonicClock.now - start)]
     if let before = memory.allocatedBytes, let after = MemoryUse.now().allocatedBytes {
       story[.allocatedBytes] = Double(after - before)
@@ -30,47 +32,31 @@ struct DiskChild {
     cache.store.close()
   }
 
-  private let process = Process()
-  private let toChild = Pipe()
+  private let process: ChildProcess
   let story: [Metric: Double]
 
   /// Starts a process, and waits for its report.
   init(executable: String, directory: String, fill: Int = 0, valueSize: Int, capacity: Int) throws {
-    process.executableURL = URL(fileURLWithPath: executable)
-    process.arguments = [
-      "disk-child", directory, "--fill", String(fill), "--value-size", String(valueSize), "--capacity",
-      String(capacity),
-    ]
-    let fromChild = Pipe()
-    process.standardInput = toChild
-    process.standardOutput = fromChild
-    try process.run()
-    var line = Data()
-    while line.last != UInt8(ascii: "\n") {
-      let some = fromChild.fileHandleForReading.availableData
-      if some.isEmpty { break }
-      line += some
+    let process = try ChildProcess(
+      executable,
+      [
+        "disk-child", directory, "--fill", String(fill), "--value-size", String(valueSize), "--capacity",
+        String(capacity),
+      ], input: .pipe, errors: .inherited)
+    let newline = UInt8(ascii: "\n")
+    // Filling a directory may take many minutes.
+    _ = poll(for: .infinity) { process.output.bytes.contains(newline) || !process.isRunning }
+    let line = process.output.bytes.prefix { $0 != newline }
+    guard let story = try? JSONDecoder().decode([Metric: Double].self, from: Data(line)) else {
+      process.blockingStop()
+      throw BenchError.unprepared("the process with the store ended early")
     }
-    guard let story = try? JSONDecoder().decode([Metric: Double].self, from: line) else {
-      process.waitUntilExit()
-      throw BenchError.unprepared(
-        "the process with the store ended early, with status \(process.terminationStatus)")
-    }
-    self.story = story
+    (self.process, self.story) = (process, story)
   }
 
   /// Lets the process close the store, or kills it.
-  func end(_ ending: Action) throws {
-    if ending == .reopenKilled {
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
-    }
-    try toChild.fileHandleForWriting.close()
-    process.waitUntilExit()
-  }
-
-  /// The program that is running.
-  static var ownExecutable: String {
-    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+  func end(_ ending: Action) {
+    if ending == .reopenKilled { process.kill() } else { process.closeInput() }
+    while process.blockingEnd(atMost: .seconds(60)) == nil {}
   }
 }

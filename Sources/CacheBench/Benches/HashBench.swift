@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import HTTPCacheStore
 
 /// The measurements of `hash`: XXH3 in Swift, compared with libxxhash if the package has it.

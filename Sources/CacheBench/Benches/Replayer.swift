@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import HTTPCacheStore
 
 /// Replays the requests of a trace on a cache, and stores the misses.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
-import LoopbackOrigin
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -20,7 +20,11 @@ struct SessionBench {
 
   func run() async throws -> [Measurement] {
     let body = [UInt8](repeating: UInt8(ascii: "x"), count: valueSize)
-    let origin = try await LoopbackOrigin.start { request in Self.answer(request, body) }
+    let responses = (fresh: Self.responses("max-age=3600", body), stale: Self.responses("max-age=0", body))
+    let origin = try ThreadedOrigin { request in
+      let some = request.isFor("/stale") ? responses.stale : responses.fresh
+      return request.has("if-none-match: \"1\"") ? some.unchanged : some.whole
+    }
     do {
       let measurements = try await measure(origin)
       await origin.stop()
@@ -31,20 +35,24 @@ struct SessionBench {
     }
   }
 
-  private static func answer(_ request: LoopbackOrigin.Request, _ body: [UInt8]) -> LoopbackOrigin.Response {
-    let isFresh = !request.target.hasPrefix("/stale")
-    let tag = "\"1\""
-    let fields: HTTPFields = [
-      .cacheControl: isFresh ? "max-age=3600" : "max-age=0", .eTag: tag, .contentType: "text/plain",
-      .lastModified: "Tue, 02 Jan 2024 03:04:05 GMT",
-    ]
-    if request.fields[.ifNoneMatch] == tag { return .init(status: 304, fields: fields, bytes: []) }
-    return .init(fields: fields, bytes: body)
+  /// Returns the bytes of a response, and of the 304 that confirms it.
+  private static func responses(_ cacheControl: String, _ body: [UInt8]) -> (
+    whole: [UInt8], unchanged: [UInt8]
+  ) {
+    let fields = """
+      Cache-Control: \(cacheControl)\r
+      ETag: "1"\r
+      Content-Type: text/plain\r
+      Last-Modified: Tue, 02 Jan 2024 03:04:05 GMT\r
+
+      """
+    let whole = "HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(body.count)\r\n\r\n"
+    return (Array(whole.utf8) + body, Array("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n".utf8))
   }
 
   private typealias Answer = RequestLane.Answer
 
-  private func measure(_ origin: LoopbackOrigin) async throws -> [Measurement] {
+  private func measure(_ origin: ThreadedOrigin) async throws -> [Measurement] {
     let cache = try HTTPCache(.init(memoryCapacity: (64 << 20) + 4 * requests * (valueSize + 1024)))
     let patient = URLSessionConfiguration.ephemeral
     // The machine may have other work.
@@ -130,7 +138,8 @@ struct SessionBench {
       },
     ]
     return try await RequestLane.measure(
-      lanes, .session, requests: requests, valueSize: valueSize, origin: origin, progress)
+      lanes, .session, requests: requests, valueSize: valueSize,
+      originRequests: { origin.requestCount }, progress)
   }
 
   private func check(_ answer: Answer, _ action: Action, _ source: CachedResponse.Source?) throws {

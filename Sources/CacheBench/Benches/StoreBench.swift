@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
+
 /// The measurements of `throughput` and `latency`.
 struct StoreBench {
   var options: StoreOptions
   var kind: Measurement.Kind
   var progress: ProgressLine
-  /// The actions to measure in addition to filling; everything by default.
-  var only: Set<Action>?
 
   func run() throws -> [Measurement] {
     try measure(onDisk: false) + (options.tier == .both ? try measure(onDisk: true) : [])
@@ -46,7 +46,6 @@ struct StoreBench {
       valueSize: run.valueSize)
     // More than all entries occupy.
     let ample = (64 << 20) + 2 * count * (data.entryBytes + 256)
-    let (memory, disk) = onDisk ? (0, 4 * ample) : (options.capacity ?? ample, 0)
     let actions: [Action] =
       onDisk
       ? [.diskGet]
@@ -56,11 +55,13 @@ struct StoreBench {
       _ name: Contender, _ actions: [Action] = actions,
       _ make: @escaping (_ directory: String) throws -> any BenchCache
     ) -> Contest.Entrant {
-      let wanted = actions.filter { only?.contains($0) ?? true }
-      return filling.entrant(name, by: onDisk ? .diskStore : .store, then: wanted, make)
+      filling.entrant(name, by: onDisk ? .diskStore : .store, then: actions, make)
     }
     var entrants = [
-      entrant(.ours) { try StoreCache(data, memory: memory, disk: disk, directory: onDisk ? $0 : nil) }
+      entrant(.ours) { directory -> any BenchCache in
+        if onDisk { return try StoreOnDisk(data, capacity: 4 * ample, directory: directory) }
+        return try StoreCache(data, memory: options.capacity ?? ample)
+      }
     ]
     if !onDisk {
       entrants.append(entrant(.dictionary) { _ in KeyedBench(data: data, cache: DictionaryCache()) })

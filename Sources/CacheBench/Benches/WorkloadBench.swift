@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
@@ -17,19 +18,21 @@ enum Workload: String, CaseIterable, Sendable, ExpressibleByArgument {
   case churn
   /// A lookup of a fresh response and the decision to serve it, against the lookup alone.
   case decide
+  /// The engine's judgement of a new response: ten fields, parsed, and whether and how long it may be stored.
+  case judge
 }
 
 /// The measurements of `workload`: each workload on all caches that support it.
 struct WorkloadBench {
   var options: WorkloadOptions
-  /// Whether `get` reads a byte of each body, leaves the bodies untouched, or both in turns.
-  var readsBody: [Bool] = [true]
+  /// Whether `get` reads a byte of each body, or leaves the bodies untouched.
+  var readsBody = true
   var progress: ProgressLine
 
   /// The omitted measurements, and why.
   static func notes(_ workloads: [Workload]) -> [String] {
     var notes: [String] = []
-    if workloads.contains(where: { $0 != .decide }) {
+    if workloads.contains(where: { $0 != .decide && $0 != .judge }) {
       notes.append("URLCache is not measured with this many keys; 'throughput' compares it at 10,000 keys.")
     }
     if workloads.contains(.mixed) || workloads.contains(.churn) {
@@ -43,7 +46,8 @@ struct WorkloadBench {
   func run(_ workload: Workload) throws -> [Measurement] {
     progress.show("\(workload.rawValue): generating \(options.keys) keys")
     let isBounded = workload != .get
-    guard workload != .decide else {
+    if workload == .judge { return try judge() }
+    if workload == .decide {
       let (lanes, arrivals) = try decideLanes()
       return try measure(lanes, threads: [1]) { _, _ in [arrivals] }
     }
@@ -59,11 +63,8 @@ struct WorkloadBench {
       switch workload {
       case .mixed: return [.mixed(name, cache, warming: warming, counting: counting[0], bodies)]
       case .churn: return [.churn(name, cache, capacity: entries, bodies)]
-      case .get, .decide:
-        // Filled once.
-        return readsBody.enumerated().map { number, readsBody in
-          .get(name, cache, number == 0 ? filling : [], readsBody: readsBody, valueSize: bodies.size)
-        }
+      case .get, .decide, .judge:
+        return [.get(name, cache, filling, readsBody: readsBody, valueSize: bodies.size)]
       }
     }
     var all = lanes(.ours, try engine(entries, .lru)) + lanes(.oursS3FIFO, try engine(entries, .s3fifo))
@@ -80,8 +81,7 @@ struct WorkloadBench {
     }
   }
 
-  /// Measures the engine's judgement of a new response: ten fields, parsed, and whether and how long it may be stored.
-  func judge() throws -> [Measurement] {
+  private func judge() throws -> [Measurement] {
     let engine = CacheEngine(.init(kind: .private))
     var head = Dataset.response(1024)
     head.headerFields[.date] = "Tue, 02 Jan 2024 03:04:05 GMT"

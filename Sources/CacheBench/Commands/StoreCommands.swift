@@ -2,11 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-
-/// The tiers to measure.
-enum TierChoice: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
-  case memory, both
-}
+import BenchmarkHarness
 
 /// The flags of `throughput` and `latency`.
 struct StoreOptions: ParsableArguments {

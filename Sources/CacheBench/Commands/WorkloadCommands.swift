@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 import Foundation
 
 /// The flags of the workloads in memory.
@@ -49,7 +50,8 @@ struct WorkloadCommand: BenchCommand {
     discussion: """
       get: lookups that all find an entry and read a byte of its body. mixed: nine lookups, which store the key on a miss, \
       and one store, at a capacity of a tenth of the keys. churn: stores of new entries, each of which evicts another. \
-      decide: a lookup with the decision to serve the entry, compared with the lookup alone. Throughput is measured with 1, \
+      decide: a lookup with the decision to serve the entry, compared with the lookup alone. judge: the decision whether and \
+      how long to store a new response of ten fields. Throughput is measured with 1, \
       2, 4… threads, latency with one.
       """)
 
@@ -59,85 +61,16 @@ struct WorkloadCommand: BenchCommand {
     name: .customLong("no-body"),
     help: "In 'get', do not read the bodies, so that only the table is measured.")
   var leavesBody = false
-  @Option(
-    help: ArgumentHelp(
-      "Another cache-bench to compare this one with, such as a build of an older commit.",
-      discussion: "Each round runs both programs, and each fills its caches first.", valueName: "[label=]path"
-    ))
-  var baseline: LabelledProgram?
   @OptionGroup var options: WorkloadOptions
   var json: Bool { options.run.round.json }
 
   func report(_ progress: ProgressLine) throws -> Report {
-    try report(progress, executable: DiskChild.ownExecutable)
-  }
-
-  func report(_ progress: ProgressLine, executable: String) throws -> Report {
-    let measurements =
-      if let baseline {
-        try BaselineBench(
-          workloads: workloads, options: options, leavesBody: leavesBody, baseline: baseline,
-          progress: progress, executable: executable
-        ).run()
-      } else {
-        try workloads.flatMap {
-          try WorkloadBench(options: options, readsBody: [!leavesBody], progress: progress).run($0)
-        }
-      }
+    let bench = WorkloadBench(options: options, readsBody: !leavesBody, progress: progress)
+    let measurements = try workloads.flatMap { try bench.run($0) }
     return Report(
       command: "workload", parameters: options.parameters,
-      measurements: measurements + measurements.filter { $0.kind == .throughput && $0.label == nil }.ratios,
+      measurements: measurements + measurements.filter { $0.kind == .throughput }.ratios,
       notes: WorkloadBench.notes(workloads))
-  }
-}
-
-/// Measures everything that has a target and that this program can measure.
-struct TargetsCommand: BenchCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "targets",
-    abstract: "Measure the hot path against its targets, in one run of a few minutes.")
-
-  @Option(help: "Trace file for the hit ratios, with 'key size' on each line.")
-  var trace: String?
-  @OptionGroup var options: WorkloadOptions
-  var json: Bool { options.run.round.json }
-
-  func report(_ progress: ProgressLine) throws -> Report {
-    let trace = try InputError.reporting { try self.trace.map { try Trace(path: $0) } }
-    return try Self.report(options, trace, progress)
-  }
-
-  static func report(_ options: WorkloadOptions, _ trace: Trace?, _ progress: ProgressLine) throws -> Report {
-    var options = options
-    // Some targets are for two threads.
-    options.run.threads = max(2, options.threads)
-    func few(_ keys: Int) throws -> [Measurement] {
-      let some = try StoreOptions.parse(
-        ["--keys", String(keys), "--value-size", String(options.run.valueSize)] + options.run.round.arguments)
-      return try StoreBench(
-        options: some, kind: .throughput, progress: progress, only: [.get, .storeAgain]
-      ).run()
-    }
-    let bench = WorkloadBench(options: options, readsBody: [false, true], progress: progress)
-    let count = min(Report.fewEntries, options.keys)
-    var report = Report(command: "targets", parameters: options.parameters)
-    report.measurements = try MemoryBench(
-      keys: options.keys, valueSize: options.run.valueSize, progress: progress
-    ).run()
-    report.measurements += try Workload.allCases.flatMap { try bench.run($0) } + bench.judge() + few(count)
-    // Only for the growth.
-    report.measurements += try few(4 * count).filter { $0.contender == .ours }
-    report.notes = WorkloadBench.notes(Workload.allCases)
-    report.notes.append("Instructions, allocations and parsers are measured in Benchmarks, not here.")
-    if let trace {
-      let replayer = Replayer(trace: trace, sizes: .replayUnits, shards: 16)
-      report.measurements += try Replayer.policies.map { try replayer.run($0.value, capacityShare: 0.1) }
-    } else {
-      report.notes.append("To measure hit ratios on a trace, use --trace FILE.")
-    }
-    report.measurements += report.measurements.filter { $0.kind == .throughput }.ratios
-    report.targets = report.memoryTargets
-    return report
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
 import HTTPCacheStore
 
@@ -80,17 +81,5 @@ final class RequestCache: KeyedCache, @unchecked Sendable {
 
   private static func request(_ key: StoreKey) -> URLRequest? {
     URL(string: key.description).map { URLRequest(url: $0) }
-  }
-}
-
-struct SendableCachedResponse: @unchecked Sendable {
-  // Unchecked: the object never changes after its creation.
-  let value: CachedURLResponse
-
-  init(_ request: URLRequest, fields: [String: String], _ body: [UInt8]) throws {
-    guard let url = request.url,
-      let head = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)
-    else { throw BenchError.unprepared("no response for \(request)") }
-    value = CachedURLResponse(response: head, data: Data(body), userInfo: nil, storagePolicy: .allowed)
   }
 }

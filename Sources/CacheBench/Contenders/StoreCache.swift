@@ -1,39 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
-import SystemPackage
 
-/// Our store as a cache of bodies under keys.
+/// Our store in memory as a cache of bodies under keys.
 final class EngineCache: KeyedCache {
   let store: CacheStore
   private let head: [UInt8]
-  private let tiers: StoreTiers
   private let storedAt: Int64
 
   /// - Parameters:
-  ///   - capacity: the capacity of the memory tier, in bytes; with 0 every lookup reads from disk.
-  ///   - directory: the directory of the disk tier, if there is one.
+  ///   - capacity: the capacity in bytes.
   ///   - head: the head of each entry, in addition to key and body.
   init(
-    capacity: Int, eviction: EvictionPolicy = .lru, shards: Int? = nil, disk: Int = 0,
-    directory: String? = nil, head: [UInt8] = [], storedAt: Int64 = 0
+    capacity: Int, eviction: EvictionPolicy = .lru, shards: Int? = nil, head: [UInt8] = [],
+    storedAt: Int64 = 0
   ) throws {
-    var configuration = CacheStore.Configuration(
-      memoryCapacity: capacity, diskCapacity: disk, directory: directory.map { FilePath($0) })
+    var configuration = CacheStore.Configuration(memoryCapacity: capacity, diskCapacity: 0)
     configuration.eviction = eviction
     configuration.shardCount = shards
     store = try CacheStore(configuration)
     (self.head, self.storedAt) = (head, storedAt)
-    tiers = capacity > 0 ? .memory : .disk
-  }
-
-  /// Uses the head of a data set, and the disk tier only if there is no memory.
-  convenience init(_ data: Dataset, memory: Int = 0, disk: Int, directory: String?) throws {
-    try self.init(
-      capacity: memory, disk: disk, directory: directory, head: data.head, storedAt: data.now.milliseconds)
   }
 
   @inline(__always)
@@ -52,7 +42,7 @@ final class EngineCache: KeyedCache {
   @inline(__always)
   func put(_ key: StoreKey, _ body: [UInt8], _ variant: VariantID, _ head: [UInt8]) -> Bool {
     let entry = NewEntry(
-      key: key, variant: variant, metadata: head, body: body, storedAt: storedAt, tiers: tiers)
+      key: key, variant: variant, metadata: head, body: body, storedAt: storedAt, tiers: .memory)
     return store.insert(entry).id != nil
   }
 
@@ -71,32 +61,25 @@ final class EngineCache: KeyedCache {
   }
 }
 
-/// Our store and the cache over it, with the numbers of keys.
-final class StoreCache: DiskCache {
-  let data: Dataset
+/// Our store in memory and the cache over it, with the numbers of keys.
+final class StoreCache: BenchCache {
+  private let data: Dataset
   private let keyed: KeyedBench<EngineCache>
   private let cache: HTTPCache
   private let engine = CacheEngine(.init(kind: .private))
 
   private var store: CacheStore { keyed.cache.store }
 
-  init(_ data: Dataset, memory: Int, disk: Int = 0, directory: String? = nil) throws {
+  init(_ data: Dataset, memory: Int) throws {
     self.data = data
     keyed = KeyedBench(
-      data: data, cache: try EngineCache(data, memory: memory, disk: disk, directory: directory))
+      data: data,
+      cache: try EngineCache(capacity: memory, head: data.head, storedAt: data.now.milliseconds))
     cache = HTTPCache(store: keyed.cache.store, configuration: .init(kind: .private))
   }
 
   func close() { store.close() }
-  /// Writes the buffered records to the files.
-  func flush() { store.flush() }
-
-  func put(_ number: Int) -> Bool { keyed.cache.put(data.key(number), data.body(number)) }
-
-  func get(_ number: Int) -> Int? {
-    guard let entry = store.lookup(data.key(number)).first, entry.tier == .disk else { return nil }
-    return (try? entry.body.readAll())?.count
-  }
+  func warm(_ key: Int) { keyed.warm(key) }
 
   func operation(_ action: Action) -> Operation? {
     let (data, cache, keyed) = (data, cache, keyed)
@@ -111,7 +94,7 @@ final class StoreCache: DiskCache {
         _ = keyed.cache.put(key, data.bodies[$0])
         return false
       }
-    default: return keyed.operation(action) ?? diskOperation(action)
+    default: return keyed.operation(action)
     }
   }
 

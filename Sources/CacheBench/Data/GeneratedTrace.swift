@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 import Foundation
 
 /// The sequence of keys in a generated trace, by the names of the flag `--generated`.

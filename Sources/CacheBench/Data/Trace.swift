@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
+
 /// Recorded or generated requests: a key and a size for each.
 struct Trace: Sendable {
   struct Request: Hashable, Sendable {

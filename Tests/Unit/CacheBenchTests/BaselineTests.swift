@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import ArgumentParser
+import BenchmarkHarness
 import Foundation
 import Testing
 
-@testable import CacheBench
+@testable import CacheBenchServers
 
 @Suite(.timeLimit(.minutes(10))) struct BaselineTests {
-  // MARK: - Reports
-
   private static func report(format: Int, _ rows: String) -> Data {
     Data(#"{"format": \#(format), "machine": {"isOptimized": true}, "measurements": [\#(rows)]}"#.utf8)
   }
@@ -29,7 +27,7 @@ import Testing
   ])
   func `throughput is read from reports of both formats`(format: Int, row: String) throws {
     let report = try AnyReport(Self.report(format: format, row))
-    let expected = Measurement(
+    let expected = BenchMeasurement(
       .throughput, .getAndRead, .oursS3FIFO,
       [
         .entries: 5, .threads: 2, .operations: 9, .operationsPerSecond: 4e6, .processorNanoseconds: 7,
@@ -63,66 +61,5 @@ import Testing
   ])
   func `another document is no report`(text: String) {
     #expect(throws: DecodingError.self) { try AnyReport(Data(text.utf8)) }
-  }
-
-  // MARK: - Programs
-
-  private static let folder = URL(fileURLWithPath: DiskChild.ownExecutable).deletingLastPathComponent()
-  private static let program = folder.appendingPathComponent("cache-bench").path
-  private static var isBuilt: Bool { FileManager.default.isExecutableFile(atPath: program) }
-
-  private static func command(_ flags: String) throws -> WorkloadCommand {
-    let line = "get mixed --keys 300 --value-size 100 --threads 2 --rounds 2 --seconds 0.002 " + flags
-    return try #require(
-      try WorkloadCommand.parseAsRoot(line.split(separator: " ").map(String.init)) as? WorkloadCommand)
-  }
-
-  /// Runs a comparison on its own thread, because it waits for other processes, and the tests share few threads.
-  private static func report(_ flags: String) async throws -> Report {
-    let command = try command(flags)
-    return try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(
-          with: Result { try command.report(ProgressLine(isShown: false), executable: program) })
-      }
-    }
-  }
-
-  @Test(
-    "A baseline is measured in turns, with ratios by round for our contenders",
-    .enabled("cache-bench is not built", { isBuilt }))
-  func ratios() async throws {
-    let report = try await Self.report("--baseline old=\(Self.program)")
-    let others = report.measurements.filter { $0.label == "old" }
-    #expect(Set(others.map(\.contender)) == [.ours, .oursS3FIFO])
-    #expect(others.count { $0.kind == .throughput } == 8)
-    let ratios = report.measurements.filter { $0.kind == .ratio && $0.against?.label == "old" }
-    #expect(ratios.count == others.count)
-    for one in ratios {
-      #expect(one.byRound.count == 2)
-      #expect(one.against?.contender == one.contender && one.against?.action == one.action)
-      #expect(try #require(one[.timesAsFast]) > 0)
-      if one.against?.basis != .p50 {
-        #expect(one.against?.basis == (one[.threads] == 1 ? .processorTime : .throughput))
-      }
-    }
-    #expect(report.text.contains("HTTPCacheEngine (old)"))
-    let yardsticks = report.measurements.filter { $0.contender == .nodes && $0.kind == .throughput }
-    #expect(yardsticks.count == 4)
-    let file = try ReportFile(name: "a", bytes: Array(report.json().utf8), path: "a")
-    #expect(file.report.measurements == report.measurements)
-  }
-
-  @Test(
-    "A program that is not cache-bench is named in the error",
-    .enabled("cache-bench is not built", { isBuilt }),
-    arguments: [
-      ("/none", "is not a program that can be run"), ("/bin/echo", "printed no report of 'workload'"),
-      ("/bin/false", "Its last line: nothing"),
-    ])
-  func otherPrograms(path: String, text: String) async throws {
-    let error = await #expect(throws: BenchError.self) { _ = try await Self.report("--baseline \(path)") }
-    #expect(error?.description.contains(text) == true, "\(error?.description ?? "")")
-    #expect(error?.description.contains(path) == true)
   }
 }

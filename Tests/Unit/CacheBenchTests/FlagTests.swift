@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import BenchmarkHarness
 import Testing
 
 @testable import CacheBench
@@ -20,24 +21,16 @@ import Testing
     "workload --threads 0", "workload --threads 257", "workload --keys 0", "workload --keys 1 --threads 2",
     "workload --capacity=-1", "workload --capacity 0", "workload --capacity 1.1", "workload --capacity nan",
     "workload --shards 3", "workload --shards 2048", "workload --seconds 0", "workload --rounds=-1",
-    "workload sing", "workload --baseline", "workload --baseline =a",
+    "workload sing", "workload --baseline a",
     "workload --keys 100000000 --value-size 1073741824", "memory --keys 0", "memory --value-size 0",
     "memory --keys 100000000 --value-size 1073741824", "replay", "replay t --capacity 0",
     "replay t --capacity=-0.1", "replay t --generated zipf", "replay --generated lru",
     "replay --generated zipf --keys 0", "replay --generated zipf --requests 0",
     "replay t --capacity 2", "replay t --eviction fifo", "replay t --sizes large", "replay t --shards 0",
     "disk sing", "disk --keys 0", "disk --value-size 0", "disk --capacity 1", "disk --seconds 0",
-    "disk --rounds 0", "disk --beside oracle", "targets --no-body", "disk --targets --keys 1000001",
+    "disk --rounds 0", "disk --beside oracle", "disk --beside sqlite", "disk --targets",
     "disk --keys 10000000 --value-size 67108864",
-    "targets --threads 0", "targets --keys=-5", "hash --rounds 0", "hash --keys 5", "report",
-    "proxy sing", "proxy --seconds 0", "proxy --seconds 0.5", "proxy --rounds 0", "proxy --threads 0",
-    "proxy --connections 0", "proxy --connections 9001", "proxy --connections 2 --threads 3",
-    "proxy --httpcache", "proxy --httpcache =a", "proxy --httpcache a --httpcache b",
-    "proxy --httpcache x=a --httpcache x=b", "report --output", "--nonsense",
-    "shared --requests 0", "shared --value-size 0", "shared --value-size 262145", "shared --concurrency 0",
-    "fleet --proxies 1", "fleet --urls 0", "fleet --requests 0", "fleet --removals 0",
-    "fleet --origin-delay=-1",
-    "fleet --shared-trust 0", "fleet --case sing", "fleet --httpcache a=b", "fleet --seconds 0",
+    "hash --rounds 0", "hash --keys 5", "report", "targets", "proxy", "--nonsense",
   ])
   func `a bad flag is a usage error`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
@@ -86,21 +79,14 @@ import Testing
   @Test(arguments: [
     "throughput --keys 5 --value-size 100 --distribution uniform --threads 2 --seconds 0.5 --seed 7 --json",
     "latency --tier both --zipf-exponent 1.2 --capacity 100000 --rounds 3", "session --requests 5",
-    "quick --json", "workload get --no-body", "workload get --baseline a", "workload --baseline b=a",
+    "quick --json", "workload get --no-body", "workload judge",
     "workload get mixed --keys 10 --capacity 0.5 --shards 4",
     "memory --keys 5 --json",
     "replay t --capacity 0.1 --capacity 1 --eviction lru --sizes real --shards 16",
     "replay --generated shifting-zipf --keys 100 --requests 1000 --seed 3 --eviction belady-size",
-    "targets --trace t --keys 9",
     "disk", "disk put get --keys 10 --value-size 100 --value-size 200 --json",
-    "disk --targets --capacity 9000000",
-    "proxy", "proxy hit hit-large connections many miss zipf --seconds 1 --threads 2 --connections 64 --disk",
-    "proxy --httpcache a --httpcache old=b --httpcache older=c --json",
-    "shared --requests 5 --value-size 1 --value-size 262144 --concurrency 1 --tcp --json",
-    "fleet",
-    "fleet --proxies 2 --urls 5 --requests 9 --removals 1 --origin-delay 0 --shared-trust 60 --case hit",
-    "fleet --case hit --case zipf --httpcache a --seconds 1 --rounds 1 --threads 2 --seed 3 --json",
-    "report a.json b.json -o r.html", "hash --seconds 0.5 --rounds 3 --json",
+    "disk churn --capacity 9000000", "disk --beside raw --beside files",
+    "hash --seconds 0.5 --rounds 3 --json",
   ])
   func `valid flags are accepted`(line: String) throws {
     _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))

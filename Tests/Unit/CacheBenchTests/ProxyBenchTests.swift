@@ -2,10 +2,10 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import Foundation
+import BenchmarkHarness
 import Testing
 
-@testable import CacheBench
+@testable import CacheBenchServers
 
 @Suite(.timeLimit(.minutes(10))) struct ProxyBenchTests {
   // MARK: - Output of tools
@@ -88,57 +88,6 @@ import Testing
     }
     #expect(ProcessTree.members(of: 10, in: all).map(\.id) == [10, 11, 14, 12])
     #expect(ProcessTree.members(of: 99, in: all).isEmpty)
-  }
-
-  @Test func `the processor time of this process grows`() throws {
-    guard FileManager.default.fileExists(atPath: "/proc/self/stat") else { return }
-    let before = try #require(ProcessTree.processorNanoseconds(of: getpid()))
-    var sum = 0
-    let grew = poll(for: 60) {
-      for number in 0..<100_000 { sum &+= number }
-      return (ProcessTree.processorNanoseconds(of: getpid()) ?? 0) > before
-    }
-    BlackHole.take(sum)
-    #expect(grew)
-  }
-
-  /// Whether a process has ended. Whether its new parent takes notice of that depends on the system.
-  private static func hasEnded(_ id: Int32) -> Bool {
-    kill(id, 0) != 0
-      || (try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8))?.contains(") Z ") == true
-  }
-
-  @Test func `a program that does not end by itself is stopped, with its child processes`() throws {
-    let (parent, child) = try TemporaryDirectory.with { directory -> (ChildProcess, Int32) in
-      let script = "trap '' TERM; sleep 1000 & echo $!; wait"
-      let process = try ChildProcess("/bin/sh", ["-c", script], log: directory + "/log")
-      _ = poll(for: 60) { process.output.hasSuffix("\n") }
-      return (process, Int32(process.output.dropLast()) ?? 0)
-    }
-    let (wasRunning, endedByItself) = (parent.isRunning, parent.wait(atMost: 0.01))
-    #expect(wasRunning && !endedByItself && !parent.isRunning)
-    #expect(child > 0)
-    let hasEnded = poll(for: 60) { Self.hasEnded(child) }
-    #expect(hasEnded)
-  }
-
-  @Test func `the output of a program is read when it has ended`() throws {
-    #expect(try ChildProcess.output(of: "/bin/sh", ["-c", "echo a; echo b >&2"]) == "a\nb\n")
-    #expect(throws: BenchError.self) { try ChildProcess.output(of: "/none", []) }
-  }
-
-  @Test(
-    "A program does not inherit the open files of this one",
-    .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/fd") }))
-  func inheritsNothing() throws {
-    // Without O_CLOEXEC.
-    let files = (0..<40).map { _ in open("/dev/null", O_RDONLY) }
-    defer { for file in files { close(file) } }
-    let inherited = try ChildProcess.output(of: "/bin/ls", ["/proc/self/fd"])
-    // Only numbers below 256 are closed: in a busy run, other tests may have more files open. `ls` itself opens the
-    // folder that it lists.
-    let numbers = inherited.split(separator: "\n").compactMap { Int($0) }
-    #expect(numbers.filter { $0 < 256 }.sorted() == [0, 1, 2, 3], "\(inherited)")
   }
 
   // MARK: - Configurations
@@ -306,54 +255,5 @@ import Testing
     #expect(file.report.measurements == report.measurements)
     #expect(Pictures(report: report).groups.flatMap(\.pictures).map(\.title).count == 1)
     #expect(ReportPage(files: [file]).html.contains("hit of 1 KiB: processor time of a request to a proxy"))
-  }
-
-  // MARK: - End to end
-
-  /// The programs beside the tests.
-  private static var folder: URL { URL(fileURLWithPath: DiskChild.ownExecutable).deletingLastPathComponent() }
-
-  private static func isBuilt(_ name: String) -> Bool {
-    FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent(name).path)
-  }
-
-  /// Runs a measurement on its own thread, because it waits for other processes, and the tests share few threads.
-  private static func measure(_ options: ProxyOptions) async throws -> Report {
-    let own = folder.appendingPathComponent("cache-bench").path
-    return try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(
-          with: Result {
-            try ProxyCommand.report([.hit, .miss], options, ProgressLine(isShown: false), executable: own)
-          })
-      }
-    }
-  }
-
-  @Test(
-    "A hit and a miss are measured on every installed server",
-    .enabled("wrk is not installed", { InstalledProgram.path(of: "wrk") != nil }),
-    .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/stat") }),
-    .enabled("httpcache is not built", { isBuilt("httpcache") && isBuilt("cache-bench") }))
-  func endToEnd() async throws {
-    let options = try ProxyOptions.parse([
-      "--seconds", "1", "--rounds", "1", "--connections", "4", "--httpcache",
-      "other=\(Self.folder.appendingPathComponent("httpcache").path)",
-    ])
-    let report = try await Self.measure(options)
-    let rows = report.measurements.filter { $0.kind == .proxy }
-    // nginx has two configurations.
-    let peers =
-      (InstalledProgram.path(of: "nginx") == nil ? 0 : 2)
-      + (InstalledProgram.path(of: "varnishd") == nil ? 0 : 1)
-    #expect(rows.filter { $0.action == .proxyHit }.count == 3 + peers)
-    #expect(rows.filter { $0.action == .proxyMiss }.count == 2 + peers)
-    for one in rows {
-      #expect((one[.processorNanoseconds] ?? 0) > 0, "\(one.name)")
-      #expect((one[.operationsPerSecond] ?? 0) > 0, "\(one.name)")
-      #expect(one[.connections] == 4)
-    }
-    #expect(report.targets.count == 2)
-    #expect(report.text.contains("bare SwiftNIO"))
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
+
 /// Belady's algorithm with sizes: evicts the entry with the greatest size × distance to its next request.
 ///
 /// It knows the future of the trace, so no cache can do the same. With entries of one size and at most ``sampleSize`` entries,

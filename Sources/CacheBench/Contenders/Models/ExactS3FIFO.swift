@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
+
 /// S3-FIFO as published (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023).
 ///
 /// New entries enter the small queue, a tenth of the capacity. At its end, an entry with at least two uses moves to the main

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import BenchmarkHarness
+
+extension Contender {
+  /// The colour's name in the style of the page. Contenders that share one never share a plot.
+  var color: String {
+    switch self {
+    case .ours, .swiftHash: "ours"
+    case .oursS3FIFO, .lmdb: "s3fifo"
+    case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .asyncHTTPClient, .libraryHash,
+      .bareNIO, .constantRoute, .hiredis:
+      "floor"
+    case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute, .redisClient: "dictionary"
+    case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
+    case .nsCache, .rocksDB, .gdsf: "nscache"
+    case .urlCache, .beladySize: "urlcache"
+    }
+  }
+}
+
+extension Measurement {
+  /// The colour's name; another build has another colour.
+  var color: String { label == nil ? contender.color : Contender.oursS3FIFO.color }
+}

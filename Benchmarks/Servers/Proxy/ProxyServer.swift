@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import BenchmarkHarness
+import ChildProcesses
+import Foundation
+
+/// A server to measure.
+struct ProxyServer {
+  var contender: Contender
+  /// The label of another build of this package, or of another configuration of nginx.
+  var label: String?
+  var executable: String
+  /// More options of our server.
+  var furtherArguments: [String] = []
+
+  /// What a server has to do.
+  struct Setup {
+    var port: Int
+    var originPort: Int
+    var threads: Int
+    /// Maximum number of client connections.
+    var connections: Int
+    /// An empty directory for its files.
+    var directory: String
+    var bodyBytes = 1024
+    /// Whether each response ends its connection.
+    var closes = false
+    /// Whether our server also stores on disk.
+    var usesDisk = false
+    var isRoot = geteuid() == 0
+  }
+
+  var name: String { contender.rawValue + (label.map { " (\($0))" } ?? "") }
+
+  /// The arguments of the program.
+  func arguments(_ setup: Setup) -> [String] {
+    let threads = String(setup.threads)
+    switch contender {
+    case .nginx: return ["-p", setup.directory, "-c", setup.directory + "/nginx.conf"]
+    case .varnish: return Self.varnishArguments(setup)
+    case .bareNIO:
+      return [
+        "server-child", "--port", String(setup.port), "--threads", threads, "--size", String(setup.bodyBytes),
+      ]
+        + (setup.closes ? ["--closes"] : [])
+    default:
+      return [
+        "proxy", "--origin", "http://127.0.0.1:\(setup.originPort)", "--listen", "127.0.0.1:\(setup.port)",
+        "--threads", threads, "--memory", "\(ProxyServer.capacityMegabytes)MB", "--log", "warning",
+      ] + (setup.usesDisk ? ["--directory", setup.directory + "/cache"] : []) + furtherArguments
+    }
+  }
+
+  /// Capacity of each cache. It is large enough for all URLs of a usual run.
+  static let capacityMegabytes = 2048
+
+  /// Starts the server, and waits until it answers.
+  func start(_ setup: Setup) throws -> ChildProcess {
+    if contender == .nginx {
+      // nginx makes them when it first needs them, which slows down the misses of a short run.
+      for name in 0..<256 {
+        try FileManager.default.createDirectory(
+          atPath: setup.directory + "/cache/" + String(format: "%02x", name),
+          withIntermediateDirectories: true)
+      }
+      let file = URL(fileURLWithPath: setup.directory + "/nginx.conf")
+      try Data(Self.nginxConfiguration(setup, keepsFilesOpen: label != nil).utf8).write(to: file)
+    }
+    let process = try ChildProcess(executable, arguments(setup), input: .pipe)
+    try Self.awaitPort(setup.port, of: process, name)
+    return process
+  }
+
+  /// Waits until a server accepts connections. Stops it if it does not.
+  static func awaitPort(_ port: Int, of process: ChildProcess, _ name: String) throws {
+    // Varnish compiles its configuration first.
+    let isOver = poll(for: 60) { !process.isRunning || (try? LoopbackClient(port: port)) != nil }
+    guard process.isRunning, isOver else {
+      process.blockingStop()
+      throw BenchError.unprepared("\(name) did not start: \(process.lastWords)")
+    }
+  }
+
+  /// A configuration with a cache in the directory, without logs, and with connections that stay open.
+  /// Only the cache differs from nginx's defaults, unless nginx keeps the files of hits open.
+  static func nginxConfiguration(_ setup: Setup, keepsFilesOpen: Bool = false) -> String {
+    let directory = setup.directory
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+      .map { "  \($0)_temp_path \"\(directory)/\($0)\";" }.joined(separator: "\n")
+    return """
+      daemon off;
+      \(setup.isRoot ? "user root;" : "")
+      worker_processes \(setup.threads);
+      pid "\(directory)/nginx.pid";
+      error_log stderr error;
+      events {
+        worker_connections \(max(4096, 2 * setup.connections + 1024));
+      }
+      http {
+        access_log off;
+        \(keepsFilesOpen ? "open_file_cache max=20000 inactive=1h; open_file_cache_valid 1h;" : "")
+        keepalive_timeout 1h;
+        keepalive_requests 1000000000;
+      \(temporary)
+        proxy_cache_path "\(directory)/cache" levels=2 keys_zone=bench:256m max_size=\(capacityMegabytes)m
+          inactive=1h use_temp_path=off;
+        upstream origin {
+          server 127.0.0.1:\(setup.originPort);
+          keepalive 128;
+          keepalive_requests 1000000000;
+        }
+        server {
+          listen 127.0.0.1:\(setup.port) backlog=4096;
+          location / {
+            proxy_pass http://origin;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_cache bench;
+            add_header X-Cache $upstream_cache_status;
+          }
+        }
+      }
+
+      """
+  }
+
+  /// Arguments for a cache in memory that logs no requests. Varnish has no configuration of this kind in a file.
+  static func varnishArguments(_ setup: Setup) -> [String] {
+    [
+      "-F", "-j", "none", "-n", setup.directory + "/work", "-a", "127.0.0.1:\(setup.port)",
+      "-b", "127.0.0.1:\(setup.originPort)", "-s", "malloc,\(capacityMegabytes)m",
+      // A pool has a thread for each connection in use.
+      "-p", "thread_pools=\(setup.threads)", "-p", "listen_depth=4096", "-p", "timeout_idle=3600",
+      "-p", "vsl_mask=" + varnishTags.map { "-" + $0 }.joined(separator: ","),
+    ]
+  }
+
+  /// The log records of a request. All versions from 6.0 have these names.
+  private static let varnishTags = [
+    "Begin", "End", "Link", "SessOpen", "SessClose", "Timestamp", "VCL_call", "VCL_return", "Hit", "TTL",
+    "Storage", "Length", "Fetch_Body", "BackendOpen", "BackendClose", "ReqStart", "ReqAcct", "ReqMethod",
+    "ReqURL",
+    "ReqProtocol", "ReqHeader", "ReqUnset", "RespProtocol", "RespStatus", "RespReason", "RespHeader",
+    "RespUnset",
+    "BereqAcct", "BereqMethod", "BereqURL", "BereqProtocol", "BereqHeader", "BereqUnset", "BerespProtocol",
+    "BerespStatus", "BerespReason", "BerespHeader", "BerespUnset",
+  ]
+
+  /// The source of a response by the server's own account.
+  enum Source: Equatable { case cache, origin, unknown }
+
+  /// Returns the source of a response by the server's fields; `unknown` if it has no such field.
+  func source(of response: LoopbackClient.Response) -> Source {
+    switch contender {
+    case .nginx:
+      switch response.fields["x-cache"] {
+      case "HIT": .cache
+      case "MISS": .origin
+      default: .unknown
+      }
+    case .varnish:
+      // A hit has two numbers: of this request, and of the request that stored the response.
+      switch response.fields["x-varnish"]?.split(separator: " ").count {
+      case 2: .cache
+      case 1: .origin
+      default: .unknown
+      }
+    default:
+      response.fields["cache-status"].map { $0.contains("; hit") ? .cache : .origin } ?? .unknown
+    }
+  }
+}
