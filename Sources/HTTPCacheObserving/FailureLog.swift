@@ -20,7 +20,7 @@ package final class FailureLog: Sendable {
   /// The shortest time between two warnings of a kind, in milliseconds.
   package static let interval: Int64 = 60_000
 
-  /// Runs a closure after a number of milliseconds.
+  /// Runs a closure after a number of milliseconds; by the clock, unless a test does it by hand.
   package typealias Schedule = @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
 
   private struct Kind {
@@ -67,17 +67,18 @@ package final class FailureLog: Sendable {
   /// - Parameter recovery: the message when the failures are over.
   package init(
     _ logger: Logger, recovery: String, clock: any CacheClock = SystemCacheClock.shared,
-    schedule: @escaping Schedule = { delay, body in
-      Task {
-        try? await Task.sleep(for: .milliseconds(delay))
-        body()
-      }
-    }
+    schedule: Schedule? = nil
   ) {
     self.logger = logger
     self.recovery = recovery
     self.clock = clock
-    self.schedule = schedule
+    self.schedule =
+      schedule ?? { delay, body in
+        Task {
+          try? await clock.sleep(for: .milliseconds(delay))
+          body()
+        }
+      }
   }
 
   /// Counts failures, and logs them: at once, or a minute after the last warning of their kind.

@@ -192,7 +192,8 @@ extension HTTPCache {
         case .filled:
           step = try nextStep(of: course, afterFillingUnder: claim)
           continue
-        case .nothing(let lease): return try await lead(pending.with(lease: lease), claim ?? Flight.make())
+        case .nothing(let lease):
+          return try await lead(pending.with(lease: lease), claim ?? Flight.make(on: clock))
         }
       case .lead(let pending, let claim): return try await lead(pending, claim)
       case .lookUpAgain: break
@@ -283,7 +284,7 @@ extension HTTPCache {
     -> RequestCourse.Step
   {
     guard !course.hasAskedTier, mayShare(pending.forwarding, pending.lookup) else {
-      return .lead(pending, claim ?? Flight.make())
+      return .lead(pending, claim ?? Flight.make(on: clock))
     }
     course.hasAskedTier = true
     return .share(pending, claim)

@@ -126,7 +126,7 @@ public final class HTTPCache: Sendable {
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
-  let flights = FlightTable()
+  package let flights: FlightTable
   let hub = EventHub()
   /// The shared tier; `nil` without one.
   let shared: SharedTierLink?
@@ -158,20 +158,27 @@ public final class HTTPCache: Sendable {
   }
 
   /// Opens a cache over a store that is already open, with a different clock if required.
-  public init(
+  public convenience init(
     store: CacheStore, configuration: Configuration, clock: any CacheClock = SystemCacheClock.shared
   ) {
+    self.init(unstarted: configuration, store: store, clock: clock)
+    shared?.start()
+  }
+
+  /// Opens a cache that takes no step in its shared tier by itself: tests take them by hand.
+  init(unstarted configuration: Configuration, store: CacheStore, clock: any CacheClock) {
     self.store = store
     self.configuration = configuration
     self.clock = clock
-    transit = TransitBudget(capacity: configuration.transitCapacity)
+    flights = FlightTable(clock: clock)
+    transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
     engine = CacheEngine(configuration.rules)
     boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
     shared = configuration.sharedTier.map {
       SharedTierLink($0, store: store, clock: clock, sharesResponses: configuration.rules.kind == .shared)
     }
     if let observer = configuration.observer { observe(CacheEvent.Action.allCases, observer) }
-    shared?.start { [weak self] in self }
+    shared?.cache.withLock { $0 = { [weak self] in self } }
   }
 
   deinit {
@@ -237,9 +244,4 @@ public final class HTTPCache: Sendable {
 
   /// Whether the cache serves many users.
   package var isShared: Bool { configuration.rules.kind == .shared }
-
-  /// Waits until no request is in flight, for tests that advance the time by hand.
-  package func settle() async {
-    while flights.count > 0 { await Task.yield() }
-  }
 }

@@ -43,19 +43,16 @@ public final class HTTPStubs: Sendable {
   }
 
   private let state = Mutex(State())
-  private let sleep: @Sendable (Duration) async throws -> Void
-
-  /// Maximum delay in real time: `Task.sleep` ends the process for some longer ones.
-  private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
+  private let clock: any CacheClock
 
   /// Makes stubs whose delays run in real time, for a century at most.
   public init() {
-    sleep = { try await Task.sleep(for: Swift.min($0, Self.longestDelay)) }
+    clock = SystemCacheClock.shared
   }
 
   /// Makes stubs whose delays last until the clock is advanced.
   public init(clock: TestClock) {
-    sleep = { try await clock.sleep(for: $0) }
+    self.clock = clock
   }
 
   // MARK: - Stubs
@@ -138,7 +135,7 @@ public final class HTTPStubs: Sendable {
     let (call, handler, error) = take(request, body)
     guard let handler else { throw error ?? StubError.unexpected(request: call.description, stubs: []) }
     let answer = try await handler(call)
-    if answer.delay > .zero { try await sleep(answer.delay) }
+    if answer.delay > .zero { try await clock.sleep(for: answer.delay) }
     return answer
   }
 

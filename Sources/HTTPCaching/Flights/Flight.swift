@@ -86,16 +86,20 @@ final class Flight: Sendable {
   /// The moment when the fetch began, in the history of removals and invalidations; `nil` if other requests cannot join
   /// it.
   let start: RemovalToken?
+  private let clock: any CacheClock
   private let live = LiveCount(.flight)
 
-  private init(hasLeader: Bool, start: RemovalToken?) {
+  private init(hasLeader: Bool, start: RemovalToken?, clock: any CacheClock) {
     self.start = start
+    self.clock = clock
     state = Mutex(State(claims: 1, leader: hasLeader ? .expected : .gone))
   }
 
   /// Makes a flight with its first claim: the leader's, or that of the task if no caller waits for it.
-  static func make(hasLeader: Bool = true, at start: RemovalToken? = nil) -> Claim {
-    Claim(counted: Flight(hasLeader: hasLeader, start: start))
+  static func make(
+    hasLeader: Bool = true, at start: RemovalToken? = nil, on clock: any CacheClock
+  ) -> Claim {
+    Claim(counted: Flight(hasLeader: hasLeader, start: start, clock: clock))
   }
 
   // MARK: - Claims
@@ -118,7 +122,7 @@ final class Flight: Sendable {
     if state.withLock({ $0.transfer })?.isWorthFinishing ?? false {
       // The time that a live connection needs for the rest.
       Task { [self] in
-        try? await Task.sleep(for: .seconds(1))
+        try? await clock.sleep(for: .seconds(1))
         abandon()
       }
     } else {

@@ -6,13 +6,18 @@ import HTTPCacheStore
 import Synchronization
 
 /// The flights that other requests may join, by cache key: see ``Flight``.
-final class FlightTable: Sendable {
-  private let flights = Mutex<[CacheKey: Flight]>([:])
+package final class FlightTable: Sendable {
+  private let flights = Monitor<[CacheKey: Flight]>([:])
+  private let clock: any CacheClock
   /// The keys of the fetches that ended last, as hashes, each at the index of its number.
   private let ended = Mutex([Int](repeating: 0, count: 64))
   private let endings = Atomic<Int>(0)
   /// The hashes of keys whose last response could not be shared, each at an index by its value.
   private let unshared = Mutex([Int](repeating: 0, count: 1024))
+
+  init(clock: any CacheClock) {
+    self.clock = clock
+  }
 
   /// Joins the fetch for a key, or makes a new one that the caller leads.
   ///
@@ -29,7 +34,7 @@ final class FlightTable: Sendable {
       if let flight = flights[key], flight.start.map(isOutdated) != true, let claim = flight.claim() {
         return (claim, false)
       }
-      let claim = Flight.make(at: token)
+      let claim = Flight.make(at: token, on: clock)
       flights[key] = claim.flight
       return (claim, true)
     }
@@ -42,7 +47,7 @@ final class FlightTable: Sendable {
   ) -> Flight.Claim? {
     flights.withLock { flights in
       if let flight = flights[key], !flight.isAbandoned, flight.start.map(isOutdated) != true { return nil }
-      let claim = Flight.make(hasLeader: false, at: token)
+      let claim = Flight.make(hasLeader: false, at: token, on: clock)
       flights[key] = claim.flight
       return claim
     }
@@ -103,5 +108,19 @@ final class FlightTable: Sendable {
   var count: Int { flights.withLock { $0.count } }
 
   /// The number of requests that are coalesced with another.
-  var followerCount: Int { flights.withLock { $0.values.reduce(0) { $0 + $1.followerCount } } }
+  package var followerCount: Int { flights.withLock { Self.followers($0) } }
+
+  private static func followers(_ flights: [CacheKey: Flight]) -> Int {
+    flights.values.reduce(0) { $0 + $1.followerCount }
+  }
+
+  // MARK: - Waiting, for tests
+
+  /// Returns when no fetch is in flight.
+  package func emptied() async throws { try await flights.wait { $0.isEmpty } }
+
+  /// Returns when this many requests are coalesced with another.
+  package func followers(_ count: Int) async throws {
+    try await flights.wait { Self.followers($0) >= count }
+  }
 }

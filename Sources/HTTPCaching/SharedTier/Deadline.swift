@@ -12,7 +12,7 @@ struct DeadlineExceeded: Error, CustomStringConvertible {
 /// Runs an operation, and stops waiting for it after a time limit. The operation is then cancelled, and may continue for
 /// as long as it ignores that.
 func withDeadline<Result: Sendable>(
-  _ limit: Duration, _ operation: @escaping @Sendable () async throws -> Result
+  _ limit: Duration, on clock: any CacheClock, _ operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
   let race = Race<Result>()
   return try await withTaskCancellationHandler {
@@ -26,8 +26,12 @@ func withDeadline<Result: Sendable>(
         }
       }
       let timer = Task {
-        try? await Task.sleep(for: limit)
-        if !Task.isCancelled { race.end(.failure(DeadlineExceeded(limit: limit))) }
+        do {
+          try await clock.sleep(for: limit)
+          race.end(.failure(DeadlineExceeded(limit: limit)))
+        } catch {
+          // The operation has ended.
+        }
       }
       race.keep([work, timer])
     }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
-import Synchronization
 
 /// The reference implementation of a shared tier's engine, in memory, for tests: what the methods of ``SharedTier`` mean
 /// in the simplest code. Each node has its own ``InMemorySharedTier`` on it.
@@ -26,40 +25,41 @@ package final class InMemorySharedServer: Sendable {
     var entries: [[UInt8]: [[UInt8]: Stored]] = [:]
     var nodes: [UInt64: Registration] = [:]
     var leases: [[UInt8]: (owner: UInt64, end: Timestamp)] = [:]
-    var waiters: [UInt64: @Sendable () -> Void] = [:]
-    var lastWaiter: UInt64 = 0
-    /// Counts what waiters wait for.
-    var changes: UInt64 = 0
 
     var last: SharedLogPosition {
       SharedLogPosition(epoch: epoch, number: first + UInt64(removals.count) - 1)
     }
 
-    mutating func takeWaiters() -> [@Sendable () -> Void] {
-      changes += 1
-      defer { waiters = [:] }
-      return Array(waiters.values)
+    var counts: Counts {
+      Counts(
+        entries: entries.values.reduce(0) { $0 + $1.count }, nodes: nodes.count, leases: leases.count)
     }
+
+    func hasLease(_ key: [UInt8], at now: Timestamp) -> Bool { leases[key].map { $0.end > now } ?? false }
   }
 
-  private let state: Mutex<State>
-  private let clock: any CacheClock
+  /// What the server has.
+  package struct Counts: Sendable {
+    package var entries: Int
+    package var nodes: Int
+    package var leases: Int
+  }
+
+  private let state: Monitor<State>
+  let clock: any CacheClock
 
   /// - Parameter clock: the engine's own clock; that of the nodes may show another time.
   package init(clock: any CacheClock) {
     self.clock = clock
-    state = Mutex(State(epochBegan: Timestamp(milliseconds: clock.now.milliseconds - 3_600_000)))
+    state = Monitor(State(epochBegan: Timestamp(milliseconds: clock.now.milliseconds - 3_600_000)))
   }
 
   // MARK: - Faults
 
   /// Loses the entries and the log, like an engine that restarts without its data.
   package func loseEverything() {
-    wake { state, now in
-      let changes = state.changes
-      state = State(epochBegan: now)
-      state.changes = changes
-    }
+    let now = clock.now
+    state.withLock { $0 = State(epochBegan: now) }
   }
 
   /// Loses the oldest records of the log.
@@ -90,7 +90,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  package var entryCount: Int { state.withLock { $0.entries.values.reduce(0) { $0 + $1.count } } }
+  package var entryCount: Int { state.withLock { $0.counts.entries } }
   package var last: SharedLogPosition { state.withLock { $0.last } }
   package var nodeCount: Int { state.withLock { $0.nodes.count } }
   package var leaseCount: Int { state.withLock { $0.leases.count } }
@@ -129,7 +129,7 @@ package final class InMemorySharedServer: Sendable {
   }
 
   func append(_ removal: SharedRemoval) -> SharedLogPosition {
-    wake { state, _ in
+    state.withLock { state in
       state.removals.append(removal)
       for key in removal.keys { state.entries[key] = nil }
       return state.last
@@ -174,55 +174,27 @@ package final class InMemorySharedServer: Sendable {
   }
 
   func release(_ lease: SharedLease) {
-    wake { state, _ in
+    state.withLock { state in
       if state.leases[lease.key]?.owner == lease.owner { state.leases[lease.key] = nil }
     }
   }
 
-  func hasLease(_ key: [UInt8]) -> Bool {
-    let now = clock.now
-    return state.withLock { state in state.leases[key].map { $0.end > now } ?? false }
-  }
-
   // MARK: - Waiting
 
-  @discardableResult
-  private func wake<Result>(_ change: (inout State, Timestamp) -> Result) -> Result {
-    let now = clock.now
-    let (result, waiters) = state.withLock { state in
-      let waiters = state.takeWaiters()
-      return (change(&state, now), waiters)
-    }
-    for waiter in waiters { waiter() }
-    return result
+  /// Waits until the log does not end at a position, or for a maximum time.
+  func wait(whileLast position: SharedLogPosition, atMost limit: Duration) async {
+    try? await withDeadline(limit, on: clock) { [state] in try await state.wait { $0.last != position } }
   }
 
-  /// Waits until a condition holds, which may change with each change of the server, or for a maximum time.
-  func wait(atMost limit: Duration, unless isDone: @Sendable () -> Bool) async {
-    let end = ContinuousClock.now + limit
-    while !Task.isCancelled, ContinuousClock.now < end {
-      let (number, changes) = state.withLock { state in
-        state.lastWaiter += 1
-        return (state.lastWaiter, state.changes)
-      }
-      if isDone() { return }
-      try? await withDeadline(end - ContinuousClock.now) { [self] in
-        await withTaskCancellationHandler {
-          await withCheckedContinuation { continuation in
-            let isResumed = Atomic(false)
-            let resume = { @Sendable in
-              if !isResumed.exchange(true, ordering: .relaxed) { continuation.resume() }
-            }
-            let isLate = state.withLock { state in
-              state.waiters[number] = resume
-              return state.changes != changes
-            }
-            if isLate || Task.isCancelled { resume() }
-          }
-        } onCancel: {
-          state.withLock { $0.waiters.removeValue(forKey: number) }?()
-        }
-      }
+  /// Waits until no lease of a key exists, or for a maximum time.
+  func wait(whileLeased key: [UInt8], atMost limit: Duration) async {
+    try? await withDeadline(limit, on: clock) { [state, clock] in
+      try await state.wait { !$0.hasLease(key, at: clock.now) }
     }
+  }
+
+  /// Returns when a condition on what the server has holds.
+  package func wait(until condition: @escaping @Sendable (Counts) -> Bool) async throws {
+    try await state.wait { condition($0.counts) }
   }
 }

@@ -70,18 +70,21 @@ package final class InMemorySharedTier: SharedTier {
   private func call<Result: Sendable>(
     within limit: Duration, counts: Bool = true, _ body: @escaping @Sendable () -> Result
   ) async throws -> Result {
-    try await withDeadline(limit) { [self] in
-      if counts { calls.wrappingAdd(1, ordering: .relaxed) }
-      switch fault {
-      case .none, .emptyingRecords, .misnumberingRecords: return body()
-      case .failing: throw Unreachable()
-      case .losingAnswers:
-        _ = body()
-        throw Unreachable()
-      case .hanging:
+    if counts { calls.wrappingAdd(1, ordering: .relaxed) }
+    try Task.checkCancellation()
+    switch fault {
+    case .none, .emptyingRecords, .misnumberingRecords: return body()
+    case .failing: throw Unreachable()
+    case .losingAnswers:
+      _ = body()
+      throw Unreachable()
+    case .hanging:
+      return try await withDeadline(limit, on: server.clock) { [self] in
         await wait(while: .hanging)
         throw Unreachable()
-      case .holding:
+      }
+    case .holding:
+      return try await withDeadline(limit, on: server.clock) { [self] in
         await wait(while: .holding)
         return body()
       }
@@ -113,7 +116,7 @@ package final class InMemorySharedTier: SharedTier {
       for index in page.records.indices.dropFirst() { page.records[index].number = 0 }
     }
     guard page.records.isEmpty, page.epoch == position.epoch, wait > .zero else { return page }
-    await server.wait(atMost: wait) { [server] in server.last != position }
+    await server.wait(whileLast: position, atMost: wait)
     return try await call(within: limit, counts: false) { [server] in server.records(after: position) }
   }
 
@@ -135,7 +138,7 @@ package final class InMemorySharedTier: SharedTier {
 
   package func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
     try await call(within: wait, counts: false) {}
-    await server.wait(atMost: wait) { [server] in !server.hasLease(key) }
+    await server.wait(whileLeased: key, atMost: wait)
   }
 
   package func close() async { fault = .failing }

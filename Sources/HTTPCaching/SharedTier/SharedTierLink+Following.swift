@@ -10,12 +10,11 @@ extension SharedTierLink {
   /// Registers this node, and compares its position with the log.
   func heartbeat() async {
     let sent = clock.now
-    let began = ContinuousClock.now
     let me = SharedNode(
       id: node, applied: state.withLock { $0.step.applied }, lifetime: options.trust + options.trust / 2)
     do {
       let head = try await tier.heartbeat(me, within: max(options.trust / 2, options.wait))
-      heard(head, sent: sent, isInTime: ContinuousClock.now - began <= options.wait)
+      heard(head, sent: sent, isInTime: clock.now <= sent.advanced(by: options.wait))
     } catch {
       if !(error is CancellationError) { failed(error, isHeartbeat: true) }
       publishTrust()
@@ -114,13 +113,7 @@ extension SharedTierLink {
     }
     publishTrust()
     keepPosition()
-    if options.isDriven { await acknowledge() }
     return true
-  }
-
-  /// Tells the tier at once how far this node is, for a removal that waits for all nodes.
-  private func acknowledge() async {
-    await heartbeat()
   }
 
   private func keepPosition() {

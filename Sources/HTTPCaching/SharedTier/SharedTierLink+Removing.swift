@@ -55,9 +55,9 @@ extension SharedTierLink {
 
   /// Waits until the removals made so far have been applied everywhere, or for a time.
   func reach(within limit: Duration) async -> HTTPCache.RemovalReach {
-    let end = ContinuousClock.now + limit
+    let end = clock.now.advanced(by: limit)
     while true {
-      if options.isDriven { wake(.removals) } else { await deliverRemovals() }
+      if state.withLock({ $0.tasks.isEmpty }) { await deliverRemovals() } else { wake(.removals) }
       let (isQueued, last, applied) = state.withLock {
         (!$0.queue.isEmpty, $0.lastRemoval, $0.step.applied)
       }
@@ -70,10 +70,10 @@ extension SharedTierLink {
           return .everywhere
         }
       }
-      guard ContinuousClock.now < end, !Task.isCancelled, !isStopped else {
+      guard clock.now < end, !Task.isCancelled, !isStopped else {
         return isQueued ? .here : .logged
       }
-      try? await Task.sleep(for: .milliseconds(2))
+      try? await clock.sleep(for: .milliseconds(2))
     }
   }
 }

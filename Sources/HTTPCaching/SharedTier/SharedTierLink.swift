@@ -87,10 +87,8 @@ final class SharedTierLink: Sendable {
     }
   }
 
-  /// - Parameter cache: returns the cache while it exists.
-  func start(_ cache: @escaping @Sendable () -> HTTPCache?) {
-    self.cache.withLock { $0 = cache }
-    guard options.isDriven else { return }
+  /// Begins to follow the log, and to deliver removals and responses. Tests take these steps by hand.
+  func start() {
     let loops: [@Sendable (SharedTierLink) async -> Void] = [
       { await $0.beat() }, { await $0.followOnce() }, { await $0.deliver() }, { await $0.write() },
     ]
@@ -225,15 +223,18 @@ final class SharedTierLink: Sendable {
   /// Sends heartbeats, a quarter of the trust apart.
   private func beat() async {
     await heartbeat()
-    try? await Task.sleep(for: min(.milliseconds(500), options.trust / 4))
+    try? await clock.sleep(for: min(.milliseconds(500), options.trust / 4))
   }
 
   private func followOnce() async {
-    if await !follow(waiting: .milliseconds(500)) { try? await Task.sleep(for: .milliseconds(20)) }
+    let before = state.withLock { $0.step.applied }
+    if await !follow(waiting: .milliseconds(500)) { try? await clock.sleep(for: .milliseconds(20)) }
+    // Tells the tier at once how far this node is, for a removal that waits for all nodes.
+    if let before, state.withLock({ $0.step.applied }) != before { await heartbeat() }
   }
 
   private func deliver() async {
-    if await !deliverRemovals() { try? await Task.sleep(for: .milliseconds(50)) }
+    if await !deliverRemovals() { try? await clock.sleep(for: .milliseconds(50)) }
     await waitFor(.removals)
   }
 

@@ -29,8 +29,6 @@ extension HTTPCache {
     /// Called when the tier fails and works again, and when the cache falls out of step and is in step again (default:
     /// `nil`). It must not block.
     public var observer: (@Sendable (SharedTierEvent) -> Void)?
-    /// Whether the cache follows the log by itself; tests do it by hand.
-    package var isDriven = true
 
     /// Makes options with the default values.
     ///

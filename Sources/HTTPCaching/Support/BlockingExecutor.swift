@@ -32,6 +32,13 @@ package final class BlockingExecutor: TaskExecutor {
   /// The threads that run calls, or are about to.
   var threadCount: Int { state.withLock { $0.threads } }
 
+  /// Returns when the threads that run now have ended.
+  func drained() async {
+    await withCheckedContinuation { continuation in
+      queue.async(flags: .barrier) { continuation.resume() }
+    }
+  }
+
   package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
   private func add(_ work: Work) {

@@ -12,10 +12,25 @@ import Synchronization
   import Musl
 #endif
 
-/// The source of the present time; tests use their own.
+/// The source of the present time, and of pauses; tests use their own.
 public protocol CacheClock: Sendable {
   /// The present time; never earlier than a time returned before.
   var now: Timestamp { get }
+
+  /// Returns when this much time has passed. By default, the time is real.
+  ///
+  /// The cache uses it for its timers. A test that advances ``now`` by hand can end the sleeps with it.
+  ///
+  /// - Throws: `CancellationError`, as soon as the task is cancelled
+  func sleep(for duration: Duration) async throws
+}
+
+extension CacheClock {
+  /// Sleeps in real time, for a century at most.
+  public func sleep(for duration: Duration) async throws {
+    // `Task.sleep` ends the process for some longer times.
+    try await Task.sleep(for: min(duration, .seconds(100 * 366 * 86_400)))
+  }
 }
 
 /// The system's time, adjusted so that it never runs backwards while the process lives.

@@ -12,6 +12,7 @@ import Synchronization
 package final class TransitBudget: Sendable {
   /// The limit in bytes; see ``HTTPCache/Configuration/transitCapacity``.
   package let capacity: Int
+  private let clock: any CacheClock
   private let occupied = Atomic<Int>(0)
   /// Maximum bytes in use since freed memory was last returned to the system.
   private let peak = Atomic<Int>(0)
@@ -19,8 +20,9 @@ package final class TransitBudget: Sendable {
   /// The number of freed bytes at which memory is returned to the system.
   private static let worthGivingBack = 16 << 20
 
-  package init(capacity: Int) {
+  package init(capacity: Int, clock: any CacheClock = SystemCacheClock.shared) {
     self.capacity = Swift.max(0, capacity)
+    self.clock = clock
   }
 
   /// Bytes in use now.
@@ -46,10 +48,12 @@ package final class TransitBudget: Sendable {
   /// process kept 110 MB, of which it used 35.
   private func giveBackSoon() {
     guard !isGivingBack.exchange(true, ordering: .relaxed) else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .milliseconds(500)) { [self] in
+    Task(priority: .utility) { [self] in
+      try? await clock.sleep(for: .milliseconds(500))
       peak.store(used, ordering: .relaxed)
       isGivingBack.store(false, ordering: .relaxed)
-      Allocator.giveBack()
+      // It takes some milliseconds.
+      DispatchQueue.global(qos: .utility).async { Allocator.giveBack() }
     }
   }
 }

@@ -53,3 +53,27 @@ package final class Gate: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 }
+
+/// Opens a gate when it is released, with whatever holds it.
+package final class Witness: Sendable {
+  private let gate: Gate
+
+  package init(_ gate: Gate) {
+    self.gate = gate
+  }
+
+  deinit { gate.open() }
+}
+
+/// Returns when the task is cancelled.
+package func untilCancelled() async {
+  let gate = Gate()
+  await withTaskCancellationHandler {
+    await gate.wait()
+  } onCancel: {
+    gate.open()
+  }
+}
+
+/// Lets other tasks run: waits for one that does nothing.
+package func passTurn() async { await Task {}.value }
