@@ -4,7 +4,7 @@
 
 # Builds the documentation site in SCRATCH/site, from the modules that `make build` compiled. A warning is an error.
 #
-# The plugin for DocC would do the same, but it is a package that everybody who depends on this one would fetch.
+# The plugin for DocC would do the same, but it is a package, which all packages that depend on this one would fetch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -88,5 +88,4 @@ import Testing
     }
     withExtendedLifetime((short, long)) {}
   }
-
 }

@@ -28,5 +28,4 @@ typealias BenchMeasurement = BenchmarkHarness.Measurement
     inTurn.append(other)
     #expect(inTurn.nanoseconds == 250)
   }
-
 }
