@@ -104,7 +104,7 @@ test-thread: check ## run the tests of many threads under ThreadSanitizer
 	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: check ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
-	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(TEST) --filter "CrashTests|PowerLossTests"
+	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(TEST) --filter "StoreCrashTests|PowerLossTests"
 
 test-large: check ## let responses of 2 GiB pass through the cache, and look at the memory that takes
 	HTTPCACHE_LARGE_BYTES=2147483648 $(TEST) --no-parallel --filter "LargeResponseTests|LargeClientTests"
