@@ -69,7 +69,7 @@ test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: prepare ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
-	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test $(TRAITS) --filter "CrashTests|PowerLossTests"
+	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(SWIFT) test $(TRAITS) --filter "StoreCrashTests|PowerLossTests"
 
 test-large: prepare ## let responses of 2 GiB pass through the cache, and look at the memory that takes
 	HTTPCACHE_LARGE_BYTES=2147483648 $(SWIFT) test $(TRAITS) --no-parallel --filter "LargeResponseTests|LargeClientTests"

@@ -332,9 +332,16 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // What Swift's modules of C libraries leave out of posix_spawn.
+    .systemLibrary(name: "CSpawn"),
+    // Programs that run beside this one, for the tests and the benchmarks; not a product.
+    .target(name: "ChildProcesses", dependencies: ["CSpawn"], swiftSettings: settings),
+    .testTarget(
+      name: "ChildProcessesTests", dependencies: ["ChildProcesses"],
+      path: "Tests/Integration/ChildProcessesTests", swiftSettings: settings),
     // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
     .target(
-      name: "LoopbackRedis", dependencies: ["HTTPCacheRedis"], swiftSettings: settings),
+      name: "LoopbackRedis", dependencies: ["ChildProcesses", "HTTPCacheRedis"], swiftSettings: settings),
 
     // What must hold of the engine for whatever input: for the tests and for the fuzzer.
     .target(
@@ -350,14 +357,22 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheStoreTests",
       dependencies: [
-        "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
+        "CrashWorkload", "HTTPCacheStore", "TestSupport",
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/HTTPCacheStoreTests", swiftSettings: settings),
+    .testTarget(
+      name: "StoreCrashTests",
+      dependencies: [
+        "ChildProcesses", "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/Integration/StoreCrashTests", swiftSettings: settings),
     // What is done to a store that is going to crash, and what must be true afterwards.
     .target(
-      name: "CrashWorkload", dependencies: ["HTTPCacheStore"], path: "Tests/Support/CrashWorkload",
-      swiftSettings: settings),
+      name: "CrashWorkload",
+      dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
+      path: "Tests/Support/CrashWorkload", swiftSettings: settings),
     // The process that the tests kill.
     .executableTarget(
       name: "StoreCrashChild",
@@ -369,9 +384,9 @@ let package = Package(
     .executableTarget(
       name: "Soak",
       dependencies: [
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheEngine", "HTTPCacheHummingbird", "HTTPCacheProxy",
-        "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", arguments,
-        httpTypes,
+        "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheEngine", "HTTPCacheHummingbird",
+        "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin",
+        "TestSupport", arguments, httpTypes,
         hummingbird("Hummingbird"),
         nio("NIOCore"),
         nio("NIOHTTP1"),
@@ -383,19 +398,19 @@ let package = Package(
     .executableTarget(
       name: "FleetDriver",
       dependencies: [
-        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin", "LoopbackRedis", "TestSupport",
-        arguments, httpTypes,
+        "ChildProcesses", "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
+        "LoopbackRedis", "TestSupport", arguments, httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
         logging("Logging"),
       ],
       path: "Tests/Support/FleetDriver", swiftSettings: settings),
     .testTarget(
-      name: "SoakTests", dependencies: ["Soak", nio("NIOCore")],
+      name: "SoakTests", dependencies: ["ChildProcesses", "Soak", nio("NIOCore")],
       path: "Tests/Long/SoakTests", swiftSettings: settings),
     // What the tests of several targets share.
     .target(
-      name: "TestSupport", dependencies: ["HTTPCacheEngine", "HTTPCaching", httpTypes],
+      name: "TestSupport", dependencies: ["ChildProcesses", "HTTPCacheEngine", "HTTPCaching", httpTypes],
       path: "Tests/Support/TestSupport", swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
@@ -411,7 +426,9 @@ let package = Package(
     // The same sessions with https: apart, as BoringSSL takes a while to compile.
     .testTarget(
       name: "HTTPCacheURLSessionTLSTests",
-      dependencies: ["LoopbackOrigin", "SecureOrigin", "TLSClient", "TestSupport", httpTypes],
+      dependencies: [
+        "ChildProcesses", "LoopbackOrigin", "SecureOrigin", "TLSClient", "TestSupport", httpTypes,
+      ],
       path: "Tests/Integration/HTTPCacheURLSessionTLSTests", swiftSettings: settings),
     // The process that the tests start with root certificates of their own.
     .executableTarget(
@@ -515,10 +532,10 @@ let package = Package(
     .testTarget(
       name: "ProxyCommandTests",
       dependencies: [
-        "HTTPCacheRedis", "httpcache", "LoopbackOrigin", "LoopbackRedis", "TestSupport", httpTypes,
+        "ChildProcesses", "HTTPCacheRedis", "httpcache", "LoopbackOrigin", "LoopbackRedis", "TestSupport",
+        httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
-        .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Integration/ProxyCommandTests", swiftSettings: settings),
     .testTarget(
@@ -585,8 +602,8 @@ if isFuzzing {
 if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
-    "TestSupport",
-    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
+    "CSpawn", "ChildProcesses", "ChildProcessesTests", "TestSupport",
+    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests", "StoreCrashTests",
   ]
   // By itself, for it takes SwiftNIO.
   if sanitizer == "session" {

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import Synchronization
 
 /// A certificate that is its own root, and its key, in files.
 package struct Certificate {
@@ -28,8 +29,42 @@ package struct Certificate {
     guard openssl.status == 0 else { throw Failure(description: openssl.output) }
   }
 
+  private init(_ content: Content, in folder: URL) throws {
+    let id = UUID().uuidString
+    file = folder.appendingPathComponent("\(id).pem")
+    key = folder.appendingPathComponent("\(id).key")
+    try content.file.write(to: file)
+    try content.key.write(to: key)
+  }
+
   struct Failure: Error, CustomStringConvertible {
     var description: String
+  }
+
+  // MARK: - Shared certificates
+
+  private struct Content {
+    var file: Data
+    var key: Data
+  }
+
+  private static let shared = Mutex<[Name: Task<Content, any Error>]>([:])
+
+  /// Writes the certificate that all tests of a process use for a name. It is made once, as openssl takes its time.
+  package static func shared(in folder: URL, for name: Name = .loopback) async throws -> Certificate {
+    let task = shared.withLock { shared in
+      let task =
+        shared[name]
+        ?? Task {
+          try await withTemporaryFolder { folder in
+            let made = try await Certificate(in: folder, for: name)
+            return Content(file: try Data(contentsOf: made.file), key: try Data(contentsOf: made.key))
+          }
+        }
+      shared[name] = task
+      return task
+    }
+    return try Certificate(try await task.value, in: folder)
   }
 }
 
