@@ -58,11 +58,11 @@ test-hummingbird-thread: prepare ## run them under ThreadSanitizer
 
 test-redis: prepare ## run the tests of the tier on Redis, which builds no other targets
 	HTTPCACHE_SANITIZER=redis $(SWIFT) test --traits Redis --scratch-path .build/redis \
-	  --filter "$(or $(TESTS),HTTPCacheRedisTests)"
+	  --filter "$(or $(TESTS),^HTTPCacheRedis)"
 
 test-redis-thread: prepare ## run them under ThreadSanitizer
 	HTTPCACHE_SANITIZER=redis-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Redis --sanitize=thread \
-	  --scratch-path .build/thread-redis --filter "$(or $(TESTS),HTTPCacheRedisTests)"
+	  --scratch-path .build/thread-redis --filter "$(or $(TESTS),^HTTPCacheRedis)"
 
 test-thread: prepare ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread --scratch-path .build/thread \
