@@ -527,15 +527,20 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheRedisTests",
       dependencies: [
+        "HTTPCacheRedis", "HTTPCacheStore", "TestSupport", hiredis, nio("NIOCore"), nio("NIOEmbedded"),
+      ],
+      path: "Tests/Unit/HTTPCacheRedisTests", swiftSettings: settings),
+    // The same with sockets and processes of redis-server.
+    .testTarget(
+      name: "HTTPCacheRedisServerTests",
+      dependencies: [
         "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "LoopbackRedis",
         "TestSupport", httpTypes,
-        hiredis,
         nio("NIOCore"),
-        nio("NIOEmbedded"),
         nio("NIOPosix"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
-      path: "Tests/Integration/HTTPCacheRedisTests", swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheRedisServerTests", swiftSettings: settings),
     .testTarget(
       name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"],
       path: "Tests/Unit/ConformanceTests", exclude: ["Scenarios"],
@@ -636,7 +641,9 @@ if let sanitizer {
   if sanitizer.hasPrefix("hummingbird") { tested += ["HTTPCacheHummingbird", "HTTPCacheHummingbirdTests"] }
   // And for Redis.
   if sanitizer.hasPrefix("redis") {
-    tested += ["CHiredis", "HTTPCacheRedis", "LoopbackRedis", "HTTPCacheRedisTests"]
+    tested += [
+      "CHiredis", "HTTPCacheRedis", "LoopbackRedis", "HTTPCacheRedisTests", "HTTPCacheRedisServerTests",
+    ]
   }
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }

@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCacheRedis
 
-/// A cluster of primaries without replicas; the slots are divided evenly.
+/// A cluster of primaries without replicas; the slots are divided evenly at first.
 package struct RedisClusterServers: Sendable {
   package let nodes: [RedisServer]
 
   /// The first node only: the client must find the others.
   package var endpoint: RedisEndpoint { RedisEndpoint([nodes[0].address], mode: .cluster) }
 
-  /// Runs a function with a cluster, and ends its nodes.
-  package static func with<Result>(
-    nodes count: Int = 3, _ lines: [String] = [], _ body: (RedisClusterServers) async throws -> Result
-  ) async throws -> Result {
-    try await RedisServer.withFolder { folder in
-      var nodes: [RedisServer] = []
-      do {
-        for number in 0..<count {
-          let own = folder.appendingPathComponent("\(number)")
-          try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
-          let cluster = [
-            "cluster-enabled yes", "cluster-node-timeout 5000", "cluster-require-full-coverage no",
-          ]
-          // The nodes talk to each other at the port plus 10000.
-          nodes.append(
-            try await RedisServer(in: own, cluster + lines, port: try RedisServer.freePort(offset: 10000)))
-        }
-        let servers = RedisClusterServers(nodes: nodes)
-        try await servers.join()
-        let result = try await body(servers)
-        for node in nodes { await node.kill() }
-        return result
-      } catch {
-        for node in nodes { await node.kill() }
-        throw error
-      }
+  /// A cluster of three nodes for all tests. A slot that a test moves stays where it is: see ``owner(ofSlot:)``.
+  package static let inTurn = SharedServers(start: { try await RedisClusterServers() }) { cluster in
+    for node in cluster.nodes { try await node.reset() }
+    try await cluster.isReady()
+    return cluster
+  }
+
+  private static let slots = 16384
+
+  private init() async throws {
+    var nodes: [RedisServer] = []
+    for _ in 0..<3 {
+      let lines = ["cluster-enabled yes", "cluster-node-timeout 5000", "cluster-require-full-coverage no"]
+      // The nodes talk to each other at the port plus 10000.
+      nodes.append(
+        try await RedisServer.started(lines, port: try RedisServer.freePort(offset: 10000)))
     }
+    self.nodes = nodes
+    for number in nodes.indices {
+      let (first, next) = (
+        Self.slots * number / nodes.count, Self.slots * (number + 1) / nodes.count
+      )
+      try await nodes[number].expectOK("CLUSTER ADDSLOTSRANGE \(first) \(next - 1)")
+      guard number > 0, case .tcp(let host, let port) = nodes[0].address else { continue }
+      try await nodes[number].expectOK("CLUSTER MEET \(host) \(port)")
+    }
+    try await isReady()
   }
 
   /// Sends a command to one node, without following redirections.
@@ -46,40 +45,35 @@ package struct RedisClusterServers: Sendable {
   ///   - command: the command, its words divided by spaces.
   ///   - node: the position of the node.
   package func send(_ command: String, to node: Int) async throws -> RedisValue {
-    let client = try RedisClient(.init(nodes[node].endpoint))
-    defer { Task { await client.close() } }
-    let words = command.split(separator: " ").map { Array($0.utf8) }
-    return try await client.send(words, timeout: .seconds(60))
+    try await nodes[node].send(command)
   }
 
-  private func join() async throws {
-    let slots = 16384
-    for number in nodes.indices {
-      let (first, next) = (slots * number / nodes.count, slots * (number + 1) / nodes.count)
-      try await expectOK("CLUSTER ADDSLOTSRANGE \(first) \(next - 1)", from: number)
-      guard number > 0, case .tcp(let host, let port) = nodes[0].address else { continue }
-      try await expectOK("CLUSTER MEET \(host) \(port)", from: number)
+  /// The position of the node that has a slot.
+  package func owner(ofSlot slot: Int) async throws -> Int {
+    for range in try await send("CLUSTER SLOTS", to: 0).elements ?? [] {
+      guard let parts = range.elements, parts.count > 2, let first = parts[0].integer,
+        let last = parts[1].integer, (first...last).contains(Int64(slot)),
+        let port = parts[2].elements?.dropFirst().first?.integer
+      else { continue }
+      let owner = nodes.firstIndex { $0.address == .tcp(host: "127.0.0.1", port: Int(port)) }
+      if let owner { return owner }
     }
-    let deadline = ContinuousClock.now + .seconds(120)
+    throw RedisServer.Failure(description: "no node has the slot \(slot)")
+  }
+
+  /// Waits until each node knows all others and who has which slots. Nothing announces it.
+  private func isReady() async throws {
     for number in nodes.indices {
       while true {
         let information = try await send("CLUSTER INFO", to: number).text ?? ""
-        if information.contains("cluster_state:ok"), information.contains("cluster_slots_ok:\(slots)"),
+        if information.contains("cluster_state:ok"), information.contains("cluster_slots_ok:\(Self.slots)"),
           information.contains("cluster_known_nodes:\(nodes.count)")
         {
           break
         }
-        guard ContinuousClock.now < deadline else {
-          throw RedisServer.Failure(description: "the cluster is not ready: \(information)")
-        }
-        try await Task.sleep(for: .milliseconds(10))
+        try await Task.sleep(for: .milliseconds(5))
       }
     }
-  }
-
-  private func expectOK(_ command: String, from node: Int) async throws {
-    let reply = try await send(command, to: node)
-    guard reply.text == "OK" else { throw RedisServer.Failure(description: "\(command): \(reply)") }
   }
 }
 
@@ -91,42 +85,26 @@ package struct SentinelServers: Sendable {
 
   package var endpoint: RedisEndpoint { RedisEndpoint([sentinel.address], mode: .sentinel(name: "main")) }
 
-  /// Runs a function with the servers, and ends them.
-  ///
-  /// - Parameters:
-  ///   - lines: lines of the configuration of primary and replica.
-  ///   - body: the function.
-  package static func with<Result>(
-    _ lines: [String] = [], _ body: (SentinelServers) async throws -> Result
-  ) async throws -> Result {
-    try await RedisServer.withFolder { folder in
-      var started: [RedisServer] = []
-      do {
-        func start(_ name: String, _ lines: [String], mode: String? = nil) async throws -> RedisServer {
-          let own = folder.appendingPathComponent(name)
-          try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
-          let server = try await RedisServer(in: own, lines, mode: mode)
-          started.append(server)
-          return server
-        }
-        let primary = try await start("primary", ["repl-diskless-sync-delay 0"] + lines)
-        guard case .tcp(_, let port) = primary.address else {
-          throw RedisServer.Failure(description: "the primary has no port")
-        }
-        let replica = try await start("replica", ["replicaof 127.0.0.1 \(port)"] + lines)
-        let sentinel = try await start(
-          "sentinel",
-          [
-            "sentinel monitor main 127.0.0.1 \(port) 1", "sentinel down-after-milliseconds main 500",
-            "sentinel failover-timeout main 2000",
-          ], mode: "--sentinel")
-        let result = try await body(SentinelServers(primary: primary, replica: replica, sentinel: sentinel))
-        for server in started { await server.kill() }
-        return result
-      } catch {
-        for server in started { await server.kill() }
-        throw error
-      }
+  /// Servers for all tests; after a failover, others take their place.
+  package static let inTurn = SharedServers(start: { try await SentinelServers() }) { servers in
+    guard servers.primary.processIdentifier != nil else {
+      for server in [servers.sentinel, servers.replica, servers.primary] { await server.end() }
+      return nil
     }
+    try await servers.primary.reset()
+    return servers
+  }
+
+  private init() async throws {
+    primary = try await RedisServer.started(["repl-diskless-sync-delay 0"])
+    guard case .tcp(_, let port) = primary.address else {
+      throw RedisServer.Failure(description: "the primary has no port")
+    }
+    replica = try await RedisServer.started(["replicaof 127.0.0.1 \(port)"])
+    sentinel = try await RedisServer.started(
+      [
+        "sentinel monitor main 127.0.0.1 \(port) 1", "sentinel down-after-milliseconds main 500",
+        "sentinel failover-timeout main 2000",
+      ], mode: "--sentinel")
   }
 }

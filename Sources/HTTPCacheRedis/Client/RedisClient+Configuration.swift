@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import NIOCore
 import NIOPosix
 
@@ -30,6 +31,10 @@ extension RedisClient {
     public var maximumWaitingBytes = 64 << 20
     /// The event loops of the connections (default: those that SwiftNIO shares).
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+
+    /// The clock of pauses, and of limits that several round trips share. The limit of one round trip is a task of its
+    /// event loop.
+    package var clock: any CacheClock = SystemCacheClock.shared
 
     /// Makes the default configuration for an endpoint.
     ///

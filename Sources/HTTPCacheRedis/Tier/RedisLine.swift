@@ -34,12 +34,12 @@ final class RedisLine: Sendable {
 
   /// Sends a command and waits for its reply. If the task is cancelled, the connection ends.
   func send(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
-    let deadline = ContinuousClock.now + timeout
+    let deadline = CallDeadline(in: timeout, on: client.configuration.clock)
     let reply = try await sendOnce(arguments, timeout: timeout)
     guard reply.errorCode == "MOVED" else { return reply }
     // The client follows the redirection, and remembers the node for the next connection.
-    _ = try await client.send([Array("EXISTS".utf8), key], key: key, timeout: deadline - .now)
-    return try await sendOnce(arguments, timeout: deadline - .now)
+    _ = try await client.send([Array("EXISTS".utf8), key], key: key, timeout: deadline.rest)
+    return try await sendOnce(arguments, timeout: deadline.rest)
   }
 
   private func sendOnce(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {

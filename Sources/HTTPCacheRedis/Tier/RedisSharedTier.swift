@@ -85,26 +85,27 @@ public final class RedisSharedTier: SharedTier {
   /// Runs a script by its digest, and sends it as a whole if the server does not have it.
   private func run(
     _ script: RedisScript, keys: [[UInt8]], _ arguments: [[UInt8]], after commands: [[[UInt8]]] = [],
-    until deadline: Deadline
+    until deadline: CallDeadline
   ) async throws -> RedisValue {
     let rest = [bytes(keys.count)] + keys + arguments
     let replies = try await client.pipeline(
-      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first, timeout: deadline - .now)
+      commands + [[Array("EVALSHA".utf8), script.digest] + rest], key: keys.first, timeout: deadline.rest)
     for reply in replies.dropLast() { try check(reply) }
     let reply = replies[replies.count - 1]
     guard reply.errorCode == "NOSCRIPT" else { return try check(reply) }
     return try await send([Array("EVAL".utf8), script.source] + rest, key: keys.first, until: deadline)
   }
 
-  /// The end of the time limit of a call, which all its round trips share.
-  private typealias Deadline = ContinuousClock.Instant
+  private func deadline(in limit: Duration) -> CallDeadline {
+    CallDeadline(in: limit, on: configuration.client.clock)
+  }
 
   /// Sends a command, and throws the error that it returns.
   @discardableResult
-  private func send(_ arguments: [[UInt8]], key: [UInt8]?, until deadline: Deadline) async throws
+  private func send(_ arguments: [[UInt8]], key: [UInt8]?, until deadline: CallDeadline) async throws
     -> RedisValue
   {
-    try check(try await client.send(arguments, key: key, timeout: deadline - .now))
+    try check(try await client.send(arguments, key: key, timeout: deadline.rest))
   }
 
   @discardableResult
@@ -129,7 +130,7 @@ public final class RedisSharedTier: SharedTier {
   }
 
   /// Returns the seed; asks the server for it once.
-  private func knownSeed(until deadline: Deadline) async throws -> UInt64 {
+  private func knownSeed(until deadline: CallDeadline) async throws -> UInt64 {
     if let seed = seed.withLock({ $0 }) { return seed }
     let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), until: deadline)
     try learn(reply.elements?.dropFirst().first)
@@ -146,7 +147,7 @@ public final class RedisSharedTier: SharedTier {
       .heartbeat, keys: [keys.meta, keys.log],
       beginning() + [
         bytes(node.id), bytes(applied.epoch), bytes(applied.number), bytes(node.lifetime.milliseconds),
-      ], until: .now + limit)
+      ], until: deadline(in: limit))
     guard let values = reply.elements, values.count == 5, let epoch = values[0].text.flatMap({ UInt64($0) }),
       let last = values[2].integer, let first = values[3].integer, let all = values[4].integer, last >= 0,
       first > 0, all >= 0
@@ -160,12 +161,13 @@ public final class RedisSharedTier: SharedTier {
   /// Forgets a node. See `SharedTier.leave(_:within:)`.
   public func leave(_ node: SharedNode, within limit: Duration) async throws {
     try await send(
-      [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta, until: .now + limit)
+      [Array("HDEL".utf8), keys.meta, Array("n:".utf8) + bytes(node.id)], key: keys.meta,
+      until: deadline(in: limit))
   }
 
   /// Adds a removal to the log. See `SharedTier.append(_:within:)`.
   public func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
-    let deadline = Deadline.now + limit
+    let deadline = deadline(in: limit)
     for _ in 0..<3 {
       let seed = try await knownSeed(until: deadline)
       let tags = tags(removal.keys.map { (0, $0) } + removal.scopes.map { (1, $0) }, seed)
@@ -200,7 +202,7 @@ public final class RedisSharedTier: SharedTier {
     let reply = try await line.send(
       [Array("XREAD".utf8), Array("COUNT".utf8), bytes(256)] + block
         + [Array("STREAMS".utf8), keys.log, bytes(position.number) + Array("-0".utf8)],
-      timeout: wait + .seconds(1))
+      timeout: wait + configuration.client.requestTimeout)
     try check(reply)
     guard let stream = reply.elements?.first?.elements, stream.count == 2, let entries = stream[1].elements
     else {
@@ -244,10 +246,10 @@ public final class RedisSharedTier: SharedTier {
 
   /// Finds all variants of a key. See `SharedTier.find(_:within:)`.
   public func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
-    let deadline = Deadline.now + limit
+    let deadline = deadline(in: limit)
     let entry = keys.entry(key, try await knownSeed(until: deadline))
     let replies = try await client.pipeline(
-      [[Self.hgetall, entry], Self.time], key: entry, timeout: deadline - .now)
+      [[Self.hgetall, entry], Self.time], key: entry, timeout: deadline.rest)
     for reply in replies { try check(reply) }
     guard let fields = replies[0].elements, !fields.isEmpty else { return [] }
     guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
@@ -277,7 +279,7 @@ public final class RedisSharedTier: SharedTier {
 
   /// Reads the pieces of a content; `nil` if one is lost.
   private func pieces(
-    of entry: [UInt8], _ stamp: UInt64, _ count: Int, until deadline: Deadline
+    of entry: [UInt8], _ stamp: UInt64, _ count: Int, until deadline: CallDeadline
   ) async throws -> [UInt8]? {
     let reply = try await send(
       [Array("MGET".utf8)] + (0..<count).map { RedisKeys.piece(entry, stamp, $0) }, key: entry,
@@ -293,7 +295,7 @@ public final class RedisSharedTier: SharedTier {
 
   /// Stores an entry, unless it has been removed since. See `SharedTier.store(_:within:)`.
   public func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {
-    let deadline = Deadline.now + limit
+    let deadline = deadline(in: limit)
     let seed = try await knownSeed(until: deadline)
     let key = keys.entry(entry.key, seed)
     let lifetime = bytes(max(1, entry.lifetime.milliseconds))
@@ -341,7 +343,7 @@ public final class RedisSharedTier: SharedTier {
 
   /// Takes a lease. See `SharedTier.acquire(_:within:)`.
   public func acquire(_ lease: SharedLease, within limit: Duration) async throws -> Bool {
-    let deadline = Deadline.now + limit
+    let deadline = deadline(in: limit)
     let key = keys.lease(lease.key, try await knownSeed(until: deadline))
     let reply = try await send(
       [
@@ -353,7 +355,7 @@ public final class RedisSharedTier: SharedTier {
 
   /// Ends a lease. See `SharedTier.release(_:within:)`.
   public func release(_ lease: SharedLease, within limit: Duration) async throws {
-    let deadline = Deadline.now + limit
+    let deadline = deadline(in: limit)
     let key = keys.lease(lease.key, try await knownSeed(until: deadline))
     let reply = try await run(.release, keys: [key], [bytes(lease.owner)], until: deadline)
     guard reply.integer == 1 else { return }
@@ -366,13 +368,13 @@ public final class RedisSharedTier: SharedTier {
 
   /// Waits for the end of a lease. See `SharedTier.waitForRelease(of:atMost:)`.
   public func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
-    let deadline = Deadline.now + wait
+    let deadline = deadline(in: wait)
     let key = keys.lease(key, try await knownSeed(until: deadline))
     try await releases.wait(for: key, until: deadline) { [client] in
       let reply = try await client.send([Array("PTTL".utf8), key], key: key, timeout: $0)
       guard let left = reply.integer, left > 0 else { return nil }
       // A key still exists in the last millisecond that it was given.
-      return .milliseconds(left + 1)
+      return .milliseconds(left) + .milliseconds(1)
     }
   }
 

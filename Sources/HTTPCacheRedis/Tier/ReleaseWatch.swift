@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import Synchronization
 
 /// Wakes tasks that wait for the release of a lease. A connection of its own reads the stream of released leases while
@@ -33,11 +34,11 @@ final class ReleaseWatch: Sendable {
   ///   - left: returns, within a time limit, how long the lease still lasts; `nil` if it has ended. Called after this task
   ///     is a waiter, so that no release is missed.
   func wait(
-    for key: [UInt8], until deadline: ContinuousClock.Instant,
+    for key: [UInt8], until deadline: CallDeadline,
     left: (_ limit: Duration) async throws -> Duration?
   ) async throws {
     // A server that does not answer is noticed before the end of a long wait.
-    func limit() -> Duration { min(client.configuration.requestTimeout, deadline - .now) }
+    func limit() -> Duration { min(client.configuration.requestTimeout, deadline.rest) }
     let number = state.withLock { state in
       state.lastWaiter += 1
       state.waiters[state.lastWaiter] = (key, nil)
@@ -46,8 +47,8 @@ final class ReleaseWatch: Sendable {
     defer { wake { $0 == number } }
     try await prepare(within: limit())
     guard let rest = try await left(limit()) else { return }
-    let timer = Task { [weak self] in
-      try? await Task.sleep(for: min(rest, deadline - .now))
+    let timer = Task { [weak self, clock = client.configuration.clock] in
+      try? await clock.sleep(for: min(rest, deadline.rest))
       self?.wake { $0 == number }
     }
     defer { timer.cancel() }
@@ -97,7 +98,7 @@ final class ReleaseWatch: Sendable {
         ["XREAD", "COUNT", "256", "BLOCK", "500", "STREAMS"].map { Array($0.utf8) } + [
           stream, Array(last.utf8),
         ],
-        timeout: .seconds(2))
+        timeout: .milliseconds(500) + client.configuration.requestTimeout)
       for entry in reply.elements?.first?.elements?.dropFirst().first?.elements ?? [] {
         guard let parts = entry.elements, parts.count == 2, let id = parts[0].text else { continue }
         state.withLock { $0.last = id }

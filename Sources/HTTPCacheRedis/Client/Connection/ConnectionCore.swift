@@ -58,13 +58,7 @@ final class ConnectionCore: ChannelInboundHandler {
 
   func connect(to server: RedisAddress) {
     guard case .connecting = phase else { return }
-    self.server = server
-    let steps = Greeting(settings)
-    let bytes = CommandWriter.write(steps.commands, with: ByteBufferAllocator())
-    let deadline = NIODeadline.now() + settings.connectTimeout
-    greeting = (steps, Request(bytes, commands: steps.commands.count, deadline: deadline))
-    schedule(at: deadline)
-
+    prepare(for: server)
     let core = NIOLoopBound(self, eventLoop: eventLoop)
     let tls = settings.tls
     let bootstrap = ClientBootstrap(group: eventLoop)
@@ -98,13 +92,23 @@ final class ConnectionCore: ChannelInboundHandler {
     }
   }
 
+  /// Makes the first commands. Their time limit begins before there is a socket.
+  func prepare(for server: RedisAddress) {
+    self.server = server
+    let steps = Greeting(settings)
+    let bytes = CommandWriter.write(steps.commands, with: ByteBufferAllocator())
+    let deadline = eventLoop.now + settings.connectTimeout
+    greeting = (steps, Request(bytes, commands: steps.commands.count, deadline: deadline))
+    schedule(at: deadline)
+  }
+
   func channelActive(context: ChannelHandlerContext) {
     settings.counters.connections.wrappingAdd(1, ordering: .relaxed)
     settings.counters.connectionsOpened.wrappingAdd(1, ordering: .relaxed)
     // The connection may have been closed while it was made.
     guard case .connecting = phase, let greeting else { return context.close(promise: nil) }
     phase = .greeting(context)
-    queue.markSent(greeting.request, now: .now())
+    queue.markSent(greeting.request, now: eventLoop.now)
     context.writeAndFlush(wrapOutboundOut(greeting.request.bytes), promise: nil)
   }
 
@@ -133,7 +137,7 @@ final class ConnectionCore: ChannelInboundHandler {
 
   private func send() {
     guard case .ready(let context) = phase else { return }
-    let now = NIODeadline.now()
+    let now = eventLoop.now
     var sent = false
     while let request = queue.nextToSend(now: now, drop: { inbox.remove($0) }) {
       context.write(wrapOutboundOut(request.bytes), promise: nil)
@@ -149,7 +153,7 @@ final class ConnectionCore: ChannelInboundHandler {
     if case .ended = phase { return }
     let bytes = unwrapInboundIn(data)
     settings.counters.bytesReceived.wrappingAdd(bytes.readableBytes, ordering: .relaxed)
-    let now = NIODeadline.now()
+    let now = eventLoop.now
     queue.noteProgress(now: now)
     do throws(ReplyReader.Violation) {
       try reader.feed(bytes)
@@ -236,7 +240,7 @@ final class ConnectionCore: ChannelInboundHandler {
   private func checkTime() {
     if case .ended = phase { return }
     check = nil
-    let now = NIODeadline.now()
+    let now = eventLoop.now
     if let greeting, greeting.request.deadline <= now {
       return end(
         RedisError(

@@ -70,7 +70,7 @@ public final class RedisConnection: Sendable {
       throw RedisError(.invalidCommand, "a command needs at least its name")
     }
     let bytes = CommandWriter.write(commands, with: ByteBufferAllocator())
-    let request = Request(bytes, commands: commands.count, deadline: .now() + TimeAmount(timeout))
+    let request = Request(bytes, commands: commands.count, deadline: eventLoop.now + TimeAmount(timeout))
     counters.waiting.wrappingAdd(1, ordering: .relaxed)
     defer { counters.waiting.wrappingSubtract(1, ordering: .relaxed) }
     return try await withTaskCancellationHandler {

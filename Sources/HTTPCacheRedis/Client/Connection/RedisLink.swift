@@ -109,7 +109,7 @@ final class RedisLink: Sendable {
 
   private func becameReady() {
     shared.withLock { shared in
-      shared.readySince = .now()
+      shared.readySince = eventLoop.now
       if case .failing(_, let next?) = shared.state { shared.state = .open(next) }
     }
   }
@@ -117,7 +117,7 @@ final class RedisLink: Sendable {
   private func ended(_ error: RedisError) {
     let pause: TimeAmount? = shared.withLock { shared in
       if case .closed = shared.state { return nil }
-      let lasted = shared.readySince.map { NIODeadline.now() - $0 >= backoff.minimum } ?? false
+      let lasted = shared.readySince.map { eventLoop.now - $0 >= backoff.minimum } ?? false
       shared.readySince = nil
       shared.failures = lasted ? 0 : shared.failures + 1
       // A connection that lasted is renewed at once.

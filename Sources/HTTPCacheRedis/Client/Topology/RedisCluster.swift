@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import NIOCore
+import HTTPCacheEngine
+import HTTPCaching
 import Synchronization
 
 /// The nodes of a cluster, and which of them has which slots.
@@ -14,13 +15,14 @@ final class RedisCluster: Sendable {
   /// Pause before a command is repeated because a slot is moving.
   private static let pause = Duration.milliseconds(2)
   /// Shortest time between two refreshes of the map.
-  private static let refreshPause = TimeAmount.milliseconds(500)
+  private static let refreshPause = Duration.milliseconds(500)
 
   private struct State {
     var slots: SlotMap
     var nodes: [RedisAddress: RedisNode] = [:]
     var isRefreshing = false
-    var lastRefresh = NIODeadline.distantPast
+    /// When the map may be asked for again.
+    var nextRefresh: Timestamp?
     var isClosed = false
   }
 
@@ -37,13 +39,13 @@ final class RedisCluster: Sendable {
   // MARK: Sending
 
   func pipeline(_ commands: [[[UInt8]]], key: [UInt8]?, timeout: Duration) async throws -> [RedisValue] {
-    let deadline = ContinuousClock.now + timeout
+    let deadline = CallDeadline(in: timeout, on: configuration.clock)
     let slot = key.map(ClusterSlot.of)
     let address = address(ofSlot: slot)
     var replies = try await send(commands, to: address, timeout: timeout)
     for _ in 1..<Self.maximumAttempts {
       let moves = Redirection.all(in: replies, from: address)
-      guard !moves.isEmpty, ContinuousClock.now < deadline else { break }
+      guard !moves.isEmpty, !deadline.isOver else { break }
       for (redirection, indices) in moves {
         try await follow(redirection, indices, of: commands, replies: &replies, from: address, deadline)
       }
@@ -54,7 +56,7 @@ final class RedisCluster: Sendable {
   /// Sends those commands again that have the same redirection.
   private func follow(
     _ redirection: Redirection, _ indices: [Int], of commands: [[[UInt8]]], replies: inout [RedisValue],
-    from address: RedisAddress, _ deadline: ContinuousClock.Instant
+    from address: RedisAddress, _ deadline: CallDeadline
   ) async throws {
     var repeated = indices.map { commands[$0] }
     var target = address
@@ -70,10 +72,9 @@ final class RedisCluster: Sendable {
       // The permission is for the next command only.
       repeated = repeated.flatMap { [[Array("ASKING".utf8)], $0] }
     case .tryAgain:
-      try await Task.sleep(for: Self.pause)
+      try await configuration.clock.sleep(for: Self.pause)
     }
-    let rest = max(deadline - ContinuousClock.now, .zero)
-    var results = try await send(repeated, to: target, timeout: rest)
+    var results = try await send(repeated, to: target, timeout: deadline.rest)
     if isAsking { results = results.indices.filter { $0 % 2 == 1 }.map { results[$0] } }
     for (index, result) in zip(indices, results) { replies[index] = result }
   }
@@ -131,11 +132,11 @@ final class RedisCluster: Sendable {
   /// Asks for the map in the background, once at a time and not too often.
   private func refresh() {
     let isStarting = state.withLock { state in
-      let now = NIODeadline.now()
-      guard !state.isRefreshing, !state.isClosed, now - state.lastRefresh >= Self.refreshPause else {
+      let now = configuration.clock.now
+      guard !state.isRefreshing, !state.isClosed, state.nextRefresh.map({ $0 <= now }) ?? true else {
         return false
       }
-      (state.isRefreshing, state.lastRefresh) = (true, now)
+      (state.isRefreshing, state.nextRefresh) = (true, now.advanced(by: Self.refreshPause))
       return true
     }
     guard isStarting else { return }

@@ -10,14 +10,10 @@ import Testing
 struct PipelineTests {
   enum Transport: CaseIterable { case port, socket }
 
-  static func listener(_ transport: Transport) -> RedisServer.Listener {
-    transport == .port ? .port : .socket
-  }
-
   @Test("Values come back as they were sent, over TCP and over a Unix socket", arguments: Transport.allCases)
   func roundTrip(transport: Transport) async throws {
-    try await RedisServer.with(on: Self.listener(transport)) { (server: RedisServer) async throws in
-      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+    try await withDatabase(usesSocket: transport == .socket) { (endpoint: RedisEndpoint) async throws in
+      try await withClient(endpoint) { (client: RedisClient) async throws in
         var generator = SeededGenerator(seed: 3)
         for size in [0, 1, 2, 100, 16_384, 65_537, 1 << 20] {
           let value = (0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -31,8 +27,8 @@ struct PipelineTests {
 
   @Test("A pipeline is one round trip, and returns a reply for each command in their order")
   func pipeline() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
+      try await withClient(endpoint) { (client: RedisClient) async throws in
         let replies = try await client.pipeline(
           [words("SET a 1"), words("INCR a"), words("LPUSH a x"), words("GET none"), words("MGET a none")])
         #expect(replies[0].text == "OK")
@@ -49,8 +45,8 @@ struct PipelineTests {
 
   @Test("Each of 1,000 concurrent requests gets its own reply", arguments: [1, 2, 5])
   func concurrent(connections: Int) async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint, { $0.connections = connections }) {
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
+      try await withClient(endpoint, { $0.connections = connections }) {
         (client: RedisClient) async throws in
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<1000 {
@@ -72,23 +68,24 @@ struct PipelineTests {
 
   @Test("A database other than 0 is selected on every connection")
   func database() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      var endpoint = server.endpoint
-      endpoint.database = 3
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
       try await withClient(endpoint) { (client: RedisClient) async throws in
         for _ in 0..<4 { _ = try await client.send(words("INCR count")) }
       }
-      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+      let other = try await RedisServer.ownDatabase()
+      try await withClient(other) { (client: RedisClient) async throws in
         #expect(try await client.send(words("EXISTS count")) == .integer(0))
-        #expect(try await client.pipeline([words("SELECT 3"), words("GET count")])[1].integer == 4)
+        #expect(
+          try await client.pipeline([words("SELECT \(endpoint.database)"), words("GET count")])[1].integer
+            == 4)
       }
     }
   }
 
   @Test("A command without words is an error and not sent")
   func emptyCommand() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
+      try await withClient(endpoint) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send([]) } == .invalidCommand)
         #expect(try await code { _ = try await client.pipeline([words("PING"), []]) } == .invalidCommand)
         #expect(client.statistics.commands == 0)
@@ -98,8 +95,8 @@ struct PipelineTests {
 
   @Test("A closed client refuses commands and has no connection left")
   func close() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint) { (client: RedisClient) async throws in
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
+      try await withClient(endpoint) { (client: RedisClient) async throws in
         for _ in 0..<4 { _ = try await client.send(words("PING")) }
         #expect(client.statistics.connections == 2)
         await client.close()
@@ -112,16 +109,16 @@ struct PipelineTests {
 
   @Test("A client that nothing uses any more closes its connections")
   func release() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
+    try await withDatabase { (endpoint: RedisEndpoint) async throws in
       do {
-        let client = try RedisClient(.init(server.endpoint))
-        _ = try await client.send(words("PING"), timeout: .seconds(60))
+        let client = try RedisClient(.patient(endpoint))
+        _ = try await client.send(words("PING"), timeout: .seconds(3600))
       }
-      try await withClient(server.endpoint, { $0.connections = 1 }) { (observer: RedisClient) async throws in
-        var clients = 0
-        repeat {
-          clients = try await observer.send(words("CLIENT LIST")).text?.split(separator: "\n").count ?? 0
-        } while clients != 1
+      try await withClient(endpoint, { $0.connections = 1 }) { (observer: RedisClient) async throws in
+        try await answered {
+          let clients = try await observer.send(words("CLIENT LIST")).text?.split(separator: "\n") ?? []
+          return clients.count { $0.contains(" db=\(endpoint.database) ") } == 1 ? () : nil
+        }
       }
     }
   }

@@ -13,6 +13,10 @@ struct AuthenticationTests {
     "user cache on >hunter2 ~cache:* +@all -ping -flushall", "user default on >default +@all ~*",
   ]
 
+  /// A server with the users, which only the tests of this suite use.
+  private static let server = SharedServers(
+    start: { try await RedisServer.started(AuthenticationTests.users) }, reset: { $0 })
+
   struct Login: CustomTestStringConvertible, Sendable {
     var credentials: RedisCredentials?
     var error: RedisError.Code?
@@ -32,7 +36,7 @@ struct AuthenticationTests {
       Login(credentials: nil, error: .refused),
     ])
   func login(login: Login) async throws {
-    try await RedisServer.with(Self.users) { (server: RedisServer) async throws in
+    try await Self.server.with { (server: RedisServer) async throws in
       var endpoint = server.endpoint
       endpoint.credentials = login.credentials
       try await withClient(endpoint) { (client: RedisClient) async throws in
@@ -49,7 +53,7 @@ struct AuthenticationTests {
 
   @Test("A command or key that the user may not use gives an error reply, and the connection goes on")
   func forbidden() async throws {
-    try await RedisServer.with(Self.users) { (server: RedisServer) async throws in
+    try await Self.server.with { (server: RedisServer) async throws in
       var endpoint = server.endpoint
       endpoint.credentials = RedisCredentials(user: "cache", password: "hunter2")
       try await withClient(endpoint) { (client: RedisClient) async throws in
@@ -64,14 +68,14 @@ struct AuthenticationTests {
 
   @Test("A password that is not needed, and a database that does not exist, are refused")
   func unexpected() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      var endpoint = server.endpoint
+    try await withDatabase { (own: RedisEndpoint) async throws in
+      var endpoint = own
       endpoint.credentials = RedisCredentials(password: "hunter2")
       try await withClient(endpoint) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("PING")) } == .refused)
       }
-      endpoint = server.endpoint
-      endpoint.database = 1000
+      endpoint = own
+      endpoint.database = 100_000
       try await withClient(endpoint) { (client: RedisClient) async throws in
         #expect(try await code { _ = try await client.send(words("PING")) } == .refused)
       }
@@ -80,9 +84,9 @@ struct AuthenticationTests {
 
   @Test("When the server accepts the password again, so does the client by itself")
   func acceptedLater() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      try await withClient(server.endpoint) { (other: RedisClient) async throws in
-        var endpoint = server.endpoint
+    try await withDatabase { (own: RedisEndpoint) async throws in
+      try await withClient(own) { (other: RedisClient) async throws in
+        var endpoint = own
         endpoint.credentials = RedisCredentials(user: "late", password: "hunter2")
         try await withClient(endpoint) { (client: RedisClient) async throws in
           #expect(try await code { _ = try await client.send(words("PING")) } == .refused)
@@ -94,24 +98,46 @@ struct AuthenticationTests {
   }
 }
 
-@Suite(
-  "Connections over TLS", .needsRedis, .needsCertificates, .timeLimit(.minutes(5)))
-struct TLSTests {
-  /// Runs a test with a server that speaks TLS, if `redis-server` was built with it.
-  private func withServer(
-    _ lines: [String] = [], name: Certificate.Name = .loopback,
-    _ body: (RedisServer, Certificate) async throws -> Void
-  ) async throws {
-    try await withTemporaryFolder { folder in
-      let certificate = try await Certificate(in: folder, for: name)
-      let listener = RedisServer.Listener.tls(certificate: certificate.file.path, key: certificate.key.path)
-      try await RedisServer.with(lines, on: listener) { try await body($0, certificate) }
+/// A server that speaks TLS, if `redis-server` was built with it.
+struct TLSServer: Sendable {
+  let server: RedisServer
+  let certificateFile: String
+  let keyFile: String
+
+  private static let loopback = make(.loopback)
+  private static let other = make(.other)
+
+  /// The server with a certificate for a name.
+  static func inTurn(_ name: Certificate.Name = .loopback) -> SharedServers<TLSServer> {
+    switch name {
+    case .loopback: loopback
+    case .other: other
     }
   }
 
+  private static func make(_ name: Certificate.Name) -> SharedServers<TLSServer> {
+    SharedServers {
+      // The folder is the server's: it ends with the process.
+      let folder = try RedisServer.makeFolder()
+      let certificate = try await Certificate(in: folder, for: name)
+      let listener = RedisServer.Listener.tls(certificate: certificate.file.path, key: certificate.key.path)
+      return TLSServer(
+        server: try await RedisServer.started(on: listener), certificateFile: certificate.file.path,
+        keyFile: certificate.key.path)
+    } reset: { secure in
+      try await secure.server.expectOK("FLUSHALL")
+      return secure
+    }
+  }
+}
+
+@Suite(
+  "Connections over TLS", .needsRedis, .needsCertificates, .timeLimit(.minutes(5)))
+struct TLSTests {
   @Test("Values come back as they were sent, with a trusted certificate")
   func trusted() async throws {
-    try await withServer { (server, _) async throws in
+    try await TLSServer.inTurn().with { (secure: TLSServer) async throws in
+      let server = secure.server
       try await withClient(server.endpoint) { (client: RedisClient) async throws in
         let value = [UInt8](repeating: 7, count: 1 << 20)
         #expect(try await client.send([Array("SET".utf8), Array("key".utf8), value]).text == "OK")
@@ -141,8 +167,8 @@ struct TLSTests {
       Trust(name: .other, verification: .none, knowsIssuer: false, isAccepted: true),
     ])
   func verification(trust: Trust) async throws {
-    try await withServer(name: trust.name) { (server, _) async throws in
-      var endpoint = server.endpoint
+    try await TLSServer.inTurn(trust.name).with { (secure: TLSServer) async throws in
+      var endpoint = secure.server.endpoint
       endpoint.tls?.verification = trust.verification
       if !trust.knowsIssuer { endpoint.tls?.issuersFile = nil }
       try await withClient(endpoint) { (client: RedisClient) async throws in
@@ -154,8 +180,8 @@ struct TLSTests {
 
   @Test("The name in the certificate may be set apart from the host")
   func serverName() async throws {
-    try await withServer(name: .other) { (server, _) async throws in
-      var endpoint = server.endpoint
+    try await TLSServer.inTurn(.other).with { (secure: TLSServer) async throws in
+      var endpoint = secure.server.endpoint
       endpoint.tls?.serverName = "other.example"
       try await withClient(endpoint) { (client: RedisClient) async throws in
         #expect(try await client.send(words("PING")).text == "PONG")
@@ -165,24 +191,26 @@ struct TLSTests {
 
   @Test("A server that wants a client certificate gets it")
   func clientCertificate() async throws {
-    try await withServer(["tls-auth-clients yes"]) { (server, certificate) async throws in
+    try await TLSServer.inTurn().with { (secure: TLSServer) async throws in
+      let server = secure.server
+      try await server.expectOK("CONFIG SET tls-auth-clients yes")
       try await withClient(server.endpoint) { (client: RedisClient) async throws in
         let failure = try await code { _ = try await client.send(words("PING")) }
         #expect(failure == .unreachable)
       }
       var endpoint = server.endpoint
-      endpoint.tls?.certificateFile = certificate.file.path
-      endpoint.tls?.keyFile = certificate.key.path
+      endpoint.tls?.certificateFile = secure.certificateFile
+      endpoint.tls?.keyFile = secure.keyFile
       try await withClient(endpoint) { (client: RedisClient) async throws in
-        #expect(try await client.send(words("PING")).text == "PONG")
+        #expect(try await client.send(words("CONFIG SET tls-auth-clients no")).text == "OK")
       }
     }
   }
 
   @Test("TLS to an unencrypted server, and the reverse, fail with an error")
   func mismatch() async throws {
-    try await RedisServer.with { (server: RedisServer) async throws in
-      var endpoint = server.endpoint
+    try await withDatabase { (own: RedisEndpoint) async throws in
+      var endpoint = own
       endpoint.tls = RedisTLS()
       // The server waits for the end of a line, and the client for the connect timeout.
       try await withClient(endpoint, { $0.connectTimeout = .milliseconds(200) }) {
@@ -190,7 +218,8 @@ struct TLSTests {
         #expect(try await code { _ = try await client.send(words("PING")) } == .unreachable)
       }
     }
-    try await withServer { (server, _) async throws in
+    try await TLSServer.inTurn().with { (secure: TLSServer) async throws in
+      let server = secure.server
       var endpoint = server.endpoint
       endpoint.tls = nil
       try await withClient(endpoint) { (client: RedisClient) async throws in
@@ -209,7 +238,7 @@ struct TLSTests {
       tls.certificateFile = option == "cert" ? "/does/not/exist.pem" : certificate.file.path
       tls.keyFile = option == "key" ? "/does/not/exist.pem" : certificate.key.path
       let endpoint = RedisEndpoint([.tcp(host: "h", port: 1)], tls: tls)
-      let error = #expect(throws: RedisError.self) { try RedisClient(.init(endpoint)) }
+      let error = #expect(throws: RedisError.self) { try RedisClient(.patient(endpoint)) }
       #expect(error?.code == .invalidConfiguration)
       #expect(error?.message.contains("/does/not/exist.pem") == true)
       tls = RedisTLS()

@@ -79,7 +79,7 @@ struct HostileServerTests {
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
         // The connection is made before a short time limit begins.
         let first = Task { try await client.send(words("FIRST")) }
-        try await eventually { server.received == 1 }
+        try await server.wait { $0.received == 1 }
         server.send("+first\r\n")
         #expect(try await first.value.text == "first")
         let timeout = Duration.milliseconds(10)
@@ -87,7 +87,7 @@ struct HostileServerTests {
           try await code { _ = try await client.pipeline([words("A"), words("B")], timeout: timeout) }
             == .timedOut)
         let next = Task { try await client.send(words("C")) }
-        try await eventually { server.received == 4 }
+        try await server.wait { $0.received == 4 }
         server.send("+a\r\n")
         server.send("+b\r\n+")
         server.send("c\r\n")
@@ -102,11 +102,11 @@ struct HostileServerTests {
       try await withClient(server.endpoint, { $0.connections = 1 }) { (client: RedisClient) async throws in
         #expect(
           try await code { _ = try await client.send(words("A"), timeout: .milliseconds(5)) } == .timedOut)
-        try await eventually { server.connections == 1 }
+        try await server.wait { $0.connections == 1 }
         let next = Task { try await client.send(words("B")) }
-        try await eventually { server.greetings == 1 }
+        try await server.wait { $0.greetings == 1 }
         server.send("+PONG\r\n")
-        try await eventually { server.received == 1 }
+        try await server.wait { $0.received == 1 }
         server.send("+b\r\n")
         #expect(try await next.value.text == "b")
         #expect(client.statistics.commands == 1)

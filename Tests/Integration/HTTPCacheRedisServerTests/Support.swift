@@ -23,18 +23,34 @@ extension Trait where Self == ConditionTrait {
   }
 }
 
+extension RedisClient.Configuration {
+  /// Without time limits that a busy machine may exceed, and with short pauses.
+  static func patient(_ endpoint: RedisEndpoint) -> RedisClient.Configuration {
+    var configuration = RedisClient.Configuration(endpoint)
+    configuration.requestTimeout = .seconds(3600)
+    configuration.connectTimeout = .seconds(3600)
+    configuration.silenceTimeout = .seconds(3600)
+    configuration.minimumPause = .milliseconds(2)
+    configuration.maximumPause = .milliseconds(20)
+    return configuration
+  }
+}
+
+extension RedisSharedTier.Configuration {
+  /// A tier with such a client.
+  static func patient(_ endpoint: RedisEndpoint) -> RedisSharedTier.Configuration {
+    var configuration = RedisSharedTier.Configuration(endpoint)
+    configuration.client = .patient(endpoint)
+    return configuration
+  }
+}
+
 /// Runs a function with a client, and closes it.
 func withClient<Result>(
   _ endpoint: RedisEndpoint, _ change: (inout RedisClient.Configuration) -> Void = { _ in },
   _ body: (RedisClient) async throws -> Result
 ) async throws -> Result {
-  var configuration = RedisClient.Configuration(endpoint)
-  // The tests wait for replies on machines that are busy with other tests.
-  configuration.requestTimeout = .seconds(60)
-  configuration.connectTimeout = .seconds(30)
-  configuration.silenceTimeout = .seconds(60)
-  configuration.minimumPause = .milliseconds(2)
-  configuration.maximumPause = .milliseconds(20)
+  var configuration = RedisClient.Configuration.patient(endpoint)
   change(&configuration)
   let client = try RedisClient(configuration)
   do {
@@ -47,19 +63,33 @@ func withClient<Result>(
   }
 }
 
+/// Asks a server again and again until it has the answer. Nothing announces it: between two questions, the task sleeps
+/// for a millisecond.
+func answered<Answer>(_ ask: () async throws -> Answer?) async throws -> Answer {
+  while true {
+    if let answer = try await ask() { return answer }
+    try await Task.sleep(for: .milliseconds(1))
+  }
+}
+
 /// Repeats a command until it has a reply: after a fault, until the connection is back.
 func sendUntilAnswered(_ client: RedisClient, _ command: String, key: String? = nil) async throws
   -> RedisValue
 {
-  let deadline = ContinuousClock.now + .seconds(120)
-  while true {
+  try await answered {
     do {
       return try await client.send(words(command), key: key.map { Array($0.utf8) })
-    } catch let error as RedisError {
-      guard ContinuousClock.now < deadline else { throw error }
-      await Task.yield()
+    } catch is RedisError {
+      return nil
     }
   }
+}
+
+/// Runs a test with a database of its own, on the server that all tests share.
+func withDatabase<Result>(
+  usesSocket: Bool = false, _ body: (RedisEndpoint) async throws -> Result
+) async throws -> Result {
+  try await body(try await RedisServer.ownDatabase(usesSocket: usesSocket))
 }
 
 /// The code of the error that a function throws; `nil` if it throws none.
@@ -81,17 +111,17 @@ struct Bytes: CustomTestStringConvertible, Sendable {
 
 /// Calls that no request waits for: a busy machine must not fail the test.
 extension SharedTier {
-  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await find(key, within: .seconds(30)) }
+  func find(_ key: [UInt8]) async throws -> [FoundSharedEntry] { try await find(key, within: .seconds(3600)) }
   func store(_ entry: SharedEntry) async throws -> SharedStoring {
-    try await store(entry, within: .seconds(30))
+    try await store(entry, within: .seconds(3600))
   }
   func append(_ removal: SharedRemoval) async throws -> SharedLogPosition {
-    try await append(removal, within: .seconds(30))
+    try await append(removal, within: .seconds(3600))
   }
   func heartbeat(_ node: SharedNode) async throws -> SharedLogHead {
-    try await heartbeat(node, within: .seconds(30))
+    try await heartbeat(node, within: .seconds(3600))
   }
-  func leave(_ node: SharedNode) async throws { try await leave(node, within: .seconds(30)) }
-  func acquire(_ lease: SharedLease) async throws -> Bool { try await acquire(lease, within: .seconds(30)) }
-  func release(_ lease: SharedLease) async throws { try await release(lease, within: .seconds(30)) }
+  func leave(_ node: SharedNode) async throws { try await leave(node, within: .seconds(3600)) }
+  func acquire(_ lease: SharedLease) async throws -> Bool { try await acquire(lease, within: .seconds(3600)) }
+  func release(_ lease: SharedLease) async throws { try await release(lease, within: .seconds(3600)) }
 }

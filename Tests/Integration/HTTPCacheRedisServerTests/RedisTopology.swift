@@ -20,32 +20,33 @@ enum RedisTopology: String, CaseIterable, Sendable {
   /// Runs a function with the servers.
   func with(_ body: (Servers) async throws -> Void) async throws {
     switch self {
-    case .port: try await RedisServer.with { try await body(Servers($0)) }
-    case .socket: try await RedisServer.with(on: .socket) { try await body(Servers($0)) }
+    case .port: try await withDatabase { try await body(Servers($0)) }
+    case .socket: try await withDatabase(usesSocket: true) { try await body(Servers($0)) }
     case .tlsWithUser:
-      try await withTemporaryFolder { folder in
-        let certificate = try await Certificate(in: folder)
-        let listener = RedisServer.Listener.tls(
-          certificate: certificate.file.path, key: certificate.key.path)
-        try await RedisServer.with([try DocumentedUser(for: .port).line], on: listener) { server in
-          var servers = Servers(server)
-          servers.endpoint.credentials = DocumentedUser.credentials
-          try await body(servers)
-        }
+      try await TLSServer.inTurn().with { secure in
+        try await body(try await withUser(Servers(secure.server.endpoint), on: [secure.server]))
       }
     case .cluster:
-      try await RedisClusterServers.with([try DocumentedUser(for: self).line]) { cluster in
-        var servers = Servers(endpoint: cluster.endpoint, each: cluster.nodes)
-        servers.endpoint.credentials = DocumentedUser.credentials
-        try await body(servers)
+      try await RedisClusterServers.inTurn.with { cluster in
+        let servers = Servers(endpoint: cluster.endpoint, each: cluster.nodes.map(\.endpoint))
+        try await body(try await withUser(servers, on: cluster.nodes))
       }
     case .sentinel:
-      try await SentinelServers.with([try DocumentedUser(for: self).line]) { sentinel in
-        var servers = Servers(endpoint: sentinel.endpoint, each: [sentinel.primary], sentinel: sentinel)
-        servers.endpoint.credentials = DocumentedUser.credentials
-        try await body(servers)
+      try await SentinelServers.inTurn.with { sentinel in
+        let servers = Servers(
+          endpoint: sentinel.endpoint, each: [sentinel.primary.endpoint], sentinel: sentinel)
+        try await body(try await withUser(servers, on: [sentinel.primary, sentinel.replica]))
       }
     }
+  }
+
+  /// Makes the documented user on servers. Returns the servers with this user in their endpoint.
+  func withUser(_ servers: Servers, on each: [RedisServer]) async throws -> Servers {
+    let user = try DocumentedUser(for: self)
+    for server in each { try await server.expectOK("ACL SETUSER cache reset \(user.rules)") }
+    var servers = servers
+    servers.endpoint.credentials = DocumentedUser.credentials
+    return servers
   }
 }
 
@@ -54,14 +55,14 @@ struct Servers {
   /// Where the tiers connect, and as which user.
   var endpoint: RedisEndpoint
   /// The servers that have the keys. A test connects to them as a user who may do everything.
-  var each: [RedisServer]
+  var each: [RedisEndpoint]
   var sentinel: SentinelServers?
 
   /// Sends a command to each server.
   func send(_ command: [[UInt8]]) async throws -> [RedisValue] {
     var replies: [RedisValue] = []
-    for server in each {
-      replies.append(try await withClient(server.endpoint) { try await $0.send(command) })
+    for endpoint in each {
+      replies.append(try await withClient(endpoint) { try await $0.send(command) })
     }
     return replies
   }
@@ -73,17 +74,21 @@ struct Servers {
 }
 
 extension Servers {
-  init(_ server: RedisServer) { self.init(endpoint: server.endpoint, each: [server]) }
+  init(_ endpoint: RedisEndpoint) { self.init(endpoint: endpoint, each: [endpoint]) }
 
   /// Waits until no key is left but those of the log, and no connection of a tier, and expects no registered node. Redis
   /// may answer other clients before it notices that a connection was closed.
   func expectNothingLeft() async throws {
-    let end = ContinuousClock.now + .seconds(60)
     var left: [String] = []
-    repeat {
-      left = try await remains()
-    } while !left.isEmpty && ContinuousClock.now < end
-    #expect(left == [])
+    do {
+      try await answered {
+        left = try await remains()
+        return left.isEmpty ? () : nil
+      }
+    } catch {
+      #expect(left == [])
+      throw error
+    }
     let fields = try await send(words("HKEYS httpcache:{log}:meta")).flatMap { $0.elements ?? [] }
     #expect(fields.compactMap(\.text).filter { $0.hasPrefix("n:") } == [])
   }
@@ -94,7 +99,9 @@ extension Servers {
     let user = "user=\(endpoint.credentials?.user ?? "default") "
     let clients = try await send(words("CLIENT LIST")).flatMap { ($0.text ?? "").split(separator: "\n") }
     return try await keys().filter { !log.contains($0) }
-      + clients.filter { $0.contains(user) && !$0.contains("cmd=client|list") }.map { String($0) }
+      + clients.filter {
+        $0.contains(user) && $0.contains(" db=\(endpoint.database) ") && !$0.contains("cmd=client|list")
+      }.map { String($0) }
   }
 }
 
@@ -113,9 +120,9 @@ struct DocumentedUser {
     self.commands = commands
   }
 
-  /// The line of the server's configuration.
-  var line: String {
-    "user cache on >hunter2 resetkeys ~httpcache:* resetchannels -@all "
+  /// What `ACL SETUSER` sets.
+  var rules: String {
+    "on >hunter2 resetkeys ~httpcache:* resetchannels -@all "
       + commands.map { "+\($0.lowercased())" }.joined(separator: " ")
   }
 
@@ -141,7 +148,7 @@ extension RedisClusterServers {
       return reply
     }
     let slot = try #require(try await ask("CLUSTER KEYSLOT \(key)", 0).integer)
-    let from = Int(slot) * nodes.count / 16384
+    let from = try await owner(ofSlot: Int(slot))
     let to = (from + 1) % nodes.count
     var names: [String] = []
     for node in nodes.indices { names.append(try await ask("CLUSTER MYID", node).text ?? "") }
@@ -161,10 +168,10 @@ extension SentinelServers {
   /// Waits until Sentinel has read from the primary that the replica is ready to take over.
   func replicaIsReady() async throws {
     try await withClient(sentinel.endpoint) { (client: RedisClient) async throws in
-      var replicas: RedisValue?
-      repeat {
-        replicas = try await client.send(words("SENTINEL REPLICAS main"))
-      } while replicas?.elements?.first?.elements?.contains(.string(Array("ok".utf8))) != true
+      try await answered {
+        let replicas = try await client.send(words("SENTINEL REPLICAS main"))
+        return replicas.elements?.first?.elements?.contains(.string(Array("ok".utf8))) == true ? () : nil
+      }
     }
   }
 }

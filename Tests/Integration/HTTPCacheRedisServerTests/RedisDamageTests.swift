@@ -19,8 +19,8 @@ struct RedisDamageTests {
     return shape
   }
 
-  private func fleet(_ server: RedisServer, wait: Duration = .seconds(20)) throws -> RedisFleet {
-    try RedisFleet(server.endpoint, wait: wait) {
+  private func fleet(_ endpoint: RedisEndpoint) throws -> RedisFleet {
+    try RedisFleet(endpoint) {
       $0.inlineLimit = 1000
       $0.pieceSize = 400
     }
@@ -35,17 +35,17 @@ struct RedisDamageTests {
   @Test(
     "A flipped, cut or longer value is a miss, or the response as it was stored", arguments: [0, 300, 3000])
   func everyByte(size: Int) async throws {
-    try await RedisServer.with { server in
+    try await withDatabase { endpoint in
       let shape = Self.shape(size)
       let origin = VersionedOrigin(shape)
-      let fleet = try fleet(server)
+      let fleet = try fleet(endpoint)
       try await fleet.reachable()
       _ = try await fleet.get(at: 0, from: origin)
       try await fleet.stored(1, by: 0)
       await fleet.close()
-      let tier = try RedisSharedTier(.init(server.endpoint))
+      let tier = try RedisSharedTier(.patient(endpoint))
       let key = try #require(CacheKey(RedisFleet.request("/")))
-      try await withClient(server.endpoint) { client in
+      try await withClient(endpoint) { client in
         let entry = try await name(":e", client)
         let fields = try #require(try await client.send([Array("HGETALL".utf8), entry]).elements)
         func check(_ index: Int, _ value: [UInt8], _ comment: String) async throws {
@@ -116,13 +116,13 @@ struct RedisDamageTests {
 
   @Test("A changed or removed key is a counted miss, and the origin responds", arguments: Change.allCases)
   func changes(change: Change) async throws {
-    try await RedisServer.with { server in
+    try await withDatabase { endpoint in
       let origin = VersionedOrigin(Self.shape(3000))
-      let fleet = try fleet(server)
+      let fleet = try fleet(endpoint)
       try await fleet.reachable()
       _ = try await fleet.get(at: 0, from: origin)
       try await fleet.stored(1, by: 0)
-      try await withClient(server.endpoint) { try await change.run($0) }
+      try await withClient(endpoint) { try await change.run($0) }
       let before = fleet.statistics(1)
       let answer = try await fleet.get(at: 1, from: origin)
       #expect(answer.text == "1")
@@ -165,13 +165,13 @@ struct RedisDamageTests {
     "A damaged log is an error or a new log, and the tier works again once it is removed",
     arguments: vandalism)
   func log(commands: [String]) async throws {
-    try await RedisServer.with { server in
-      let exercise = try TierExercise(server.endpoint)
+    try await withDatabase { endpoint in
+      let exercise = try TierExercise(endpoint)
       let tier = exercise.tier
       let key = Array("https://a.example/".utf8)
       let position = try await tier.heartbeat(SharedNode(id: 1, applied: nil, lifetime: .seconds(1))).last
       _ = try await tier.append(SharedRemoval(payload: [1], keys: [key], scopes: [], isBroad: false))
-      try await withClient(server.endpoint) { client in
+      try await withClient(endpoint) { client in
         for command in commands { _ = try await client.send(words(command)) }
         /// Accepts a result, or an error with a text.
         func attempt(_ body: () async throws -> Void) async {
@@ -198,7 +198,7 @@ struct RedisDamageTests {
           await attempt { try await tier.waitForRelease(of: key, atMost: .milliseconds(1)) }
           await attempt { try await tier.release(lease) }
         }
-        _ = try await client.send(words("FLUSHALL"))
+        _ = try await client.send(words("FLUSHDB"))
       }
       try await exercise.run()
     }
@@ -206,11 +206,11 @@ struct RedisDamageTests {
 
   @Test("A record that the tier did not write is an error with the name of the key")
   func foreignRecord() async throws {
-    try await RedisServer.with { server in
-      let tier = try RedisSharedTier(.init(server.endpoint))
+    try await withDatabase { endpoint in
+      let tier = try RedisSharedTier(.patient(endpoint))
       let start = try await tier.heartbeat(SharedNode(id: 1, applied: nil, lifetime: .seconds(1))).last
       _ = try await tier.append(SharedRemoval(payload: [1], keys: [], scopes: [], isBroad: true))
-      try await withClient(server.endpoint) { _ = try await $0.send(words("XADD httpcache:{log}:log * a b")) }
+      try await withClient(endpoint) { _ = try await $0.send(words("XADD httpcache:{log}:log * a b")) }
       // What is before it is read.
       let page = try await tier.records(after: start, waiting: .zero)
       #expect(page.records.map(\.number) == [1])
@@ -227,9 +227,9 @@ struct RedisDamageTests {
     "With little memory the server drops any key, and each response is right",
     arguments: ["volatile-random", "allkeys-random", "allkeys-lru"])
   func evictions(policy: String) async throws {
-    let lines = ["maxmemory 4mb", "maxmemory-policy \(policy)", "maxmemory-samples 10"]
-    try await RedisServer.with(lines) { server in
-      let fleet = try fleet(server, wait: .seconds(20))
+    try await RedisServer.inTurn.with { server in
+      try await server.expectOK("CONFIG SET maxmemory 4mb maxmemory-policy \(policy) maxmemory-samples 10")
+      let fleet = try fleet(server.endpoint)
       try await fleet.reachable()
       var shapes = ResponseShape.few
       shapes.append(Self.shape(50_000))
@@ -278,9 +278,7 @@ struct HostileReplyTests {
   func tier(seed: UInt64) async throws {
     try await withServer(seed: seed) { server in
       for _ in 0..<100 {
-        var configuration = RedisSharedTier.Configuration(server.endpoint)
-        configuration.client.requestTimeout = .seconds(60)
-        let tier = try RedisSharedTier(configuration)
+        let tier = try RedisSharedTier(.patient(server.endpoint))
         let key: [UInt8] = [1]
         let position = SharedLogPosition(epoch: 1, number: 1)
         let lease = SharedLease(key: key, owner: 1, lifetime: .milliseconds(1))
@@ -304,7 +302,7 @@ struct HostileReplyTests {
   @Test("A cache responds as if there were no tier", arguments: [UInt64](0..<8))
   func cache(seed: UInt64) async throws {
     try await withServer(seed: seed) { server in
-      let fleet = try RedisFleet(server.endpoint, directories: [nil], wait: .seconds(20))
+      let fleet = try RedisFleet(server.endpoint, directories: [nil])
       let origin = VersionedOrigin()
       for number in 0..<50 {
         #expect(try await fleet.get("/\(number)", at: 0, from: origin).text == "1")

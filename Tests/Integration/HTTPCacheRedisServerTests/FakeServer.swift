@@ -2,9 +2,9 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheRedis
+import HTTPCaching
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// A server that greets like Redis and then does what a test tells it.
 final class FakeServer: Sendable {
@@ -15,20 +15,20 @@ final class FakeServer: Sendable {
     case sendAndClose([UInt8])
   }
 
-  fileprivate struct State {
-    var connections: [any Channel] = []
-    var greetings = 0
-    var received = 0
+  struct State {
+    fileprivate var channels: [any Channel] = []
+    /// The number of open connections.
+    var connections: Int { channels.count }
+    /// The number of connections that were greeted.
+    fileprivate(set) var greetings = 0
+    /// The number of commands after the greeting.
+    fileprivate(set) var received = 0
   }
 
   private let channel: any Channel
-  fileprivate let state: SharedState
+  private let state: Monitor<State>
 
-  fileprivate final class SharedState: Sendable {
-    let state = Mutex(State())
-  }
-
-  private init(_ channel: any Channel, _ state: SharedState) {
+  private init(_ channel: any Channel, _ state: Monitor<State>) {
     self.channel = channel
     self.state = state
   }
@@ -43,7 +43,7 @@ final class FakeServer: Sendable {
     greeting: String = "+PONG\r\n", _ react: @escaping @Sendable () -> Reaction = { .nothing },
     _ body: (FakeServer) async throws -> Result
   ) async throws -> Result {
-    let state = SharedState()
+    let state = Monitor(State())
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -68,22 +68,23 @@ final class FakeServer: Sendable {
   }
 
   /// The number of open connections.
-  var connections: Int { state.state.withLock { $0.connections.count } }
-  /// The number of connections that were greeted.
-  var greetings: Int { state.state.withLock { $0.greetings } }
-  /// The number of commands after the greeting.
-  var received: Int { state.state.withLock { $0.received } }
+  var connections: Int { state.withLock { $0.connections } }
+
+  /// Waits until a condition holds.
+  func wait(until condition: @escaping @Sendable (State) -> Bool) async throws {
+    try await state.wait(until: condition)
+  }
 
   /// Sends bytes to all connections.
   func send(_ text: String) {
-    for connection in state.state.withLock({ $0.connections }) {
+    for connection in state.withLock({ $0.channels }) {
       connection.writeAndFlush(ByteBuffer(string: text), promise: nil)
     }
   }
 
   private func close() async throws {
     try await channel.close()
-    for connection in state.state.withLock({ $0.connections }) { try? await connection.close() }
+    for connection in state.withLock({ $0.channels }) { try? await connection.close() }
   }
 }
 
@@ -91,13 +92,14 @@ private final class Responder: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  private let state: FakeServer.SharedState
+  private let state: Monitor<FakeServer.State>
   private let greeting: [UInt8]
   private let react: @Sendable () -> FakeServer.Reaction
   private var isGreeted = false
 
   init(
-    _ state: FakeServer.SharedState, greeting: [UInt8], _ react: @escaping @Sendable () -> FakeServer.Reaction
+    _ state: Monitor<FakeServer.State>, greeting: [UInt8],
+    _ react: @escaping @Sendable () -> FakeServer.Reaction
   ) {
     self.state = state
     self.greeting = greeting
@@ -106,23 +108,23 @@ private final class Responder: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    state.state.withLock { $0.connections.append(channel) }
+    state.withLock { $0.channels.append(channel) }
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     let channel = context.channel
-    state.state.withLock { $0.connections.removeAll { $0 === channel } }
+    state.withLock { $0.channels.removeAll { $0 === channel } }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard isGreeted else {
       isGreeted = true
-      state.state.withLock { $0.greetings += 1 }
+      state.withLock { $0.greetings += 1 }
       return send(greeting, context)
     }
     // Each command begins with a star, and the tests send none in arguments.
     let commands = unwrapInboundIn(data).readableBytesView.count { $0 == UInt8(ascii: "*") }
-    state.state.withLock { $0.received += commands }
+    state.withLock { $0.received += commands }
     for _ in 0..<commands {
       switch react() {
       case .nothing: break
