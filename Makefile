@@ -42,11 +42,11 @@ test: prepare ## run all tests; when some fail, say at the end again which
 	@SWIFT="$(SWIFT)" bash scripts/test.sh
 
 test-session: prepare ## run ten thousand requests through a URLSession, a hundred at once
-	STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --filter StressTests
+	STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --filter HTTPCacheURLSessionStressTests.StressTests
 
 test-session-thread: prepare ## run them, and all tests of the adapter, under ThreadSanitizer
 	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread \
-	  --scratch-path .build/thread-session --filter "$(or $(TESTS),HTTPCacheURLSessionTests)"
+	  --scratch-path .build/thread-session --filter "$(or $(TESTS),^HTTPCacheURLSession)"
 
 test-hummingbird: prepare ## run the tests of the middleware for Hummingbird, which builds no other targets
 	HTTPCACHE_SANITIZER=hummingbird $(SWIFT) test --traits Hummingbird --scratch-path .build/hummingbird \
