@@ -76,7 +76,7 @@ build-tests: check
 	@$(BUILD) $(FLAGS) --build-tests
 
 test-session: check ## run ten thousand requests through a URLSession, a hundred at once
-	STRESS_REQUESTS=10000 $(TEST) --filter StressTests
+	STRESS_REQUESTS=10000 $(TEST) --filter HTTPCacheURLSessionStressTests.StressTests
 
 test-session-thread: check ## run them, and all tests of the adapter, under ThreadSanitizer
 	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread \

@@ -440,8 +440,26 @@ let package = Package(
       path: "Tests/Unit/HTTPCachingTests", exclude: ["Policies/Policies.md"], swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
-      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
-      path: "Tests/Integration/HTTPCacheURLSessionTests", swiftSettings: settings),
+      dependencies: [
+        "HTTPCacheURLSession", "TestSupport", httpTypes,
+        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/Unit/HTTPCacheURLSessionTests", swiftSettings: settings),
+    // A session with a cache and an origin, and what many requests do to them.
+    .target(
+      name: "SessionFixture",
+      dependencies: ["HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", httpTypes],
+      path: "Tests/Support/SessionFixture", swiftSettings: settings),
+    // The same module, with sessions that load over sockets.
+    .testTarget(
+      name: "HTTPCacheURLSessionLoadingTests",
+      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes],
+      path: "Tests/Integration/HTTPCacheURLSessionLoadingTests", swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheURLSessionStressTests",
+      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes],
+      path: "Tests/Long/HTTPCacheURLSessionStressTests", swiftSettings: settings),
     // The same sessions with https: apart, as BoringSSL takes a while to compile.
     .testTarget(
       name: "HTTPCacheURLSessionTLSTests",
@@ -464,6 +482,12 @@ let package = Package(
         asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
       ],
       path: "Tests/Integration/HTTPCacheAsyncHTTPClientTests", swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheAsyncHTTPClientLargeTests",
+      dependencies: [
+        "HTTPCacheAsyncHTTPClient", "LoopbackOrigin", "TestSupport", nio("NIOCore"), nio("NIOHTTP1"),
+      ],
+      path: "Tests/Long/HTTPCacheAsyncHTTPClientLargeTests", swiftSettings: settings),
     // An origin that speaks TLS and HTTP/2, and its certificate.
     .target(
       name: "SecureOrigin",
@@ -580,6 +604,10 @@ let package = Package(
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/ExplainTests", swiftSettings: settings),
+    // Scenarios through the adapters, one of which has its origin on a socket.
+    .testTarget(
+      name: "ConformAdapterTests", dependencies: ["httpcache", "Conformance", "TestSupport"],
+      path: "Tests/Integration/ConformAdapterTests", swiftSettings: settings),
     // The code in the README and in the articles, compiled.
     .testTarget(
       name: "SnippetTests",
@@ -599,11 +627,18 @@ let package = Package(
       name: "OptionsReference", path: "Tests/Support/OptionsReference", swiftSettings: settings),
     // Writes the list of public declarations.
     .executableTarget(name: "APIDigest", path: "Tests/Support/APIDigest", swiftSettings: settings),
-    // The package itself: its public declarations, versions, licence headers, and what a dependent resolves.
+    // The package itself: its public declarations, versions, licence, and the links of its pages.
     .testTarget(
       name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching", "TestSupport"],
       path: "Tests/Unit/PackageTests", swiftSettings: settings
     ),
+    .testTarget(
+      name: "PackageScriptTests", dependencies: ["TestSupport"],
+      path: "Tests/Integration/PackageScriptTests", swiftSettings: settings),
+    // What packages that depend on this one resolve and build.
+    .testTarget(
+      name: "PackageBuildTests", dependencies: ["TestSupport"],
+      path: "Tests/Long/PackageBuildTests", swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -635,7 +670,10 @@ if let sanitizer {
   ]
   // By itself, for it takes SwiftNIO.
   if sanitizer == "session" {
-    tested += ["HTTPCacheURLSession", "LoopbackOrigin", "HTTPCacheURLSessionTests"]
+    tested += [
+      "HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "HTTPCacheURLSessionTests",
+      "HTTPCacheURLSessionLoadingTests", "HTTPCacheURLSessionStressTests",
+    ]
   }
   // Likewise for Hummingbird.
   if sanitizer.hasPrefix("hummingbird") { tested += ["HTTPCacheHummingbird", "HTTPCacheHummingbirdTests"] }

@@ -65,14 +65,15 @@ struct SharingTests {
 
   @Test("A cancelled leader does not end the wait of a follower, and the last one ends the request")
   func cancelled() async throws {
-    let gate = Gate()
-    try await Fixture.with { _ in
+    let (gate, watch) = (Gate(), CoalescingWatch())
+    try await Fixture.with(cacheOptions: { $0.tracer = watch }) { _ in
       await gate.wait()
       return .fresh("a")
     } test: { (fixture: Fixture) async throws in
       let leader = Task { try await fixture.get("/") }
       await gate.arrived(1)
       async let follower = fixture.get("/")
+      try await watch.followers(1)
       leader.cancel()
       await #expect(throws: (any Error).self) { try await leader.value }
       let alone = Task { try await fixture.get("/alone") }
@@ -81,6 +82,7 @@ struct SharingTests {
       await #expect(throws: (any Error).self) { try await alone.value }
       gate.open()
       #expect(try await follower.body == "a")
+      #expect(fixture.origin.requestCount == 2)
     }
   }
 

@@ -37,17 +37,18 @@ struct Fixture: Sendable {
     configure(&configuration)
     let given = HTTPClient(configuration: configuration)
     let client = CachingHTTPClient(given, cache: cache, options: options)
+    let result: Result<Void, any Error>
     do {
       try await body(Fixture(origin: origin, cache: cache, clock: clock, client: client))
-      try await eventually { cache.transit.used == 0 }
+      // The last reference to a transfer ends it, which nothing announces.
+      result = .success(try await eventually { cache.transit.used == 0 })
     } catch {
-      try? await client.shutdown()
-      await origin.stop()
-      throw error
+      result = .failure(error)
     }
     try await client.shutdown()
     await origin.stop()
     cache.close()
+    try result.get()
   }
 
   /// The source of an answer, its status and its content.

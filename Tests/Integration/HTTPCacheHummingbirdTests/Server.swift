@@ -198,12 +198,7 @@ final class Events: Sendable {
 }
 
 /// Counts the runs of a handler.
-final class Runs: Sendable {
-  private let value = Atomic(0)
-  var count: Int { value.load(ordering: .acquiring) }
-  @discardableResult
-  func next() -> Int { value.add(1, ordering: .acquiringAndReleasing).newValue }
-}
+typealias Runs = EventCount
 
 extension Response {
   init(_ text: String, _ status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) {

@@ -118,13 +118,13 @@ struct StreamingTests {
       try Task.checkCancellation()
     }
     if isCancelled {
-      try await eventually { started.count == 1 }
+      try await started.reached(1)
       reading.cancel()
       await #expect(throws: CancellationError.self) { try await reading.value }
     } else {
       try await reading.value
     }
-    try await eventually { ended.count == 1 }
+    try await ended.reached(1)
   }
 
   @Test("The first piece arrives before the last is written, for all clients")
@@ -166,7 +166,7 @@ struct StreamingTests {
           _ = try await client.chunk()
         }
       }
-      try await eventually { ended.count == 20 }
+      try await ended.reached(20)
       await setting.cache.settle()
     }
     #expect(started.count == 20)
@@ -176,16 +176,16 @@ struct StreamingTests {
 
   @Test("If one of two readers leaves, the other gets all of the content")
   func oneLeaves() async throws {
-    let (setting, gate, runs) = (try Setting().caching(), Gate(), Runs())
+    let watch = CoalescingWatch()
+    let (setting, gate, runs) = (try Setting { $0.tracer = watch }.caching(), Gate(), Runs())
     setting.router.get("a") { _, _ in Self.heldBack(gate, runs) }
     try await setting.run { server in
-      let cache = setting.cache
       async let other = server.send(.get, "/a")
       try await Client.connect(to: server.port).talk { one in
         try await one.send(.get, "/a")
         _ = try await one.head()
         _ = try await one.chunk()
-        try await eventually { cache.flights.followerCount == 1 }
+        try await watch.followers(1)
       }
       gate.open()
       #expect(try await other.text == "first last")

@@ -3,6 +3,7 @@
 
 import Foundation
 import HTTPCaching
+import TestSupport
 import Testing
 
 @testable import APIDigest

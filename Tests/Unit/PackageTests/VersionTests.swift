@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCaching
+import TestSupport
 import Testing
 
 @Suite("Versions", .timeLimit(.minutes(10)))

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if canImport(FoundationNetworking)
+  import Foundation
+  import Synchronization
+  import Testing
+
+  @testable import HTTPCacheURLSession
+
+  @Suite("Pacing of Foundation's transfers", .timeLimit(.minutes(10)))
+  struct PacedQueueTests {
+    /// Adds calls from a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - whenAdded: called by that thread when the last of them has been added.
+    /// - Returns: when all of them have run.
+    private func run(
+      _ count: Int, on queue: PacedQueue, whenAdded: @escaping @Sendable () -> Void = {},
+      _ call: @escaping @Sendable () -> Void = {}
+    ) async {
+      await withCheckedContinuation { ended in
+        Thread.detachNewThread {
+          for _ in 0..<count { queue.addOperation(call) }
+          whenAdded()
+          queue.addOperation { ended.resume() }
+        }
+      }
+    }
+
+    /// A call that waits until another thread has done something.
+    private final class Wait: Sendable {
+      private let semaphore = DispatchSemaphore(value: 0)
+      private let isEnded = Mutex(false)
+
+      /// Whether ``end()`` was called in time.
+      var hasSucceeded: Bool { isEnded.withLock { $0 } }
+
+      func call() {
+        // For what never comes.
+        guard semaphore.wait(timeout: .now() + 240) == .success else { return }
+        isEnded.withLock { $0 = true }
+      }
+
+      func end() { semaphore.signal() }
+    }
+
+    @Test("A thread that adds calls waits while as many as the limit wait")
+    func limit() async {
+      let queue = PacedQueue(patience: 600)
+      let most = Mutex(0)
+      await run(40 * PacedQueue.limit, on: queue) {
+        most.withLock { $0 = max($0, queue.waitingCount) }
+      }
+      #expect(most.withLock { $0 } <= PacedQueue.limit)
+    }
+
+    @Test("An urgent call lets the thread that waits go on, so that a call may wait for that thread")
+    func urgent() async {
+      let queue = PacedQueue(patience: 600)
+      let wait = Wait()
+      queue.addUrgentOperation { wait.call() }
+      await run(2 * PacedQueue.limit, on: queue, whenAdded: { wait.end() })
+      #expect(wait.hasSucceeded)
+    }
+
+    @Test("A call that adds a call does not wait")
+    func own() async {
+      let queue = PacedQueue(patience: 600)
+      await withCheckedContinuation { ended in
+        queue.addOperation {
+          for _ in 0..<2 * PacedQueue.limit { queue.addOperation {} }
+          queue.addOperation { ended.resume() }
+        }
+      }
+      #expect(queue.waitingCount <= 1)
+    }
+
+    @Test("Calls run while all threads of the global queue are busy")
+    func busyThreads() async {
+      let queue = PacedQueue(patience: 600)
+      let isDone = Atomic(false)
+      // Threads that compute: for those that wait, the global queue would get others.
+      for _ in 0..<8 * ProcessInfo.processInfo.activeProcessorCount {
+        DispatchQueue.global().async {
+          while !isDone.load(ordering: .relaxed) {}
+        }
+      }
+      let wait = Wait()
+      await withCheckedContinuation { ended in
+        Thread.detachNewThread {
+          queue.addOperation { wait.end() }
+          wait.call()
+          isDone.store(true, ordering: .relaxed)
+          ended.resume()
+        }
+      }
+      #expect(wait.hasSucceeded)
+    }
+
+    @Test("A thread that waits goes on when its patience ends")
+    func patience() async {
+      let queue = PacedQueue(patience: 0)
+      let wait = Wait()
+      queue.addOperation { wait.call() }
+      await run(2 * PacedQueue.limit, on: queue, whenAdded: { wait.end() })
+      #expect(wait.hasSucceeded)
+    }
+  }
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import HTTPCacheStore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HTTPCacheURLSession
+
+@Suite("The folders of caches", .timeLimit(.minutes(10)))
+struct CachesFolderTests {
+  @Test(
+    "The XDG variable decides if it is absolute, then the home directory",
+    arguments: [
+      (["XDG_CACHE_HOME": "/x/caches", "HOME": "/h"], "/x/caches"),
+      (["XDG_CACHE_HOME": "", "HOME": "/h"], "/h/.cache"),
+      (["XDG_CACHE_HOME": "caches", "HOME": "/h"], "/h/.cache"),
+      (["XDG_CACHE_HOME": "~/caches", "HOME": "/h"], "/h/.cache"), (["HOME": "/h"], "/h/.cache"),
+      (["HOME": ""], "/users/u/.cache"), (["HOME": "h"], "/users/u/.cache"), ([:], "/users/u/.cache"),
+    ])
+  func place(environment: [String: String], path: String) {
+    let home = URL(fileURLWithPath: "/users/u")
+    #expect(CachesFolder.caches(environment: environment, home: home).path == path)
+  }
+
+  @Test("Without a home directory, the folder is the one for temporary files")
+  func noHome() {
+    let folder = CachesFolder.caches(environment: [:], home: nil)
+    #expect(folder == FileManager.default.temporaryDirectory)
+  }
+
+  @Test("An unusable folder and an unreadable cache are events of the disk", arguments: [true, false])
+  func events(isUnreadable: Bool) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    if isUnreadable {
+      HTTPURLCache(memoryCapacity: 0, diskCapacity: 4 << 20, directory: folder).cache.close()
+      let format = folder.appendingPathComponent("format")
+      var bytes = try Data(contentsOf: format)
+      bytes[bytes.count / 2] ^= 0xFF
+      try bytes.write(to: format)
+    } else {
+      try Data([1]).write(to: folder.appendingPathComponent("notes.txt"))
+    }
+    let seen = Mutex<[DiskEvent]>([])
+    let happened = EventCount()
+    var configuration = HTTPCache.Configuration(diskCapacity: 4 << 20, directory: folder)
+    configuration.diskObserver = { event in
+      seen.withLock { $0.append(event) }
+      happened.next()
+    }
+    let cache = HTTPURLCache(configuration)
+    try await happened.reached(1)
+    let event = try #require(seen.withLock { $0.first })
+    #expect(event.kind == (isUnreadable ? .discarded : .unavailable))
+    #expect(event.error != nil && event.error == cache.diskError as? StoreError)
+    #expect((cache.cache.store.discarded == event.error) == isUnreadable)
+    #expect(cache.diskCapacity == (isUnreadable ? 4 << 20 : 0))
+    cache.cache.close()
+    #expect(seen.withLock { $0.count } == 1)
+  }
+}
