@@ -404,6 +404,14 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/HTTPCachingTests", exclude: ["Policies/Policies.md"], swiftSettings: settings),
+    // What is left of an exchange when it has ended: nothing announces that.
+    .testTarget(
+      name: "HTTPCachingReleaseTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/Integration/HTTPCachingReleaseTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "TestSupport", httpTypes],
@@ -461,10 +469,17 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTestingTests",
       dependencies: [
+        "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", httpTypes,
+      ],
+      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
+    // The same behind a URLSession, which has threads and timeouts of its own.
+    .testTarget(
+      name: "HTTPCacheTestingSessionTests",
+      dependencies: [
         "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
         "TestSupport", httpTypes,
       ],
-      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheTestingSessionTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
@@ -530,6 +545,10 @@ let package = Package(
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/ExplainTests", swiftSettings: settings),
+    // What the command does on sockets: the scenarios of ConformanceTests through the adapters, and a recording.
+    .testTarget(
+      name: "AdapterScenarioTests", dependencies: ["httpcache", "Conformance", "TestSupport", arguments],
+      path: "Tests/Integration/AdapterScenarioTests", swiftSettings: settings),
     // The code in the README and in the articles, compiled.
     .testTarget(
       name: "SnippetTests",
@@ -586,7 +605,7 @@ if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
     "TestSupport",
-    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
+    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests", "HTTPCachingReleaseTests",
   ]
   // By itself, for it takes SwiftNIO.
   if sanitizer == "session" {

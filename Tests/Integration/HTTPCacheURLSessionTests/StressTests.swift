@@ -117,7 +117,7 @@ struct StressTests {
         #expect(after - before < 16 << 20, "\(before >> 20) MiB, then \(after >> 20) MiB")
       }
       #expect(setting.cache.store.usage.memoryBytes <= 16 << 20)
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
     }
   }
 

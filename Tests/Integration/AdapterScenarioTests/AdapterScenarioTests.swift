@@ -10,8 +10,9 @@ import Testing
 @Suite("Scenarios through adapters", .timeLimit(.minutes(10)))
 struct AdapterScenarioTests {
   private static let suites: [ScenarioSuite] = {
-    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("ConformanceTests/Scenarios")
+    let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let folder = tests.appendingPathComponent("Unit/ConformanceTests/Scenarios")
     let files =
       (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
     return files.filter { $0.pathExtension == "json" }
