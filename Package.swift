@@ -438,6 +438,14 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/HTTPCachingTests", exclude: ["Policies/Policies.md"], swiftSettings: settings),
+    // What is left of an exchange when it has ended: nothing announces that.
+    .testTarget(
+      name: "HTTPCachingReleaseTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      path: "Tests/Integration/HTTPCachingReleaseTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: [
@@ -521,10 +529,17 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTestingTests",
       dependencies: [
+        "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", httpTypes,
+      ],
+      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
+    // The same behind a URLSession, which has threads and timeouts of its own.
+    .testTarget(
+      name: "HTTPCacheTestingSessionTests",
+      dependencies: [
         "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
         "TestSupport", httpTypes,
       ],
-      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheTestingSessionTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
@@ -604,9 +619,9 @@ let package = Package(
         httpTypes, .product(name: "SystemPackage", package: "swift-system"),
       ],
       path: "Tests/Unit/ExplainTests", swiftSettings: settings),
-    // Scenarios through the adapters, one of which has its origin on a socket.
+    // What the command does on sockets: scenarios through the adapters, and a recording.
     .testTarget(
-      name: "ConformAdapterTests", dependencies: ["httpcache", "Conformance", "TestSupport"],
+      name: "ConformAdapterTests", dependencies: ["httpcache", "Conformance", "TestSupport", arguments],
       path: "Tests/Integration/ConformAdapterTests", swiftSettings: settings),
     // The code in the README and in the articles, compiled.
     .testTarget(
@@ -666,7 +681,8 @@ if let sanitizer {
   var tested = [
     "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
     "CDescriptorCheck", "CSpawn", "ChildProcesses", "ChildProcessesTests", "TestSupport",
-    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests", "StoreCrashTests",
+    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
+    "HTTPCachingReleaseTests", "StoreCrashTests",
   ]
   // By itself, for it takes SwiftNIO.
   if sanitizer == "session" {

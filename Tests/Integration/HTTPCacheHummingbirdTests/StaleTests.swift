@@ -36,7 +36,7 @@ struct StaleTests {
       await gate.arrived(1)
       #expect(try await server.send(.get, "/a").text == "1")
       gate.open()
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
       #expect(try await server.send(.get, "/a").text == "2")
       #expect(runs.count == 2)
     }
@@ -90,7 +90,7 @@ struct StaleTests {
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
       try await server.send(.get, "/a")
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
       let reply = try await server.send(.get, "/a")
       #expect(reply.text == "2")
       #expect(reply.fields["server"].count == 1)
@@ -106,9 +106,9 @@ struct StaleTests {
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
       #expect(try await server.send(.get, "/a").text == "1")
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
       #expect(try await server.send(.get, "/a").text == "1")
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
       #expect(runs.count == 1)
     }
   }

@@ -167,7 +167,7 @@ struct StreamingTests {
         }
       }
       try await ended.reached(20)
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
     }
     #expect(started.count == 20)
     // Other tests may run at the same time.

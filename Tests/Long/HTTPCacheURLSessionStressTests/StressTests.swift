@@ -18,7 +18,7 @@ struct StressTests {
       await StressLoad.answer(request)
     } test: { setting async throws in
       #expect(await StressLoad.run(Self.requests, setting) == [])
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
     }
   }
 }

@@ -54,15 +54,15 @@ package final class Gate: Sendable {
   }
 }
 
-/// Opens a gate when it is released, with whatever holds it.
+/// Tells when it is released, with whatever holds it.
 package final class Witness: Sendable {
-  private let gate: Gate
+  private let onRelease: @Sendable () -> Void
 
-  package init(_ gate: Gate) {
-    self.gate = gate
+  package init(_ onRelease: @escaping @Sendable () -> Void) {
+    self.onRelease = onRelease
   }
 
-  deinit { gate.open() }
+  deinit { onRelease() }
 }
 
 /// Returns when the task is cancelled.

@@ -63,7 +63,6 @@ struct ArchiveCommandTests {
       #expect(try await run("record", "nothing", "--folder", directory) == ExitCode(64))
       #expect(
         try await run("record", "http://127.0.0.1:1/", "--folder", directory, "-H", "none") == ExitCode(64))
-      #expect(try await run("record", "http://127.0.0.1:1/", "--folder", directory) == ExitCode(1))
     }
   }
 }

@@ -159,8 +159,10 @@ struct FailingDiskTests {
           store.remove(key(3))
           ended.signal()
         }
-        // Until it is logged.
-        while store.disk?.count == 20 { sched_yield() }
+        // Until it is logged, which nothing announces. It may return only after the closing.
+        while store.disk?.count == 20 {
+          if ended.wait(timeout: .now() + .milliseconds(1)) == .success { ended.signal() }
+        }
       }
     }
     store.close()

@@ -50,22 +50,26 @@ final class ScratchDirectory {
   func copy() throws -> ScratchDirectory {
     let other = ScratchDirectory()
     try POSIXFileSystem().createDirectory(other.path, withParents: false)
-    for name in try names { try other.write(try bytes(of: name), to: name) }
+    for name in try names {
+      guard let file = try open(name) else { continue }
+      try other.write(try file.read(try file.size(), at: 0) ?? [], to: name)
+    }
     copies.append(other)
     return other
   }
 
-  /// The bytes of all files. A file that another thread unlinks after the names were read counts as none: a store
-  /// with a write buffer may do so at any time.
+  /// The bytes of all files.
   var totalBytes: Int {
-    get throws {
-      try names.reduce(0) { sum, name in
-        do throws(FileFailure) {
-          return sum + (try POSIXFileSystem().open(path.appending(name), creating: false).size())
-        } catch  where error.errno == ENOENT {
-          return sum
-        }
-      }
+    get throws { try names.reduce(0) { try $0 + (open($1)?.size() ?? 0) } }
+  }
+
+  /// Opens a file whose name was listed; returns `nil` if another thread has unlinked it since. A store with a write
+  /// buffer may do so at any time.
+  private func open(_ name: String) throws -> (any File)? {
+    do throws(FileFailure) {
+      return try POSIXFileSystem().open(path.appending(name), creating: false)
+    } catch  where error.errno == ENOENT {
+      return nil
     }
   }
 

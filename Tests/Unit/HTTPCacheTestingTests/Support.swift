@@ -23,15 +23,6 @@ func makeCache(clock: any CacheClock = TestClock()) throws -> HTTPCache {
   HTTPCache(store: try CacheStore(.init(memoryCapacity: 4 << 20)), configuration: .init(), clock: clock)
 }
 
-extension URLSessionConfiguration {
-  /// An ephemeral one, with a timeout that a busy machine does not reach.
-  static var patient: URLSessionConfiguration {
-    let configuration = ephemeral
-    configuration.timeoutIntervalForRequest = 600
-    return configuration
-  }
-}
-
 extension HTTPCache {
   func get(
     _ url: String, policy: RequestCachePolicy = .useProtocolCachePolicy, fields: HTTPFields = [:],

@@ -51,7 +51,7 @@ struct ConcurrencyTests {
           return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
         }
         // Let others come between, now and then: in a run of all tests, each time means to wait for many.
-        if version % 4 == 0 { await Task.yield() }
+        if version % 4 == 0 { await passTurn() }
         return .ok(ConcurrencyTests.content(version), fields)
       }
     }
@@ -130,7 +130,7 @@ struct ConcurrencyTests {
       #expect(mistakes.all == [])
       // Nothing is lost: in the end each has its last version, from whoever answers.
       for number in 0..<6 { #expect(try await step.get(number) == nil) }
-      await cache.settle()
+      try await cache.flights.emptied()
       #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
       #expect(store.statistics.memoryEvictions > 0)
       cache.close()

@@ -22,7 +22,7 @@ struct FlightTests {
     }
     try await withThrowingTaskGroup(of: Answer.self) { group in
       for _ in 0..<64 { group.addTask { try await setting.get(from: origin) } }
-      try await eventually { setting.cache.flights.followerCount >= 63 }
+      try await setting.cache.flights.followers(63)
       gate.open()
       var collapsed = 0
       for try await answer in group {
@@ -62,7 +62,7 @@ struct FlightTests {
     func key(_ number: Int) -> CacheKey {
       CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)"))
     }
-    let flights = FlightTable()
+    let flights = FlightTable(clock: ManualClock(Timestamp(seconds: 0)))
     func end(_ number: Int) {
       let (claim, isLeader) = flights.join(key(number))
       #expect(isLeader)
@@ -125,7 +125,7 @@ struct FlightTests {
     async let first = setting.get(from: origin, fields: [.acceptLanguage: "de"])
     await gate.arrived(1)
     async let second = setting.get(from: origin, fields: [.acceptLanguage: "en"])
-    try await eventually { setting.cache.flights.followerCount >= 1 }
+    try await setting.cache.flights.followers(1)
     gate.open()
     #expect(try await first.response.cacheStatus.isCollapsed == nil)
     let answer = try await second
@@ -174,7 +174,7 @@ struct FlightTests {
     #expect(leader?.source == .network)
     let followers = (0..<4).map { _ in Task { try await setting.get(from: origin) } }
     // They read what comes, or wait for the whole: none may ask the origin.
-    try await eventually { setting.cache.flights.followerCount >= 4 || setting.cache.flights.count == 0 }
+    try await setting.cache.flights.followers(4)
     leader = nil
     feed.yield(Array("second".utf8)[...])
     feed.finish()
@@ -205,7 +205,7 @@ struct FlightTests {
   @Test("A caller that leaves before it takes its response leaves no reader behind")
   func leaderLeavesItsResponse() async throws {
     let transfer = Transfer(length: nil, writer: nil, budget: TransitBudget(capacity: 1 << 20))
-    let claim = Flight.make()
+    let claim = Flight.make(on: ManualClock(Timestamp(seconds: 0)))
     claim.flight.deliver(
       .success(
         .init(
@@ -224,15 +224,12 @@ struct FlightTests {
 
   @Test("An abandoned fetch accepts no further requests, and its task is cancelled")
   func latecomer() async throws {
-    var claim: Flight.Claim? = Flight.make()
+    var claim: Flight.Claim? = Flight.make(on: ManualClock(Timestamp(seconds: 0)))
     let flight = try #require(claim?.flight)
     let isCancelled = Gate()
     flight.run { _ in
-      await withTaskCancellationHandler {
-        await isCancelled.wait()
-      } onCancel: {
-        isCancelled.open()
-      }
+      await untilCancelled()
+      isCancelled.open()
     }
     #expect(flight.claim() != nil)
     claim = nil
@@ -279,7 +276,7 @@ struct FlightTests {
     await #expect(throws: CancellationError.self) { try await first.value }
     let others = (0..<8).map { _ in Task { try await setting.get(from: origin).text } }
     await new.arrived(1)
-    try await eventually { setting.cache.flights.followerCount == 7 }
+    try await setting.cache.flights.followers(7)
     new.open()
     for other in others { #expect(try await other.value == "2") }
     #expect(origin.requests.count == 2)
@@ -301,7 +298,7 @@ struct FlightTests {
     let leader = Task { try await setting.cache.respond(to: .get(), transport: origin.transport) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin).text }
-    try await eventually { setting.cache.flights.followerCount != 0 }
+    try await setting.cache.flights.followers(1)
     gate.open()
     let response = try await leader.value
     #expect(try await follower.value == "2")
@@ -318,7 +315,7 @@ struct FlightTests {
     let origin = MemoryOrigin { _, number in number == 1 ? .streamed(stream) : .ok("\(number)") }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text }
-    try await eventually { setting.cache.flights.followerCount != 0 }
+    try await setting.cache.flights.followers(1)
     let piece = [UInt8](repeating: 65, count: 1 << 20)
     for _ in 0..<5 { feed.yield(piece[...]) }
     feed.finish()
@@ -344,18 +341,14 @@ struct FlightTests {
     }
     func get() -> Task<String, any Error> { Task { try await setting.get(from: origin).text } }
     let first = get()
-    if hasHead {
-      try await eventually { setting.cache.flights.count != 0 && !origin.requests.isEmpty }
-    } else {
-      await gate.arrived(1)
-    }
+    try await origin.reach(1)
     let second = get()
-    try await eventually { setting.cache.flights.followerCount != 0 || origin.requests.count >= 2 }
+    try await setting.cache.flights.followers(1)
     var post = HTTPRequest.get()
     post.method = .post
     _ = try await setting.cache.respond(to: post, transport: origin.transport)
     let third = get()
-    try await eventually { origin.requests.count >= 3 || setting.cache.flights.followerCount >= 2 }
+    try await origin.reach(3)
     gate.open()
     feed.yield(Array("1".utf8)[...])
     feed.finish()
@@ -380,14 +373,14 @@ struct FlightTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await eventually { setting.cache.flights.followerCount != 0 }
+    try await setting.cache.flights.followers(1)
     leader.cancel()
     await #expect(throws: CancellationError.self) { try await leader.value }
     gate.open()
     await taken.wait()
     follower.cancel()
     await #expect(throws: CancellationError.self) { try await follower.value }
-    try await eventually { !setting.log.reasons(.notStored).isEmpty || !setting.log.reasons(.stored).isEmpty }
+    try await setting.log.reach(.notStored)
     #expect(setting.cache.storedResponse(for: .get()) == nil)
   }
 }
@@ -423,7 +416,7 @@ private actor HalfAStream {
       return Array("half".utf8)[...]
     }
     taken.open()
-    while !Task.isCancelled { await Task.yield() }
+    await untilCancelled()
     return nil
   }
 }

@@ -106,7 +106,7 @@ struct GroupTests {
     let first = try await setting.cache.respond(to: .get("/slow"), transport: slow.transport)
     _ = try await send(setting, "/post?a", others, method: .post)
     let second = Task { try await setting.get("/slow", from: slow).text }
-    try await eventually { setting.cache.flights.followerCount != 0 || slow.requests.count >= 2 }
+    try await setting.cache.flights.followers(1)
     feed.yield(Array("old".utf8)[...])
     feed.finish()
     #expect(try await first.body.collect(upTo: .max) == Array("old".utf8)[...])
@@ -185,7 +185,7 @@ struct GroupTests {
     _ = try await setting.get("/1", from: origin)
     setting.clock.advance(seconds: 61)
     async let validated = setting.get("/1", from: origin)
-    try await eventually { origin.requests.count >= 2 }
+    try await origin.reach(2)
     #expect(try await send(setting, "/post", origin, method: .post) == .network)
     gate.open()
     #expect(try await validated.text == "1")

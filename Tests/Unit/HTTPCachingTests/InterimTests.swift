@@ -48,7 +48,8 @@ struct InterimTests {
     setting.clock.advance(seconds: 70)
     let stale = try await ask(setting, origin)
     #expect(stale.response.source == .stale)
-    try await eventually { origin.requests.count >= 2 && setting.cache.flights.count == 0 }
+    try await origin.reach(2)
+    try await setting.cache.flights.emptied()
     #expect(stale.log.heads.isEmpty)
   }
 

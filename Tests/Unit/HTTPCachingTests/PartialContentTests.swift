@@ -251,7 +251,7 @@ struct PartialContentTests {
       #expect(try await chunks.next() == Array("012".utf8)[...])
     }
     await ended.wait()
-    try await eventually { !setting.log.reasons(.stored).isEmpty }
+    try await setting.log.reach(.stored)
     let answer = try await setting.get(from: origin)
     #expect(answer.text == "0123456789")
     #expect(origin.requests.map { $0.headerFields[.range] } == [nil, "bytes=3-"])
@@ -301,7 +301,7 @@ struct PartialContentTests {
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-4"])
     try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<16 { group.addTask { try await setting.get(from: origin).text } }
-      try await eventually { setting.cache.flights.followerCount >= 15 }
+      try await setting.cache.flights.followers(15)
       isFollowed.open()
       for try await text in group { #expect(text == "0123456789") }
     }

@@ -165,7 +165,7 @@ struct RespondTests {
     _ = try await setting.get(from: origin)
     await gate.arrived(1)
     gate.open()
-    try await eventually { setting.log.reasons(.stored).count >= 2 }
+    try await setting.log.reach(.stored, 2)
     let fresh = try await setting.get(from: origin)
     #expect(fresh.text == "2")
     #expect(fresh.source == .hit)

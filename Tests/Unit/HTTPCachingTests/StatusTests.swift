@@ -68,7 +68,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await eventually { setting.cache.flights.followerCount != 0 }
+    try await setting.cache.flights.followers(1)
     gate.open()
     #expect(try await statuses(leader.value)[0].contains("; collapsed") == false)
     #expect(
@@ -89,7 +89,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await eventually { setting.cache.flights.followerCount != 0 }
+    try await setting.cache.flights.followers(1)
     gate.open()
     _ = try await leader.value
     #expect(

@@ -19,7 +19,7 @@ import TestSupport
 final class MemoryOrigin: Sendable {
   typealias Handler = @Sendable (HTTPRequest, Int) async throws -> TransportResponse
 
-  private let log = Mutex<[HTTPRequest]>([])
+  private let log = Recorder<HTTPRequest>()
   private let handler: Handler
 
   init(_ handler: @escaping Handler) {
@@ -35,24 +35,28 @@ final class MemoryOrigin: Sendable {
     }
   }
 
-  var requests: [HTTPRequest] { log.withLock { $0 } }
+  var requests: [HTTPRequest] { log.all }
+
+  /// Returns when the origin has got this many requests.
+  func reach(_ count: Int) async throws { try await log.reach(count) }
 
   var transport: Transport {
     { [self] request, _ in
-      let number = log.withLock { log in
-        log.append(request)
-        return log.count
-      }
-      return try await handler(request, number)
+      try await handler(request, log.add(request))
     }
   }
 }
 
 /// Writes down the events of a cache.
 final class EventLog: Sendable {
-  private let log = Mutex<[CacheEvent]>([])
-  var events: [CacheEvent] { log.withLock { $0 } }
-  func add(_ event: CacheEvent) { log.withLock { $0.append(event) } }
+  private let log = Recorder<CacheEvent>()
+  var events: [CacheEvent] { log.all }
+  func add(_ event: CacheEvent) { log.add(event) }
+
+  /// Returns when this many events of one kind have occurred.
+  func reach(_ action: CacheEvent.Action, _ count: Int = 1) async throws {
+    try await log.reach(count) { $0.action == action }
+  }
 
   func reasons(_ action: CacheEvent.Action) -> [CacheEngine.Reason] {
     events.filter { $0.action == action }.map(\.reason)

@@ -62,13 +62,14 @@ struct LeaseTests {
     let first = get(0)
     await origin.gate.arrived(1)
     let others = [get(1), get(2)]
-    try await eventually { [1, 2].allSatisfy { fleet.nodes[$0].statistics.followers == 1 } }
+    // Each sleeps until the lease would end.
+    try await fleet.clock.sleepers(2)
     origin.gate.open()
     #expect(try await first.value == "1")
     await fleet.nodes[0].link.drainWrites()
     for other in others { #expect(try await other.value == "1") }
     #expect(origin.count.current == 1)
-    try await eventually { fleet.server.leaseCount == 0 }
+    try await fleet.server.wait { $0.leases == 0 }
   }
 
   @Test(
@@ -84,7 +85,7 @@ struct LeaseTests {
       let calls = node.tier.callCount
       node.tier.fault = .holding
       let requests = (0..<8).map { _ in Task { try await node.get("/", from: origin) } }
-      try await eventually { node.cache.flights.followerCount == 7 }
+      try await node.cache.flights.followers(7)
       node.tier.fault = .none
       for request in requests {
         let answer = try await request.value
@@ -110,7 +111,7 @@ struct LeaseTests {
     let first = get(fleet.nodes[0], origin.transport)
     await origin.gate.arrived(1)
     let other = get(fleet.nodes[1], origin.transport)
-    try await eventually { fleet.nodes[1].statistics.followers == 1 }
+    try await fleet.clock.sleepers()
     origin.gate.open()
     #expect(try await first.value == "1")
     // By itself, if the response is not stored at all.
@@ -130,7 +131,7 @@ struct LeaseTests {
     }
     await gate.arrived(1)
     let other = get(fleet.nodes[1]) { _, _ in .ok("2") }
-    try await eventually { fleet.nodes[1].statistics.followers == 1 }
+    try await fleet.clock.sleepers()
     gate.open()
     await #expect(throws: Unreachable.self) { try await first.value }
     #expect(try await other.value == "2")
@@ -142,21 +143,18 @@ struct LeaseTests {
     let key = try #require(CacheKey(.get("/"))).bytes
     _ = fleet.server.acquire(SharedLease(key: key, owner: 7, lifetime: .seconds(10)))
     let other = get(fleet.nodes[1]) { _, _ in .ok("2") }
-    try await eventually { fleet.nodes[1].statistics.followers == 1 }
+    try await fleet.clock.sleepers()
     fleet.clock.advance(seconds: 11)
-    // Any change wakes the waiting node, which looks at the clock.
-    fleet.server.release(SharedLease(key: [1], owner: 7, lifetime: .seconds(1)))
     #expect(try await other.value == "2")
   }
 
   @Test("When the tier fails, a node that waits for another one sends its own request")
   func failingTier() async throws {
-    // Longer than this test may take.
-    let fleet = try await SharedFleet(2) { $0.sharedTier?.lease = .seconds(3600) }
+    let fleet = try await SharedFleet(2)
     let key = try #require(CacheKey(.get("/"))).bytes
     _ = fleet.server.acquire(SharedLease(key: key, owner: 7, lifetime: .seconds(3600)))
     let other = get(fleet.nodes[1]) { _, _ in .ok("2") }
-    try await eventually { fleet.nodes[1].statistics.followers == 1 }
+    try await fleet.clock.sleepers()
     fleet.nodes[1].tier.fault = .failing
     await fleet.nodes[1].link.heartbeat()
     #expect(try await other.value == "2")
@@ -186,9 +184,10 @@ struct LeaseTests {
     let origin = HeldOrigin(fields: fields)
     for node in fleet.nodes { #expect(try await get(node, origin.transport).value == "1") }
     await origin.gate.arrived(1)
-    try await eventually { fleet.nodes[0].statistics.leases + fleet.nodes[1].statistics.leases >= 1 }
+    // One for the first request, and one for the revalidation.
+    #expect(fleet.nodes[0].statistics.leases + fleet.nodes[1].statistics.leases == 2)
     origin.gate.open()
-    for node in fleet.nodes { await node.cache.settle() }
+    for node in fleet.nodes { try await node.cache.flights.emptied() }
     #expect(origin.count.current == 1)
   }
 }

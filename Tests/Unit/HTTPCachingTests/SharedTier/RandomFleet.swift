@@ -16,6 +16,8 @@ import TestSupport
 struct RandomFleet {
   private static let paths = ["/a/1", "/a/2", "/b/1"]
 
+  private static let lease = Duration.milliseconds(2)
+
   private static let languages = ["de", "fr", "en"]
 
   /// The versions that an origin answers with. The responses of each path have one shape.
@@ -90,8 +92,7 @@ struct RandomFleet {
   }
 
   private func makeNode(_ node: Int) throws -> SharedFleet.Node {
-    // A lease that a failing node leaves holds up the others for no longer.
-    try fleet.makeNode(directory: directories[node]) { $0.sharedTier?.lease = .milliseconds(2) }
+    try fleet.makeNode(directory: directories[node]) { $0.sharedTier?.lease = Self.lease }
   }
 
   /// What was done at last, for the message of a failure.
@@ -148,8 +149,12 @@ struct RandomFleet {
   private mutating func read(_ path: String, _ node: Int) async throws -> String? {
     let isInStep = fleet.nodes[node].link.isInStep(at: fleet.clock.now)
     let request = HTTPRequest.get(path, fields: [.acceptLanguage: Self.languages[below(3)]])
-    let response = try await fleet.nodes[node].cache.respond(to: request, transport: origin.transport())
-    let content = try await response.body.collect(upTo: .max)
+    let (cache, transport) = (fleet.nodes[node].cache, origin.transport())
+    // The node may wait for a lease that a failing node has left.
+    let (response, content) = try await fleet.clock.endingSleeps(upTo: Self.lease) {
+      let response = try await cache.respond(to: request, transport: transport)
+      return (response, try await response.body.collect(upTo: .max))
+    }
     let text = origin.shape(of: path).read(response.head, content, for: request)
     story.append(
       "read \(path) at \(node): \(text) \(response.source) \(isInStep ? "in step" : "out of step")")

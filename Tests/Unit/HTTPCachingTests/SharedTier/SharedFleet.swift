@@ -20,7 +20,7 @@ struct SharedFleet {
   struct Node {
     let cache: HTTPCache
     let tier: InMemorySharedTier
-    let events: SharedEventLog
+    let events: Recorder<HTTPCache.SharedTierEvent>
 
     var link: SharedTierLink {
       guard let link = cache.shared else { preconditionFailure("the cache of a node has a shared tier") }
@@ -68,15 +68,13 @@ struct SharedFleet {
 
   func makeNode(
     kind: CacheEngine.Configuration.Kind = .shared, directory: FilePath? = nil, sync: DiskSync = .removals,
-    clock: ManualClock? = nil, configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+    clock: ManualClock? = nil, isStarted: Bool = false,
+    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
   ) throws -> Node {
     let tier = InMemorySharedTier(server)
-    let events = SharedEventLog()
+    let events = Recorder<HTTPCache.SharedTierEvent>()
     var configuration = HTTPCache.Configuration(kind: kind)
     var options = HTTPCache.SharedTierOptions(tier)
-    // On a loaded machine, a call in memory may take long.
-    options.wait = .seconds(60)
-    options.isDriven = false
     options.observer = { events.add($0) }
     configuration.sharedTier = options
     configure(&configuration)
@@ -84,9 +82,9 @@ struct SharedFleet {
       memoryCapacity: 4 << 20, diskCapacity: directory == nil ? 0 : 16 << 20, directory: directory)
     disk.sync = sync
     let store = try CacheStore(disk)
-    return Node(
-      cache: HTTPCache(store: store, configuration: configuration, clock: clock ?? self.clock), tier: tier,
-      events: events)
+    let cache = HTTPCache(unstarted: configuration, store: store, clock: clock ?? self.clock)
+    if isStarted { cache.shared?.start() }
+    return Node(cache: cache, tier: tier, events: events)
   }
 
   /// All nodes take all steps, so that everything that one of them did has reached the others.
@@ -99,11 +97,4 @@ struct SharedFleet {
   func get(_ path: String = "/", at node: Int, fields: HTTPFields = [:]) async throws -> Answer {
     try await nodes[node].get(path, from: origin, fields: fields)
   }
-}
-
-/// Writes down the events of a shared tier.
-final class SharedEventLog: Sendable {
-  private let log = Mutex<[HTTPCache.SharedTierEvent]>([])
-  var all: [HTTPCache.SharedTierEvent] { log.withLock { $0 } }
-  func add(_ event: HTTPCache.SharedTierEvent) { log.withLock { $0.append(event) } }
 }

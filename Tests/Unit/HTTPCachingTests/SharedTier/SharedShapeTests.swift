@@ -54,7 +54,7 @@ struct SharedShapeTests {
     for node in fleet.nodes { node.cache.close() }
     for node in fleet.nodes { await node.link.stopped() }
     #expect(fleet.server.nodeCount == 0)
-    try await eventually { fleet.server.leaseCount == 0 }
+    try await fleet.server.wait { $0.leases == 0 }
   }
 
   @Test(
@@ -77,7 +77,7 @@ struct SharedShapeTests {
     let other = try await fleet.nodes[1].cache.respond(to: .get("/")) { _, _ in .ok("own") }
     #expect(try await other.body.collect(upTo: 10) == Array("own".utf8)[...])
     await fleet.step()
-    try await eventually { fleet.server.leaseCount == 0 }
+    try await fleet.server.wait { $0.leases == 0 }
     source.finish()
   }
 
@@ -89,23 +89,28 @@ struct SharedShapeTests {
 
   private func checkRelease(_ directory: FilePath?) async throws {
     let fleet = try await SharedFleet(0)
-    func use() async throws -> @Sendable () -> Bool {
-      let node = try fleet.makeNode(directory: directory) {
-        $0.sharedTier?.isDriven = true
+    let released = Recorder<Void>()
+    func use() async throws {
+      let witness = Witness { released.add(()) }
+      let node = try fleet.makeNode(directory: directory, isStarted: true) { configuration in
+        // Both the cache and its link have the options.
+        let observer = configuration.sharedTier?.observer
+        configuration.sharedTier?.observer = { [witness] event in
+          withExtendedLifetime(witness) { observer?(event) }
+        }
       }
-      try await eventually { node.statistics.isInStep }
+      // After the first heartbeat, which finds the log, two loops sleep. The second one confirms the position.
+      try await fleet.clock.sleepers(2)
+      fleet.clock.advance(by: .milliseconds(500))
+      try await node.events.reach(1) { $0 == .inStep }
       let response = try await node.cache.respond(to: .get("/")) { _, _ in
         .ok("1", [.cacheControl: "max-age=600"])
       }
       _ = try await response.body.collect(upTo: 10)
-      try await eventually { fleet.server.entryCount == 1 }
-      weak let cache = node.cache
-      weak let link = node.link
-      return { cache == nil && link == nil }
+      try await fleet.server.wait { $0.entries == 1 }
     }
-    let isGone = try await use()
-    try await eventually { isGone() }
-    try await eventually { fleet.server.nodeCount == 0 }
-    try await eventually { fleet.server.leaseCount == 0 }
+    try await use()
+    try await released.reach(1)
+    try await fleet.server.wait { $0.nodes == 0 && $0.leases == 0 }
   }
 }

@@ -123,7 +123,7 @@ struct TransferTests {
     _ budget: TransitBudget,
     breaksOff: Bool
   ) async throws -> WeakObjects {
-    let arrived = Progress()
+    let arrived = Monitor(0)
     let writer = store.map(Self.writer)
     let shared = Transfer(length: nil, writer: writer, budget: budget)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -134,7 +134,7 @@ struct TransferTests {
       }
       for plan in plans where plan.joinsAfter > 0 {
         group.addTask {
-          await arrived.reach(plan.joinsAfter)
+          try await arrived.wait { $0 >= plan.joinsAfter }
           // The beginning may be gone.
           guard let reader = shared.addReader() else { return }
           try await plan.read(shared, reader, content, breaksOff: breaksOff)
@@ -147,7 +147,7 @@ struct TransferTests {
             #expect([.tooLargeForMemory, .tooLargeForDisk].contains(refusal.reason))
           }
           position += size
-          arrived.set(position)
+          arrived.withLock { [position] in $0 = position }
           #expect(budget.used <= budget.capacity + overshoot)
         }
         let writer = shared.takeWriter()
@@ -161,7 +161,7 @@ struct TransferTests {
           }
           shared.finish(.success(()), entry: shared.hasLaggards ? entry : nil)
         }
-        arrived.set(.max)
+        arrived.withLock { $0 = .max }
       }
       try await group.waitForAll()
     }
@@ -201,7 +201,7 @@ private struct ReadingPlan: Sendable {
         #expect(chunk.elementsEqual(content[position..<Swift.min(position + chunk.count, content.count)]))
         position += chunk.count
         if let leavesAfter, position > leavesAfter { return }
-        if pauses { await Task.yield() }
+        if pauses { await passTurn() }
       }
       #expect(position == content.count && !breaksOff)
     } catch is Unreachable {
@@ -209,35 +209,6 @@ private struct ReadingPlan: Sendable {
     } catch let error as HTTPCacheError where error == .incompleteContent {
       // The file of a transfer that broke off is gone with it.
       #expect(breaksOff)
-    }
-  }
-}
-
-/// How far something has come.
-private final class Progress: Sendable {
-  private struct State {
-    var value = 0
-    var waiting: [(at: Int, continuation: CheckedContinuation<Void, Never>)] = []
-  }
-
-  private let state = Mutex(State())
-
-  func set(_ value: Int) {
-    let reached = state.withLock { state in
-      state.value = value
-      defer { state.waiting.removeAll { $0.at <= value } }
-      return state.waiting.filter { $0.at <= value }
-    }
-    for one in reached { one.continuation.resume() }
-  }
-
-  func reach(_ value: Int) async {
-    await withCheckedContinuation { continuation in
-      let isReached = state.withLock { state in
-        if state.value < value { state.waiting.append((value, continuation)) }
-        return state.value >= value
-      }
-      if isReached { continuation.resume() }
     }
   }
 }

@@ -60,7 +60,7 @@ struct TransitTests {
       #expect(received == 64 * Self.piece.count)
     }
     responses = []
-    await setting.cache.settle()
+    try await setting.cache.flights.emptied()
     #expect(setting.cache.transit.used == 0)
     let reasons = Set(setting.log.reasons(.notStored))
     #expect(reasons == [.transitFull])
@@ -90,7 +90,7 @@ struct TransitTests {
     if isFinished {
       feed.yield([UInt8](repeating: 2, count: missing ?? 0)[...])
       feed.finish()
-      await setting.cache.settle()
+      try await setting.cache.flights.emptied()
       #expect(try await setting.get(from: origin).source == .hit)
     } else {
       await isCancelled.wait()
@@ -112,8 +112,10 @@ struct TransitTests {
     var response: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
     #expect(response != nil)
     response = nil
+    try await setting.clock.sleepers()
+    setting.clock.advance(seconds: 1)
     await isCancelled.wait()
-    await setting.cache.settle()
+    try await setting.cache.flights.emptied()
     #expect(setting.log.reasons(.notStored) == [.incompleteContent])
   }
 }
