@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import ChildProcesses
 import Foundation
 import HTTPCacheRedis
 import Synchronization
@@ -26,7 +27,7 @@ package final class RedisServer: Sendable {
   }
 
   /// Whether `redis-server` is on the PATH.
-  package static let isInstalled = findProgram("redis-server") != nil
+  package static let isInstalled = Program.installed("redis-server") != nil
   package static let howToInstall =
     "redis-server is not installed: run `make prepare`, or install redis-server"
 
@@ -34,11 +35,11 @@ package final class RedisServer: Sendable {
   package let address: RedisAddress
   /// The address with the options of TLS, if it uses TLS.
   package let endpoint: RedisEndpoint
-  /// The folder of the server's data, log and configuration.
+  /// The folder of the server's data and configuration.
   package let folder: URL
 
   private let mode: String?
-  private let process = Mutex<Process?>(nil)
+  private let process = Mutex<ChildProcess?>(nil)
 
   /// Starts a server and waits until it is ready.
   ///
@@ -55,8 +56,7 @@ package final class RedisServer: Sendable {
     self.folder = folder
     self.mode = mode
     var configuration = [
-      "bind 127.0.0.1", "dir \(folder.path)", "logfile \(folder.path)/log", "daemonize no",
-      "protected-mode no",
+      "bind 127.0.0.1", "dir \(folder.path)", "daemonize no", "protected-mode no",
     ]
     if mode == nil { configuration += ["save \"\"", "appendonly no", "hz 50"] }
     switch listener {
@@ -87,7 +87,6 @@ package final class RedisServer: Sendable {
   }
 
   private var configurationFile: URL { folder.appendingPathComponent("redis.conf") }
-  private var log: URL { folder.appendingPathComponent("log") }
 
   /// Runs a function with a server in a temporary folder, and ends the server.
   package static func with<Result>(
@@ -110,30 +109,22 @@ package final class RedisServer: Sendable {
 
   /// Starts the server again, with the files of its folder, and waits until it is ready.
   package func start() async throws {
-    guard let program = Self.findProgram("redis-server") else {
+    guard let program = Program.installed("redis-server") else {
       throw Failure(description: Self.howToInstall)
     }
-    try? FileManager.default.removeItem(at: log)
-    let process = Process()
-    process.executableURL = program
-    process.arguments = [configurationFile.path] + [mode].compactMap { $0 }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    let process = try ChildProcess(program, [configurationFile.path] + [mode].compactMap { $0 })
     self.process.withLock { $0 = process }
-    Self.running.withLock { $0[folder] = process.processIdentifier }
-    let deadline = ContinuousClock.now + .seconds(60)
-    while true {
-      let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-      if text.lowercased().contains("ready to accept connections") || text.contains("Sentinel ID is") {
+    Self.running.withLock { $0[folder] = process }
+    do {
+      // The server logs to its standard output.
+      for try await line in process.output.lines
+      where line.lowercased().contains("ready to accept connections") || line.contains("Sentinel ID is") {
         return
       }
-      guard process.isRunning, ContinuousClock.now < deadline else {
-        await kill()
-        throw Failure(description: "redis-server did not start: \(text)")
-      }
-      try await Task.sleep(for: .milliseconds(5))
+      throw Failure(description: "redis-server did not start: \(process.lastWords)")
+    } catch {
+      await kill()
+      throw error
     }
   }
 
@@ -141,24 +132,16 @@ package final class RedisServer: Sendable {
   package func kill() async {
     guard let process = process.withLock({ $0.take() }) else { return }
     Self.running.withLock { $0[folder] = nil }
-    await withCheckedContinuation { continuation in
-      let isResumed = Atomic(false)
-      let resume: @Sendable () -> Void = {
-        if !isResumed.exchange(true, ordering: .relaxed) { continuation.resume() }
-      }
-      process.terminationHandler = { _ in resume() }
-      Foundation.kill(process.processIdentifier, SIGKILL)
-      if !process.isRunning { resume() }
-    }
+    await process.stop(patience: .zero)
   }
 
   /// The process of each folder.
-  private static let running = Mutex<[URL: Int32]>([:])
+  private static let running = Mutex<[URL: ChildProcess]>([:])
 
   /// Ends all servers and removes their folders, when the process is about to end.
   package static func killAll() {
-    for (folder, identifier) in running.withLock({ $0 }) {
-      Foundation.kill(identifier, SIGKILL)
+    for (folder, process) in running.withLock({ $0 }) {
+      process.kill()
       try? FileManager.default.removeItem(at: folder)
     }
   }
@@ -170,28 +153,17 @@ package final class RedisServer: Sendable {
   package func resume() { signal(SIGCONT) }
 
   /// The process identifier; `nil` if it does not run.
-  package var processIdentifier: Int32? { process.withLock { $0?.processIdentifier } }
+  package var processIdentifier: Int32? { process.withLock { $0?.id } }
 
   /// Removes the data, so that the next start begins empty.
   package func removeData() throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
-    where !["redis.conf", "log", "socket"].contains(name) {
+    where !["redis.conf", "socket"].contains(name) {
       try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
     }
   }
 
-  private func signal(_ number: Int32) {
-    guard let identifier = processIdentifier else { return }
-    Foundation.kill(identifier, number)
-  }
-
-  // MARK: The system
-
-  private static func findProgram(_ name: String) -> URL? {
-    (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/usr/local/bin").split(separator: ":")
-      .map { URL(fileURLWithPath: String($0)).appendingPathComponent(name) }
-      .first { FileManager.default.isExecutableFile(atPath: $0.path) }
-  }
+  private func signal(_ number: Int32) { process.withLock { $0 }?.signal(number) }
 
   /// Makes a folder with a short path, as that of a socket is limited, and removes it afterwards.
   package static func withFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {

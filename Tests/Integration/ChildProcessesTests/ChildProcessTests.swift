@@ -113,7 +113,7 @@ struct ChildProcessTests {
 
   @Test("Input and output larger than a pipe pass at the same time")
   func large() async throws {
-    let bytes = (0..<8_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+    let bytes = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
     let child = try ChildProcess("cat", input: .data(bytes))
     #expect(try await child.end() == .exited(0))
     #expect(child.output.bytes == bytes)
@@ -122,7 +122,7 @@ struct ChildProcessTests {
   @Test("A child that does not read its input is not waited for, and no signal reaches this process")
   func unread() async throws {
     let child = try Self.shell(
-      "exec <&-; echo closed", input: .data([UInt8](repeating: 65, count: 8_000_000)))
+      "exec <&-; echo closed", input: .data([UInt8](repeating: 65, count: 2_000_000)))
     #expect(try await child.end() == .exited(0))
     #expect(child.output.text == "closed\n")
   }
@@ -203,13 +203,39 @@ struct ChildProcessTests {
     defer { unlink(fifo) }
     let child = try Self.shell(#"sleep 1000 > "$1" & read line"#, [fifo], input: .pipe)
     // Opens when the grandchild has opened it, and ends when the grandchild has ended.
-    let reader = try ChildProcess(
-      "/bin/sh", ["-c", #"exec < "$1"; echo open; read line; echo end"#, "sh", fifo])
+    let reader = try Self.reader(of: fifo)
     var lines = reader.output.lines.makeAsyncIterator()
     #expect(try await lines.next() == "open")
     child.closeInput()
     #expect(try await child.end() == .exited(1))
     #expect(try await lines.next() == "end")
+  }
+
+  @Test("A child ends with the process that started it, even by SIGKILL")
+  func orphan() async throws {
+    let fifo = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    try #require(mkfifo(fifo, 0o600) == 0)
+    setenv("CHILD_PROCESS_FIFO", fifo, 1)
+    defer {
+      unsetenv("CHILD_PROCESS_FIFO")
+      unlink(fifo)
+    }
+    let reader = try Self.reader(of: fifo)
+    var lines = reader.output.lines.makeAsyncIterator()
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      let fifo = try #require(ProcessInfo.processInfo.environment["CHILD_PROCESS_FIFO"])
+      let child = try ChildProcess(
+        "/bin/sh", ["-c", #"exec 3> "$1"; echo open; exec sleep 1000"#, "sh", fifo])
+      #expect(try await child.output.line(containing: "open") == "open")
+      kill(getpid(), SIGKILL)
+    }
+    #expect(try await lines.next() == "open")
+    #expect(try await lines.next() == "end")
+  }
+
+  /// A child that says when a writer has opened a pipe with a name, and when no writer has it any more.
+  private static func reader(of fifo: String) throws -> ChildProcess {
+    try shell(#"exec < "$1"; echo open; read line; echo end"#, [fifo])
   }
 
   @Test("A cancelled task no longer waits, and the child runs on")

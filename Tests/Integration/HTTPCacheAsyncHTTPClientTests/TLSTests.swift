@@ -18,7 +18,7 @@ struct TLSTests {
     test body: (CachingHTTPClient, SecureOrigin) async throws -> Void
   ) async throws {
     try await withTemporaryFolder { folder in
-      let certificate = try await Certificate(in: folder)
+      let certificate = try await Certificate.shared(in: folder)
       var configuration = HTTPClient.Configuration()
       configuration.timeout.connect = .minutes(4)
       if isTrusted {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import ChildProcesses
 import Foundation
 import SecureOrigin
 import TestSupport
@@ -28,13 +29,15 @@ struct Client {
     directory = folder.appendingPathComponent("cache")
     let text = try trusted.map { try String(contentsOf: $0.file, encoding: .utf8) }.joined()
     try text.write(to: roots, atomically: false, encoding: .utf8)
-    guard let namespace = await Self.namespace() else { throw Failure(description: "no mount namespace") }
+    guard let namespace = await Self.namespace.value else { throw Failure(description: "no mount namespace") }
     prefix = Self.replacing(Self.systemRoots, by: roots.path, in: namespace)
   }
 
   /// Loads URLs in a new process, with the cache that earlier processes used.
   func load(_ loads: [Load], isReachable: Bool = true) async throws -> [LoadResult] {
-    guard let program = Self.program else { throw Failure(description: "TLSClient is not beside the tests") }
+    guard let program = Program.built("TLSClient") else {
+      throw Failure(description: "TLSClient is not beside the tests")
+    }
     let work = Work(directory: directory.path, isReachable: isReachable, loads: loads)
     let argument = String(decoding: try JSONEncoder().encode(work), as: UTF8.self)
     // All tests begin at once, on a machine that has other work.
@@ -55,14 +58,11 @@ struct Client {
   // MARK: - What the system permits
 
   /// Whether a process of this user may replace the file with the root certificates for itself.
-  static func isPermitted() async -> Bool { await namespace() != nil }
+  static func isPermitted() async -> Bool { await namespace.value != nil }
 
-  /// Whether certificates can be made.
-  static func canMakeCertificates() async -> Bool {
-    (try? await Command(words: ["openssl", "version"]).run().status) == 0
-  }
+  private static let namespace = Task { await findNamespace() }
 
-  private static func namespace() async -> [String]? {
+  private static func findNamespace() async -> [String]? {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     defer { try? FileManager.default.removeItem(at: file) }
     guard (try? Data("roots".utf8).write(to: file)) != nil else { return nil }
@@ -78,15 +78,5 @@ struct Client {
   /// The beginning of a command that runs in a namespace where a file is replaced by another.
   private static func replacing(_ old: String, by new: String, in namespace: [String]) -> [String] {
     namespace + ["sh", "-c", #"mount --bind "$1" "$2" && shift 2 && exec "$@""#, "sh", new, old]
-  }
-
-  /// The program is built beside the tests.
-  private static var program: String? {
-    let own =
-      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
-    let bundles = Bundle.allBundles.map(\.bundlePath).filter { $0.hasSuffix(".xctest") }
-    return (own + CommandLine.arguments.prefix(1) + bundles).lazy
-      .map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent("TLSClient").path }
-      .first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 }

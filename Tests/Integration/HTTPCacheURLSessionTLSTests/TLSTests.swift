@@ -16,7 +16,7 @@ import Testing
 
 @Suite(
   "Sessions with a cache over TLS",
-  .enabled("needs the command openssl, to make certificates") { await Client.canMakeCertificates() },
+  .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() },
   .enabled("needs Linux, and the right to mount a file in a namespace (unshare --mount)") {
     await Client.isPermitted()
   },
@@ -40,7 +40,7 @@ struct TLSTests {
     test body: (SecureOrigin, Client) async throws -> Void
   ) async throws {
     try await withTemporaryFolder { folder in
-      let certificate = try await Certificate(in: folder)
+      let certificate = try await Certificate.shared(in: folder)
       let client = try await Client(in: folder, trusting: [certificate])
       try await SecureOrigin.with(certificate, offering: versions, handler(fields)) { origin in
         try await body(origin, client)
@@ -147,7 +147,7 @@ struct TLSTests {
     arguments: Certificate.Name.allCases, Load.Way.allCases)
   func untrusted(name: Certificate.Name, way: Load.Way) async throws {
     try await withTemporaryFolder { folder in
-      let trusted = try await Certificate(in: folder)
+      let trusted = try await Certificate.shared(in: folder)
       let other = try await Certificate(in: folder, for: name)
       // Either the root is unknown, or the certificate is valid for another host.
       let client = try await Client(in: folder, trusting: name == .loopback ? [trusted] : [trusted, other])

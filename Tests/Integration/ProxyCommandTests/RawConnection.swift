@@ -16,9 +16,6 @@ struct RawConnection {
           try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
         }
       }
-    channel.channel.eventLoop.scheduleTask(in: .seconds(Int64(CommandProcess.patience))) {
-      [channel = channel.channel] in channel.close(promise: nil)
-    }
     return RawConnection(channel: channel)
   }
 

@@ -54,7 +54,7 @@ struct DriverRole: AsyncParsableCommand {
       }
       tally.stop()
       await traffic.value
-      for node in nodes { node.kill() }
+      for node in nodes { await node.kill() }
       await origin.stop()
     }
     print(tally)
@@ -210,7 +210,7 @@ struct DriverFaults {
     switch fault {
     case .killNode:
       node.mayFail = true
-      node.kill()
+      await node.kill()
       try await Task.sleep(for: time / 4)
       try await node.start()
       node.mayFail = false

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import ChildProcesses
 import Foundation
 import Synchronization
 
@@ -12,7 +13,7 @@ final class Node: Sendable {
   }
 
   private struct State {
-    var process: Process?
+    var process: ChildProcess?
     var ports: Ports?
     /// Whether requests may fail, because the process is or was stopped or killed a moment ago.
     var mayFail = false
@@ -37,42 +38,24 @@ final class Node: Sendable {
   }
 
   func start() async throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
+    let process = try ChildProcess(
+      URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, arguments, errors: .inherited)
     state.withLock { $0.process = process }
-    let text = await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        var bytes = Data()
-        while !bytes.contains(0x0A), case let more = output.fileHandleForReading.availableData, !more.isEmpty
-        {
-          bytes += more
-        }
-        continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
-      }
-    }
+    var lines = process.output.lines.makeAsyncIterator()
+    let text = try await lines.next() ?? ""
     let ports = text.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
     guard ports.count == 2 else { throw DriverFailure("a node did not start: '\(text)'") }
     state.withLock { $0.ports = Ports(clients: ports[0], admin: ports[1]) }
   }
 
-  private func signal(_ number: Int32) {
-    guard let process = state.withLock({ $0.process }), process.isRunning else { return }
-    Foundation.kill(process.processIdentifier, number)
-  }
+  private func signal(_ number: Int32) { state.withLock { $0.process }?.signal(number) }
 
-  func kill() {
+  func kill() async {
     let process = state.withLock { state in
       state.ports = nil
       return state.process.take()
     }
-    guard let process else { return }
-    Foundation.kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
+    await process?.stop(patience: .zero)
   }
 
   func stop() { signal(SIGSTOP) }
