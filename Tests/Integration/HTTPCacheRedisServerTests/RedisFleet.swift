@@ -108,8 +108,11 @@ struct UnhurriedTier: SharedTier {
 
   let tier: RedisSharedTier
 
+  /// Finds entries as if they had just been stored: the time of the caches stands, and that of the server goes on.
   func find(_ key: [UInt8], within limit: Duration) async throws -> [FoundSharedEntry] {
-    try await tier.find(key, within: Self.long)
+    try await tier.find(key, within: Self.long).map {
+      FoundSharedEntry(head: $0.head, body: $0.body, elapsed: .zero)
+    }
   }
 
   func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring {

@@ -115,10 +115,10 @@ struct RedisShapeTests {
           #expect(try await fleet.get(path, at: node, from: origin, fields: german).text == "2")
         }
       }
-      // What was requested before may still be on its way to the tier.
-      try await eventually { fleet.statistics(1).queuedBytes == 0 }
       for (path, origin) in origins {
         let path = path + "/after"
+        // What was requested before may still be on its way to the tier.
+        try await eventually { fleet.statistics(1).queuedBytes == 0 }
         let stores = fleet.statistics(1).stores
         #expect(try await fleet.get(path, at: 1, from: origin).source == .network)
         try await fleet.stored(stores + 1, by: 1)
