@@ -10,7 +10,9 @@ export FLAGS ?=
 # The traits of Package.swift: each builds one product and fetches what only that product needs. Most targets here switch all
 # of them on, as another set of traits builds every file again.
 TRAITS = --enable-all-traits
-BUILD = $(SWIFT) build $(TRAITS) --scratch-path $(SCRATCH)
+# The package manager lists the traits to the compiler in the order of a Set. With another seed of its hashes, each module of this
+# package would have other flags, and be compiled anew.
+BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build $(TRAITS) --scratch-path $(SCRATCH)
 TEST = $(SWIFT) test $(TRAITS) --scratch-path $(SCRATCH) $(FLAGS) --disable-xctest
 
 # Both 0 and -1 stand for no limit.

@@ -702,7 +702,8 @@ if let sanitizer {
   package.products = []
   package.targets.removeAll { !tested.contains($0.name) }
   if ["thread", "session", "hummingbird-thread", "redis-thread"].contains(sanitizer) {
-    for target in package.targets where target.type != .system && target.name != "HTTPCacheEngine" {
+    for target in package.targets
+    where target.type != .system && !["HTTPCacheEngine", "CDescriptorCheck"].contains(target.name) {
       target.dependencies.append("SanitizableMutex")
       // Not all that is set otherwise: no file imports the module whose mutex it uses here.
       target.swiftSettings = [.enableUpcomingFeature("ExistentialAny"), .define("SANITIZES_THREADS")]
