@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import Foundation
 import Testing
 
 @testable import CacheBenchServers
