@@ -11,7 +11,7 @@ export FLAGS ?=
 # of them on, as another set of traits builds every file again.
 TRAITS = --enable-all-traits
 # The package manager lists the traits to the compiler in the order of a Set. With another seed of its hashes, each module of this
-# package would have other flags, and be compiled anew.
+# package would have other flags, and be compiled again.
 BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build $(TRAITS) --scratch-path $(SCRATCH)
 TEST = $(SWIFT) test $(TRAITS) --scratch-path $(SCRATCH) $(FLAGS) --disable-xctest
 

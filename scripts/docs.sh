@@ -19,7 +19,7 @@ docc=(docc)
 command -v docc >/dev/null || docc=(xcrun docc)
 
 log=$(mktemp) && trap 'rm -f "$log"' EXIT
-# As in the Makefile: with other hashes, the package manager would compile all modules anew.
+# As in the Makefile: with other hashes, the package manager would compile all modules again.
 export SWIFT_DETERMINISTIC_HASHING=1
 "${SWIFT:-swift}" package --enable-all-traits --scratch-path "$scratch" "${flags[@]}" dump-symbol-graph \
   --minimum-access-level public --skip-synthesized-members >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
