@@ -22,7 +22,7 @@ log=$(mktemp) && trap 'rm -f "$log"' EXIT
 # As in the Makefile: with other hashes, the package manager would compile all modules again.
 export SWIFT_DETERMINISTIC_HASHING=1
 "${SWIFT:-swift}" package --enable-all-traits --scratch-path "$scratch" "${flags[@]}" dump-symbol-graph \
-  --minimum-access-level public --skip-synthesized-members >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  --minimum-access-level public --skip-synthesized-members --emit-extension-block-symbols >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 graphs=$(sed -n 's/^Files written to //p' "$log")
 [ -d "$graphs" ] || { cat "$log" >&2; echo "The package manager wrote no symbol graphs." >&2; exit 1; }
 

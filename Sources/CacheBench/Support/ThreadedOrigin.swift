@@ -25,8 +25,10 @@ final class ThreadedOrigin: Sendable {
     /// - Parameter line: a field in lower case, such as `if-none-match: "1"`.
     func has(_ line: String) -> Bool {
       head.split(separator: UInt8(ascii: "\n")).contains { field in
+        // The last field has no CR.
+        let text = field.last == UInt8(ascii: "\r") ? field.dropLast() : field
         // Letters become lower case; the other characters of a field that is asked for stay as they are.
-        field.dropLast().elementsEqual(line.utf8) { $0 | 0x20 == $1 }
+        return text.elementsEqual(line.utf8) { $0 | 0x20 == $1 }
       }
     }
   }

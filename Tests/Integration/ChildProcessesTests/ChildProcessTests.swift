@@ -265,7 +265,8 @@ struct ChildProcessTests {
         continuation.resume(returning: [none, child.blockingEnd(atMost: .zero)])
       }
     }
-    #expect(results == [nil, .signalled(SIGKILL)])
+    // The child may take the end of its input as a reason to exit before the signal arrives.
+    #expect(results == [nil, .signalled(SIGKILL)] || results == [nil, .exited(0)])
   }
 
   @Test("Fifty children at once leave no descriptor and no zombie")
