@@ -56,8 +56,11 @@ struct RemovalLogTests {
     "A removal by one node reaches the others and the tier, once", arguments: Way.allCases, ResponseShape.few)
   func reaches(way: Way, shape: ResponseShape) async throws {
     let fleet = try await fleet(shape)
-    for node in [0, 1] { _ = try await fleet.get("/a/1", at: node) }
-    await fleet.step()
+    for node in [0, 1] {
+      _ = try await fleet.get("/a/1", at: node)
+      // The next node waits for the lease of this one.
+      await fleet.step()
+    }
     fleet.origin.change()
     try await way.run(fleet, at: 0)
     await fleet.step()
