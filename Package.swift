@@ -540,18 +540,30 @@ let package = Package(
         "TestSupport", httpTypes,
       ],
       path: "Tests/Integration/HTTPCacheTestingSessionTests", swiftSettings: settings),
+    // The proxy without sockets, in virtual time.
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
         "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
-        "LoopbackOrigin", "TestSupport",
+        "TestSupport", httpTypes,
         nio("NIOCore"),
         nio("NIOEmbedded"),
+        nio("NIOHTTP1"),
+        logging("Logging"),
+        logging("InMemoryLogging"),
+      ],
+      path: "Tests/Unit/HTTPCacheProxyTests", swiftSettings: settings),
+    .testTarget(
+      name: "HTTPCacheProxySocketTests",
+      dependencies: [
+        "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
+        "LoopbackOrigin", "TestSupport", httpTypes,
+        nio("NIOCore"),
         nio("NIOPosix"),
         logging("Logging"),
         logging("InMemoryLogging"),
       ],
-      path: "Tests/Integration/HTTPCacheProxyTests", swiftSettings: settings),
+      path: "Tests/Integration/HTTPCacheProxySocketTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheHummingbirdTests",
       dependencies: [

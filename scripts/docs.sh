@@ -9,36 +9,39 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scratch=${SCRATCH:-.build}
-read -ra flags <<<"${FLAGS:-}"
 # In this order, a module can link to those before it.
 modules=(HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheTracing
   HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheRedis)
 
-# On macOS, docc is found by xcrun only.
-docc=(docc)
-command -v docc >/dev/null || docc=(xcrun docc)
+# On macOS, xcrun finds the tools and the system's modules.
+tool() { if command -v "$1" >/dev/null; then "$@"; else xcrun "$@"; fi; }
+options=(-target "$("${SWIFT:-swift}" -print-target-info | sed -n 's/.*"triple": "\(.*\)".*/\1/p' | head -1)")
+command -v xcrun >/dev/null && options+=(-sdk "$(xcrun --show-sdk-path)")
 
-log=$(mktemp) && trap 'rm -f "$log"' EXIT
-# As in the Makefile: with other hashes, the package manager would compile all modules again.
-export SWIFT_DETERMINISTIC_HASHING=1
-"${SWIFT:-swift}" package --enable-all-traits --scratch-path "$scratch" "${flags[@]}" dump-symbol-graph \
-  --minimum-access-level public --skip-synthesized-members --emit-extension-block-symbols >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
-graphs=$(sed -n 's/^Files written to //p' "$log")
-[ -d "$graphs" ] || { cat "$log" >&2; echo "The package manager wrote no symbol graphs." >&2; exit 1; }
+# What the modules import: those in Swift, and those in C with their maps. `swift package dump-symbol-graph` would find them
+# by itself, and compile everything with other flags first.
+options+=(-I "$scratch/debug/Modules")
+for map in "$scratch"/checkouts/*/Sources/*/include/module.modulemap "$scratch"/debug/*.build/module.modulemap \
+  Sources/*/include/module.modulemap Sources/*/module.modulemap; do
+  [ -f "$map" ] && options+=(-Xcc "-fmodule-map-file=$map")
+done
+for headers in "$scratch"/checkouts/*/Sources/*/include Sources/*/include; do
+  [ -d "$headers" ] && options+=(-I "$headers")
+done
 
 work=$scratch/docs
 rm -rf "$work" "$scratch/site"
-mkdir -p "$work"
 archives=() dependencies=()
 for module in "${modules[@]}"; do
-  mkdir "$work/$module"
-  cp "$graphs/$module".symbols.json "$graphs/$module"@*.symbols.json "$work/$module/" 2>/dev/null || [ -e "$work/$module/$module.symbols.json" ]
-  "${docc[@]}" convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/$module" \
+  mkdir -p "$work/$module"
+  tool swift-symbolgraph-extract -module-name "$module" "${options[@]}" -minimum-access-level public \
+    -skip-synthesized-members -emit-extension-block-symbols -output-dir "$work/$module"
+  tool docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/$module" \
     --fallback-display-name "$module" --fallback-bundle-identifier "$module" --warnings-as-errors \
     --enable-experimental-external-link-support "${dependencies[@]}" \
     --transform-for-static-hosting --hosting-base-path / --output-path "$work/$module.doccarchive"
   archives+=("$work/$module.doccarchive")
   dependencies+=(--dependency "$work/$module.doccarchive")
 done
-"${docc[@]}" merge "${archives[@]}" --synthesized-landing-page-name HTTPCacheEngine --output-path "$scratch/site"
+tool docc merge "${archives[@]}" --synthesized-landing-page-name HTTPCacheEngine --output-path "$scratch/site"
 echo "The site is in $scratch/site."

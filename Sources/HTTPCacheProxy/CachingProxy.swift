@@ -152,7 +152,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let connection = ClientConnection(context, log: log?.lines(of: channel.eventLoop))
+          let connection = ClientConnection(
+            context, on: channel.eventLoop, log: log?.lines(of: channel.eventLoop))
           connections.add(channel, connection)
           try channel.pipeline.syncOperations.addHandler(connection)
         }

@@ -51,7 +51,7 @@ final class AdminServer: Sendable {
 }
 
 /// One connection to the admin port. NIOHTTP1 is sufficient here, because nothing is forwarded.
-private final class AdminConnection: ChannelInboundHandler {
+final class AdminConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 

@@ -26,7 +26,7 @@ extension ClientConnection {
     case .none: break
     case .awaitHead:
       // The time-out for the head is shorter than that for the idle connection, whose timer is set.
-      armTimer(context, at: .now() + self.context.settings.value.timeouts.head.timeAmount)
+      armTimer(context, at: now + self.context.settings.value.timeouts.head.timeAmount)
     case .armTimer(let deadline): armTimer(context, at: deadline)
     case .writeContinue: write(HTTPResponse(status: .continue), context)
     case .refuse(let fault, let start): refuse(fault, since: start, request, context)
@@ -125,7 +125,7 @@ extension ClientConnection {
   /// Performs the action that is due, and sets the timer.
   func checkTime(_ context: ChannelHandlerContext) {
     let action = machine.checkTime(
-      at: .now(), self.context.settings.value.timeouts, isWritable: context.channel.isWritable,
+      at: now, self.context.settings.value.timeouts, isWritable: context.channel.isWritable,
       isContentAwaited: content?.feed.isAwaited == true)
     perform(action, context)
   }

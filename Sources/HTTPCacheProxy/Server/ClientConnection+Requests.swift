@@ -169,7 +169,7 @@ extension ClientConnection {
   /// Handles a signal: the content of the request is wanted now, or no longer.
   private func requestContent(_ signal: BodyFeed.Signal) {
     guard case .demand = signal, let channelContext, machine.awaitsContent else { return }
-    perform(machine.contentWanted(at: .now()), channelContext)
+    perform(machine.contentWanted(at: now), channelContext)
     process(channelContext)
     flush(channelContext)
     readOn(channelContext)

@@ -69,7 +69,7 @@ extension ClientConnection {
     current.hasHead = true
     current.status = head.response.status.code
     current.provenance = head.provenance
-    current.microsecondsToHead = (NIODeadline.now() - current.start).nanoseconds / 1000
+    current.microsecondsToHead = (now - current.start).nanoseconds / 1000
     context.statistics.latency.record(microseconds: current.microsecondsToHead)
     context.statistics.answered(head.provenance.outcome, current.status)
     self.current = current
@@ -130,10 +130,10 @@ extension ClientConnection {
   /// Records that the client has output to take, until it has taken it.
   private func watch(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
     guard let promise else { return }
-    machine.writeBegan(at: .now())
+    machine.writeBegan(at: now)
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     promise.futureResult.whenComplete { _ in
-      bound.value.machine.writeEnded(at: .now())
+      bound.value.machine.writeEnded(at: bound.value.now)
     }
   }
 
@@ -148,7 +148,7 @@ extension ClientConnection {
   private func finish(_ context: ChannelHandlerContext) {
     guard let ended = current else { return }
     current = nil
-    let now = NIODeadline.now()
+    let now = self.now
     note(ended, endedAt: now, isAborted: false)
     if machine.responseEnded(at: now, hasBytes: inbound.readableBytes > 0) {
       end(context)

@@ -40,6 +40,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
   private let liveCount = LiveCount(.clientConnection)
   let context: ProxyContext
+  private let loop: any EventLoop
   let writer: ResponseWriter
   /// The lines of the access log; `nil` without one.
   private let log: AccessLogLines?
@@ -63,16 +64,22 @@ final class ClientConnection: ChannelDuplexHandler {
   var isProcessing = false
   var timer: Scheduled<Void>?
 
-  /// - Parameter log: the log lines of the connection's event loop.
-  init(_ context: ProxyContext, log: AccessLogLines? = nil) {
+  /// - Parameters:
+  ///   - loop: the connection's event loop.
+  ///   - log: the log lines of the event loop.
+  init(_ context: ProxyContext, on loop: any EventLoop, log: AccessLogLines? = nil) {
     self.context = context
+    self.loop = loop
     self.log = log
     writer = ResponseWriter(name: context.configuration.name, dates: DateCache())
     reader = HeadReader(limits: context.settings.value.limits.head, isResponse: false)
     machine = ClientConnectionStateMachine(
       allowsHalfClosure: context.configuration.allowsHalfClosure,
-      allowsUpgrade: context.configuration.allowsUpgrade, at: .now())
+      allowsUpgrade: context.configuration.allowsUpgrade, at: loop.now)
   }
+
+  /// The event loop's time, which tests can set.
+  var now: NIODeadline { loop.now }
 
   // MARK: - Channel
 
@@ -87,7 +94,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
   private func begin(_ context: ChannelHandlerContext) {
     let expectsProxyHeader = self.context.configuration.expectsProxyHeader
-    guard machine.opened(expectsProxyHeader: expectsProxyHeader, at: .now()) else { return }
+    guard machine.opened(expectsProxyHeader: expectsProxyHeader, at: now) else { return }
     // Not `context.remoteAddress`, which asks the kernel.
     let peer = IPAddress(context.channel.remoteAddress)
     let settings = self.context.settings.value
@@ -104,7 +111,7 @@ final class ClientConnection: ChannelDuplexHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    switch machine.received(at: .now()) {
+    switch machine.received(at: now) {
     case .discard: break
     case .leave(let action): perform(action, context)
     case .process:
@@ -141,7 +148,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     if context.channel.isWritable {
-      machine.becameWritable(at: .now())
+      machine.becameWritable(at: now)
       process(context)
       flush(context)
       readOn(context)
@@ -162,7 +169,7 @@ final class ClientConnection: ChannelDuplexHandler {
     failContent(ClientConnectionStateMachine.brokenOff)
     inbound = ByteBuffer()
     current?.task?.cancel()
-    if let current { note(current, endedAt: .now(), isAborted: machine.isIncomplete) }
+    if let current { note(current, endedAt: now, isAborted: machine.isIncomplete) }
     current = nil
     machine.closed()
     context.fireChannelInactive()
@@ -216,7 +223,7 @@ final class ClientConnection: ChannelDuplexHandler {
     context.statistics.answered(.refused, fault.status)
     context.statistics.sent(contentBytes, .refused, fault.status)
     guard let log else { return }
-    let time = (NIODeadline.now() - start).nanoseconds / 1000
+    let time = (now - start).nanoseconds / 1000
     log.append(
       AccessLogEntry(
         client: clientText(of: request), minorVersion: request?.minorVersion ?? 1,

@@ -31,7 +31,8 @@ final class ProxyContext: Sendable {
 
   init(
     _ settings: CurrentConfiguration, cache: HTTPCache, origin: OriginClient, group: any EventLoopGroup,
-    statistics: ProxyStatistics, logger: Logger, accessLog: AccessLog? = nil
+    statistics: ProxyStatistics, logger: Logger, accessLog: AccessLog? = nil,
+    clock: any CacheClock = SystemCacheClock.shared
   ) {
     self.settings = settings
     executors = LoopExecutors(group)
@@ -41,8 +42,8 @@ final class ProxyContext: Sendable {
     self.statistics = statistics
     self.logger = logger
     self.accessLog = accessLog
-    watch = OriginWatch(statistics, logger)
-    recent = RecentFigures(Figures(statistics))
+    watch = OriginWatch(statistics, logger, clock: clock)
+    recent = RecentFigures(Figures(statistics), clock: clock)
     let origin = configuration.origin.description
     authority = Authority.normalized(origin, scheme: configuration.scheme) ?? origin
   }

@@ -13,19 +13,23 @@ import NIOCore
 final class Tunnel {
   private let liveCount = LiveCount(.tunnel)
   fileprivate let timeouts: ProxyConfiguration.Timeouts
-  fileprivate var progress = NIODeadline.now()
+  fileprivate var progress: NIODeadline
 
-  private init(_ timeouts: ProxyConfiguration.Timeouts) {
+  private init(_ timeouts: ProxyConfiguration.Timeouts, at now: NIODeadline) {
     self.timeouts = timeouts
+    progress = now
   }
 
   /// Makes the two ends of a tunnel.
   ///
-  /// - Parameter onEnd: called with the number of bytes sent to the client when the connection to the client closes.
+  /// - Parameters:
+  ///   - now: the time of the event loop.
+  ///   - onEnd: called with the number of bytes sent to the client when the connection to the client closes.
   static func ends(
-    _ timeouts: ProxyConfiguration.Timeouts, _ statistics: ProxyStatistics, onEnd: @escaping (Int) -> Void
+    _ timeouts: ProxyConfiguration.Timeouts, _ statistics: ProxyStatistics, at now: NIODeadline,
+    onEnd: @escaping (Int) -> Void
   ) -> (client: TunnelEnd, origin: TunnelEnd) {
-    let tunnel = Tunnel(timeouts)
+    let tunnel = Tunnel(timeouts, at: now)
     let client = TunnelEnd(
       tunnel, onWrite: { statistics.bytesSent.increment(by: $0) }, onEnd: onEnd)
     let origin = TunnelEnd(tunnel, onWrite: { _ in }, onEnd: { _ in })
@@ -60,7 +64,7 @@ final class TunnelEnd: ChannelInboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    armTimer(context, at: .now() + tunnel.timeouts.tunnel.timeAmount)
+    armTimer(context, at: context.eventLoop.now + tunnel.timeouts.tunnel.timeAmount)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -78,7 +82,7 @@ final class TunnelEnd: ChannelInboundHandler {
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     if context.channel.isWritable {
-      tunnel.progress = .now()
+      tunnel.progress = context.eventLoop.now
       other?.readOn()
     }
   }
@@ -114,7 +118,7 @@ final class TunnelEnd: ChannelInboundHandler {
   /// Sends bytes at the next flush.
   func write(_ bytes: ByteBuffer) {
     guard let context, bytes.readableBytes > 0, !outputIsClosing else { return }
-    tunnel.progress = .now()
+    tunnel.progress = context.eventLoop.now
     written += bytes.readableBytes
     onWrite(bytes.readableBytes)
     context.write(wrapOutboundOut(bytes), promise: nil)
@@ -178,7 +182,7 @@ final class TunnelEnd: ChannelInboundHandler {
   private func timerRang() {
     guard let context else { return }
     let deadline = tunnel.progress + tunnel.timeouts.tunnel.timeAmount
-    if deadline <= .now() { return context.close(promise: nil) }
+    if deadline <= context.eventLoop.now { return context.close(promise: nil) }
     armTimer(context, at: deadline)
   }
 }

@@ -11,9 +11,11 @@ struct OriginWatch: Sendable {
   private let statistics: ProxyStatistics
   private let failures: FailureLog
 
-  init(_ statistics: ProxyStatistics, _ logger: Logger) {
+  init(
+    _ statistics: ProxyStatistics, _ logger: Logger, clock: any CacheClock = SystemCacheClock.shared
+  ) {
     self.statistics = statistics
-    failures = FailureLog(logger, recovery: "the origin answers again")
+    failures = FailureLog(logger, recovery: "the origin answers again", clock: clock)
   }
 
   /// Sends a request to the origin.

@@ -41,6 +41,9 @@ final class OriginClient: Sendable {
     via = settings.value.name
   }
 
+  /// The event loops' time, which tests can set.
+  private var now: NIODeadline { group.any().now }
+
   /// The data of one call of the transport.
   struct Call: Sendable {
     /// The client's HTTP version (RFC 9110 §7.6.3).
@@ -89,13 +92,13 @@ final class OriginClient: Sendable {
     statistics.originRequests.increment()
     do {
       let response = try await exchange()
-      health.withLock { $0.exchangeEnded(nil, at: .now()) }
+      health.withLock { $0.exchangeEnded(nil, at: now) }
       return response
     } catch let error as OriginError {
       // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too.
       if !Task.isCancelled {
         statistics.originErrors.increment()
-        health.withLock { $0.exchangeEnded(error.kind, at: .now()) }
+        health.withLock { $0.exchangeEnded(error.kind, at: now) }
       }
       throw error
     }
@@ -217,12 +220,12 @@ final class OriginClient: Sendable {
 
   /// Whether the origin responded recently. If that is unknown, connects to it; concurrent callers share one attempt.
   func state() async -> OriginHealth.State {
-    if let known = health.withLock({ $0.state(at: .now()) }) { return known }
+    if let known = health.withLock({ $0.state(at: now) }) { return known }
     let task = probe.withLock { probe in
       if let probe { return probe }
       let task = Task { [self] in
         let kind = await probeKind()
-        health.withLock { $0.probeEnded(kind, at: .now()) }
+        health.withLock { $0.probeEnded(kind, at: now) }
         self.probe.withLock { $0 = nil }
         return kind.map { OriginHealth.State.unreachable($0) } ?? .ready
       }
@@ -251,7 +254,7 @@ final class OriginClient: Sendable {
 
   /// Returns the idle connection of this event loop that was used last. If the loop has none, returns one of another loop.
   private func checkOut(preferring loop: any EventLoop) -> OriginConnection.Handle? {
-    let now = NIODeadline.now()
+    let now = self.now
     let (found, old): (OriginConnection.Handle?, [OriginConnection.Handle]) = pool.withLock { pool in
       var old: [OriginConnection.Handle] = []
       while !pool.idle.isEmpty {
@@ -267,7 +270,7 @@ final class OriginClient: Sendable {
   }
 
   private func checkIn(_ connection: OriginConnection.Handle) {
-    let now = NIODeadline.now()
+    let now = self.now
     let limit = settings.value.limits.idleOriginConnections
     let old: [OriginConnection.Handle] = pool.withLock { pool in
       if pool.isClosed { return [connection] }

@@ -71,7 +71,9 @@ struct RFCNotesTests {
     let paths = Self.files(below: "Documentation/RFC", suffix: ".md").keys.sorted()
     let pages = try paths.map { try Self.page("Documentation/RFC/\($0)") }
     #expect(pages.flatMap(\.sections).flatMap(\.rows).count > 260)
-    #expect(try Self.check().problems(index: Self.page("RFCNotes.md"), pages: pages) == [])
+    for problem in try Self.check().problems(index: Self.page("RFCNotes.md"), pages: pages) {
+      Issue.record("\(problem)")
+    }
   }
 
   @Test("Every row of the table in Documentation/URLSession.md names a test that exists")

@@ -5,6 +5,7 @@ import LoopbackOrigin
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -16,11 +17,6 @@ import Synchronization
 
 typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-/// How long a test waits for what never comes; nothing depends on it where the code is right.
-///
-/// All tests begin at once: between two steps of one, all others may take their turn, on a machine that has other work, too.
-let patience = TimeAmount.minutes(5)
-
 /// A client that sends these bytes and no others.
 struct RawClient {
   private let channel: RawChannel
@@ -31,9 +27,6 @@ struct RawClient {
       .connect(host: "127.0.0.1", port: port) { channel in
         channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
       }
-    channel.channel.eventLoop.scheduleTask(in: patience) { [channel = channel.channel] in
-      channel.close(promise: nil)
-    }
     return RawClient(channel: channel)
   }
 
@@ -119,6 +112,10 @@ final class RawOrigin: Sendable {
   private final class Log: Sendable {
     let requests = Mutex<[String]>([])
     let connections = Atomic(0)
+    /// Open: it counts the requests.
+    let arrivals = Gate()
+
+    init() { arrivals.open() }
   }
 
   static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
@@ -148,12 +145,15 @@ final class RawOrigin: Sendable {
       let request = String(heads[seen]) + "\r\n\r\n"
       seen += 1
       log.requests.withLock { $0.append(request) }
+      await log.arrivals.wait()
       guard try await answering(request, &conversation) else { return }
     }
   }
 
   var port: Int { server.port }
   var requests: [String] { log.requests.withLock { $0 } }
+  /// Returns when so many requests have come.
+  func arrived(_ count: Int) async { await log.arrivals.arrived(count) }
   var connectionCount: Int { log.connections.load(ordering: .relaxed) }
 
   func stop() async { await server.stop() }

@@ -23,7 +23,6 @@ struct TunnelTests {
 
     init(_ end: TunnelEnd) throws {
       try channel.pipeline.syncOperations.addHandlers([reads, end])
-      channel.embeddedEventLoop.advanceTime(to: .now())
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
     }
 
@@ -33,7 +32,8 @@ struct TunnelTests {
 
   @Test("A side of a tunnel is not read while the other does not accept bytes")
   func backPressure() throws {
-    let ends = Tunnel.ends(.patient, ProxyStatistics()) { _ in }
+    let ends = Tunnel.ends(ProxyConfiguration.Timeouts(), ProxyStatistics(), at: .uptimeNanoseconds(0)) { _ in
+    }
     let (client, origin) = (try Side(ends.client), try Side(ends.origin))
     ends.origin.readOn()
     #expect(origin.reads.count == 1)
@@ -62,7 +62,9 @@ struct TunnelTests {
     weak var second: TunnelEnd?
     var written: Int?
     do {
-      let ends = Tunnel.ends(.patient, ProxyStatistics()) { written = $0 }
+      let ends = Tunnel.ends(ProxyConfiguration.Timeouts(), ProxyStatistics(), at: .uptimeNanoseconds(0)) {
+        written = $0
+      }
       (first, second) = (ends.client, ends.origin)
       let (client, origin) = (try Side(ends.client), try Side(ends.origin))
       try origin.receive("abc")
@@ -79,9 +81,9 @@ struct TunnelTests {
 
   @Test("After the origin closes, unread bytes wait for the client until the stall timeout")
   func stalled() throws {
-    var timeouts = ProxyConfiguration.Timeouts.patient
+    var timeouts = ProxyConfiguration.Timeouts()
     timeouts.stall = .milliseconds(1000)
-    let ends = Tunnel.ends(timeouts, ProxyStatistics()) { _ in }
+    let ends = Tunnel.ends(timeouts, ProxyStatistics(), at: .uptimeNanoseconds(0)) { _ in }
     let (client, origin) = (try Side(ends.client), try Side(ends.origin))
     let unread = Unread()
     try client.channel.pipeline.syncOperations.addHandler(unread, position: .first)
@@ -91,6 +93,26 @@ struct TunnelTests {
     #expect(client.channel.isActive)
     client.channel.embeddedEventLoop.advanceTime(by: .milliseconds(600))
     #expect(!client.channel.isActive)
+    _ = try? client.channel.finish()
+    _ = try? origin.channel.finish()
+  }
+
+  @Test("A tunnel ends when nothing has moved for the tunnel timeout", arguments: [true, false])
+  func idle(clientSends: Bool) throws {
+    var timeouts = ProxyConfiguration.Timeouts()
+    timeouts.tunnel = .seconds(10)
+    let ends = Tunnel.ends(timeouts, ProxyStatistics(), at: .uptimeNanoseconds(0)) { _ in }
+    let (client, origin) = (try Side(ends.client), try Side(ends.origin))
+    func pass(_ time: TimeAmount) {
+      client.channel.embeddedEventLoop.advanceTime(by: time)
+      origin.channel.embeddedEventLoop.advanceTime(by: time)
+    }
+    pass(.seconds(9))
+    try (clientSends ? client : origin).receive("a")
+    pass(.milliseconds(9999))
+    #expect(client.channel.isActive && origin.channel.isActive)
+    pass(.milliseconds(1))
+    #expect(!client.channel.isActive && !origin.channel.isActive)
     _ = try? client.channel.finish()
     _ = try? origin.channel.finish()
   }

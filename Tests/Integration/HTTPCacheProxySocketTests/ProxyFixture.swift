@@ -5,6 +5,7 @@ import HTTPCacheProxy
 import HTTPCaching
 import Logging
 import NIOCore
+import NIOPosix
 import Testing
 
 /// A proxy in front of an origin, for one test.
@@ -24,30 +25,42 @@ struct ProxyFixture: Sendable {
     _ body: (ProxyFixture) async throws -> Void
   ) async throws {
     let origin = try await RawOrigin.start(answering)
-    var configuration = ProxyConfiguration(
-      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
-      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: origin.port))
-    configuration.timeouts = .patient
-    // A client that closes its half ends a conversation without a time-out.
-    configuration.allowsHalfClosure = true
-    configure(&configuration)
-    var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
-    settings.name = "test"
-    setRules(&settings.rules)
-    configureCache(&settings)
-    let proxy = CachingProxy(configuration, cache: try HTTPCache(settings), logger: logger)
-    let running = Task { try await proxy.run() }
-    let addresses = try #require(await proxy.addresses())
-    let fixture = ProxyFixture(
-      port: addresses[0].port, adminPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy,
-      running: running)
     do {
-      try await body(fixture)
+      var configuration = ProxyConfiguration(
+        listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+        origin: ProxyConfiguration.Address(host: "127.0.0.1", port: origin.port))
+      configuration.timeouts = .patient
+      // A client that closes its half ends a conversation without a time-out.
+      configuration.allowsHalfClosure = true
+      configure(&configuration)
+      var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
+      settings.name = "test"
+      setRules(&settings.rules)
+      configureCache(&settings)
+      let cache = try HTTPCache(settings)
+      defer { cache.close() }
+      // One loop, so that lines of the access log are in order. A thread for each proxy would cost the tests their time.
+      let proxy = CachingProxy(
+        configuration, cache: cache, eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+        logger: logger)
+      let running = Task { try await proxy.run() }
+      guard let addresses = await proxy.addresses() else {
+        try await running.value
+        throw CancellationError()
+      }
+      let fixture = ProxyFixture(
+        port: addresses[0].port, adminPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy,
+        running: running)
+      do {
+        try await body(fixture)
+      } catch {
+        Issue.record(error)
+      }
+      running.cancel()
+      try await running.value
     } catch {
       Issue.record(error)
     }
-    running.cancel()
-    try await running.value
     await origin.stop()
   }
 
@@ -62,14 +75,13 @@ struct ProxyFixture: Sendable {
 }
 
 extension ProxyConfiguration.Timeouts {
-  /// The proxy waits as long as a test does, but for what the test is about: an idle connection, say, is there still when the
-  /// test gets its next turn.
+  /// The proxy waits as long as a test may take: an idle connection, say, is there still when the test gets its next turn.
   static var patient: Self {
     var timeouts = Self()
     for path in [
       \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.expect, \.drain,
     ] {
-      timeouts[keyPath: path] = .nanoseconds(patience.nanoseconds)
+      timeouts[keyPath: path] = .seconds(600)
     }
     return timeouts
   }
@@ -80,7 +92,7 @@ func ok(_ body: String, _ fields: String = "") -> String {
   "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
 }
 
-/// A gate that opens once; who waits in vain is let go with the test's patience.
+/// A gate that opens once, and lets go tests that are cancelled.
 final class Opening: Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation

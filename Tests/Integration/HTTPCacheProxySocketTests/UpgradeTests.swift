@@ -218,7 +218,7 @@ struct UpgradeTests {
   @Test("An upgrade request to a silent origin yields 504, to a failing or unreachable one 502")
   func failures() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = .milliseconds(50)
+      $0.timeouts.response = .milliseconds(10)
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false
@@ -272,7 +272,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("A tunnel ends when it is idle, or when the proxy stops")
+  @Test("A tunnel ends when the proxy stops")
   func ending() async throws {
     let ended = Mutex(0)
     let origin: RawOrigin.Answering = { _, connection in
@@ -281,10 +281,7 @@ struct UpgradeTests {
       ended.withLock { $0 += 1 }
       return false
     }
-    try await ProxyFixture.run({ $0.timeouts.tunnel = .milliseconds(50) }, origin: origin) { proxy in
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), endsWith: "\r\n\r\n")
-    }
-    try await ProxyFixture.run({ $0.timeouts.drain = .milliseconds(50) }, origin: origin) { proxy in
+    try await ProxyFixture.run({ $0.timeouts.drain = .zero }, origin: origin) { proxy in
       try await RawClient.connect(to: proxy.port).talk { conversation in
         try await conversation.send(Self.handshake)
         await conversation.read(until: "\r\n\r\n")
@@ -292,7 +289,7 @@ struct UpgradeTests {
         expect(await conversation.readAll(), endsWith: "\r\n\r\n")
       }
     }
-    #expect(ended.withLock { $0 } == 2)
+    #expect(ended.withLock { $0 } == 1)
   }
 
   @Test("A reset of one side of a tunnel ends the other")

@@ -38,10 +38,12 @@ struct DamageTests {
       let name = try #require(names.first { $0.hasPrefix("body-") })
       let file = try FileHandle(forUpdating: directory.appending(path: name))
       try file.seek(toOffset: UInt64(place))
-      try file.write(contentsOf: [1])
+      // A fixed value may be there already: the table has checksums.
+      let byte = try #require(try file.read(upToCount: 1)?.first)
+      try file.seek(toOffset: UInt64(place))
+      try file.write(contentsOf: [byte ^ 0xFF])
       try file.close()
       try await test(proxy)
-      proxy.proxy.cache.close()
     }
   }
 

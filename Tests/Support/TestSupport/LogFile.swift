@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
-import Logging
 
 #if canImport(Darwin)
   import Darwin
@@ -12,12 +11,12 @@ import Logging
   import Musl
 #endif
 
-/// A path in a directory of its own, removed with the test.
-final class LogFile: Sendable {
-  let path: String
+/// The path of a log in a directory of its own, which is removed with this object.
+package final class LogFile: Sendable {
+  package let path: String
   private let directory: URL
 
-  init() throws {
+  package init() throws {
     directory = FileManager.default.temporaryDirectory.appendingPathComponent(
       "httpcache-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -26,20 +25,20 @@ final class LogFile: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: directory) }
 
-  static func lines(_ path: String) throws -> [String] {
+  package static func lines(_ path: String) throws -> [String] {
     try Data(contentsOf: URL(fileURLWithPath: path)).split(separator: 0x0A, omittingEmptySubsequences: false)
       .map { String(decoding: $0, as: UTF8.self) }.dropLast()
   }
 
-  var lines: [String] { get throws { try Self.lines(path) } }
+  package var lines: [String] { get throws { try Self.lines(path) } }
 
   /// The lines of a log in JSON, by name.
-  var objects: [[String: String]] {
+  package var objects: [[String: String]] {
     get throws { try lines.map { try Self.object($0) } }
   }
 
   /// The members of an object as texts; `nil` for no object, or another line than one.
-  static func object(_ line: String) throws -> [String: String] {
+  package static func object(_ line: String) throws -> [String: String] {
     let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
     return (object ?? [:]).mapValues { value in
       switch value {
@@ -52,12 +51,12 @@ final class LogFile: Sendable {
   }
 
   /// What a pipe holds.
-  static func unread(_ descriptor: Int32) -> [UInt8] {
+  package static func unread(_ descriptor: Int32) -> [UInt8] {
     var all: [UInt8] = []
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
     while case let count = read(descriptor, &bytes, bytes.count), count > 0 { all += bytes[..<count] }
     return all
   }
 
-  func makePipe() { _ = mkfifo(path, 0o600) }
+  package func makePipe() { _ = mkfifo(path, 0o600) }
 }

@@ -4,10 +4,10 @@
 import HTTPCacheProxy
 import HTTPCaching
 import NIOCore
-import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Resource limits for clients and origins", .timeLimit(.minutes(4)))
+@Suite("Resource limits for clients and origins", .timeLimit(.minutes(10)))
 struct BoundsTests {
   private static let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 
@@ -51,24 +51,6 @@ struct BoundsTests {
       expect(answer, startsWith: Self.hint + Self.hint + "HTTP/1.1 200 OK\r\n")
       #expect(answer.contains("az\r\n"))
       expect(answer, endsWith: "\r\n0\r\n\r\n")
-    }
-  }
-
-  @Test("Interim responses do not restart the response timeout")
-  func interimTime() async throws {
-    try await ProxyFixture.run {
-      $0.timeouts.response = .milliseconds(200)
-    } origin: { _, connection in
-      // Each comes within the time, and all together take longer.
-      for _ in 1...4 {
-        try await connection.send(Self.hint)
-        try await Task.sleep(for: .milliseconds(100))
-      }
-      try? await connection.send(ok("late"))
-      return false
-    } _: { proxy in
-      let answer = try await proxy.get("/")
-      #expect(answer.contains("HTTP/1.1 504 "), "\(answer)")
     }
   }
 
@@ -137,7 +119,8 @@ struct BoundsTests {
   func uploadStalls() async throws {
     let isAnswered = Opening()
     try await ProxyFixture.run {
-      $0.timeouts.response = .milliseconds(100)
+      // The answer is the same however late: the origin never takes the content.
+      $0.timeouts.response = .milliseconds(10)
     } origin: { _, _ in
       await isAnswered.pass()
       return false
@@ -151,22 +134,6 @@ struct BoundsTests {
       }
       isAnswered.open()
       expect(answer, startsWith: "HTTP/1.1 504 ")
-    }
-  }
-
-  @Test("An idle connection to the origin is closed after its timeout")
-  func idleOrigin() async throws {
-    let end = Opening()
-    try await ProxyFixture.run {
-      $0.timeouts.originIdle = .milliseconds(50)
-    } origin: { _, connection in
-      try await connection.send(ok("hello"))
-      _ = await connection.readAll()
-      end.open()
-      return false
-    } _: { proxy in
-      expect(try await proxy.get("/"), endsWith: "hello")
-      await end.pass()
     }
   }
 
@@ -190,17 +157,10 @@ struct BoundsTests {
         try await conversation.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         await conversation.read(until: "HTTP/1.1 200 ")
         // It reads no more.
-        await reached { transit.used > 0 }
+        try await eventually { transit.used > 0 }
       }
       await isGone.pass()
-      await reached { transit.used == 0 }
-      #expect(transit.used == 0)
+      try await eventually { transit.used == 0 }
     }
   }
-}
-
-/// Waits until a condition holds, or the test's patience ends.
-func reached(_ condition: @Sendable () -> Bool) async {
-  let deadline = NIODeadline.now() + patience
-  while !condition(), NIODeadline.now() < deadline { try? await Task.sleep(for: .milliseconds(5)) }
 }

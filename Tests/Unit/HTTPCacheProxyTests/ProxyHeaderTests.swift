@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCaching
+import HTTPTypes
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("The PROXY protocol", .timeLimit(.minutes(10)))
+@Suite("The PROXY protocol without sockets", .timeLimit(.minutes(10)))
 struct ProxyHeaderTests {
   private static let signature: [UInt8] = Array("\r\n\r\n\0\r\nQUIT\n".utf8)
 
@@ -39,40 +40,31 @@ struct ProxyHeaderTests {
     (binary(0x21, 0x31, [UInt8](repeating: 0x2F, count: 216)), "unknown"),
   ]
 
-  private static let trusting: @Sendable (inout ProxyConfiguration) -> Void = {
-    $0.expectsProxyHeader = true
-    if let range = try? ProxyConfiguration.AddressRange(parsing: "127.0.0.0/8") { $0.trustedPeers = [range] }
+  private static func trusting(_ configuration: inout ProxyConfiguration) throws {
+    configuration.expectsProxyHeader = true
+    configuration.trustedPeers = [try ProxyConfiguration.AddressRange(parsing: "127.0.0.0/8")]
   }
 
-  private static let hello: RawOrigin.Answering = { _, connection in
-    try await connection.send(ok("hello"))
-    return true
-  }
+  private static let request = Array("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
 
-  private static let request = Array(
-    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n".utf8)
-
-  @Test("The PROXY header names the client, whether it arrives at once or byte by byte", arguments: headers)
-  func accepted(header: [UInt8], client: String) async throws {
-    try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
-      for isWhole in [true, false] {
-        let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
-          if isWhole {
-            try await conversation.send(bytes: header + Self.request)
-          } else {
-            for byte in header { try await conversation.send(bytes: [byte]) }
-            try await conversation.send(bytes: Self.request)
-          }
-          return await conversation.readAll()
-        }
-        expect(answer, endsWith: "\r\n\r\nhello")
-      }
+  @Test(
+    "The PROXY header names the client, whether it arrives at once or byte by byte", arguments: headers,
+    [true, false])
+  func accepted(header: ([UInt8], String), isWhole: Bool) async throws {
+    let cache = try await ConnectionFixture.filledCache()
+    let (header, client) = header
+    try inOneThread {
+      let fixture = try ConnectionFixture(cache: cache, Self.trusting)
+      try fixture.receive(header + Self.request, isWhole: isWhole)
+      #expect(fixture.wire.sent.hasSuffix("\r\n\r\nhello /1"))
+      #expect(fixture.connection.clientAddress == IPAddress(client))
       // The client that the header names is not trusted, as its peer is.
+      var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
+      let name = try #require(HTTPField.Name("X-Forwarded-For"))
+      _ = fixture.connection.forwarder?.apply(to: &request, given: [name: "1.1.1.1"])
       let given = client == "127.0.0.1" ? "1.1.1.1, " : ""
-      for request in proxy.origin.requests {
-        #expect(request.contains("\r\nX-Forwarded-For: \(given)\(client)\r\n"), "\(request)")
-      }
-      #expect(proxy.origin.requests.count == 2)
+      #expect(request.headerFields[name] == given + client)
+      fixture.finish()
     }
   }
 
@@ -91,57 +83,40 @@ struct ProxyHeaderTests {
     Array("\r\n\r\n\0\r\nQUIT!".utf8) + [0x21, 0x11, 0, 12] + ipv4,
   ]
 
-  @Test(
-    "A connection without a valid PROXY header is closed",
-    arguments: malformed)
-  func refused(header: [UInt8]) async throws {
-    try await ProxyFixture.run(Self.trusting, origin: Self.hello) { proxy in
-      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
-        try? await conversation.send(bytes: header + Self.request)
-        return await conversation.readAll()
-      }
-      #expect(answer.isEmpty)
-      #expect(proxy.origin.requests.isEmpty)
+  @Test("A connection without a valid PROXY header is closed", arguments: malformed, [true, false])
+  func refused(header: [UInt8], isWhole: Bool) async throws {
+    let cache = try await ConnectionFixture.filledCache()
+    try inOneThread {
+      let fixture = try ConnectionFixture(cache: cache, Self.trusting)
+      try? fixture.receive(header + Self.request, isWhole: isWhole)
+      #expect(fixture.wire.sent.isEmpty)
+      #expect(!fixture.channel.isActive)
+      fixture.finish()
     }
   }
 
-  @Test("A PROXY header must arrive within the head timeout and from a trusted peer")
-  func time() async throws {
-    try await ProxyFixture.run {
-      Self.trusting(&$0)
-      $0.timeouts.head = .milliseconds(50)
-    } origin: { _, _ in
-      false
-    } _: { proxy in
-      for text in ["PROXY TCP4", ""] {
-        let answer = try await RawClient.exchange(text, port: proxy.port)
-        #expect(answer.isEmpty)
-      }
-    }
-    try await ProxyFixture.run {
-      Self.trusting(&$0)
-      $0.trustedPeers = (try? [ProxyConfiguration.AddressRange(parsing: "127.0.0.2")]) ?? []
-    } origin: { _, _ in
-      false
-    } _: { proxy in
-      let header = "PROXY TCP4 127.0.0.2 127.0.0.1 1 1\r\n"
-      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
-        try? await conversation.send(header + String(decoding: Self.request, as: UTF8.self))
-        return await conversation.readAll()
-      }
-      #expect(answer.isEmpty)
-      #expect(proxy.origin.requests.isEmpty)
-    }
+  @Test("A PROXY header must arrive within the head timeout", arguments: ["PROXY TCP4", ""])
+  func time(beginning: String) throws {
+    let fixture = try ConnectionFixture(Self.trusting)
+    fixture.pass(.seconds(5))
+    try fixture.receive(beginning)
+    fixture.pass(.milliseconds(4999))
+    #expect(fixture.channel.isActive)
+    fixture.pass(.milliseconds(1))
+    #expect(!fixture.channel.isActive)
+    #expect(fixture.wire.sent.isEmpty)
+    fixture.finish()
   }
 
-  @Test("A proxy that expects PROXY headers and trusts no peer does not start")
-  func noPeers() async throws {
-    var configuration = ProxyConfiguration(
-      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
-      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
-    configuration.expectsProxyHeader = true
-    let proxy = CachingProxy(configuration, cache: try .init(.init(memoryCapacity: 1 << 20)))
-    await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
+  @Test("A PROXY header must come from a trusted peer")
+  func peer() throws {
+    let fixture = try ConnectionFixture {
+      $0.expectsProxyHeader = true
+      $0.trustedPeers = [try ProxyConfiguration.AddressRange(parsing: "127.0.0.2")]
+    }
+    #expect(!fixture.channel.isActive)
+    #expect(fixture.wire.sent.isEmpty)
+    fixture.finish()
   }
 
   @Test("Every beginning of a PROXY header is incomplete, and changed bytes do not crash the parser")

@@ -3,7 +3,9 @@
 
 import HTTPCacheEngine
 import HTTPCaching
+import HTTPTypes
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy

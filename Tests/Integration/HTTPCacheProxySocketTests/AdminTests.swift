@@ -115,7 +115,7 @@ struct AdminTests {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       let isValidation = request.contains("If-None-Match: \"1\"")
-      let stale = request.contains("GET /swr") ? ", stale-while-revalidate=60" : ""
+      let stale = request.contains("GET /swr") ? ", stale-while-revalidate=3600" : ""
       let fields = "Cache-Control: max-age=3600\(stale)\r\nETag: \"1\"\r\nCache-Groups: \"g\"\r\n"
       try await connection.send(
         isValidation ? "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n" : ok("hello", fields))
@@ -136,8 +136,7 @@ struct AdminTests {
         let stale = try await proxy.get("/swr")
         #expect(stale.contains("test; hit") && stale.hasSuffix("hello"))
         // The revalidation in the background.
-        await reached { proxy.origin.requests.count == count + 2 }
-        #expect(proxy.origin.requests.count == count + 2)
+        await proxy.origin.arrived(count + 2)
       }
     }
   }
@@ -200,7 +199,7 @@ struct AdminTests {
     }
   }
 
-  @Test("The admin port limits connections, request content and request time")
+  @Test("The admin port limits connections and request content")
   func limits() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
@@ -230,25 +229,6 @@ struct AdminTests {
         #expect(one ?? "" == "")
         done.open()
         try await group.waitForAll()
-      }
-    }
-    try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
-      $0.timeouts.stall = .milliseconds(100)
-    } origin: { _, _ in
-      true
-    } _: { proxy in
-      try await RawClient.connect(to: proxy.adminPort).talk { conversation in
-        // It moves all the time, and never becomes a request.
-        let output = conversation.output
-        let sending = Task {
-          while !Task.isCancelled {
-            try await output.write(ByteBuffer(string: "a"))
-            try await Task.sleep(for: .milliseconds(5))
-          }
-        }
-        _ = await conversation.readAll()
-        sending.cancel()
       }
     }
   }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOEmbedded
+import TestSupport
+
+@testable import HTTPCacheProxy
+
+/// A client's connection without a socket, on an event loop whose time the test sets.
+struct ConnectionFixture {
+  /// In place of the socket: counts the reads, and takes what is written, if it takes anything.
+  final class Wire: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    let takes: Bool
+    private(set) var reads = 0
+    private(set) var sent = ""
+    private(set) var outputIsClosed = false
+    private var promises: [EventLoopPromise<Void>] = []
+
+    init(takes: Bool) { self.takes = takes }
+
+    func read(context: ChannelHandlerContext) { reads += 1 }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      sent += String(buffer: unwrapOutboundIn(data))
+      if takes { promise?.succeed() } else if let promise { promises.append(promise) }
+    }
+
+    func flush(context: ChannelHandlerContext) {}
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+      if mode == .output {
+        outputIsClosed = true
+        promise?.succeed()
+        return
+      }
+      for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+      context.close(mode: mode, promise: promise)
+    }
+  }
+
+  let channel: EmbeddedChannel
+  let connection: ClientConnection
+  let wire: Wire
+
+  init(
+    takes: Bool = true, cache: HTTPCache? = nil,
+    _ configure: (inout ProxyConfiguration) throws -> Void = { _ in }
+  ) throws {
+    let loop = EmbeddedEventLoop()
+    connection = ClientConnection(try .embedded(on: loop, cache: cache, configure), on: loop)
+    wire = Wire(takes: takes)
+    channel = EmbeddedChannel(handlers: [wire, connection], loop: loop)
+    channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+  }
+
+  /// Delivers bytes, at once or one at a time, as far as the connection asks for them.
+  func receive(_ bytes: some Sequence<UInt8>, isWhole: Bool = true) throws {
+    for part in isWhole ? [ByteBuffer(bytes: bytes)] : bytes.map({ ByteBuffer(integer: $0) }) {
+      try channel.writeInbound(part)
+    }
+  }
+
+  func receive(_ text: String, isWhole: Bool = true) throws {
+    try receive(text.utf8, isWhole: isWhole)
+  }
+
+  func pass(_ time: TimeAmount) { channel.embeddedEventLoop.advanceTime(by: time) }
+
+  func finish() { _ = try? channel.finish() }
+
+  /// A cache with `hello` under two names.
+  static func filledCache() async throws -> HTTPCache {
+    let cache = try HTTPCache.embedded()
+    for path in ["/1", "/2"] {
+      let request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: path)
+      let response = try await cache.respond(to: request) { _, _ in
+        let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=3600"])
+        return TransportResponse(head: head, body: MessageBody(Array("hello \(path)".utf8)[...]))
+      }
+      for try await _ in response.body {}
+    }
+    return cache
+  }
+}
+
+extension ProxyContext {
+  /// What the connections of a proxy share, without an origin: no request may need it.
+  static func embedded(
+    on loop: EmbeddedEventLoop, cache: HTTPCache? = nil,
+    clock: any CacheClock = ManualClock(Timestamp(seconds: 1_000_000)),
+    _ configure: (inout ProxyConfiguration) throws -> Void = { _ in }
+  ) throws -> ProxyContext {
+    var configuration = ProxyConfiguration(
+      listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
+      origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
+    try configure(&configuration)
+    let cache = try cache ?? .embedded()
+    let (settings, statistics) = (CurrentConfiguration(configuration), ProxyStatistics())
+    let origin = OriginClient(settings, group: loop, statistics: statistics, transit: cache.transit)
+    return ProxyContext(
+      settings, cache: cache, origin: origin, group: loop, statistics: statistics,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock)
+  }
+}
+
+extension HTTPCache {
+  /// A cache in memory whose clock stands.
+  static func embedded() throws -> HTTPCache {
+    try HTTPCache(
+      store: CacheStore(.init(memoryCapacity: 1 << 20)),
+      configuration: .init(kind: .shared, memoryCapacity: 1 << 20),
+      clock: ManualClock(Timestamp(seconds: 1_000_000)))
+  }
+}
+
+/// An embedded channel is used in the thread that has made it: nothing is awaited inside.
+func inOneThread(_ body: () throws -> Void) rethrows { try body() }
