@@ -66,7 +66,7 @@ test-busy: check build-tests ## run both ROUNDS times (default: 5) beside busy p
 
 test-long: check ## run what takes hours: before a release; `make -k` goes on after a failure
 	$(MAKE) build-tests
-	bash scripts/test.sh long
+	HTTPCACHE_TEST_EFFORT=long bash scripts/test.sh unit long
 	$(MAKE) test-session test-crash test-large soak fleet test-swift-hash test-thread test-address
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) docs-test

@@ -33,11 +33,9 @@ import Testing
     "hash --rounds 0", "hash --keys 5", "report", "targets", "proxy", "--nonsense",
   ])
   func `a bad flag is a usage error`(line: String) {
-    let arguments = line.split(separator: " ").map(String.init)
-    let error = #expect(throws: (any Error).self) { _ = try CacheBench.parseAsRoot(arguments) }
-    guard let error else { return }
-    #expect(CacheBench.exitCode(for: error).rawValue == 64)
-    #expect(!CacheBench.message(for: error).isEmpty)
+    let refusal = Refusal(of: line, CacheBench.self)
+    #expect(refusal?.exitCode == 64)
+    #expect(refusal?.message.isEmpty == false)
   }
 
   @Test(arguments: [

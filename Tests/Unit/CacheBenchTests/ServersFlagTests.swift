@@ -26,11 +26,9 @@ import Testing
     "databases --seconds 0",
   ])
   func `a bad flag is a usage error`(line: String) {
-    let arguments = line.split(separator: " ").map(String.init)
-    let error = #expect(throws: (any Error).self) { _ = try CacheBenchServers.parseAsRoot(arguments) }
-    guard let error else { return }
-    #expect(CacheBenchServers.exitCode(for: error).rawValue == 64)
-    #expect(!CacheBenchServers.message(for: error).isEmpty)
+    let refusal = Refusal(of: line, CacheBenchServers.self)
+    #expect(refusal?.exitCode == 64)
+    #expect(refusal?.message.isEmpty == false)
   }
 
   @Test(arguments: [

@@ -51,7 +51,7 @@ struct CapacityTests {
 
   @Test(
     "Usage and files stay within the capacity through churn and reopening",
-    arguments: 0..<3 as Range<UInt64>)
+    arguments: 0..<usually(1, long: 8) as Range<UInt64>)
   func churn(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capacity = 2 << 20

@@ -25,7 +25,7 @@ struct ChurnTests {
     var shares: [Double] = []
     var next = 0
     var atCapacity: StoreStatistics?
-    for step in 0..<4000 {
+    for step in 0..<usually(1800, long: 4000) {
       let isOverwrite = step % 10 == 9
       // Of the last three hundred: about as many as there is room for.
       let number = isOverwrite ? next - Int.random(in: 1...min(300, next), using: &random) : next

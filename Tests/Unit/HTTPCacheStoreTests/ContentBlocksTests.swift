@@ -9,7 +9,8 @@ import Testing
 @Suite("Content blocks", .timeLimit(.minutes(10)))
 struct ContentBlocksTests {
   @Test(
-    "Blocks hold the same bytes as an array through random operations", arguments: 0..<40 as Range<UInt64>
+    "Blocks hold the same bytes as an array through random operations",
+    arguments: 0..<usually(8, long: 200) as Range<UInt64>
   )
   func model(seed: UInt64) {
     var random = SeededGenerator(seed: seed)

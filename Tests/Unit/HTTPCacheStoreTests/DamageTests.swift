@@ -3,6 +3,7 @@
 
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
@@ -81,7 +82,7 @@ struct DamageTests {
     arguments: [DiskSync.never, .removals])
   func everyLength(sync: DiskSync) throws {
     var (files, name, bytes) = try segment(sync: sync)
-    for count in bytes.indices {
+    for count in stride(from: 0, to: bytes.count, by: usually(7, long: 1)) {
       files[name] = Array(bytes[..<count])
       let cut = SimulatedFileSystem(files)
       try check("length \(count)", mayBringBack: sync == .never, cut)

@@ -44,7 +44,7 @@ struct FailingDiskTests {
         $0.failing = operation == .truncate ? [.truncate: errno, .write: errno] : [operation: errno]
         if round.isMultiple(of: 2) { $0.failing = [:] }
       }
-      for step in 0..<300 {
+      for step in 0..<usually(150, long: 300) {
         let number = Int.random(in: 0..<100, using: &random)
         switch step % 10 {
         case 0..<6:

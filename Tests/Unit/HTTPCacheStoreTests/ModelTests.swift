@@ -102,7 +102,8 @@ struct ModelTests {
 
   /// With room for everything nothing may be missing; without, nothing may be wrong.
   @Test(
-    "Both tiers match a model through random operations and reopening", arguments: 0..<4 as Range<UInt64>,
+    "Both tiers match a model through random operations and reopening",
+    arguments: 0..<usually(2, long: 8) as Range<UInt64>,
     Setting.allCases)
   func reopening(seed: UInt64, setting: Setting) throws {
     let hasRoom = setting == .room
@@ -122,7 +123,7 @@ struct ModelTests {
     var store = try open()
     var model = Model(capacity: .max)
     var rejections = 0
-    for step in 0..<1500 {
+    for step in 0..<usually(800, long: 1500) {
       let number = Int.random(in: 0..<30, using: &random)
       let variant = VariantID(rawValue: UInt64.random(in: 0..<3, using: &random))
       switch Int.random(in: 0..<100, using: &random) {

@@ -48,7 +48,7 @@ struct PinTests {
 
   @Test(
     "Pinned entries outlast twenty times the capacity of other entries",
-    arguments: [0, 64 << 10, 1 << 20], [DiskSync.never, .removals])
+    arguments: [0, 64 << 10, 1 << 20], usually([.removals], long: [DiskSync.never, .removals]))
   func pressure(writeBuffer: Int, sync: DiskSync) throws {
     let configuration = configuration(memory: 20_000, writeBuffer: writeBuffer, sync: sync)
     var store = try CacheStore(configuration)
@@ -248,7 +248,7 @@ struct PinTests {
 
   @Test("A lowered capacity keeps as many pinned entries as it can", arguments: [false, true])
   func lowered(reopening: Bool) throws {
-    let capacity = 16 << 20
+    let capacity = usually(6 << 20, long: 16 << 20)
     var store = try CacheStore(configuration(disk: capacity, writeBuffer: 64 << 10))
     try churn(store, times: 1)
     for number in 0..<100 {
@@ -316,12 +316,13 @@ struct PinTests {
     store.close()
     for name in ["pins-0", "pins-1"] {
       let bytes = try scratch.bytes(of: name)
+      let places = stride(from: 0, to: bytes.count, by: usually(5, long: 1))
       let changes =
-        bytes.indices.map { index in
+        places.map { index in
           var changed = bytes
           changed[index] ^= 4
           return changed
-        } + bytes.indices.map { Array(bytes[..<$0]) } + [bytes + [0]]
+        } + places.map { Array(bytes[..<$0]) } + [bytes + [0]]
       for changed in changes {
         let other = try scratch.copy()
         try other.write(changed, to: name)
@@ -371,7 +372,7 @@ struct PinTests {
       store.insert(entry(key(number), number: number, size: 3000))
       try store.pin(key(number))
     }
-    for round in 0..<20 {
+    for round in 0..<usually(6, long: 20) {
       files.set { $0.failing = [:] }
       try #require(store.usage.diskBytes <= store.capacity.disk)
       for number in 0..<60 { store.insert(entry(key(1000 + number), number: number, size: 5000)) }
@@ -404,7 +405,7 @@ struct PinTests {
 
   @Test(
     "Pins match a model through random operations, reopening and kills",
-    arguments: 0..<4 as Range<UInt64>, [0, 64 << 10])
+    arguments: 0..<usually(1, long: 4) as Range<UInt64>, [0, 64 << 10])
   func model(seed: UInt64, writeBuffer: Int) throws {
     var random = SeededGenerator(seed: seed &+ 500)
     var directory = scratch
@@ -422,7 +423,7 @@ struct PinTests {
     var stored: [Int: [UInt64: (number: Int, size: Int)]] = [:]
     var protected: Set<Int> = []
     var (limits, refused) = (0, 0)
-    for step in 0..<2500 {
+    for step in 0..<usually(800, long: 2500) {
       let number = Int.random(in: 0..<40, using: &random)
       let variant = UInt64.random(in: 0..<2, using: &random)
       switch Int.random(in: 0..<100, using: &random) {

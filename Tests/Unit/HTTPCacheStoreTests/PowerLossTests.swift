@@ -14,7 +14,7 @@ struct PowerLossTests {
     "A store is intact after a power loss, whichever unsynced writes survive",
     arguments: SimulatedFileSystem.Loss.allCases, CrashRoom.allCases)
   func lost(loss: SimulatedFileSystem.Loss, room: CrashRoom) throws {
-    for seed in 0..<UInt64(CrashEnvironment.rounds ?? 6) {
+    for seed in 0..<UInt64(CrashEnvironment.rounds ?? 2) {
       let problems = try Self.history(loss, room, seed: seed)
       #expect(problems.isEmpty, "\(loss), \(room), seed \(seed)")
     }

@@ -32,7 +32,7 @@ struct ThreadTests {
     let violations = Atomic<Int>(0)
     await inParallel(4) { index in
       var random = SeededGenerator(seed: UInt64(index))
-      for step in 0..<1000 {
+      for step in 0..<usually(400, long: 1000) {
         let number = Int.random(in: 0..<200, using: &random)
         let size = step % 50 == 0 ? 100_000 : Int.random(in: 0..<6000, using: &random)
         store.insert(entry(key(number), number: number, size: size, tiers: step % 3 == 0 ? .memory : .all))

@@ -2,13 +2,14 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCaching
 
 @Suite("Random faults of nodes and tier", .timeLimit(.minutes(10)))
 struct RandomFleetTests {
-  @Test("No node in step serves what was removed everywhere", arguments: [UInt64](0..<200))
+  @Test("No node in step serves what was removed everywhere", arguments: [UInt64](0..<usually(20, long: 400)))
   func holds(seed: UInt64) async throws {
     func run(_ directory: FilePath?) async throws {
       var fleet = try await RandomFleet(seed: seed, in: directory)
@@ -33,13 +34,13 @@ struct RandomFleetTests {
   @Test("The driver checks answers that come without validation")
   func checks() async throws {
     var (checked, confirmations) = (0, 0)
-    for seed in 0..<20 as Range<UInt64> {
+    for seed in 0..<10 as Range<UInt64> {
       var fleet = try await RandomFleet(seed: seed)
       _ = try await fleet.run(300)
       checked += fleet.checked
       confirmations += fleet.confirmations
     }
-    #expect(checked > 500)
-    #expect(confirmations > 30)
+    #expect(checked > 250)
+    #expect(confirmations > 15)
   }
 }
