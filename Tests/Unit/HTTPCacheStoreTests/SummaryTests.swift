@@ -150,7 +150,9 @@ struct SummaryTests {
 @Suite("The disk index", .timeLimit(.minutes(10)))
 struct DiskIndexTests {
   /// Counted as the capacities of all that it is made of.
-  @Test("The index takes at most 40 bytes for each entry", arguments: usually([28_400], long: [100_000, 113_500, 250_000]))
+  @Test(
+    "The index takes at most 40 bytes for each entry",
+    arguments: usually([28_400], long: [100_000, 113_500, 250_000]))
   func bytesPerEntry(count: Int) {
     var index = DiskIndex()
     var generator = SplitMix(state: 7)
