@@ -31,7 +31,7 @@ final class PurgeFences: Sendable {
   static let limit = 64
 
   private let state = Mutex(State())
-  /// The number of the latest fence.
+  /// The number of the latest fence; the greatest number while a fence is being added.
   private let latest = Atomic<UInt64>(0)
 
   /// Adds a fence, and returns its number.
@@ -39,6 +39,9 @@ final class PurgeFences: Sendable {
   /// - Parameter take: takes the number from the sequence of ids.
   func add(_ extent: Extent, number take: () -> UInt64) -> UInt64 {
     state.withLock { state in
+      // An insert that takes an id after the number, and looks before the fence is here, waits for it at the lock. The
+      // sweep skips that id as newer than itself.
+      latest.store(.max, ordering: .sequentiallyConsistent)
       let number = take()
       if state.fences.count == Self.limit { state.floor = state.fences.removeFirst().number }
       state.fences.append(Fence(number: number, extent: extent))
