@@ -64,9 +64,10 @@ test-integration: check build-tests ## run the tests over sockets and with proce
 test-busy: check build-tests ## run both ROUNDS times (default: 5) beside busy processes, and once on one processor
 	@bash scripts/test-busy.sh
 
+test-long: export HTTPCACHE_TEST_EFFORT = long
 test-long: check ## run what takes hours: before a release; `make -k` goes on after a failure
 	$(MAKE) build-tests
-	HTTPCACHE_TEST_EFFORT=long bash scripts/test.sh unit long
+	bash scripts/test.sh unit long
 	$(MAKE) test-session test-crash test-large soak fleet test-swift-hash test-thread test-address
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) docs-test

@@ -600,8 +600,7 @@ let package = Package(
       name: "CacheBenchTests",
       dependencies: [
         "BenchmarkHarness", "CacheBench", "CacheBenchServers", "CFloorTable", "ChildProcesses",
-        "HTTPCacheEngine",
-        "HTTPCacheStore",
+        "HTTPCacheEngine", "HTTPCacheStore", "TestSupport",
         arguments, histogram, httpTypes,
       ],
       path: "Tests/Unit/CacheBenchTests", swiftSettings: settings),

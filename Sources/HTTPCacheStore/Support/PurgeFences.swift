@@ -39,8 +39,8 @@ final class PurgeFences: Sendable {
   /// - Parameter take: takes the number from the sequence of ids.
   func add(_ extent: Extent, number take: () -> UInt64) -> UInt64 {
     state.withLock { state in
-      // An insert that takes an id after the number, and looks before the fence is here, waits for it at the lock. The
-      // sweep skips that id as newer than itself.
+      // The sweep skips entries whose ids were taken after its number, so their inserts must find the fence. An insert that
+      // sees this value waits for the lock.
       latest.store(.max, ordering: .sequentiallyConsistent)
       let number = take()
       if state.fences.count == Self.limit { state.floor = state.fences.removeFirst().number }
@@ -50,7 +50,7 @@ final class PurgeFences: Sendable {
     }
   }
 
-  /// Whether any fence was added since a place in the sequence.
+  /// Whether any fence was added since a place in the sequence, or is being added.
   func isAny(since number: UInt64) -> Bool { latest.load(ordering: .sequentiallyConsistent) >= number }
 
   /// Whether a fence keeps out something that began at a place in the sequence.

@@ -6,6 +6,5 @@ import Foundation
 /// Whether `HTTPCACHE_TEST_EFFORT` is `long`, as `make test-long` sets it.
 private let isLong = ProcessInfo.processInfo.environment["HTTPCACHE_TEST_EFFORT"] == "long"
 
-/// Returns how much a test of random or exhaustive inputs does: the usual amount, which fits into the minute that all unit
-/// tests may take, or that of `make test-long`.
+/// Returns how much a test of random or exhaustive inputs does: the usual amount, or the larger one of `make test-long`.
 package func usually<Amount>(_ usual: Amount, long: Amount) -> Amount { isLong ? long : usual }

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import TestSupport
 import Testing
 
 @testable import CacheBench
@@ -120,7 +121,9 @@ import Testing
 
   @Test(arguments: TracePattern.allCases, [Action.replayUnits, .replayBytes])
   func `no policy has more hits than Belady-size`(pattern: TracePattern, sizes: Action) throws {
-    let trace = TraceGenerator(pattern: pattern, keys: 500, requests: 4_000, seed: 2).trace
+    let trace = TraceGenerator(
+      pattern: pattern, keys: 1_000, requests: usually(4_000, long: 10_000), seed: 2
+    ).trace
     let replayer = Replayer(trace: trace, sizes: sizes)
     func hits(_ policy: Contender) throws -> Double {
       try #require(try replayer.run(policy, capacityShare: 0.1)[.hits])

@@ -33,7 +33,9 @@ import Testing
     "hash --rounds 0", "hash --keys 5", "report", "targets", "proxy", "--nonsense",
   ])
   func `a bad flag is a usage error`(line: String) {
-    #expect(Refusal(of: line, CacheBench.self)?.exitCode == 64)
+    let refusal = Refusal(of: line, CacheBench.self)
+    #expect(refusal?.exitCode == 64)
+    #expect(refusal?.message.isEmpty == false)
   }
 
   @Test(arguments: [

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import TestSupport
 import Testing
 
 @testable import CacheBench
@@ -16,7 +17,9 @@ import Testing
     var bytes: Double
   }
 
-  private func replayer(_ pattern: TracePattern, _ sizes: Action, requests: Int = 20_000) -> Replayer {
+  private func replayer(
+    _ pattern: TracePattern, _ sizes: Action, requests: Int = usually(20_000, long: 40_000)
+  ) -> Replayer {
     let generator = TraceGenerator(pattern: pattern, keys: requests / 10, requests: requests, seed: 1)
     return Replayer(trace: generator.trace, sizes: sizes)
   }
@@ -49,11 +52,11 @@ import Testing
   }
 
   // In smaller caches the store has fewer hits than a model: it counts its overhead for each of the many small entries.
-  @Test(arguments: [TracePattern.zipf, .web, .scan], [0.1])
+  @Test(arguments: [TracePattern.zipf, .web, .scan], usually([0.1], long: capacities))
   func `with sizes, hyperbolic eviction has the hits of GDSF, within half a point`(
     pattern: TracePattern, capacity: Double
   ) throws {
-    let replayer = replayer(pattern, .replayBytes, requests: 100_000)
+    let replayer = replayer(pattern, .replayBytes, requests: usually(100_000, long: 200_000))
     let own = try misses(replayer, .oursHyperbolic, capacity).requests
     let gdsf = try misses(replayer, .gdsf, capacity).requests
     #expect(own <= gdsf + 0.5, "\(own) and \(gdsf) %")
@@ -75,7 +78,7 @@ import Testing
   // If an insert evicted only from its own shard, some of these entries would empty it, for 4 to 30 points more misses.
   @Test(arguments: [Contender.ours, .oursS3FIFO, .oursHyperbolic])
   func `large entries cost few hits in many shards`(policy: Contender) throws {
-    var replayer = replayer(.zipf, .replayBytes, requests: 40_000)
+    var replayer = replayer(.zipf, .replayBytes, requests: 60_000)
     replayer.shards = 1
     let one = try misses(replayer, policy, 0.1).requests
     replayer.shards = 8

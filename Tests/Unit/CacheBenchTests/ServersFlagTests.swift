@@ -26,7 +26,9 @@ import Testing
     "databases --seconds 0",
   ])
   func `a bad flag is a usage error`(line: String) {
-    #expect(Refusal(of: line, CacheBenchServers.self)?.exitCode == 64)
+    let refusal = Refusal(of: line, CacheBenchServers.self)
+    #expect(refusal?.exitCode == 64)
+    #expect(refusal?.message.isEmpty == false)
   }
 
   @Test(arguments: [

@@ -224,7 +224,7 @@ struct AdviceTests {
       "é", "s-maxage=", "\\", "x=\"", "-", "99999999999999999999", "immutable",
     ]
     var wrong: [String] = []
-    for _ in 0..<1000 {
+    for _ in 0..<3000 {
       let value = (0..<next(12)).map { _ in pieces[next(pieces.count)] }.joined()
       let subject = AdviceSubject(
         HTTPResponse(status: .ok, headerFields: [.cacheControl: value]), effects: [:], arrival: Self.clock)

@@ -10,18 +10,7 @@ import Testing
 
 @Suite("Content that arrives faster than it is read", .timeLimit(.minutes(10)))
 struct ArrivingContentTests {
-  private static func bytes(_ count: Int, from start: Int) -> Data {
-    var (bytes, place) = (Data(capacity: count), start % period.count)
-    while bytes.count < count {
-      let end = min(period.count, place + count - bytes.count)
-      bytes += period[place..<end]
-      place = 0
-    }
-    return bytes
-  }
-
-  /// A prime number of bytes, so that no power of two is a multiple of it.
-  private static let period = Data((0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 9) })
+  private static func bytes(_ count: Int, from start: Int) -> Data { Data(contentBytes(count, from: start)) }
 
   /// Adds pieces and reads, in a random order, until all is read; the pieces may exceed what waits in memory.
   @Test("All of it is read, in order, however the two sides alternate", arguments: UInt64(0)..<24)

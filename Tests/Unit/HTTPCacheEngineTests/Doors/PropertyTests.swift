@@ -10,9 +10,6 @@ import Testing
 /// The properties that the fuzzer explores, on inputs from a seeded generator: the same in every run.
 @Suite(.timeLimit(.minutes(10)))
 struct PropertyTests {
-  /// Of each kind. `make fuzz` tries millions.
-  private static let inputs = 800
-
   private static let seeds = [
     "max-age=60, no-store", "private, max-age=0", "no-cache=\"a, b\"", "s-maxage=5, must-revalidate, public",
     "stale-while-revalidate=30, stale-if-error=60", "max-stale, min-fresh=9", "\"a\", W/\"b\", *",
@@ -74,7 +71,7 @@ struct PropertyTests {
     arguments: Property.all)
   func properties(property: Property) throws {
     var numbers = SeededNumbers(seed: 7)
-    for _ in 0..<Self.inputs {
+    for _ in 0..<2500 {
       let bytes = Self.input(property.input, &numbers)
       do {
         try property.check(bytes)
@@ -89,7 +86,7 @@ struct PropertyTests {
   func doors() throws {
     var numbers = SeededNumbers(seed: 23)
     var servings = 0
-    for _ in 0..<Self.inputs {
+    for _ in 0..<2500 {
       let bytes = Self.input(.numbers, &numbers)
       do {
         servings += try DoorProperties.servings(bytes)
@@ -98,14 +95,14 @@ struct PropertyTests {
         return
       }
     }
-    #expect(servings > 100, "the numbers hit something")
+    #expect(servings > 300, "the numbers hit something")
   }
 
   @Test("The plan serves every generated fast-path hit in the same way")
   func hits() throws {
     var numbers = SeededNumbers(seed: 31)
     var hits = 0
-    for _ in 0..<Self.inputs {
+    for _ in 0..<2500 {
       let bytes = Self.input(.numbers, &numbers)
       do {
         hits += try HitProperties.count(bytes)
@@ -114,7 +111,7 @@ struct PropertyTests {
         return
       }
     }
-    #expect(hits > 100, "the numbers hit something")
+    #expect(hits > 300, "the numbers hit something")
   }
 
   @Test("Every property holds for the fuzzing corpus")

@@ -16,16 +16,6 @@ struct TransferTests {
     case nowhere, memory, smallMemory, disk, smallDisk
   }
 
-  /// Bytes that differ by place. A prime number of them repeats, which unoptimised code copies faster than it computes.
-  private static func content(_ count: Int) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count)
-    while bytes.count < count { bytes += period.prefix(count - bytes.count) }
-    return bytes
-  }
-
-  private static let period = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-
   /// Chunks of random sizes, readers that come and go and read at random, and a budget that is too small now and then:
   /// each reader gets the content from its first byte on, and nothing is held in the end.
   @Test(
@@ -40,7 +30,7 @@ struct TransferTests {
         [1, 10, 3000, 5000, 70_000].randomElement(using: &generator) ?? 1
       }
       let total = sizes.reduce(0, +)
-      let content = Self.content(total)
+      let content = contentBytes(total)
       let readers = Int.random(in: 0...4, using: &generator)
       let plans = (0..<readers).map { _ in
         ReadingPlan(
@@ -67,7 +57,7 @@ struct TransferTests {
       let writer = place == .nowhere ? nil : Self.writer(store)
       let transfer = Transfer(length: nil, writer: writer, budget: TransitBudget(capacity: 64 << 20))
       let reader = try #require(transfer.addReader(at: Transfer.later))
-      let part = Self.content(size)
+      let part = contentBytes(size)
       // Nothing of the part is read before all of it is stored.
       async let arriving: Void = {
         _ = await transfer.append([UInt8](repeating: 0xBB, count: 70_000)[...])
