@@ -182,8 +182,9 @@ package final class ChildProcess: Sendable {
   }
 
   private func ask(toEndWithin patience: Duration) {
-    closeInput()
+    // A child that reads its input could end by itself between the end of the input and the signal.
     guard patience > .zero else { return kill() }
+    closeInput()
     signal(SIGTERM)
     kill(after: patience)
   }

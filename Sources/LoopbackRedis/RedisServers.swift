@@ -22,7 +22,9 @@ package struct RedisClusterServers: Sendable {
   private init() async throws {
     var nodes: [RedisServer] = []
     for _ in 0..<3 {
-      let lines = ["cluster-enabled yes", "cluster-node-timeout 5000", "cluster-require-full-coverage no"]
+      // Longer than any test: a node that gets no processor time for some seconds would count as failed, and its slots as
+      // lost. There is no replica that could take them over.
+      let lines = ["cluster-enabled yes", "cluster-node-timeout 3600000", "cluster-require-full-coverage no"]
       // The nodes talk to each other at the port plus 10000.
       nodes.append(
         try await RedisServer.started(lines, port: try RedisServer.freePort(offset: 10000)))
