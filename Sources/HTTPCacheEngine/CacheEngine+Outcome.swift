@@ -10,7 +10,9 @@ extension CacheEngine {
   public func outcome(of exchange: Exchange) -> Outcome {
     var outcome = Outcome(answer: .failure, reason: .originUnreachable)
     switch exchange.result {
-    case .response(let head): judge(head, exchange, &outcome)
+    case .response(let head):
+      judge(head, exchange, &outcome)
+      if !exchange.storesUndeclared { refuseUndeclared(exchange, &outcome) }
     case .failure, .fault:
       let isDisconnected = exchange.result == .failure
       if let stale = afterFailure(exchange, .of(exchange), isDisconnected: isDisconnected) {
@@ -403,6 +405,16 @@ extension CacheEngine {
       return matching(exchange)
     default: return []
     }
+  }
+
+  /// Refuses to store a response that has no field about caching. It displaces the stored responses that match, as it
+  /// would if it were stored.
+  private func refuseUndeclared(_ exchange: Exchange, _ outcome: inout Outcome) {
+    guard case .store(let stored, _) = outcome.storage else { return }
+    let names = [.cacheControl, .expires] + configuration.targets.compactMap { HTTPField.Name($0) }
+    guard names.allSatisfy({ stored.values(of: $0).isEmpty }) else { return }
+    outcome.storage = .refuse(.notDeclaredCacheable)
+    outcome.removals += matching(exchange)
   }
 
   /// Handles a HEAD response: it updates stored GET responses, or shows that they are out of date (§4.3.5).

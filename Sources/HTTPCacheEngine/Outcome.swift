@@ -26,6 +26,8 @@ extension CacheEngine {
     package var contentLength: Int64?
     /// The freshness lifetime that the application sets, in milliseconds; `nil` leaves it to the origin.
     package var lifetime: Int64?
+    /// Whether a response is stored that has no field about caching.
+    package var storesUndeclared = true
     /// When the request was sent.
     package var requestTime: Timestamp
     /// When the head of the response arrived, or the failure.
@@ -158,7 +160,7 @@ extension CacheEngine {
       get { changes.addition }
       set { changes.addition = newValue }
     }
-    /// Positions of stored responses that the origin has replaced by one that must not be stored.
+    /// Positions of stored responses that the origin has replaced by one that is not stored.
     public var removals: [Int] {
       get { changes.removals }
       set { changes.removals = newValue }

@@ -26,10 +26,12 @@ extension HTTPCache {
     if let rule = pending.call.lifetime, case .response(let head) = result {
       lifetime = rule(pending.request, head)
     }
-    return CacheEngine.Exchange(
+    var exchange = CacheEngine.Exchange(
       forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
       contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
       responseTime: clock.now)
+    exchange.storesUndeclared = pending.call.localOrigin == nil
+    return exchange
   }
 
   /// Makes the event for the client's response, if a client waits for one.

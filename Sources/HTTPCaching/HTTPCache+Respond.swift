@@ -453,8 +453,7 @@ extension HTTPCache {
     }
     let exchange = exchange(
       .response(response.head), pending, length: response.body.length, requestTime: requestTime)
-    var outcome = engine.outcome(of: exchange)
-    if let origin = pending.call.localOrigin { origin.refuseUndeclared(&outcome, engine.configuration) }
+    let outcome = engine.outcome(of: exchange)
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
     apply(outcome, pending, since: tokens)

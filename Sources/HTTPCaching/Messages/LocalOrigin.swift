@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheEngine
-import HTTPTypes
-
 /// How a cache for the handlers of the same process differs from a cache for an origin on the network.
 ///
 /// - The handler runs in the task of the request that it answers. So a background revalidation needs a transport of its
 ///   own. Without one, a response that may be used while it is revalidated is revalidated first.
-/// - Responses that declare nothing about caching are not stored. The application has no other place to say that it
-///   forgot them, and a handler that never answers 304 gains nothing from stored validators.
+/// - Responses that declare nothing about caching are not stored (`CacheEngine.Exchange.storesUndeclared`). The
+///   application has no other place to say that it forgot them, and a handler that never answers 304 gains nothing from
+///   stored validators.
 /// - If the response for a key could not be shared, the next requests for the key run their handlers at once. They do
 ///   not wait for each other: a handler may take long before it responds, as in long polling.
 /// - Content that is not stored stays with the caller.
@@ -19,13 +17,5 @@ package struct LocalOrigin: Sendable {
 
   package init(background: Transport? = nil) {
     self.background = background
-  }
-
-  /// Refuses to store a response without any field that declares it cacheable.
-  func refuseUndeclared(_ outcome: inout CacheEngine.Outcome, _ configuration: CacheEngine.Configuration) {
-    guard case .store(let stored, _) = outcome.storage else { return }
-    let names = [.cacheControl, .expires] + configuration.targets.compactMap { HTTPField.Name($0) }
-    guard names.allSatisfy({ stored.values(of: $0).isEmpty }) else { return }
-    outcome.storage = .refuse(.notDeclaredCacheable)
   }
 }

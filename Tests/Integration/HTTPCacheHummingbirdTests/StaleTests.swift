@@ -139,6 +139,28 @@ struct StaleTests {
     }
   }
 
+  @Test("A handler that no longer finds its page displaces the stored page", arguments: [true, false])
+  func deleted(revalidates: Bool) async throws {
+    let (setting, runs) = (try Setting().caching(), Runs())
+    setting.router.get("a") { _, _ in
+      switch runs.next() {
+      case 1:
+        return Response("1").caching(
+          .public, maxAge: .seconds(60), staleWhileRevalidate: .seconds(600), staleIfError: .seconds(600))
+      case 2, 3: throw HTTPError(.notFound)
+      default: throw Broken()
+      }
+    }
+    try await setting.run(revalidates: revalidates) { server in
+      try await server.send(.get, "/a")
+      setting.clock.advance(seconds: 90)
+      #expect(try await server.send(.get, "/a").status == (revalidates ? 200 : 404))
+      try await setting.cache.flights.emptied()
+      #expect(try await server.send(.get, "/a").status == 404)
+      #expect(try await server.send(.get, "/a").status == 500)
+    }
+  }
+
   @Test("An error of the handler reaches the middlewares before the cache unchanged")
   func errors() async throws {
     struct Catching: RouterMiddleware {

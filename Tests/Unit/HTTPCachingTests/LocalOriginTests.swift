@@ -81,6 +81,36 @@ struct LocalOriginTests {
     #expect(response.body.length == (isStored ? 1 : 0))
   }
 
+  @Test(
+    "A newer response displaces the stored one as it does for an origin on the network, also if it is not stored",
+    arguments: [200, 204, 302, 404, 405, 410, 451, 501, 401, 403, 429, 502], [false, true])
+  func displaced(status: Int, isInBackground: Bool) async throws {
+    var responses: [[Int]] = []
+    for isLocal in [false, true] {
+      let setting = try Setting(kind: .shared)
+      let lifetime = isInBackground ? "max-age=60, stale-while-revalidate=600" : "max-age=60"
+      let origin = MemoryOrigin { _, number in
+        switch number {
+        case 1: .ok("1", [.cacheControl: "\(lifetime), stale-if-error=600"], status: .ok)
+        case 2: .ok("2", [:], status: HTTPResponse.Status(code: status))
+        default: .ok("3", [:], status: .internalServerError)
+        }
+      }
+      var statuses: [Int] = []
+      for _ in 1...3 {
+        let response =
+          isLocal
+          ? try await respond(setting, origin, background: isInBackground ? origin : nil)
+          : try await setting.get(from: origin).response
+        statuses.append(response.head.status.code)
+        try await setting.cache.flights.emptied()
+        setting.clock.advance(seconds: 90)
+      }
+      responses.append(statuses)
+    }
+    #expect(responses[0] == responses[1])
+  }
+
   @Test("If the leader is abandoned, one of the requests that wait for it leads the next fetch")
   func abandoned() async throws {
     let setting = try Setting(kind: .shared)
