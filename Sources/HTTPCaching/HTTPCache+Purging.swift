@@ -122,12 +122,12 @@ extension HTTPCache {
   /// Invalidates all responses in a group of an origin (RFC 9875 §2.1), including those in flight.
   ///
   /// - Parameters:
-  /// - group: the name of the group, as in `Cache-Groups`.
+  ///   - group: the name of the group. In `Cache-Groups`, characters beyond printable ASCII are percent-encoded.
   ///   - target: any URI of the origin.
   ///   - partition: the partition (default: the configuration's).
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateGroup(_ group: String, of target: TargetURI, partition: String? = nil) {
-    invalidate(target, group, partition)
+    invalidate(target, GroupName.inField(group), partition)
   }
 
   /// Invalidates all responses of an origin, including those in flight.
@@ -155,6 +155,7 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func removeGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
+    let group = GroupName.inField(group)
     shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: false))
     store.mark([scope(target, group, partition)])
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: false)
@@ -166,13 +167,14 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
+    let group = GroupName.inField(group)
     shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: true))
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
   }
 
   // MARK: - The common implementation
 
-  /// The set of responses that a purge covers.
+  /// The set of responses that a purge covers. Groups have their names in fields, see ``GroupName``.
   package enum PurgeExtent: Sendable {
     case keys(@Sendable (StoredKey) -> Bool)
     /// Responses in a group of a target's origin.

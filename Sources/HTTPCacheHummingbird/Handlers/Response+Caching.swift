@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import HTTPTypes
 import Hummingbird
 
@@ -52,7 +53,8 @@ extension Response {
   ///   - staleIfError: the time after that in which it is used if the handler fails (RFC 5861 §4).
   ///   - directives: other directives.
   ///   - vary: the request fields that the response depends on.
-  ///   - groups: the groups that invalidate the response (RFC 9875).
+  ///   - groups: the groups that invalidate the response (RFC 9875). Any text is a name: in the field, characters beyond
+  ///     printable ASCII are percent-encoded.
   public mutating func cache(
     _ sharing: CacheSharing, maxAge: Duration? = nil, sharedMaxAge: Duration? = nil,
     staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil, directives: [CacheDirective] = [],
@@ -108,12 +110,12 @@ extension Substring {
 }
 
 extension String {
-  /// The text as a String of structured fields (RFC 9651 §3.3.3), without characters that it cannot contain.
+  /// A group's name as a String of structured fields (RFC 9651 §3.3.3).
   fileprivate var quoted: String {
     var text = "\""
-    for byte in utf8 where (0x20...0x7E).contains(byte) {
-      if byte == 0x22 || byte == 0x5C { text += "\\" }
-      text.unicodeScalars.append(Unicode.Scalar(byte))
+    for character in GroupName.inField(self).unicodeScalars {
+      if character == "\"" || character == "\\" { text += "\\" }
+      text.unicodeScalars.append(character)
     }
     return text + "\""
   }

@@ -31,6 +31,7 @@ extension HTTPCache {
 
   /// Purges a group of any origin, in any partition, here and at the other nodes.
   package func purgeGroupOfAnyOrigin(_ group: String, softly: Bool) -> Int {
+    let group = GroupName.inField(group)
     shared?.add(.groupOfAnyOrigin(group, softly: softly))
     return purge(.groupOfAnyOrigin(group), softly: softly)
   }

@@ -5,7 +5,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 
 /// A removal as the nodes of a shared tier tell it each other. Targets are those that stand for their equivalents, see
-/// ``HTTPCache/Configuration/targetRule``.
+/// ``HTTPCache/Configuration/targetRule``. Groups have their names in fields, see ``GroupName``.
 enum Removal: Hashable, Sendable {
   case target(TargetURI, partition: String, softly: Bool, keepingPins: Bool)
   case patterns([TargetPattern], partition: String, softly: Bool)

@@ -141,7 +141,7 @@ struct PurgeCommand: AsyncParsableCommand {
   }
 
   private func purge(_ cache: HTTPCache) -> Int {
-    if let group { return cache.purge(.groupOfAnyOrigin(group), softly: soft) }
+    if let group { return cache.purgeGroupOfAnyOrigin(group, softly: soft) }
     if all { return soft ? cache.expireAllResponses() : cache.removeAllResponses() }
     let targets = url.compactMap { StoredRow.target($0) }
     let patterns = patterns

@@ -66,6 +66,31 @@ struct InvalidationTests {
     try await expect([false, false, true])
   }
 
+  @Test("A group with any name, and no other group")
+  func anyGroup() async throws {
+    let names = [
+      "", "a", "A", "日本", "größe", "gre", "gr%C3%B6%C3%9Fe", "e\u{301}", "é", "%", "%C3", "%25C3", "a\r\nb",
+      "ab",
+    ]
+    setting.router.get("named/:index") { [runs] _, context in
+      let name = names[context.parameters.get("index", as: Int.self) ?? 0]
+      return Response("\(runs.next())").caching(.public, maxAge: .seconds(60), groups: [name])
+    }
+    setting.router.post("change/:index") { _, context in
+      try context.cache.invalidate(group: names[context.parameters.get("index", as: Int.self) ?? 0])
+      return Response("")
+    }
+    try await setting.run { server in
+      let paths = names.indices.map { "/named/\($0)" }
+      _ = try await hits(server, paths)
+      for index in names.indices {
+        try await server.send(.post, "/change/\(index)")
+        let found = try await hits(server, paths)
+        #expect(found == names.indices.map { $0 != index }, "\(names[index])")
+      }
+    }
+  }
+
   @Test("A path, and an absolute URL")
   func url() async throws {
     setting.router.post("change") { _, context in

@@ -150,10 +150,10 @@ struct OptionTests {
     )
     #expect(response.headers[.vary] == "accept, Origin, Accept-Language")
     let name = try #require(HTTPField.Name("Cache-Groups"))
-    #expect(response.headers[name] == #""a", "b \"c\" \\ ""#)
+    #expect(response.headers[name] == #""a", "b \"c\" \\ %C3%BC""#)
     response.cache(.noStore, maxAge: .seconds(60), groups: ["d"])
     #expect(response.headers[.cacheControl] == "no-store")
-    #expect(response.headers[name] == #""a", "b \"c\" \\ ", "d""#)
+    #expect(response.headers[name] == #""a", "b \"c\" \\ %C3%BC", "d""#)
     #expect(
       Response("").caching(.private, maxAge: .seconds(-1)).headers[.cacheControl] == "private, max-age=0")
   }

@@ -9,7 +9,8 @@ import Testing
 @Suite("The admin port", .timeLimit(.minutes(10)))
 struct AdminTests {
   private static let answering: RawOrigin.Answering = { _, connection in
-    try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\nCache-Groups: \"g\"\r\n"))
+    try await connection.send(
+      ok("hello", "Cache-Control: max-age=3600\r\nCache-Groups: \"g\", \"gr%C3%B6%C3%9Fe\"\r\n"))
     return true
   }
 
@@ -93,7 +94,8 @@ struct AdminTests {
         ("", "url=\(url)/1&prefix=\(url)/i/", ["/1", "/i/1.css", "/i/2.css", "/i/3.png"]),
         ("?glob=\(url)/i/%2A.css", "", ["/i/1.css", "/i/2.css"]),
         ("?prefix=HTTP://A.Example:80/i/2", "", ["/i/2.css"]),
-        ("?group=g&url=\(url)/", "", paths), ("?group=none&url=\(url)/", "", []),
+        ("?group=g&url=\(url)/", "", paths), ("?group=gr%C3%B6%C3%9Fe&url=\(url)/", "", paths),
+        ("?group=none&url=\(url)/", "", []),
         ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
       ] {
         for path in paths { _ = try await proxy.get(path) }

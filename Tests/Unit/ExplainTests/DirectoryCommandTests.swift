@@ -61,7 +61,9 @@ final class StockedDirectory {
       "https://example.com/images/large.png", [.cacheControl: "max-age=60"],
       body: [UInt8](repeating: 7, count: 400_000), to: cache)
     try await Self.add(
-      "https://a.test/old", [.cacheControl: "max-age=60", group: "\"news\""], body: [5], to: cache)
+      "https://a.test/old", [.cacheControl: "max-age=60", group: "\"news\", \"%E6%97%A5%E6%9C%AC\""],
+      body: [5],
+      to: cache)
     cache.invalidateGroup("news", of: try #require(StoredRow.target("https://a.test/")))
     try await Self.add(
       "https://a.test/new", [.cacheControl: "max-age=60", group: "\"news\""], body: [6], to: cache)
@@ -228,6 +230,7 @@ struct DirectoryCommandTests {
     arguments: [
       (["--url", "https://EXAMPLE.com/fresh.css"], 4), (["--url", "https://example.com/none"], 5),
       (["--glob", "https://example.com/*"], 2), (["--glob", "*.css"], 3), (["--group", "news"], 3),
+      (["--group", "日本"], 4),
       (["--group", "sport"], 5), (["--all"], 0), (["--prefix", "https://EXAMPLE.com:443/"], 2),
       (
         [

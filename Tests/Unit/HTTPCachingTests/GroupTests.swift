@@ -65,6 +65,36 @@ struct GroupTests {
     #expect(try await send(setting, "/1?a", origin) == .hit)
   }
 
+  @Test(
+    "A group is found by its name, whether a field can carry the name or must encode it",
+    arguments: [
+      ("news", "news"), (#"a \"b\" \\"#, #"a "b" \"#), ("50%", "50%"), ("a%41 %c3 %zz", "a%41 %c3 %zz"),
+      ("%E6%97%A5%E6%9C%AC", "日本"), ("gr%C3%B6%C3%9Fe", "größe"), ("a%0Ab%00%7F", "a\nb\0\u{7F}"),
+      ("%25C3", "%C3"), ("%2525", "%25"), ("%%C3%A9", "%é"), ("", ""),
+    ])
+  func encodedName(inField: String, name: String) async throws {
+    let (setting, origin) = (
+      try Setting(),
+      MemoryOrigin { [groups] _, _ in
+        .ok("x", [.cacheControl: "max-age=600", groups: "\"other\", \"\(inField)\""])
+      }
+    )
+    let target = TargetURI(scheme: "https", authority: "example.test", path: "/")
+    for (index, purge) in [
+      { $0.removeGroup(name, of: target) }, { $0.expireGroup(name, of: target) },
+      { $0.purgeGroupOfAnyOrigin(name, softly: true) },
+      { cache in
+        cache.invalidateGroup(name, of: target)
+        return 1
+      },
+    ].enumerated() as EnumeratedSequence<[(HTTPCache) -> Int]> {
+      _ = try await send(setting, "/", origin)
+      #expect(setting.cache.storedResponse(for: .get()) != nil)
+      #expect(purge(setting.cache) == 1, "\(index)")
+      #expect(setting.cache.storedResponse(for: .get()) == nil, "\(index)")
+    }
+  }
+
   @Test("A response to GET invalidates no group")
   func safeMethod() async throws {
     let setting = try Setting()
