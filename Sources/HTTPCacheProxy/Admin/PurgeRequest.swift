@@ -63,7 +63,9 @@ struct PurgeRequest: Sendable {
       switch name {
       case "url": targets.append(try Self.target(value))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
-      case "prefix": patterns.append(.prefix(try Self.pattern(value, name)))
+      case "prefix":
+        try Self.refuseUserInformation(value, name)
+        patterns.append(.prefix(try Self.pattern(value, name)))
       case "group":
         guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
         groups.append(value)
@@ -116,7 +118,17 @@ struct PurgeRequest: Sendable {
     guard let target = TargetURI(absolute: text), target.scheme == "http" || target.scheme == "https" else {
       throw Fault("url: expected http://HOST/PATH or https://HOST/PATH, found '\(text.prefix(200))'.")
     }
+    try refuseUserInformation(text, "url")
     return target
+  }
+
+  /// Requests with user information are refused, so nothing is stored for such a URL.
+  private static func refuseUserInformation(_ text: String, _ name: String) throws(Fault) {
+    let authority = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).dropFirst(2)
+      .first
+    if authority?.prefix(while: { $0 != "/" && $0 != "?" && $0 != "#" }).contains("@") == true {
+      throw Fault("\(name): expected http://HOST/PATH without user information; remove the text up to the @.")
+    }
   }
 
   private static func pattern(_ text: String, _ name: String) throws(Fault) -> String {

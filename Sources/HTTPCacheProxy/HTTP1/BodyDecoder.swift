@@ -25,11 +25,13 @@ struct BodyDecoder {
 
   private var state: State
   private var trailers: HeadReader
+  private let isResponse: Bool
   /// The maximum length of a size line, which must be in the buffer as a whole; chunks themselves may arrive in pieces.
   private static let longestSizeLine = 1024
 
   init(_ framing: Framing, limits: ProxyConfiguration.HeadLimits, isResponse: Bool) {
     trailers = HeadReader(limits: limits, isResponse: isResponse)
+    self.isResponse = isResponse
     state =
       switch framing {
       case .none: .none
@@ -105,6 +107,8 @@ struct BodyDecoder {
   }
 
   /// §7.1: `1*HEXDIG [chunk-ext] CRLF`. Extensions are ignored, and not forwarded (§7.1.1).
+  ///
+  /// Some origins pad the size with blanks. In a request they are refused: servers differ in what they make of them.
   private func chunkSize(from buffer: inout ByteBuffer) throws(MessageFault) -> Int? {
     let view = buffer.readableBytesView
     var size = 0
@@ -119,6 +123,7 @@ struct BodyDecoder {
     if digits == 0, index < view.endIndex {
       throw MessageFault("the size of a chunk is not a number (RFC 9112 §7.1)")
     }
+    let sizeEnd = index
     var isExtension = false
     while index < view.endIndex {
       let byte = view[index]
@@ -126,6 +131,9 @@ struct BodyDecoder {
         guard index + 1 < view.endIndex else { break }
         guard view[index + 1] == 0x0A else {
           throw MessageFault("a bare CR follows the size of a chunk")
+        }
+        guard isResponse || isExtension || index == sizeEnd else {
+          throw MessageFault("blanks follow the size of a chunk (RFC 9112 §7.1)")
         }
         buffer.moveReaderIndex(forwardBy: index + 2 - view.startIndex)
         return size

@@ -23,6 +23,9 @@ enum FieldRole: Sendable {
   /// A field in which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client
   /// sends it.
   case forwarding
+  /// A field whose name has underscores where a field that the proxy sets or removes has hyphens, such as
+  /// `Content_Length`: CGI and similar interfaces do not distinguish them.
+  case lookalike
 
   init(_ canonicalName: String) {
     self =
@@ -37,22 +40,26 @@ enum FieldRole: Sendable {
       case "keep-alive", "proxy-connection", "http2-settings": .hop
       case "upgrade": .upgrade
       case "proxy-authorization": .proxyCredentials
-      case "forwarded", "x-real-ip": .forwarding
-      default: Self.tellsWhoAsks(canonicalName) ? .forwarding : .plain
+      case "forwarded", "x-real-ip", "x-forwarded": .forwarding
+      default: Self.other(canonicalName)
       }
   }
-}
 
-extension FieldRole {
-  /// Whether a field is of the `X-Forwarded` kind, in this spelling or in one with underscores: CGI and similar
-  /// interfaces do not distinguish them.
-  private static func tellsWhoAsks(_ name: String) -> Bool {
-    guard let first = name.utf8.first, first == UInt8(ascii: "x") else { return false }
-    if name.utf8.starts(with: "x-forwarded-".utf8) { return true }
-    guard name.utf8.contains(UInt8(ascii: "_")) else { return false }
+  private static func other(_ name: String) -> FieldRole {
+    if name.utf8.starts(with: "x-forwarded-".utf8) { return .forwarding }
+    guard name.utf8.contains(UInt8(ascii: "_")) else { return .plain }
     let spelled = name.replacing("_", with: "-")
-    return spelled == "x-real-ip" || spelled.utf8.starts(with: "x-forwarded-".utf8)
+    switch FieldRole(spelled) {
+    case .forwarding: return .forwarding
+    case .plain: return conditions.contains(spelled) ? .lookalike : .plain
+    default: return .lookalike
+    }
   }
+
+  /// The conditions that the cache adds, removes and evaluates.
+  private static let conditions: Set = [
+    "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+  ]
 }
 
 /// The names of frequent fields in their usual spelling, found by their bytes, without a new string for each.

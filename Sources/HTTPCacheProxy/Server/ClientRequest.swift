@@ -76,7 +76,7 @@ struct ClientRequest: Sendable {
       case .maxForwards: maxForwards = field
       case .forwarding: forwarding = (forwarding ?? HTTPFields()).appending(field)
       case .upgrade: protocols += Self.protocols(field.value)
-      case .hop, .proxyCredentials: break
+      case .hop, .proxyCredentials, .lookalike: break
       }
     }
     guard let line else { throw MessageFault("the request line is missing") }

@@ -25,7 +25,8 @@ enum RequestWriter {
     var connection: [String] = []
     for field in request.headerFields {
       switch FieldRole(field.name.canonicalName) {
-      case .host, .connection, .transferEncoding, .hop, .upgrade, .expect, .proxyCredentials: continue
+      case .host, .connection, .transferEncoding, .hop, .upgrade, .expect, .proxyCredentials, .lookalike:
+        continue
       case .contentLength:
         // The content's own length, in the position where the client has the field.
         guard let length = body.length, !hasLength else { continue }

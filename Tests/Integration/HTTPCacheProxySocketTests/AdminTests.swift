@@ -148,7 +148,10 @@ struct AdminTests {
     arguments: [
       ("?all=0", ""), ("?all=false", ""), ("?all&url=http://a.example/", ""), ("?soft=0&all", ""), ("", ""),
       ("?soft", ""), ("?url=ftp://a.example/", ""), ("?url=a.example/", ""), ("?url=http:///", ""),
-      ("?url=", ""), ("?url=http://a.example/&url=ftp://a.example/", ""), ("?glob=", ""), ("?prefix=", ""),
+      ("?url=", ""), ("?url=http://a:b@a.example/", ""), ("?url=http://a@a.example/", ""),
+      ("?url=http://@a.example/", ""), ("?prefix=http://a:b@a.example/", ""), ("", "http://a:b@a.example/\n"),
+      ("?group=g&url=http://a:b@a.example/", ""), ("?url=http://a.example/&url=ftp://a.example/", ""),
+      ("?glob=", ""), ("?prefix=", ""),
       ("?group=g", ""), ("?group=&url=http://a.example/", ""), ("?group=g&url=http://a.example/&glob=*", ""),
       ("?All", ""), ("", "http://a.example/\nftp://a.example/\n"), ("", "nonsense"), ("?all", "glob=*"),
       ("?glob=" + String(repeating: "a", count: 2001), ""),

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("Requests of clients", .timeLimit(.minutes(10)))
+struct ClientRequestTests {
+  @Test(
+    "A field that CGI takes for one that the proxy sets or removes is removed",
+    arguments: [
+      "Content_Length", "content_length", "Transfer_Encoding", "TRANSFER_ENCODING", "X_Forwarded_For",
+      "X-Forwarded_Host", "x_forwarded-proto", "X_Forwarded", "X_Real_IP", "Keep_Alive", "Proxy_Connection",
+      "Proxy_Authorization", "Max_Forwards", "HTTP2_Settings", "If_None_Match", "If-Modified_Since",
+      "If_Range",
+    ])
+  func underscores(name: String) throws {
+    let head = "GET / HTTP/1.1\r\nHost: a\r\n\(name): 5\r\nX_Other: 1\r\nX-Other: 2\r\n_: 3\r\n\r\n"
+    let request = try ClientRequest(
+      ByteBuffer(string: head), HeadReader(limits: .init(), isResponse: false), scheme: "http", authority: "a"
+    )
+    #expect(request.request.headerFields.map(\.name.rawName) == ["X_Other", "X-Other", "_"])
+    #expect(request.framing == .none)
+  }
+}
