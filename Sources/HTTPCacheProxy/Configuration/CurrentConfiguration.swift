@@ -31,6 +31,7 @@ final class CurrentConfiguration: Sendable {
       value.timeouts = configuration.timeouts
       value.adminToken = configuration.adminToken
       value.trustedPeers = configuration.trustedPeers
+      value.trustedFields = configuration.trustedFields
       try value.validate()
       state.value = value
       return (value, state.onChange)

@@ -89,6 +89,11 @@ public struct ProxyConfiguration: Sendable {
   /// Trusted peers, mostly other proxies. The proxy honours the fields in which they name their clients (default:
   /// none).
   public var trustedPeers: [ProxyConfiguration.AddressRange] = []
+  /// Names of further fields about the client that the proxy passes on from ``trustedPeers``, such as `X-Forwarded-Port`
+  /// (default: none). It always passes on `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded`.
+  ///
+  /// Name only fields that each trusted peer sets or removes itself. Otherwise clients set them.
+  public var trustedFields: [String] = []
   /// Whether each connection begins with a header of the PROXY protocol, version 1 or 2 (default: false).
   ///
   /// It must come from one of the ``trustedPeers``; the proxy closes all other connections.
@@ -110,13 +115,17 @@ public struct ProxyConfiguration: Sendable {
 
   /// Checks that the configuration is safe to run.
   ///
-  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that other machines can reach without a token,
-  ///   and for the PROXY protocol without trusted peers.
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that other machines can reach without a token, for
+  ///   the PROXY protocol without trusted peers, and for trusted fields that do not describe the client.
   public func validate() throws {
     if expectsProxyHeader, trustedPeers.isEmpty {
       throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
+    }
+    for name in trustedFields where FieldRole(name.lowercased()) != .forwarding || name.contains("_") {
+      throw ProxyConfiguration.ValidationError(
+        "expected X-Real-IP or a name that begins with X-Forwarded as a trusted field, found '\(name)'")
     }
     if let admin, !admin.isLoopback, adminToken == nil {
       throw ProxyConfiguration.ValidationError(

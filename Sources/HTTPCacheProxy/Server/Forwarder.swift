@@ -5,10 +5,10 @@ import HTTPTypes
 
 /// Names the client of one connection to the origin, and determines who the client is.
 ///
-/// The proxy honours fields about the client only from a trusted address. It removes them from all other requests: an
-/// origin that writes `X-Forwarded-Host` into its responses would otherwise have it stored for all clients. The fields
-/// become part of the request before the cache sees it, so that `Vary` selects by the fields that the origin gets. They
-/// are not part of the key.
+/// The proxy honours fields about the client only from a trusted address, and only those that such peers normally set.
+/// It removes all others: an origin that writes `X-Forwarded-Host` into its responses would otherwise have it stored for
+/// all clients. The fields become part of the request before the cache sees it, so that `Vary` selects by the fields
+/// that the origin gets. They are not part of the key.
 struct Forwarder: Sendable {
   /// The client at the other end of the connection; `nil` if it has no IP address.
   let address: IPAddress?
@@ -17,6 +17,8 @@ struct Forwarder: Sendable {
   let isTrusted: Bool
   private let forwarding: ProxyConfiguration.ForwardedFields
   private let trusted: [ProxyConfiguration.AddressRange]
+  /// The names of the fields that are passed on from trusted peers, in lowercase.
+  private let passedOn: Set<String>
   /// Made once per connection: a hit pays only for their place among the fields.
   private let own: (for: HTTPField, proto: HTTPField)?
   /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.
@@ -29,6 +31,7 @@ struct Forwarder: Sendable {
     forwarding = configuration.forwardedFields
     let trusted = configuration.trustedPeers
     self.trusted = trusted
+    passedOn = Self.passedOn.union(configuration.trustedFields.map { $0.lowercased() })
     isTrusted = address.map { trusted.contains($0) } ?? false
     if let forName = Self.forName, let protoName = Self.protoName {
       own = (
@@ -44,6 +47,9 @@ struct Forwarder: Sendable {
   private static let protoName = HTTPField.Name("X-Forwarded-Proto")
   private static let hostName = HTTPField.Name("X-Forwarded-Host")
   private static let forwardedName = HTTPField.Name("Forwarded")
+  private static let passedOn: Set = [
+    "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded",
+  ]
 
   /// Adds the fields to a request.
   ///
@@ -65,7 +71,9 @@ struct Forwarder: Sendable {
       }
       return address
     }
-    var rest = given
+    // A peer that sets some of the fields may pass on the others from its clients.
+    var rest = HTTPFields()
+    for field in given where passedOn.contains(field.name.canonicalName) { rest.append(field) }
     if forwarding.usesXForwarded, let own, let forName = Self.forName, let protoName = Self.protoName,
       let hostName = Self.hostName
     {

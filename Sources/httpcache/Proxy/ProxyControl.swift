@@ -20,7 +20,7 @@ struct ProxyControl {
   /// The options that change without a restart. All others keep their values.
   static let changeable: Set<String> = [
     "admin-token", "connections", "disk", "drain-timeout", "log", "maximum-request", "memory",
-    "origin-timeout", "trust", "upgrade-timeout",
+    "origin-timeout", "trust", "trust-field", "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]

@@ -152,6 +152,14 @@ struct ProxyOptions: ParsableArguments {
       valueName: "cidr"))
   var trust: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Field about the client to pass on from trusted proxies, besides X-Forwarded-For, -Proto, -Host and Forwarded, such as \
+      X-Forwarded-Port; may be repeated.
+      """, valueName: "name"))
+  var trustField: [String] = []
+
   @Flag(
     help: """
       Expect a PROXY protocol header (version 1 or 2) at the start of each connection. Connections from peers that --trust \
@@ -271,6 +279,12 @@ struct ProxyOptions: ParsableArguments {
       try proxy.validate()
     } catch let error as ProxyConfiguration.ValidationError {
       throw ProxyConfiguration.ValidationError("--admin: \(error)")
+    }
+    proxy.trustedFields = trustField
+    do {
+      try proxy.validate()
+    } catch let error as ProxyConfiguration.ValidationError {
+      throw ProxyConfiguration.ValidationError("--trust-field: \(error)")
     }
     var cache = HTTPCache.Configuration(
       kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes,

@@ -81,11 +81,13 @@ struct ProxyOptionsTests {
     #expect(byDefault.timeouts.tunnel == .seconds(3600))
     let (proxy, _, _) = try ProxyOptions.parse([
       "--origin", "http://a", "--trust", "10.0.0.0/8", "--trust", "::1", "--forwarded", "rfc7239",
-      "--proxy-protocol",
+      "--proxy-protocol", "--trust-field", "X-Real-IP", "--trust-field", "x-forwarded-port",
       "--no-upgrade", "--upgrade-timeout", "1.5",
     ]).resolved()
     #expect(proxy.forwardedFields == .rfc7239)
     #expect(proxy.trustedPeers.map(\.description) == ["10.0.0.0/8", "::1/128"])
+    #expect(byDefault.trustedFields.isEmpty)
+    #expect(proxy.trustedFields == ["X-Real-IP", "x-forwarded-port"])
     #expect(proxy.expectsProxyHeader && !proxy.allowsUpgrade)
     #expect(proxy.timeouts.tunnel == .milliseconds(1500))
   }
@@ -167,6 +169,8 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--directory", ""], ["--origin", "http://a", "--admin", "0.0.0.0:9"],
       ["--origin", "http://a", "--drain-timeout", "1e9"],
       ["--origin", "http://a", "--trust", "10.0.0.1/8"], ["--origin", "http://a", "--trust", "localhost"],
+      ["--origin", "http://a", "--trust-field", "X-Other"], ["--origin", "http://a", "--trust-field", ""],
+      ["--origin", "http://a", "--trust-field", "x_forwarded_port"],
       ["--origin", "http://a", "--proxy-protocol"], ["--origin", "http://a", "--upgrade-timeout", "0"],
     ])
   func refused(arguments: [String]) {

@@ -35,6 +35,41 @@ struct ForwarderTests {
   }
 
   @Test(
+    "Of the fields that name the client, a trusted proxy sets For, Proto, Host and Forwarded alone",
+    arguments: ProxyConfiguration.ForwardedFields.allCases)
+  func passedOn(kind: ProxyConfiguration.ForwardedFields) throws {
+    var configuration = ProxyConfiguration(
+      listen: ProxyConfiguration.Address(host: "::1", port: 0),
+      origin: ProxyConfiguration.Address(host: "::1", port: 1))
+    configuration.forwardedFields = kind
+    configuration.trustedPeers = [try ProxyConfiguration.AddressRange(parsing: "10.0.0.0/8")]
+    let passedOn = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"]
+    var given = HTTPFields()
+    for name in passedOn + [
+      "x-real-ip", "x-forwarded", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-scheme",
+      "x-forwarded-server", "x-forwarded-ssl", "x_forwarded_for", "x-forwarded_host", "x_real_ip",
+    ] { given.append(HTTPField(name: try #require(HTTPField.Name(name)), value: "for=192.0.2.9")) }
+    var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
+    var forwarder = Forwarder(IPAddress("10.0.0.1"), configuration)
+    _ = forwarder.apply(to: &request, given: given)
+    #expect(Set(request.headerFields.map(\.name.canonicalName)) == Set(passedOn))
+
+    configuration.trustedFields = ["X-Real-IP", "x-forwarded-port"]
+    for (peer, fields) in [
+      ("10.0.0.1", Set(passedOn + ["x-real-ip", "x-forwarded-port"])),
+      (
+        "192.0.2.1",
+        Set(kind.usesXForwarded ? passedOn.prefix(3) : []).union(kind.usesForwarded ? ["forwarded"] : [])
+      ),
+    ] {
+      var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
+      var forwarder = Forwarder(IPAddress(peer), configuration)
+      _ = forwarder.apply(to: &request, given: given)
+      #expect(Set(request.headerFields.map(\.name.canonicalName)) == fields, "\(peer)")
+    }
+  }
+
+  @Test(
     "The client is the last untrusted address that a trusted proxy names, if any",
     arguments: [
       (.xForwarded, "X-Forwarded-For", "198.51.100.1", "198.51.100.1"),
