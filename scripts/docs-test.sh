@@ -3,6 +3,7 @@
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
 # Runs the commands of the documentation, page by page, in the current directory: the root of a clone. `make docs-test` makes the clone.
+# It is for Linux: it needs bash 4, GNU sed and setsid.
 #
 #   scripts/docs-test.sh [PAGE…]      (default: every page that has commands)
 #

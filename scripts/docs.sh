@@ -38,7 +38,7 @@ for module in "${modules[@]}"; do
     -skip-synthesized-members -emit-extension-block-symbols -output-dir "$work/$module"
   tool docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/$module" \
     --fallback-display-name "$module" --fallback-bundle-identifier "$module" --warnings-as-errors \
-    --enable-experimental-external-link-support "${dependencies[@]}" \
+    --enable-experimental-external-link-support ${dependencies[@]+"${dependencies[@]}"} \
     --transform-for-static-hosting --hosting-base-path / --output-path "$work/$module.doccarchive"
   archives+=("$work/$module.doccarchive")
   dependencies+=(--dependency "$work/$module.doccarchive")

@@ -10,9 +10,10 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 rounds=${ROUNDS:-5}
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "ROUNDS=$rounds: expected a number of at least 1" >&2; exit 2; }
 log=$(mktemp)
 busy=()
-end_busy() { for process in "${busy[@]}"; do kill "$process" 2>/dev/null; done; busy=(); }
+end_busy() { for process in ${busy[@]+"${busy[@]}"}; do kill "$process" 2>/dev/null; done; busy=(); }
 trap 'end_busy; rm -f "$log"' EXIT
 
 status=0
@@ -40,11 +41,11 @@ fi
 
 echo
 echo "Failures in all rounds:"
-perl -CSD -ne '
+perl -ne '
   while (/✘ Test (?!run |case )(.+?)(?: with \d+ test cases?)? failed after/g) { $count{$1}++ }
   $count{$1}++ if /^(✘ Test run of .*)/;
   END {
-    printf "  %3d  %s\n", $count{$_}, $_ for sort { $count{$b} <=> $count{$a} } keys %count;
+    printf "  %3d  %s\n", $count{$_}, $_ for sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count;
     print "  none\n" unless %count;
   }' "$log"
 grep -E '^Totals: ' "$log"

@@ -15,6 +15,14 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+[ $# -gt 0 ] || { echo "usage: scripts/test.sh TIER…; TIER is unit, integration or long" >&2; exit 2; }
+for tier; do
+  case $tier in
+    unit | integration | long) ;;
+    *) echo "no tier $tier: expected unit, integration or long" >&2; exit 2 ;;
+  esac
+done
+
 scratch=${SCRATCH:-.build}
 read -ra flags <<<"${FLAGS:-}"
 program=$scratch/debug/HTTPCacheEnginePackageTests.xctest
@@ -27,7 +35,8 @@ start_tests() { # NUMBER FILTER
   if [ -f "$program" ]; then
     "$program" --testing-library swift-testing --experimental-maximum-parallelization-width "$1" --filter "$2"
   else
-    "${SWIFT:-swift}" test --skip-build --disable-xctest --enable-all-traits --scratch-path "$scratch" "${flags[@]}" --filter "$2"
+    "${SWIFT:-swift}" test --skip-build --disable-xctest --enable-all-traits --scratch-path "$scratch" ${flags[@]+"${flags[@]}"} \
+      --filter "$2"
   fi
 }
 
@@ -35,11 +44,13 @@ log=$(mktemp) run=$(mktemp)
 trap 'rm -f "$log" "$run"' EXIT
 (( passed = failed = skipped = 0 ))
 
+# Perl reads the patterns and the output as bytes. A sign such as ✘ is three of them, so it cannot stand in brackets.
+
 # Prints the names of the tests that began in a run and did not end: when the process crashed, one of them was at fault.
 unfinished() {
-  perl -CSD -ne '
+  perl -ne '
     while (/◇ Test (?!run |case )(.+?) started\./g) { $open{$1}++ }
-    while (/[✔✘] Test (?!run |case )(.+?)(?: with \d+ test cases?)? (?:passed|failed) after/g) { delete $open{$1} }
+    while (/(?:✔|✘) Test (?!run |case )(.+?)(?: with \d+ test cases?)? (?:passed|failed) after/g) { delete $open{$1} }
     END { print "  $_\n" for sort keys %open }' "$1"
 }
 
@@ -58,7 +69,7 @@ run_tests() { # LABEL WIDTH FILTER
   count=$(grep -oE '[0-9]+' <<<"$end" | head -1)
   local failures skips
   # A test is counted as failed once, whatever number of its cases failed.
-  failures=$(perl -CSD -ne 'while (/✘ Test (?!run |case )(.+?)(?: with \d+ test cases?)? failed after/g) { $n{$1}++ }
+  failures=$(perl -ne 'while (/✘ Test (?!run |case )(.+?)(?: with \d+ test cases?)? failed after/g) { $n{$1}++ }
     END { print scalar keys %n }' "$run")
   skips=$(grep -cE '➜ Test .* skipped' "$run")
   # No test of the target matches TESTS.
@@ -66,7 +77,8 @@ run_tests() { # LABEL WIDTH FILTER
   if [ -z "$end" ]; then
     { echo "✘ Test run of $1 ended before its tests did. Unfinished:"; unfinished "$run"; } | tee -a "$log"
     (( failures += 1 ))
-  elif [ "$status" -ne 0 ] && [ "$failures" -eq 0 ]; then
+  elif (( status && !failures )); then
+    # Without perl, too, a run that failed counts.
     echo "✘ Test run of $1 failed with status $status." | tee -a "$log"
     failures=1
   fi
@@ -75,7 +87,6 @@ run_tests() { # LABEL WIDTH FILTER
 
 for tier; do
   folder=Tests/$(tr '[:lower:]' '[:upper:]' <<<"${tier:0:1}")${tier:1}
-  [ -d "$folder" ] || { echo "no tier $tier: expected unit, integration or long" >&2; exit 2; }
   targets=()
   for target in "$folder"/*Tests; do targets+=("$(basename "$target")"); done
   if [ "$tier" = unit ]; then
@@ -91,8 +102,8 @@ if (( failed )); then
   awk '
     function tell(line) { print (length(line) > 400 ? substr(line, 1, 400) " …" : line) }
     # Tests run at the same time: a line may begin within another.
-    /✘ Test .* recorded an issue/ {
-      sub(/.*✘ Test /, "✘ Test ")
+    /✘ (Test|Suite) .* recorded an issue/ {
+      sub(/.*✘ Test /, "✘ Test ") || sub(/.*✘ Suite /, "✘ Suite ")
       issues += 1
       details = 5
       if (issues <= 20) tell($0)
@@ -115,5 +126,6 @@ if (( failed )); then
       for (i = count > 4 ? count - 3 : 1; i <= count; i++) tell(others[i])
     }' "$log"
 fi
+(( passed + failed + skipped )) || echo "No test matches${TESTS:+ TESTS=$TESTS}."
 (( skipped )) && echo "Totals: $passed passed, $failed failed, $skipped skipped" || echo "Totals: $passed passed, $failed failed"
 (( passed && !failed ))
