@@ -17,12 +17,18 @@ if [ "${1:-}" = --fix ]; then
   shift
 fi
 
+# A pipeline ignores the status of git, which refuses a checkout of another user, for example.
+known=
+if [ $# -eq 0 ]; then
+  known=$(git ls-files --cached --others --exclude-standard -- Package.swift Sources Tests Benchmarks Examples Fuzz scripts .ci)
+  [ -n "$known" ] || { echo "git knows no source file here" >&2; exit 1; }
+fi
+
 names() {
   if [ $# -gt 0 ]; then
     printf '%s\n' "$@"
   else
-    git ls-files --cached --others --exclude-standard -- Package.swift Sources Tests Benchmarks Examples Fuzz scripts |
-      grep -E '\.(swift|c|h|sh)$' | grep -v '\.docc/' # a reader copies the examples in there
+    printf '%s\n' "$known" | grep -E '\.(swift|c|h|sh)$|^\.ci/run$' | grep -v '\.docc/' # a reader copies the examples in there
   fi | while IFS= read -r file; do
     # A file may be deleted while git still knows it.
     if [ -f "$file" ]; then printf '%s\n' "$file"; fi
@@ -36,7 +42,7 @@ without_header() {
     FNR == 1 {
       judge()
       file = FILENAME; found = 0; lines = 0
-      mark = file ~ /[.]sh$/ ? "#" : "//"
+      mark = file ~ /[.](swift|c|h)$/ ? "//" : "#"
       if ($0 ~ /^#!/ || $0 ~ /^\/\/ swift-tools-version/) next
     }
     lines < 3 {
@@ -51,8 +57,8 @@ without_header() {
 add_header() {
   before=$(awk '{ print /^#!/ || /^\/\/ swift-tools-version/; exit }' "$1")
   case $1 in
-    *.sh) mark='#' ;;
-    *) mark='//' ;;
+    *.swift | *.c | *.h) mark='//' ;;
+    *) mark='#' ;;
   esac
   with=$(mktemp)
   {

@@ -150,23 +150,19 @@ struct FailingDiskTests {
     configuration.sync = sync
     let store = try CacheStore(configuration, files: files)
     for number in 0..<20 { store.insert(entry(key(number), number: number)) }
-    let ended = DispatchSemaphore(value: 0)
-    // The last that is done to a file before the directory is given back. No other thread can write by now.
+    let disk = try #require(store.disk)
+    let removal = Mutex<Removals.Removal?>(nil)
+    // The last that is done to a file before the directory is given back. No other thread can write by now, so another
+    // thread that removes the entry would log this, and wait for the end of the closing.
     files.set { plan in
       plan.onRelease = {
         files.set { $0.onRelease = nil }
-        Thread.detachNewThread {
-          store.remove(key(3))
-          ended.signal()
-        }
-        // Until it is logged, which nothing announces. It may return only after the closing.
-        while store.disk?.count == 20 {
-          if ended.wait(timeout: .now() + .milliseconds(1)) == .success { ended.signal() }
-        }
+        let (begun, _) = disk.removals.begin(hash: store.hasher.hash(key(3)))
+        removal.withLock { $0 = begun }
       }
     }
     store.close()
-    ended.wait()
+    disk.removals.finish(try #require(removal.withLock { $0 }))
     let again = try CacheStore(configuration)
     #expect(again.lookup(key(3)).isEmpty && again.usage.diskEntries == 19)
   }

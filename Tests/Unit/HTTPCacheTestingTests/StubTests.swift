@@ -145,7 +145,7 @@ struct StubTests {
   }
 
   @Test("A sleep cancelled before it begins throws, and a sleep of zero returns at once")
-  func sleep() async throws {
+  func shortSleeps() async throws {
     let clock = TestClock(Timestamp(seconds: 5))
     try await clock.sleep(for: .zero)
     let task = Task {

@@ -15,8 +15,7 @@ import Testing
 
 @Suite("The interface of URLCache", .timeLimit(.minutes(10)))
 struct FacadeTests {
-  private static let start = SystemCacheClock.shared.now
-  private let clock = ManualClock(Self.start)
+  private let clock = ManualClock(Timestamp(seconds: 1_800_000_000))
 
   private func facade(_ configure: (inout CacheStore.Configuration) -> Void = { _ in }) throws -> HTTPURLCache
   {

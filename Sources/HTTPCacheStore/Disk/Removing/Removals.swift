@@ -34,8 +34,15 @@ struct Removals: Sendable {
   /// - Returns: the ids of the entries.
   @discardableResult
   func remove(hash: UInt64, variant: UInt64? = nil) -> [UInt64] {
+    let (removal, removed) = begin(hash: hash, variant: variant)
+    finish(removal)
+    return removed
+  }
+
+  /// Takes the first step of a removal: the others are those of ``finish(_:)``.
+  func begin(hash: UInt64, variant: UInt64? = nil) -> (Removal, removed: [UInt64]) {
     let fingerprint = variant.map { DiskIndexEntry.fingerprint(of: $0, hash: hash) }
-    let (removal, removed) = log.withRoom { log -> (Removal, [UInt64]) in
+    return log.withRoom { log -> (Removal, [UInt64]) in
       guard !log.isClosed, log.mayHave(hash: hash, fingerprint: fingerprint) else { return (.unneeded, []) }
       let record = log.removalRecord(hash: hash, fingerprint: fingerprint)
       guard log.appendSurely(record) else { return (.failed, []) }
@@ -43,8 +50,6 @@ struct Removals: Sendable {
       log.context.changes.advance(for: hash)
       return (.logged(record.header.id, lostBefore: log.buffer.lostRemovals), removed)
     }
-    finish(removal)
-    return removed
   }
 
   /// Removes entries stored at or after a time, to the second.
