@@ -2,18 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
-# Installs what is missing of what the build needs, and says in one line what it installs.
+# Installs what is missing of what the build needs, and says in one line what it installs: as root with apt-get, on macOS with
+# Homebrew. Otherwise it fails, and says what to install.
 #
 #   scripts/prepare.sh [--check] [NAME…]
 #
 # NAME is xxhash (all products), hiredis (the trait Redis), redis (the tests on Redis) or tools (the other commands that
-# tests start); the default is all of them. With --check, it installs nothing: it fails if something is missing, and says
-# what to run.
+# tests and their scripts start); the default is all of them. With --check, it installs nothing: it fails if something is
+# missing, and says what to run.
 set -eu
 
 check=
 [ "${1:-}" != --check ] || { check=1; shift; }
 [ $# -gt 0 ] || set -- xxhash hiredis redis tools
+for name; do
+  case $name in
+    xxhash | hiredis | redis | tools) ;;
+    *) echo "$name: expected xxhash, hiredis, redis or tools" >&2; exit 2 ;;
+  esac
+done
 wanted=" $* "
 
 # Whether a C compiler finds a header.
@@ -37,10 +44,11 @@ missing() {
   if wants hiredis && ! has_header hiredis/hiredis.h; then printf ' libhiredis-dev'; fi
   if wants redis && ! has redis-server; then printf ' redis-server'; fi
   if wants tools && ! has openssl; then printf ' openssl'; fi
+  if wants tools && ! has perl; then printf ' perl'; fi
 }
 
-has swift || {
-  echo "swift is not on the PATH: install Swift 6.2 or later (swift.org/install), then run this again." >&2
+has "${SWIFT:-swift}" || {
+  echo "${SWIFT:-swift} is not on the PATH: install Swift 6.2 or later (swift.org/install), then run this again." >&2
   exit 1
 }
 packages=$(missing)
@@ -64,8 +72,8 @@ case "$(uname -s)" in
     ;;
   *)
     if ! command -v apt-get >/dev/null 2>&1; then
-      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, redis and" >&2
-      echo "openssl; Alpine: xxhash-dev, hiredis-dev, redis and openssl), then run this again." >&2
+      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, redis, openssl and" >&2
+      echo "perl; Alpine: xxhash-dev, hiredis-dev, redis, openssl and perl), then run this again." >&2
       exit 1
     fi
     if [ "$(id -u)" != 0 ]; then
