@@ -124,9 +124,10 @@ struct PurgeRequest: Sendable {
 
   /// Requests with user information are refused, so nothing is stored for such a URL.
   private static func refuseUserInformation(_ text: String, _ name: String) throws(Fault) {
-    let authority = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).dropFirst(2)
-      .first
-    if authority?.prefix(while: { $0 != "/" && $0 != "?" && $0 != "#" }).contains("@") == true {
+    // As bytes: a combining character behind the @ would make it another `Character`.
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 3, omittingEmptySubsequences: false)
+    let authority = parts.dropFirst(2).first?.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    if authority?.contains(UInt8(ascii: "@")) == true {
       throw Fault("\(name): expected http://HOST/PATH without user information; remove the text up to the @.")
     }
   }

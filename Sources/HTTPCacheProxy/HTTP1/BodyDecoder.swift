@@ -25,13 +25,11 @@ struct BodyDecoder {
 
   private var state: State
   private var trailers: HeadReader
-  private let isResponse: Bool
   /// The maximum length of a size line, which must be in the buffer as a whole; chunks themselves may arrive in pieces.
   private static let longestSizeLine = 1024
 
   init(_ framing: Framing, limits: ProxyConfiguration.HeadLimits, isResponse: Bool) {
     trailers = HeadReader(limits: limits, isResponse: isResponse)
-    self.isResponse = isResponse
     state =
       switch framing {
       case .none: .none
@@ -132,7 +130,7 @@ struct BodyDecoder {
         guard view[index + 1] == 0x0A else {
           throw MessageFault("a bare CR follows the size of a chunk")
         }
-        guard isResponse || isExtension || index == sizeEnd else {
+        guard trailers.isResponse || isExtension || index == sizeEnd else {
           throw MessageFault("blanks follow the size of a chunk (RFC 9112 §7.1)")
         }
         buffer.moveReaderIndex(forwardBy: index + 2 - view.startIndex)

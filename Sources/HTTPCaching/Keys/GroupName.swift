@@ -7,7 +7,7 @@ package enum GroupName {
   ///
   /// A String of structured fields has only printable ASCII characters (RFC 9651 §3.3.3). All other bytes of the name
   /// are percent-encoded: `日本` is `%E6%97%A5%E6%9C%AC`. A `%` is encoded only where it would otherwise read as an
-  /// encoded byte. So two names never have the same text, and nearly all names that origins send stay as they are.
+  /// encoded byte. So two names never have the same text, and nearly all names of printable ASCII are their own text.
   package static func inField(_ name: String) -> String {
     var text = ""
     var bytes = Array(name.utf8)[...]

@@ -151,18 +151,21 @@ struct FailingDiskTests {
     let store = try CacheStore(configuration, files: files)
     for number in 0..<20 { store.insert(entry(key(number), number: number)) }
     let disk = try #require(store.disk)
-    let removal = Mutex<Removals.Removal?>(nil)
-    // The last that is done to a file before the directory is given back. No other thread can write by now, so another
-    // thread that removes the entry would log this, and wait for the end of the closing.
+    let ended = DispatchSemaphore(value: 0)
+    // The last that is done to a file before the directory is given back. No other thread can write by now: a removal is
+    // logged, and another thread waits until it is safe, which may be only after the closing.
     files.set { plan in
       plan.onRelease = {
         files.set { $0.onRelease = nil }
-        let (begun, _) = disk.removals.begin(hash: store.hasher.hash(key(3)))
-        removal.withLock { $0 = begun }
+        let (removal, _) = disk.removals.begin(hash: store.hasher.hash(key(3)))
+        Thread.detachNewThread {
+          disk.removals.finish(removal)
+          ended.signal()
+        }
       }
     }
     store.close()
-    disk.removals.finish(try #require(removal.withLock { $0 }))
+    ended.wait()
     let again = try CacheStore(configuration)
     #expect(again.lookup(key(3)).isEmpty && again.usage.diskEntries == 19)
   }
