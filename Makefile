@@ -1,5 +1,5 @@
-# `make bench` and `make test` need nothing but Swift: they install what is missing, and say so in one line. All other targets
-# only say what is missing, and `make prepare` installs it.
+# `make bench`, `make test` and `make prepare` install what is missing, as root with apt-get or on macOS with Homebrew, and say so
+# in one line. Otherwise, and in all other targets, they say what is missing.
 
 export SWIFT ?= swift
 # Where everything is built. A path outside the checkout lets several clones share the compiled packages.
@@ -12,17 +12,17 @@ export FLAGS ?=
 TRAITS = --enable-all-traits
 # The package manager lists the traits to the compiler in the order of a Set. With another seed of its hashes, each module of this
 # package would have other flags, and be compiled again.
-BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build $(TRAITS) --scratch-path $(SCRATCH)
-TEST = $(SWIFT) test $(TRAITS) --scratch-path $(SCRATCH) $(FLAGS) --disable-xctest
+BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build $(TRAITS) --scratch-path "$(SCRATCH)"
+TEST = $(SWIFT) test $(TRAITS) --scratch-path "$(SCRATCH)" $(FLAGS) --disable-xctest
 
 # Both 0 and -1 stand for no limit.
 SECONDS ?= 3600
 RUNS ?= -1
-FUZZ_BUILD = HTTPCACHE_FUZZ=1 $(SWIFT) build $(TRAITS) -c release --scratch-path $(SCRATCH)/fuzz --product fuzz
+FUZZ_BUILD = HTTPCACHE_FUZZ=1 $(SWIFT) build $(TRAITS) -c release --scratch-path "$(SCRATCH)/fuzz" --product fuzz
 # Swift's own crash reports would come before libFuzzer keeps the input.
-FUZZ = SWIFT_BACKTRACE=enable=no $(SCRATCH)/fuzz/release/fuzz
+FUZZ = SWIFT_BACKTRACE=enable=no "$(SCRATCH)/fuzz/release/fuzz"
 FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -dict=Fuzz/fields.dict \
-  -artifact_prefix=$(SCRATCH)/fuzz/findings/
+  -artifact_prefix="$(SCRATCH)/fuzz/findings/"
 
 # A report fails the run, when all have been run.
 TSAN = exitcode=66 second_deadlock_stack=1
@@ -30,7 +30,9 @@ TSAN = exitcode=66 second_deadlock_stack=1
 ASAN = detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-busy test-session test-session-thread test-hummingbird test-hummingbird-thread test-redis test-redis-thread test-thread test-crash test-large soak fleet test-address test-swift-hash conformance-live example example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
+# The targets build in the same folders, and measure time: one after the other, even with `make -j`.
+.NOTPARALLEL:
+.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-session-thread test-hummingbird test-hummingbird-thread test-redis test-redis-thread test-thread test-crash test-large soak fleet test-address test-swift-hash conformance-live example example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-24s %s\n", $$1, $$2 }'
@@ -39,8 +41,8 @@ help: ## list the targets
 
 bench: ## measure the store and a URLSession; builds cache-bench for release, and nothing else
 	@sh scripts/prepare.sh xxhash
-	$(SWIFT) build --traits Benchmarks -c release --scratch-path $(SCRATCH)/bench --product cache-bench
-	$(SCRATCH)/bench/release/cache-bench quick
+	$(SWIFT) build --traits Benchmarks -c release --scratch-path "$(SCRATCH)/bench" --product cache-bench
+	"$(SCRATCH)/bench/release/cache-bench" quick
 
 bench-instructions: ## count instructions and allocations of single operations, and compare with the limits
 	@sh scripts/prepare.sh --check xxhash
@@ -65,12 +67,11 @@ test-busy: check build-tests ## run both ROUNDS times (default: 5) beside busy p
 	@bash scripts/test-busy.sh
 
 test-long: export HTTPCACHE_TEST_EFFORT = long
-test-long: check ## run what takes hours: before a release; `make -k` goes on after a failure
-	$(MAKE) build-tests
-	bash scripts/test.sh unit long
-	$(MAKE) test-session test-crash test-large soak fleet test-swift-hash test-thread test-address
-	$(MAKE) fuzz SECONDS=600
-	$(MAKE) docs-test
+test-long: SECONDS = 600
+test-long: test-long-tiers test-session test-crash test-large soak fleet test-swift-hash test-thread test-address fuzz docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
+
+test-long-tiers: build-tests
+	@bash scripts/test.sh unit long
 
 build: check ## build everything for debugging
 	$(BUILD) $(FLAGS) --build-tests
@@ -83,27 +84,27 @@ test-session: check ## run ten thousand requests through a URLSession, a hundred
 
 test-session-thread: check ## run them, and all tests of the adapter, under ThreadSanitizer
 	HTTPCACHE_SANITIZER=session TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread \
-	  --scratch-path $(SCRATCH)/thread-session --filter "$(or $(TESTS),HTTPCacheURLSession)"
+	  --scratch-path "$(SCRATCH)/thread-session" --filter "$(or $(TESTS),HTTPCacheURLSession)"
 
 test-hummingbird: check ## run the tests of the middleware for Hummingbird, which builds no other targets
-	HTTPCACHE_SANITIZER=hummingbird $(SWIFT) test --traits Hummingbird --scratch-path $(SCRATCH)/hummingbird \
+	HTTPCACHE_SANITIZER=hummingbird $(SWIFT) test --traits Hummingbird --scratch-path "$(SCRATCH)/hummingbird" \
 	  --filter "$(or $(TESTS),HTTPCacheHummingbird|LocalOriginTests)"
 
 test-hummingbird-thread: check ## run them under ThreadSanitizer
 	HTTPCACHE_SANITIZER=hummingbird-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Hummingbird --sanitize=thread \
-	  --scratch-path $(SCRATCH)/thread-hummingbird --filter "$(or $(TESTS),HTTPCacheHummingbird)"
+	  --scratch-path "$(SCRATCH)/thread-hummingbird" --filter "$(or $(TESTS),HTTPCacheHummingbird)"
 
 test-redis: check ## run the tests of the tier on Redis, which builds no other targets
-	HTTPCACHE_SANITIZER=redis $(SWIFT) test --traits Redis --scratch-path $(SCRATCH)/redis \
+	HTTPCACHE_SANITIZER=redis $(SWIFT) test --traits Redis --scratch-path "$(SCRATCH)/redis" \
 	  --filter "$(or $(TESTS),HTTPCacheRedis)"
 
 test-redis-thread: check ## run them under ThreadSanitizer
 	HTTPCACHE_SANITIZER=redis-thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test --traits Redis --sanitize=thread \
-	  --scratch-path $(SCRATCH)/thread-redis --filter "$(or $(TESTS),HTTPCacheRedis)"
+	  --scratch-path "$(SCRATCH)/thread-redis" --filter "$(or $(TESTS),HTTPCacheRedis)"
 
 test-thread: check ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread \
-	  --scratch-path $(SCRATCH)/thread \
+	  --scratch-path "$(SCRATCH)/thread" \
 	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: check ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
@@ -114,34 +115,34 @@ test-large: check ## let responses of 2 GiB pass through the cache, and look at 
 
 soak: check ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
 	$(BUILD) -c release --product Soak
-	$(SCRATCH)/release/Soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
+	"$(SCRATCH)/release/Soak" --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
 
 fleet: check ## kill, stop and cut off proxies with a shared tier and their Redis, ROUNDS times, with a SEED
 	$(BUILD) $(FLAGS) --product FleetDriver
-	$(SCRATCH)/debug/FleetDriver --rounds $(or $(ROUNDS),200) $(if $(SEED),--seed $(SEED))
+	"$(SCRATCH)/debug/FleetDriver" --rounds $(or $(ROUNDS),200) $(if $(SEED),--seed $(SEED))
 
 test-address: check ## run the tests of store and cache under AddressSanitizer
 	HTTPCACHE_SANITIZER=address ASAN_OPTIONS="$(ASAN)" $(SWIFT) test $(TRAITS) --sanitize=address \
-	  --scratch-path $(SCRATCH)/address --filter "$(or $(TESTS),.)"
+	  --scratch-path "$(SCRATCH)/address" --filter "$(or $(TESTS),.)"
 
 test-swift-hash: check ## run the tests of store and cache, or those of TESTS, with the hash in Swift in the place of libxxhash
-	HTTPCACHE_SWIFT_HASH=1 HTTPCACHE_SANITIZER=none $(SWIFT) test $(TRAITS) --scratch-path $(SCRATCH)/swift-hash \
+	HTTPCACHE_SWIFT_HASH=1 HTTPCACHE_SANITIZER=none $(SWIFT) test $(TRAITS) --scratch-path "$(SCRATCH)/swift-hash" \
 	  --filter "$(or $(TESTS),.)"
 
 fuzz: check ## let libFuzzer look for inputs that break the engine, for so many SECONDS
 	$(FUZZ_BUILD)
-	mkdir -p $(SCRATCH)/fuzz/corpus $(SCRATCH)/fuzz/findings
-	$(FUZZ) $(FUZZ_LIMITS) -max_total_time=$(SECONDS) -runs=$(RUNS) -print_final_stats=1 $(SCRATCH)/fuzz/corpus Fuzz/Corpus
+	mkdir -p "$(SCRATCH)/fuzz/corpus" "$(SCRATCH)/fuzz/findings"
+	$(FUZZ) $(FUZZ_LIMITS) -max_total_time=$(SECONDS) -runs=$(RUNS) -print_final_stats=1 "$(SCRATCH)/fuzz/corpus" Fuzz/Corpus
 
 fuzz-corpus: check ## pick the few inputs that take the branches of all that were found
 	$(FUZZ_BUILD)
-	rm -rf $(SCRATCH)/fuzz/merged && mkdir -p $(SCRATCH)/fuzz/merged
-	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 $(SCRATCH)/fuzz/merged $(SCRATCH)/fuzz/corpus Fuzz/Corpus
+	rm -rf "$(SCRATCH)/fuzz/merged" && mkdir -p "$(SCRATCH)/fuzz/merged"
+	$(FUZZ) $(FUZZ_LIMITS) -set_cover_merge=1 -use_counters=0 "$(SCRATCH)/fuzz/merged" "$(SCRATCH)/fuzz/corpus" Fuzz/Corpus
 
 conformance-live: check ## run the scenarios, or those of FILE, through proxies over sockets in real time
 	$(BUILD) -c release --product httpcache
 	for kind in shared cdn private; do \
-	  echo "$$kind:"; $(SCRATCH)/release/httpcache conform --live --cache $$kind $(or $(FILE),Tests/Unit/ConformanceTests/Scenarios/*.json) || exit 1; \
+	  echo "$$kind:"; "$(SCRATCH)/release/httpcache" conform --live --cache $$kind $(or $(FILE),Tests/Unit/ConformanceTests/Scenarios/*.json) || exit 1; \
 	done
 
 # MARK: Examples
@@ -160,7 +161,7 @@ example-gateway: check ## build Examples/Gateway and take its tour: cached upstr
 # MARK: Documentation
 
 api: check ## write Documentation/API, the list of all public declarations
-	$(SWIFT) run $(TRAITS) --scratch-path $(SCRATCH) APIDigest
+	$(SWIFT) run $(TRAITS) --scratch-path "$(SCRATCH)" APIDigest
 
 docs: build-tests ## build the documentation site in SCRATCH/site from the same build as the tests; a warning is an error
 	@bash scripts/docs.sh
@@ -175,7 +176,7 @@ snippets: check ## write Tests/Unit/SnippetTests/Generated: the code in the READ
 options: check ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache
 	$(BUILD) $(FLAGS) --product httpcache
 	$(BUILD) $(FLAGS) --product OptionsReference
-	$(SCRATCH)/debug/httpcache --experimental-dump-help | $(SCRATCH)/debug/OptionsReference
+	"$(SCRATCH)/debug/httpcache" --experimental-dump-help | "$(SCRATCH)/debug/OptionsReference"
 
 # MARK: Text
 
@@ -192,11 +193,11 @@ format: ## correct the formatting
 
 # MARK: Preparing
 
-prepare: ## install libxxhash, libhiredis, redis-server and openssl, if they are missing
+prepare: ## install libxxhash, libhiredis, redis-server, openssl and perl, if they are missing
 	@sh scripts/prepare.sh
 
 check:
 	@sh scripts/prepare.sh --check
 
 clean: ## remove what was built
-	$(SWIFT) package --scratch-path $(SCRATCH) clean
+	$(SWIFT) package --scratch-path "$(SCRATCH)" clean

@@ -13,8 +13,9 @@ let settings: [SwiftSetting] = [
 /// that depend on this one.
 let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
 
-/// `make test-thread`, `make test-session-thread`, `make test-hummingbird`, `make test-redis` and `make test-address` set it: then there are only the targets whose use from several threads is
-/// tested, and for ThreadSanitizer a mutex that it understands. `make test-swift-hash-store` needs these few targets only.
+/// `make test-thread`, `make test-address`, `make test-session-thread`, `make test-hummingbird`, `make test-redis` and
+/// `make test-swift-hash` set it: then there are only the targets that these tests need, and for ThreadSanitizer a mutex
+/// that it understands.
 let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
 
 /// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the

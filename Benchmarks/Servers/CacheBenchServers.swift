@@ -17,7 +17,8 @@ struct CacheBenchServers: AsyncParsableCommand {
       "Measure the HTTP cache in servers and clients, compare it with databases, and check targets and baselines.",
     discussion: """
       'targets' and 'baseline' run cache-bench as a process. 'report' writes a page from the results of both commands. \
-      Compare the ratios of one run: absolute figures differ between machines and between runs.
+      Compare the ratios of one run: absolute figures differ between machines and between runs. Exit status \
+      74: the results cannot be written to standard output.
       """,
     subcommands: [
       ProxyCommand.self, ClientCommand.self, RoutesCommand.self, SharedCommand.self, FleetCommand.self,

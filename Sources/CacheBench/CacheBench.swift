@@ -17,13 +17,28 @@ struct CacheBench: AsyncParsableCommand {
       "Measure the HTTP cache, and compare it with URLCache, a locked Dictionary and others in the same run.",
     discussion: """
       Compare the ratios of one run: absolute figures differ between machines and between runs. Without a subcommand, \
-      'quick' runs. 'cache-bench-servers' measures what needs servers, and checks targets.
+      'quick' runs. 'cache-bench-servers' measures what needs servers, and checks targets. Exit status 74: the results \
+      cannot be written to standard output.
       """,
     subcommands: [
       Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      DiskCommand.self, HashCommand.self, ReplayCommand.self, DiskChildCommand.self,
+      DiskCommand.self, HashCommand.self, ReplayCommand.self, DiskChildCommand.self, ServersCommand.self,
     ],
     defaultSubcommand: Quick.self)
+}
+
+/// The commands of the other program: says where they are.
+struct ServersCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "proxy", shouldDisplay: false,
+    aliases: ["client", "routes", "shared", "fleet", "databases", "targets", "baseline", "report"])
+
+  @Argument(parsing: .allUnrecognized) var words: [String] = []
+
+  func validate() throws {
+    throw ValidationError(
+      "this command is one of cache-bench-servers, which needs the trait ServerBenchmarks")
+  }
 }
 
 // Foundation has types of these names, too.

@@ -11,7 +11,7 @@ struct ReportCommand: ParsableCommand {
     abstract: "Write a self-contained HTML page with plots from results of --json.",
     discussion: """
       Exit status: 65 for a file that is not a result of this version, 66 for one that cannot be read, 73 if the page \
-      cannot be written.
+      cannot be written to its file.
       """)
 
   @Argument(help: "Files that other commands wrote with --json.")
@@ -35,12 +35,9 @@ struct ReportCommand: ParsableCommand {
   func run() throws {
     let reports = try InputError.reporting { try files.map { try ReportFile(path: $0) } }
     if let svg { return try write(reports, folder: svg) }
-    let page = Data(ReportPage(files: reports).html.utf8)
-    guard let output else {
-      FileHandle.standardOutput.write(page)
-      return
-    }
-    try write(page, to: URL(fileURLWithPath: output))
+    let page = ReportPage(files: reports).html
+    guard let output else { return try Output.write(page) }
+    try write(Data(page.utf8), to: URL(fileURLWithPath: output))
   }
 
   /// Writes each picture of the reports to a file of its own, and prints the names.
@@ -54,7 +51,7 @@ struct ReportCommand: ParsableCommand {
           // Throughput and latency have pictures of the same title.
           let name = Picture.fileName("\(prefix) \(title) \(picture.title)")
           try write(Data(picture.svg.utf8), to: folder.appendingPathComponent(name))
-          print(name)
+          try Output.write(name + "\n")
         }
       }
     }
@@ -64,10 +61,9 @@ struct ReportCommand: ParsableCommand {
     do {
       try data.write(to: file, options: .atomic)
     } catch {
-      FileHandle.standardError.write(
-        Data(
-          "\(OwnProgram.name): cannot write \(Printable.text(file.relativePath)): check the folder and its permissions\n"
-            .utf8))
+      Output.note(
+        "\(OwnProgram.name): cannot write \(Printable.text(file.relativePath)): check the folder and its permissions\n"
+      )
       throw ExitCode(73)  // EX_CANTCREAT of sysexits.h
     }
   }

@@ -9,15 +9,25 @@ package struct ProgressLine: Sendable {
   private static let patience: UInt64 = 2_000_000_000
 
   private let isShown: Bool
+  private let listsSteps: Bool
   private let start = MonotonicClock.now
 
-  package init(isShown: Bool = isatty(STDERR_FILENO) == 1) { self.isShown = isShown }
+  /// - Parameter listsSteps: whether each step has a line of its own if nothing else is shown.
+  package init(isShown: Bool = isatty(STDERR_FILENO) == 1, listsSteps: Bool = false) {
+    self.isShown = isShown
+    self.listsSteps = listsSteps && !isShown
+  }
 
   /// Replaces the shown text.
   package func show(_ text: String) {
     guard isShown, MonotonicClock.now - start > Self.patience else { return }
     // The terminal erases the rest of the line.
-    FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+    Output.note("\r\u{1B}[K\(text)")
+  }
+
+  /// Shows the beginning of a step that may take minutes.
+  package func begin(_ step: String) {
+    if listsSteps { Output.note("\(step)\n") } else { show(step) }
   }
 
   package func clear() { show("") }
@@ -31,13 +41,14 @@ package protocol BenchCommand: AsyncParsableCommand {
 
 extension BenchCommand {
   package func run() async throws {
+    try Output.requireOpen()
     let interruption = Interruption()
     defer { interruption.stop() }
-    let progress = ProgressLine()
+    let progress = ProgressLine(listsSteps: !json)
     defer { progress.clear() }
     let report = try await report(progress)
     progress.clear()
     let text = json ? try report.json() : report.text
-    FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    try Output.write(text.hasSuffix("\n") ? text : text + "\n")
   }
 }

@@ -64,7 +64,9 @@ package struct DiskContest {
   package func run(_ actions: [Action], valueSize: Int) throws -> [Measurement] {
     guard !actions.isEmpty else { return [] }
     let (count, seed) = (options.keys(ofSize: valueSize), options.round.seed)
-    progress.show("generating \(Format.count.text(count)) keys and values")
+    progress.begin(
+      "\(actions.map(\.rawValue).joined(separator: ", ")) with \(Format.count.text(count)) values of \(Format.bytes.text(valueSize))"
+    )
     let data = try Dataset(count: count, valueSize: valueSize, seed: seed, .entries)
     // Nothing must be evicted, however often it is overwritten: the raw file and the files keep everything too.
     let capacity = max(256 << 20, 4 * count * (data.entryBytes + 4096))

@@ -45,7 +45,7 @@ package struct InputError: Error, CustomStringConvertible {
     do {
       return try body()
     } catch let error as InputError {
-      FileHandle.standardError.write(Data("\(OwnProgram.name): \(error)\n".utf8))
+      Output.note("\(OwnProgram.name): \(error)\n")
       throw error.exitCode
     }
   }

@@ -81,7 +81,7 @@ struct DiskBench {
     let data = try Dataset(count: 1, valueSize: valueSize, seed: seed, .entries)
     let capacity = options.capacity
     return try TemporaryDirectory.with { directory in
-      progress.show("churn, \(Format.bytes.text(valueSize))")
+      progress.begin("churn, \(Format.bytes.text(valueSize))")
       let path = directory + "/store"
       let cache = try StoreOnDisk(data, capacity: capacity, directory: path)
       let store = cache.store
@@ -150,7 +150,7 @@ struct DiskBench {
       }
       let caches: [(Contender, any DiskCache, String)] = [(.ours, ours, path), (.rawFile, raw, directory)]
       return try caches.compactMap { name, cache, place in
-        progress.show("cold, \(Format.bytes.text(valueSize)): \(name.rawValue)")
+        progress.begin("cold, \(Format.bytes.text(valueSize)): \(name.rawValue)")
         for key in 0..<count where !cache.put(key) {
           throw BenchError.unprepared("\(name.rawValue) refused an entry")
         }
@@ -189,7 +189,7 @@ struct DiskBench {
       let what = "\(Format.count.text(keys)) entries of \(Format.bytes.text(valueSize)), \(ending.rawValue)"
       let capacity = max(256 << 20, keys * (valueSize + 2048) * 2)
       func child(fill: Int = 0) throws -> [Metric: Double] {
-        progress.show("\(fill > 0 ? "filling" : "opening"): \(what)")
+        progress.begin("\(fill > 0 ? "filling" : "opening"): \(what)")
         let child = try DiskChild(
           executable: executable, directory: path, fill: fill, valueSize: valueSize, capacity: capacity)
         child.end(ending)

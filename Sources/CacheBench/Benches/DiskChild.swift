@@ -26,7 +26,7 @@ struct DiskChild {
     // Buffered records would be lost when the process is killed; the measurement is of opening a whole log.
     if fill > 0 { cache.store.flush() }
     story[.entries] = Double(cache.store.usage.diskEntries)
-    FileHandle.standardOutput.write(try JSONEncoder().encode(story) + Data("\n".utf8))
+    try Output.write(String(decoding: JSONEncoder().encode(story), as: UTF8.self) + "\n")
     // Wait until the parent closes it, or ends.
     _ = try? FileHandle.standardInput.readToEnd()
     cache.store.close()

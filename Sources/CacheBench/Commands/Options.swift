@@ -6,11 +6,6 @@ import BenchmarkHarness
 
 /// The flags of all measurements in memory.
 struct RunOptions: ParsableArguments {
-  @Option(help: "Number of keys, of 64 bytes each (default: 10000; 1000000 for 'workload').")
-  var keys: Int?
-  @Option(
-    help: "Threads (default: 1). 'workload' measures with 1, 2, 4… up to this (default: cores, at most 8).")
-  var threads: Int?
   @Option(help: "Bytes of each body.")
   var valueSize = 1024
   @Option(help: "Distribution of the requested keys.")
@@ -23,12 +18,15 @@ struct RunOptions: ParsableArguments {
   static let mostKeys = 100_000_000
 
   func validate() throws {
-    if let keys { try Limits.require(keys, "keys", in: 1...Self.mostKeys) }
-    if let threads { try Limits.require(threads, "threads", in: 1...256) }
     try Limits.require(valueSize, "value-size", in: 1...Self.mostBytes)
     try Limits.require(
       zipfExponent, "zipf-exponent", in: .leastNonzeroMagnitude...10,
       "more than 0 and at most 10 (instead of 0, use --distribution uniform)")
+  }
+
+  static func require(keys: Int, threads: Int) throws {
+    try Limits.require(keys, "keys", in: 1...mostKeys)
+    try Limits.require(threads, "threads", in: 1...256)
   }
 
   func sequence(keys: Int, stream: Int, length: Int = KeySequence.defaultLength) -> KeySequence {

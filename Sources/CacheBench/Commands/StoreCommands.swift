@@ -6,6 +6,10 @@ import BenchmarkHarness
 
 /// The flags of `throughput` and `latency`.
 struct StoreOptions: ParsableArguments {
+  @Option(help: "Number of keys, of 64 bytes each.")
+  var keys = 10_000
+  @Option(help: "Number of threads.")
+  var threads = 1
   @Option(
     help: "Tiers to measure: memory, or both memory and disk. The disk tier is in a temporary directory.")
   var tier = TierChoice.memory
@@ -17,12 +21,11 @@ struct StoreOptions: ParsableArguments {
   var capacity: Int?
   @OptionGroup var run: RunOptions
 
-  var keys: Int { run.keys ?? 10_000 }
-  var threads: Int { run.threads ?? 1 }
   var includesURLCache: Bool { keys <= FoundationCache.mostKeys }
   var includesURLCacheOnDisk: Bool { diskKeys <= FoundationCache.mostKeysOnDisk }
 
   func validate() throws {
+    try RunOptions.require(keys: keys, threads: threads)
     try Limits.require(diskKeys, "disk-keys", in: 1...1_000_000)
     if let capacity { try Limits.require(capacity, "capacity", in: 1...(1 << 40)) }
     for (keys, name, forFoundation) in [

@@ -7,14 +7,19 @@ import Foundation
 
 /// The flags of the workloads in memory.
 struct WorkloadOptions: ParsableArguments {
+  @Option(help: "Number of keys, of 64 bytes each.")
+  var keys = 1_000_000
+  @Option(
+    name: .customLong("threads"),
+    help: "Maximum number of threads: measures with 1, 2, 4… up to it (default: cores, at most 8).")
+  var maximumThreads: Int?
   @Option(help: "Capacity of 'mixed' and 'churn', as a share of the keys.")
   var capacity = 0.1
   @Option(help: "Number of shards of the store, a power of two (default: chosen by the store).")
   var shards: Int?
   @OptionGroup var run: RunOptions
 
-  var keys: Int { run.keys ?? 1_000_000 }
-  var threads: Int { run.threads ?? min(8, max(1, ProcessInfo.processInfo.activeProcessorCount)) }
+  var threads: Int { maximumThreads ?? min(8, max(1, ProcessInfo.processInfo.activeProcessorCount)) }
   var seed: UInt64 { run.round.seed }
   var capacityEntries: Int { max(1, Int(Double(keys) * capacity)) }
 
@@ -24,6 +29,7 @@ struct WorkloadOptions: ParsableArguments {
   }
 
   func validate() throws {
+    try RunOptions.require(keys: keys, threads: threads)
     try Limits.requireShards(shards)
     try Limits.requireShare(capacity, "capacity")
     guard keys >= threads else {

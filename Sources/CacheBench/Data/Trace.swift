@@ -44,7 +44,9 @@ struct Trace: Sendable {
         InputError(path: path, what: "line \(index + 1) \(what); each line must be 'key size'")
       }
       guard line.count <= Self.longestLine else { throw broken("is longer than \(Self.longestLine) bytes") }
-      guard parts.count == 2 else { throw broken("has \(parts.count) words") }
+      guard parts.count == 2 else {
+        throw broken(parts.isEmpty ? "is blank" : "has \(parts.count) word\(parts.count == 1 ? "" : "s")")
+      }
       guard let size = Int(String(decoding: parts[1], as: UTF8.self)), (0...Self.mostBytes).contains(size)
       else {
         throw broken(

@@ -2,9 +2,7 @@
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
 # shellcheck shell=bash
-# The other tests need all traits: one build serves them all.
-replace 's/--traits [A-Za-z]*Benchmarks/--enable-all-traits/'
-replace "s#mixed.json#$work/mixed.json#; s#mixed.html#$work/mixed.html#; s#--svg plots#--svg $work/plots#"
+replace "s#quick.json#$work/quick.json#g; s#quick.html#$work/quick.html#; s#--svg plots#--svg $work/plots#"
 skip 'cache-bench-servers proxy' 'takes minutes, and needs wrk'
 skip 'cache-bench-servers fleet' 'takes minutes, and needs wrk'
 skip 'cache-bench-servers baseline' 'needs a build of another commit'

@@ -59,6 +59,14 @@ import Testing
     #expect(CacheBench.message(for: error) == "--threads: expected 1 to 256, found 0")
   }
 
+  @Test(arguments: ["proxy hit --seconds 5", "targets", "report a.json"])
+  func `a command of the other program is refused with its name`(line: String) {
+    let error = #expect(throws: (any Error).self) {
+      _ = try CacheBench.parseAsRoot(line.split(separator: " ").map(String.init))
+    }
+    #expect(error.map { CacheBench.message(for: $0).contains("cache-bench-servers") } == true)
+  }
+
   @Test func `the default options are those that the targets assume`() throws {
     let options = try StoreOptions.parse([])
     #expect(options.keys == 10_000)

@@ -29,7 +29,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "empty"), ("a 1\nb\n", "line 2"), ("a 1\n\nb 1\n", "line 2"), ("a 1 2\n", "line 1"),
+    ("", "empty"), ("a 1\nb\n", "line 2 has 1 word;"), ("a 1\n\nb 1\n", "line 2 is blank;"),
+    ("a 1 2\n", "line 1 has 3 words;"),
     ("a x\n", "line 1"),
     ("a 1\nb -1\n", "line 2"), ("a 1.5\n", "line 1"), ("a 99999999999999999999\n", "line 1"),
     ("a 1073741825\n", "line 1"), ("a \u{1B}[31m\n", "line 1"),
