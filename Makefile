@@ -182,11 +182,12 @@ options: check ## write Documentation/Operating/Options.md and the manual pages,
 
 SOURCES = Package.swift Sources Tests Fuzz Examples/*/Package.swift Examples/*/Sources Benchmarks
 
-lint: ## check the formatting, the licence headers, the words of the text, and what tests may use
+lint: ## check the formatting, the licence headers, the words of the text, what tests may use, and octets read as text
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	@sh scripts/check-headers.sh
 	@sh scripts/check-terms.sh
 	@sh scripts/check-tests.sh
+	@sh scripts/check-octets.sh
 
 format: ## correct the formatting
 	$(SWIFT) format --in-place --recursive $(SOURCES)

@@ -94,6 +94,8 @@ package struct ScenarioOptions: Decodable, Hashable, Sendable {
   package var whenDisconnected: CacheEngine.DisconnectedUse?
   package var usesNoVarySearch: Bool?
   package var negotiatesLanguage: Bool?
+  package var normalizes: Set<NegotiationField>?
+  package var acceptsStrongTagForWeak: Bool?
   package var setCookie: CacheEngine.SetCookieUse?
   package var clearsSiteData: Bool?
   package var targets: [String]?

@@ -193,6 +193,8 @@ package struct ScenarioRunner: Sendable {
     options.whenDisconnected.map { configuration.rules.whenDisconnected = $0 }
     options.usesNoVarySearch.map { configuration.rules.usesNoVarySearch = $0 }
     options.negotiatesLanguage.map { configuration.rules.negotiatesLanguage = $0 }
+    options.normalizes.map { configuration.rules.normalizes = $0 }
+    options.acceptsStrongTagForWeak.map { configuration.rules.acceptsStrongTagForWeak = $0 }
     options.setCookie.map { configuration.rules.setCookie = $0 }
     options.clearsSiteData.map { configuration.rules.clearsSiteData = $0 }
     options.targets.map { configuration.rules.targets = $0 }

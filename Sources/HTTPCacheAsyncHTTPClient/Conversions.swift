@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import AsyncHTTPClient
+import HTTPCacheEngine
 import HTTPCaching
 import NIOCore
 import NIOHTTP1
@@ -27,8 +28,8 @@ extension HTTPRequest {
     for (name, value) in request.headers {
       // The field tells a server which site is meant. With another one than the URL's, the key of one site could lead to
       // the responses of another.
-      if name.utf8.count == 4, name.lowercased() == "host" {
-        guard value.lowercased() == target.authority.lowercased() else { return nil }
+      if name.utf8.count == 4, name.lowercasedASCII == "host" {
+        guard value.lowercasedASCII == target.authority.lowercasedASCII else { return nil }
         continue
       }
       guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return nil }
@@ -55,7 +56,7 @@ private struct RequestTarget {
       (scheme, authority, path) = (plain.scheme, plain.authority, plain.path)
       return
     }
-    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(),
+    guard let url = URL(string: text), let scheme = url.scheme?.lowercasedASCII,
       scheme == "http" || scheme == "https", let host = url.host(percentEncoded: true), !host.isEmpty
     else { return nil }
     self.scheme = scheme

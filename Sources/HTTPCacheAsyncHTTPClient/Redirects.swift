@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import AsyncHTTPClient
+import HTTPCacheEngine
 import NIOHTTP1
 
 #if canImport(FoundationEssentials)
@@ -53,7 +54,7 @@ extension HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration {
   private static func target(of response: HTTPResponseHead, from url: URL) -> URL? {
     guard let location = response.headers.first(name: "Location"),
       let target = URL(string: location, relativeTo: url)?.absoluteURL,
-      let scheme = target.scheme?.lowercased(),
+      let scheme = target.scheme?.lowercasedASCII,
       scheme == "http" || scheme == "https"
     else { return nil }
     return target

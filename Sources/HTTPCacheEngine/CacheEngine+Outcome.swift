@@ -89,11 +89,17 @@ extension CacheEngine {
         outcome = completed
         return
       }
-      // A 304 without a condition in the request means nothing.
       if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
         outcome = afterOthers304(exchange, fields, head, response)
         return
       }
+      // RFC 9110 §15.4.5: it answers a condition. To a client that sent none, it would be a response without content.
+      let reason = Reason.unsolicitedNotModified
+      outcome =
+        (mayServeStale ? afterFailure(exchange, fields, isDisconnected: false) : nil)
+        ?? Outcome(
+          .generated(Refusal(reason: reason)), reason: reason, storage: .refuse(.statusNotUnderstood))
+      return
     }
     if mayServeStale, StaleUse.isError(status.code),
       let stale = afterFailure(exchange, fields, isDisconnected: false)
@@ -136,7 +142,16 @@ extension CacheEngine {
         by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
         client: client)
     }
-    let identified = identify(among: matching)
+    var (identified, head, reason) = (identify(among: matching), head, Reason.validated)
+    if identified.isEmpty, configuration.acceptsStrongTagForWeak,
+      let candidate = Freshening.weaklyIdentified(
+        by: response, nominated: forwarding.nominated, candidates: exchange.candidates, client: client),
+      matching.contains(candidate)
+    {
+      (identified, reason) = ([candidate], .validatedByStrongTag)
+      head.headerFields = Freshening.withoutRepresentation(
+        head.headerFields, updating: exchange.candidates[candidate])
+    }
     // A 304 may also select a response that Vary does not select (§4.1).
     let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
     let chosen = identify(among: nominated).filter { candidate in
@@ -159,7 +174,7 @@ extension CacheEngine {
     guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
 
     let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
-    var outcome = Outcome(.stored(answer), reason: .validated, updates: updates, removals: removals)
+    var outcome = Outcome(.stored(answer), reason: reason, updates: updates, removals: removals)
     if !matching.contains(answer.candidate) {
       outcome.addition = addition(of: answer.candidate, by: head, exchange, client)
     }
@@ -353,8 +368,8 @@ extension CacheEngine {
     return Freshening.make(
       status: status ?? head.status, fields: head.headerFields, response,
       selecting: .nominated(
-        by: VariantSelection.names(of: response, for: request, configuration), in: request,
-        withholding: configuration.withheldNames),
+        by: VariantSelection.names(of: response, for: request, configuration),
+        in: request, configuration),
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
   }
 

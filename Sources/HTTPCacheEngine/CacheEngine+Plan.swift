@@ -31,7 +31,7 @@ extension CacheEngine {
       engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now,
       revalidatesInBackground: revalidatesInBackground,
       // If a response is stored, its request had a key.
-      isTargetCacheable: !candidates.isEmpty || CacheKey.exists(for: request))
+      isTargetCacheable: !fields.hasHost && (!candidates.isEmpty || CacheKey.exists(for: request)))
     return planner.plan()
   }
 }
@@ -103,7 +103,7 @@ private struct Planner {
   /// for any response, so `min-fresh` applies.
   private func planByImmutability(_ selected: Int, _ facts: ReuseFacts) -> CacheEngine.Plan? {
     // §3: a response over an unencrypted connection may be forged, and must not last.
-    guard facts.flags.contains(.immutable), request.scheme?.lowercased() == "https",
+    guard facts.flags.contains(.immutable), request.scheme?.lowercasedASCII == "https",
       !facts.forbidsFreshUse, facts.staleness(at: now) == nil, !fields.cacheControl.contains(.noCache),
       facts.remainingLifetime(at: now) >= (fields.cacheControl.minFresh ?? 0).milliseconds
     else { return nil }
@@ -193,7 +193,7 @@ private struct Planner {
         {
           (outgoing, completion) = (completing.request, completing.completion)
         }
-      } else {
+      } else if selected != nil || !others.isEmpty {
         (outgoing, nominated) = Validation.request(
           from: request, client: fields, selected: selected,
           others: others.filter { content(of: $0) != nil }, candidates: candidates)

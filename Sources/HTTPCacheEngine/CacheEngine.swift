@@ -49,7 +49,7 @@ public struct CacheEngine: Sendable {
     /// applicable first (default: empty). A CDN's cache has `["CDN-Cache-Control"]`.
     public var targets: [String] {
       didSet {
-        targets = targets.map { $0.lowercased() }
+        targets = targets.map { $0.lowercasedASCII }
         targetNames = FieldNameSet(targets)
       }
     }
@@ -65,6 +65,23 @@ public struct CacheEngine: Sendable {
     /// whenever it has it.
     public var negotiatesLanguage: Bool
 
+    /// Whether a 304 response with the strong entity tag `"v"` validates a stored response with the weak tag `W/"v"`, if
+    /// the request named that tag alone (default: `true`).
+    ///
+    /// This departs from RFC 9111 §4.3.4, because an origin that compresses sends such a 304: nginx with `gzip on`. The
+    /// stored response keeps its tag, and all fields that describe it. With `false`, the request is repeated in full.
+    public var acceptsStrongTagForWeak = true
+
+    /// Fields of requests in which more than their spelling has no meaning to the origin (default: none).
+    ///
+    /// If a response varies on one of them, a stored response then answers requests in which order and letter case
+    /// differ. Of `Accept-Encoding`, it matters only which of the codings in use a request accepts (gzip, compress,
+    /// deflate, br, zstd, and those of dictionaries), not with what weight.
+    ///
+    /// This goes beyond RFC 9111 §4.1: many origins take the first of the types or languages with equal weights, although
+    /// clients cannot rely on that (RFC 9110 §12.5.4). Set it only for origins that do not, to have fewer variants.
+    public var normalizes: Set<NegotiationField> = []
+
     /// The names of fields whose values are never stored, neither in memory nor on disk. A stored response omits these
     /// fields. If `Vary` nominates one of them, a SHA-256 digest replaces the value of the request.
     ///
@@ -76,7 +93,7 @@ public struct CacheEngine: Sendable {
     /// `Cache-Control`, `Vary` and the fields of ``targets`` are always stored, because they decide on reuse.
     public var withheldFields = ["authorization", "cookie", "proxy-authorization"] {
       didSet {
-        withheldFields = withheldFields.map { $0.lowercased() }
+        withheldFields = withheldFields.map { $0.lowercasedASCII }
         updateWithheldNames()
       }
     }
@@ -112,7 +129,7 @@ public struct CacheEngine: Sendable {
       self.usesNoVarySearch = usesNoVarySearch
       self.negotiatesLanguage = negotiatesLanguage
       self.clearsSiteData = clearsSiteData
-      self.targets = targets.map { $0.lowercased() }
+      self.targets = targets.map { $0.lowercasedASCII }
       targetNames = FieldNameSet(self.targets)
       withheldNames = FieldNameSet(withheldFields)
     }

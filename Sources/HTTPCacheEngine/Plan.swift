@@ -91,10 +91,10 @@ extension CacheEngine {
     public var reason: Reason
 
     /// The response that a cache generates instead: 504 (Gateway Timeout), as §5.2.1.7 specifies for only-if-cached,
-    /// and §5.2.2.2 for must-revalidate.
+    /// and §5.2.2.2 for must-revalidate; 502 (Bad Gateway) if the origin's response is invalid (RFC 9110 §15.6.3).
     public var response: HTTPResponse {
       HTTPResponse(
-        status: .gatewayTimeout,
+        status: status,
         headerFields: [
           .contentType: "text/plain; charset=utf-8", .contentLength: String(content.count),
           .cacheControl: "no-store",
@@ -102,6 +102,10 @@ extension CacheEngine {
     }
 
     /// The content of ``response``: a line of text with the reason.
-    public var content: [UInt8] { Array("504: \(reason.sentence)\n".utf8) }
+    public var content: [UInt8] { Array("\(status.code): \(reason.sentence)\n".utf8) }
+
+    private var status: HTTPResponse.Status {
+      reason == .unsolicitedNotModified ? .badGateway : .gatewayTimeout
+    }
   }
 }

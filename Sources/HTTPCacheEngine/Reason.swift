@@ -10,8 +10,8 @@ extension CacheEngine {
     /// The closed set behind the open type: a switch inside this package covers all.
     package enum Code: String, Hashable, Sendable, CaseIterable {
       // Served from the store.
-      case fresh, freshByHeuristic, freshByApplication, immutable, validated, staleAllowedByRequest,
-        staleWhileRevalidate,
+      case fresh, freshByHeuristic, freshByApplication, immutable, validated, validatedByStrongTag,
+        staleAllowedByRequest, staleWhileRevalidate,
         staleIfError, staleWhileDisconnected, forbiddenWhileDisconnected, policyReturnsStored
       // Sent on to the origin.
       case nothingStored, noVariantMatches, stale, staleMustRevalidate, noLifetime, storedNoCache,
@@ -21,7 +21,8 @@ extension CacheEngine {
         targetNotCacheable, policyIgnoresStored, policyRevalidates, validationUnusable,
         contentIncomplete, completionUnusable
       // Not answered at all.
-      case onlyIfCached, policyForbidsNetwork, originUnreachable, revalidationImpossible
+      case onlyIfCached, policyForbidsNetwork, originUnreachable, revalidationImpossible,
+        unsolicitedNotModified
       // Answered by the origin.
       case fromOrigin, replacedByOrigin, completedByOrigin
       // Stored.
@@ -73,6 +74,9 @@ extension CacheEngine {
     public static var immutable: Self { Self(.immutable) }
     /// The origin validated the stored response. (RFC 9111 §4.3.3)
     public static var validated: Self { Self(.validated) }
+    /// The origin validated the stored response: its strong entity tag is the stored weak one without W/. (RFC 9111
+    /// §4.3.4)
+    public static var validatedByStrongTag: Self { Self(.validatedByStrongTag) }
     /// The stored response is stale, and the request's max-stale accepts it. (RFC 9111 §5.2.1.2)
     public static var staleAllowedByRequest: Self { Self(.staleAllowedByRequest) }
     /// The stored response is stale; it may be used while it is revalidated in the background. (RFC 5861 §3)
@@ -122,7 +126,7 @@ extension CacheEngine {
     public static var requestContent: Self { Self(.requestContent) }
     /// The method is unsafe, so the request is written through to the origin. (RFC 9111 §4)
     public static var unsafeMethod: Self { Self(.unsafeMethod) }
-    /// The request has no complete target URI, so it has no cache key. (RFC 9111 §2)
+    /// The target URI is incomplete, or servers read it in several ways, so the request has no cache key. (RFC 9111 §2)
     public static var targetNotCacheable: Self { Self(.targetNotCacheable) }
     /// The request's cache policy ignores stored responses. (Policy)
     public static var policyIgnoresStored: Self { Self(.policyIgnoresStored) }
@@ -145,6 +149,8 @@ extension CacheEngine {
     /// The stored response is stale and must be revalidated before use, and the origin cannot be reached. (RFC 9111
     /// §5.2.2.2)
     public static var revalidationImpossible: Self { Self(.revalidationImpossible) }
+    /// The origin answered 304 to a request without a condition. (RFC 9110 §15.4.5)
+    public static var unsolicitedNotModified: Self { Self(.unsolicitedNotModified) }
 
     // Answered by the origin.
     /// The response comes from the origin. (RFC 9111 §4)
@@ -268,6 +274,11 @@ extension CacheEngine {
       case .immutable:
         ("RFC 8246 §2", "The stored response is fresh and immutable, so a reload does not revalidate it.")
       case .validated: ("RFC 9111 §4.3.3", "The origin validated the stored response.")
+      case .validatedByStrongTag:
+        (
+          "RFC 9111 §4.3.4",
+          "The origin validated the stored response: its strong entity tag is the stored weak one without W/."
+        )
       case .staleAllowedByRequest:
         ("RFC 9111 §5.2.1.2", "The stored response is stale, and the request's max-stale accepts it.")
       case .staleWhileRevalidate:
@@ -338,7 +349,10 @@ extension CacheEngine {
       case .unsafeMethod:
         ("RFC 9111 §4", "The method is unsafe, so the request is written through to the origin.")
       case .targetNotCacheable:
-        ("RFC 9111 §2", "The request has no complete target URI, so it has no cache key.")
+        (
+          "RFC 9111 §2",
+          "The target URI is incomplete, or servers read it in several ways, so the request has no cache key."
+        )
       case .policyIgnoresStored:
         ("Policy", "The request's cache policy ignores stored responses.")
       case .policyRevalidates:
@@ -368,6 +382,8 @@ extension CacheEngine {
           "RFC 9111 §5.2.2.2",
           "The stored response is stale and must be revalidated before use, and the origin cannot be reached."
         )
+      case .unsolicitedNotModified:
+        ("RFC 9110 §15.4.5", "The origin answered 304 to a request without a condition.")
 
       case .fromOrigin: ("RFC 9111 §4", "The response comes from the origin.")
       case .replacedByOrigin:
@@ -489,4 +505,9 @@ extension CacheEngine {
 
 extension CacheEngine.Reason: CustomStringConvertible {
   public var description: String { "\(sentence) (\(section))" }
+}
+
+extension CacheEngine.Reason {
+  /// Whether the origin has validated the stored response that is served.
+  package var isValidation: Bool { self == .validated || self == .validatedByStrongTag }
 }

@@ -13,14 +13,13 @@ extension HTTPCache {
   /// ```
   ///
   /// Hits are logged with `trace`, failed requests with `notice`, all other actions with `debug`. Messages below the
-  /// logger's level cost nothing. URIs are logged in full, except for user information: their queries may contain
-  /// confidential data.
+  /// logger's level cost nothing. URIs are logged in full, and their queries may contain confidential data.
   @discardableResult
   public func log(to logger: Logger) -> CacheObservation {
     let actions = CacheEvent.Action.allCases.filter { $0.logLevel >= logger.logLevel }
     return observe(actions) { event in
       var metadata: Logger.Metadata = [
-        "method": "\(event.method.rawValue)", "uri": "\(event.uri.withoutUserInformation)",
+        "method": "\(event.method.rawValue)", "uri": "\(event.uri)",
         "reason": "\(event.reason.rawValue)",
       ]
       if let source = event.source { metadata["source"] = "\(source.rawValue)" }
@@ -43,25 +42,4 @@ extension CacheEvent.Action {
   }
 
   fileprivate var phrase: String { self == .notStored ? "not stored" : description }
-}
-
-extension String {
-  /// The URI without user information (RFC 9110 §4.2.4).
-  fileprivate var withoutUserInformation: String {
-    guard let scheme = range(of: "://") else { return self }
-    let rest = self[scheme.upperBound...]
-    let authority = rest.prefix { $0 != "/" && $0 != "?" }
-    guard let at = authority.lastIndex(of: "@") else { return self }
-    return String(self[..<scheme.upperBound] + rest[rest.index(after: at)...])
-  }
-
-  /// Replaces Foundation's method, because this module does not import Foundation.
-  private func range(of text: String) -> Range<String.Index>? {
-    var start = startIndex
-    while start < endIndex {
-      if self[start...].hasPrefix(text) { return start..<index(start, offsetBy: text.count) }
-      start = index(after: start)
-    }
-    return nil
-  }
 }

@@ -28,7 +28,7 @@ extension HTTPCache.Configuration {
   /// Attributes have the names of OpenTelemetry's conventions for HTTP where there are any: `http.request.method`,
   /// `http.response.status_code`, `url.scheme`, `url.path`, `server.address`, `server.port`. The others are
   /// `httpcache.source` (see `CachedResponse.Source`), `httpcache.reason` and `httpcache.storage` (the names of
-  /// reasons), and `httpcache.coalesced`. Queries and user information are omitted, because they may be confidential.
+  /// reasons), and `httpcache.coalesced`. Queries are omitted, because they may be confidential.
   ///
   /// - Parameter tracer: the tracer (default: the one that the program has bootstrapped). Without one, nothing is recorded
   ///   and requests cost nothing.

@@ -73,19 +73,13 @@ extension SpanAttributes {
     guard let target = TargetURI(request) else { return }
     self["url.scheme"] = target.scheme
     self["url.path"] = String(target.path.prefix { $0 != "?" })
-    let host = target.authority.drop(upToLast: "@")
+    let host = target.authority
     // The colon before a port follows a name without colons, or an address in brackets.
     if let colon = host.lastIndex(of: ":"), host[..<colon].last == "]" || !host[..<colon].contains(":") {
       self["server.address"] = String(host[..<colon])
       self["server.port"] = Int(host[host.index(after: colon)...])
     } else {
-      self["server.address"] = String(host)
+      self["server.address"] = host
     }
-  }
-}
-
-extension String {
-  fileprivate func drop(upToLast character: Character) -> Substring {
-    lastIndex(of: character).map { self[index(after: $0)...] } ?? self[...]
   }
 }

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
@@ -42,7 +43,7 @@ final class BasicChallenge: Sendable {
     head.headerFields[values: .wwwAuthenticate].contains { isOne($0) }
   }
 
-  private static func isOne(_ field: String) -> Bool { field.lowercased().contains("basic") }
+  private static func isOne(_ field: String) -> Bool { field.lowercasedASCII.contains("basic") }
 
   /// Takes the credentials for a challenge from the application, or else from the session's storage.
   func answer(

@@ -32,7 +32,7 @@ public class CachingURLProtocol: URLProtocol {
 
   override public class func canInit(with request: URLRequest) -> Bool {
     guard let binding = CacheBindings.shared.value(of: self) else { return false }
-    return switch request.url?.scheme?.lowercased() {
+    return switch request.url?.scheme?.lowercasedASCII {
     case "http", "https": request.url?.host?.isEmpty == false && binding.options.shouldIntercept(request)
     default: false
     }

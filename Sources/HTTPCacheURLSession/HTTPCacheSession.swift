@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 
@@ -183,7 +184,7 @@ public final class HTTPCacheSession: Sendable {
   private nonisolated(nonsending) func begin(_ load: inout CachedLoad) async throws -> (
     CachedResponse, Answer
   ) {
-    switch load.url?.scheme?.lowercased() {
+    switch load.url?.scheme?.lowercasedASCII {
     case "http", "https": break
     default: throw URLError(.unsupportedURL, load.url, "The URL is neither http nor https.")
     }

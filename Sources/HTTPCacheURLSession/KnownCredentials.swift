@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 
 /// The credentials that origins have accepted from a session. Later requests have them from the start (RFC 7617 §2.2).
 ///
@@ -53,7 +54,7 @@ struct KnownCredentials {
   }
 
   private static func origin(_ url: URL) -> String? {
-    guard let scheme = url.scheme?.lowercased(), let host = url.host?.lowercased() else { return nil }
+    guard let scheme = url.scheme?.lowercasedASCII, let host = url.host?.lowercasedASCII else { return nil }
     return "\(scheme)://\(host):\(url.port ?? (scheme == "https" ? 443 : 80))"
   }
 

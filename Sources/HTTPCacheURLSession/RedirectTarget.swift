@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPTypes
 
 #if canImport(FoundationNetworking)
@@ -36,7 +37,8 @@ struct RedirectTarget {
   ///
   /// - Throws: `URLError.unsupportedURL` if the redirect leaves HTTP.
   func request(from request: URLRequest) throws -> URLRequest {
-    guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", url.host != nil else {
+    guard let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https", url.host != nil
+    else {
       throw URLError(.unsupportedURL, url, "The redirect leads to a URL that is neither http nor https.")
     }
     var next = request

@@ -21,12 +21,22 @@ extension HTTPRequest {
   ) {
     guard var head = (Self(plain: request) ?? request.httpRequest)?.adding(additional) else { return nil }
     if let cookies { head.headerFields[.cookie] = cookies }
+    // The field names the site. One of another site than the URL's leaves the request without a key.
+    if let name = Name.host, let host = head.headerFields[name],
+      host.lowercasedASCII == head.authority?.lowercasedASCII
+    {
+      head.headerFields[name] = nil
+    }
     if !head.headerFields.contains(.acceptEncoding) {
       // Foundation would add a value that this module does not see, so `Vary: Accept-Encoding` could not be evaluated.
       // A range of an encoded response covers encoded bytes, and cannot be decoded by itself.
       head.headerFields.append(head.headerFields.contains(.range) ? Self.identity : Self.decodable)
     }
     self = head
+  }
+
+  private enum Name {
+    static let host = HTTPField.Name("Host")
   }
 
   private static let identity = HTTPField(name: .acceptEncoding, value: "identity")

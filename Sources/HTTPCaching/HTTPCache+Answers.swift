@@ -141,7 +141,7 @@ extension HTTPCache {
     forwardStatus: Int?
   ) -> CachedResponse {
     let source: CachedResponse.Source =
-      outcome.reason == .validated ? .validated : (answer.isStale ? .stale : .hit)
+      outcome.reason.isValidation ? .validated : (answer.isStale ? .stale : .hit)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
     var response = self.answer(
       answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
@@ -219,13 +219,20 @@ extension HTTPCache {
       noteFailure(of: pending, .originUnreachable)
       return nil
     case .generated(let refusal):
-      noteFailure(of: pending, refusal.reason)
-      return generate(
-        refusal, for: pending.request, pending.lookup.key, forwarded(pending, nil, isStored: false))
+      return generate(refusal, pending, status: nil)
     case .network, .completed, .forwardAgain, .failure:
       noteFailure(of: pending, outcome.reason)
       return nil
     }
+  }
+
+  /// Generates the response to a request that the origin has not answered, or not with a response to it.
+  func generate(
+    _ refusal: CacheEngine.Refusal, _ pending: PendingExchange, status: Int?
+  ) -> CachedResponse {
+    noteFailure(of: pending, refusal.reason)
+    return generate(
+      refusal, for: pending.request, pending.lookup.key, forwarded(pending, status, isStored: false))
   }
 
   private func generate(

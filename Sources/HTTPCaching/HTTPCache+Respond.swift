@@ -80,9 +80,7 @@ extension HTTPCache {
     switch resident(for: request, content: content, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return response }
-      let candidates = Candidates(entries, under: key, in: store)
-      course = RequestCourse(
-        asked, Lookup(key: key, partition: partition, candidates: candidates), endCount: endCount)
+      course = RequestCourse(asked, lookup(of: entries, key, for: request, partition), endCount: endCount)
     case .perhapsOnDisk:
       course = RequestCourse(
         asked, await lookUpOnDisk(request, content: content, partition), endCount: endCount)
@@ -110,8 +108,7 @@ extension HTTPCache {
     switch resident(for: request, partition) {
     case .entries(let key, let entries):
       if let response = hit(request, policy, key, entries, partition) { return traced(response, request) }
-      lookup = Lookup(
-        key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
+      lookup = self.lookup(of: entries, key, for: request, partition)
     case .perhapsOnDisk: return nil
     case .otherwise:
       guard !request.method.isQuery,
@@ -470,7 +467,10 @@ extension HTTPCache {
       land(flight, key, .stored(status: status))
       flight.deliver(
         .success(.init(response: respond(with: answer, body, outcome, pending, forwardStatus: status))))
-    case .network, .completed, .generated, .failure:
+    case .generated(let refusal):
+      land(flight, key, .notShared)
+      flight.deliver(.success(.init(response: generate(refusal, pending, status: response.head.status.code))))
+    case .network, .completed, .failure:
       guard await MessageBody([beginning(of: outcome, pending)]).canBegin() else {
         return await flyAgain(pending, flight)
       }

@@ -90,7 +90,11 @@ extension Operation {
         store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .shared),
         clock: Clock())
       let requests = (0..<1024).map(Samples.request)
-      for request in requests { cache.store(Samples.head, content: Samples.body, for: request) }
+      for request in requests {
+        guard cache.store(Samples.head, content: Samples.body, for: request) == .storedWithLifetime else {
+          throw Samples.Unprepared.notStored
+        }
+      }
       return { for number in $0 { take(cache.storedResponse(for: requests[number & 1023])) } }
     },
     Operation("plan") {

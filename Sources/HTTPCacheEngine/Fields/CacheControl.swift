@@ -301,7 +301,7 @@ extension CacheControl {
           flags.insert(unqualified)
           return false
         }
-        names.append(bytes.string(name).lowercased())
+        names.append(bytes.lowercasedString(name))
       }
     }
     if names.isEmpty {

@@ -21,7 +21,10 @@ enum ConnectionFields {
       for field in fields where FieldKind(field.name) == .connection {
         field.value.withFieldBytes { bytes in
           var members = ListMembers(bytes.whole)
-          while let member = members.next(in: bytes) { listed.append(bytes.string(member).lowercased()) }
+          while let member = members.next(in: bytes) {
+            // Whatever is not a token is the name of no field.
+            if bytes.isToken(member) { listed.append(bytes.lowercasedString(member)) }
+          }
         }
       }
     }

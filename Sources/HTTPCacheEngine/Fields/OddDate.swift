@@ -57,7 +57,7 @@ private struct OddDateParts {
   }
 
   private mutating func takeName(_ name: Substring) -> Bool {
-    switch name.lowercased() {
+    switch name.lowercasedASCII {
     case "gmt", "utc", "ut", "z": return Self.set(&offset, 0)
     case let name:
       guard let start = name.withFieldBytes({ $0.count >= 3 ? HTTPDate.letters($0, 0) : nil }) else {

@@ -159,7 +159,7 @@ package struct ResponseFields: Hashable, Sendable {
           return members.next(in: bytes).flatMap { DeltaSeconds(parsing: bytes, in: $0) }
         }
       case .entityTag where entityTag == nil:
-        entityTag = EntityTag(parsing: fields[position].value)
+        entityTag = EntityTag(parsingValueAt: position, of: fields)
         if entityTag == nil { hasOddValidator = true }
       case .vary: varyNames.add(fields[position].value)
       case .cacheGroups:

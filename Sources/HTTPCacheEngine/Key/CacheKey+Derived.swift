@@ -26,7 +26,12 @@ extension CacheKey {
     bytes.append(littleEndian: nonce)
     for name in [HTTPField.Name.contentType, .contentEncoding, .contentLanguage] {
       // No field value contains NUL (RFC 9110 §5.5). The content may, so it comes last.
-      bytes += (request.headerFields[name] ?? "").utf8
+      var isFirst = true
+      for field in request.headerFields[fields: name] {
+        if !isFirst { bytes += ", ".utf8 }
+        isFirst = false
+        field.withOctets { bytes.append($0) }
+      }
       bytes.append(0)
     }
     bytes += content

@@ -23,12 +23,19 @@ public struct CacheKey: Hashable, Sendable {
     self.init(bytes: bytes, uriStart: Self.uriStart(behind: partition))
   }
 
-  /// Makes the key of a request; `nil` if its target URI is incomplete.
+  /// Makes the key of a request; `nil` if its target URI is incomplete, or can be read in more than one way: see
+  /// ``TargetURI/init(_:)-(HTTPRequest)``.
   ///
   /// - Complexity: O(*n*) in the length of the URI, with one allocation. Every request pays for it. A URI that is
   ///   already in its normal form, as nearly all are, is composed from its parts in 0.11 µs. Through ``TargetURI`` it
   ///   takes 1.7 µs.
   public init?(_ request: HTTPRequest, partition: String = "") {
+    guard !request.hasHostField else { return nil }
+    self.init(targetOf: request, partition: partition)
+  }
+
+  /// Makes the key of a request without a look at its fields, for a caller that excludes a `Host` field otherwise.
+  package init?(targetOf request: HTTPRequest, partition: String) {
     guard let scheme = request.scheme, let authority = request.authority, let path = request.path else {
       return nil
     }
@@ -48,14 +55,13 @@ public struct CacheKey: Hashable, Sendable {
     }
   }
 
-  /// Whether a request has a key, at no cost for nearly all.
+  /// Whether a request has a key, apart from its fields: at little cost for nearly all.
   static func exists(for request: HTTPRequest) -> Bool {
     guard let scheme = request.scheme, let authority = request.authority, let path = request.path else {
       return false
     }
-    // The path after its first character only affects the form of the key.
-    return isNormal(scheme) && path.utf8.first == UInt8(ascii: "/")
-      && authority.withFieldBytes { isNormalAuthority($0) } || TargetURI(request) != nil
+    return isNormal(scheme) && authority.withFieldBytes { isNormalAuthority($0) }
+      && path.withFieldBytes { isNormalPath($0) } || TargetURI(request) != nil
   }
 
   /// - Parameter suffix: distinguishes the key from that of the URI, in which no byte is NUL.
@@ -77,18 +83,32 @@ public struct CacheKey: Hashable, Sendable {
   private static func bytes(
     partition: String, scheme: String, _ authority: Span<UInt8>, _ path: Span<UInt8>
   ) -> [UInt8] {
-    let before = partition.isEmpty ? "" : partition + "\0"
     let scheme = scheme == "https" ? "https://" : scheme == "http" ? "http://" : scheme + "://"
-    return before.withFieldBytes { before in
-      scheme.withFieldBytes { [UInt8](joining: before, $0, authority, path) }
-    }
+    let beginning = partition.isEmpty ? scheme : partition + "\0" + scheme
+    return beginning.withFieldBytes { [UInt8](joining: $0, authority, path) }
   }
 
   /// Whether ``TargetURI`` would leave these parts unchanged. It may return `false` for some unchanged ones.
   @inline(__always)
   private static func isNormal(scheme: String, _ authority: Span<UInt8>, _ path: Span<UInt8>) -> Bool {
-    isNormal(scheme) && isNormalAuthority(authority) && path.count > 0 && path[0] == UInt8(ascii: "/")
-      && !path.contains(UInt8(ascii: "#"))
+    isNormal(scheme) && isNormalAuthority(authority) && isNormalPath(path)
+  }
+
+  @inline(__always)
+  private static func isNormalPath(_ bytes: Span<UInt8>) -> Bool {
+    guard bytes.count > 0, bytes[0] == UInt8(ascii: "/") else { return false }
+    if bytes.count < 8 {
+      for position in 1..<bytes.count where !bytes[position].isTargetCharacter { return false }
+      return true
+    }
+    // The last word may overlap the one before it.
+    let last = bytes.count &- 8
+    var position = 0
+    while position < last {
+      guard bytes.word(at: position).isOfTargetCharacters else { return false }
+      position &+= 8
+    }
+    return bytes.word(at: last).isOfTargetCharacters
   }
 
   @inline(__always)
@@ -108,6 +128,11 @@ public struct CacheKey: Hashable, Sendable {
 }
 
 extension UInt8 {
+  /// Whether a byte is of ASCII, and all servers read it alike in a path or query.
+  fileprivate var isTargetCharacter: Bool {
+    self > 0x20 && self < 0x7F && self != UInt8(ascii: "#") && self != UInt8(ascii: "\\")
+  }
+
   /// Whether a byte may be part of a normalised host name: lowercase letters, digits, `-` and `.`.
   fileprivate var isLowercaseHostCharacter: Bool {
     let (lower, upper): (UInt64, UInt64) = (0x03FF_6000_0000_0000, 0x07FF_FFFE_0000_0000)
@@ -116,6 +141,15 @@ extension UInt8 {
 }
 
 extension UInt64 {
+  /// Whether each of eight bytes is ``UInt8/isTargetCharacter``.
+  fileprivate var isOfTargetCharacters: Bool {
+    // With all bytes of ASCII, no sum carries into the next byte. `#` and the backslash differ in all seven bits.
+    let difference = self ^ Self.ones &* 0x23
+    let good = (self &+ Self.ones &* 0x5F) & (difference &+ Self.ones &* 0x7F)
+    let bad = self | (self &+ Self.ones) | (difference &+ Self.ones)
+    return good & ~bad & Self.upperBits == Self.upperBits
+  }
+
   /// Whether each of eight bytes is ``UInt8/isLowercaseHostCharacter``.
   fileprivate var isOfHostCharacters: Bool {
     guard self & Self.upperBits == 0 else { return false }

@@ -97,9 +97,9 @@ public struct TargetPattern: Hashable, Sendable {
 
   private static func normalized(_ pattern: String) -> String {
     guard let colon = pattern.firstRange(of: "://") else { return pattern }
-    let scheme = pattern[..<colon.lowerBound].lowercased()
+    let scheme = pattern[..<colon.lowerBound].lowercasedASCII
     let rest = pattern[colon.upperBound...]
-    guard let slash = rest.firstIndex(of: "/") else { return scheme + "://" + rest.lowercased() }
+    guard let slash = rest.firstIndex(of: "/") else { return scheme + "://" + rest.lowercasedASCII }
     let uri = TargetURI(scheme: scheme, authority: String(rest[..<slash]), path: "/")
     return scheme + "://" + uri.authority + rest[slash...]
   }

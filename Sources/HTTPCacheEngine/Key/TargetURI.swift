@@ -20,37 +20,62 @@ public struct TargetURI: Hashable, Sendable {
   ///   - authority: the host and the port.
   ///   - path: the path with the query.
   public init(scheme: String, authority: String, path: String) {
-    let scheme = scheme.lowercased()
+    let scheme = scheme.lowercasedASCII
     self.scheme = scheme
     self.authority = Self.normalizedAuthority(authority, scheme: scheme)
-    let withoutFragment = path.prefix { $0 != "#" }
-    if withoutFragment.isEmpty {
-      self.path = "/"
-    } else if withoutFragment.first == "/" {
-      self.path = String(withoutFragment)
-    } else {
-      self.path = "/" + withoutFragment
-    }
+    let withoutFragment = path.prefix(before: "#")
+    self.path =
+      withoutFragment.utf8.first == UInt8(ascii: "/") ? String(withoutFragment) : "/" + withoutFragment
   }
 
-  /// Reads the target of a request; `nil` if its scheme, authority or path is missing or invalid.
+  /// Reads the target of a request; `nil` if a part of it is missing, or servers may read it in more than one way.
   ///
-  /// The parts come from the network. A part that runs into the next, such as the authority `a.example/b`, would give
-  /// the responses of one site the key of another.
+  /// The parts come from the network, and a response must never be stored for another target than the one that its
+  /// origin read:
+  ///
+  /// - the path is absolute, without a fragment, blanks, control characters, backslashes (which some servers read as
+  ///   slashes), and octets that are not UTF-8;
+  /// - the authority ends before the path, and has no user information, which RFC 9110 §4.2.4 calls an error;
+  /// - there is one host: no `Host` field besides the authority (RFC 9112 §3.2).
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme, Self.isScheme(scheme), let authority = request.authority,
-      Self.isAuthority(authority), let path = request.path,
-      path.isEmpty || path.first == "/" || path.first == "?"
+      Self.isAuthority(authority), !authority.utf8.contains(UInt8(ascii: "@")), let path = request.path,
+      path.withFieldBytes({ Self.isPath($0) }), !request.hasHostField
     else { return nil }
     self.init(scheme: scheme, authority: authority, path: path)
   }
 
   /// Reads an absolute URI, such as `https://example.com/path`; `nil` if the text has no scheme or no authority.
   public init?(absolute text: String) {
-    guard let (scheme, rest) = Self.splitScheme(text), rest.hasPrefix("//") else { return nil }
-    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard let (scheme, rest) = Self.splitScheme(text), let hierarchy = rest.dropping(prefix: "//") else {
+      return nil
+    }
+    let authority = hierarchy.prefix(before: "/", "?", "#")
     guard Self.isAuthority(authority) else { return nil }
-    self.init(scheme: scheme, authority: String(authority), path: String(rest[authority.endIndex...]))
+    self.init(scheme: scheme, authority: String(authority), path: String(hierarchy[authority.endIndex...]))
+  }
+
+  public static func == (left: TargetURI, right: TargetURI) -> Bool {
+    // Octet for octet. `String`'s equality is canonical equivalence.
+    left.scheme == right.scheme && left.authority.utf8.elementsEqual(right.authority.utf8)
+      && left.path.utf8.elementsEqual(right.path.utf8)
+  }
+
+  /// Whether all servers read a path and query alike. An empty path is `/` (RFC 9110 §4.2.3).
+  static func isPath(_ bytes: Span<UInt8>) -> Bool {
+    guard bytes.count > 0 else { return true }
+    guard bytes[0] == UInt8(ascii: "/") else { return false }
+    for position in 0..<bytes.count {
+      let byte = bytes[position]
+      if byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "\\") {
+        return false
+      }
+      // U+FFFD replaces octets that are not UTF-8: different targets would have one text.
+      if byte == 0xEF, position + 2 < bytes.count, bytes[position + 1] == 0xBF, bytes[position + 2] == 0xBD {
+        return false
+      }
+    }
+    return true
   }
 
   /// RFC 3986 §3.1.
@@ -82,8 +107,9 @@ public struct TargetURI: Hashable, Sendable {
 
   private static func normalizedAuthority(_ authority: String, scheme: String) -> String {
     // User information (deprecated by §4.2.4) is case-sensitive; the rest is not.
-    let hostStart = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
-    var host = authority[hostStart...].lowercased()
+    let bytes = authority.utf8
+    let hostStart = bytes.lastIndex(of: UInt8(ascii: "@")).map { bytes.index(after: $0) } ?? bytes.startIndex
+    var host = authority[hostStart...].lowercasedASCII
     // The colon before a port follows a name without colons, or a literal in brackets.
     if let colon = host.lastIndex(of: ":"), host[..<colon].last == "]" || !host[..<colon].contains(":") {
       let port = host[host.index(after: colon)...]
@@ -102,26 +128,28 @@ extension TargetURI {
   ///
   /// Returns `nil` if the result is not a URI with an authority.
   package func resolving(_ reference: String) -> TargetURI? {
-    let reference = String(reference.prefix { $0 != "#" })
-    if let (scheme, rest) = Self.splitScheme(reference) {
-      guard rest.hasPrefix("//") else { return nil }
-      return Self.absolute(scheme: scheme, hierarchy: rest.dropFirst(2))
+    // By bytes: with a combining character behind it, a slash would be another `Character`.
+    let reference = reference.prefix(before: "#")
+    if let (scheme, rest) = Self.splitScheme(String(reference)) {
+      return rest.dropping(prefix: "//").flatMap { Self.absolute(scheme: scheme, hierarchy: $0) }
     }
-    if reference.hasPrefix("//") {
-      return Self.absolute(scheme: scheme, hierarchy: reference.dropFirst(2))
+    if let hierarchy = reference.dropping(prefix: "//") {
+      return Self.absolute(scheme: scheme, hierarchy: hierarchy)
     }
     if reference.isEmpty { return self }
-    let basePath = path.prefix { $0 != "?" }
-    if reference.hasPrefix("?") {
-      return TargetURI(scheme: scheme, authority: authority, path: basePath + reference)
+    let basePath = path.prefix(before: "?")
+    let referencePath = reference.prefix(before: "?")
+    let query = reference[referencePath.endIndex...]
+    if referencePath.isEmpty {
+      return TargetURI(scheme: scheme, authority: authority, path: String(basePath) + query)
     }
-    let query = reference.firstIndex(of: "?").map { reference[$0...] } ?? ""
-    let referencePath = reference.prefix { $0 != "?" }
     let merged: Substring
-    if referencePath.hasPrefix("/") {
+    if referencePath.utf8.first == UInt8(ascii: "/") {
       merged = referencePath
     } else {
-      let directoryEnd = basePath.lastIndex(of: "/").map { basePath.index(after: $0) } ?? basePath.startIndex
+      let bytes = basePath.utf8
+      let directoryEnd =
+        bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes.index(after: $0) } ?? bytes.startIndex
       merged = basePath[..<directoryEnd] + referencePath
     }
     return TargetURI(
@@ -129,16 +157,16 @@ extension TargetURI {
   }
 
   private static func splitScheme(_ reference: String) -> (scheme: String, rest: Substring)? {
-    guard let colon = reference.firstIndex(of: ":") else { return nil }
+    guard let colon = reference.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     let scheme = reference[..<colon]
-    return isScheme(scheme) ? (String(scheme), reference[reference.index(after: colon)...]) : nil
+    return isScheme(scheme) ? (String(scheme), reference[reference.utf8.index(after: colon)...]) : nil
   }
 
   private static func absolute(scheme: String, hierarchy: Substring) -> TargetURI? {
-    let authority = hierarchy.prefix { $0 != "/" && $0 != "?" }
+    let authority = hierarchy.prefix(before: "/", "?")
     guard isAuthority(authority) else { return nil }
     let rest = hierarchy[authority.endIndex...]
-    let path = rest.prefix { $0 != "?" }
+    let path = rest.prefix(before: "?")
     return TargetURI(
       scheme: scheme, authority: String(authority),
       path: removingDotSegments(path) + rest[path.endIndex...])
@@ -147,7 +175,8 @@ extension TargetURI {
   /// RFC 3986 §5.2.4.
   private static func removingDotSegments(_ path: Substring) -> String {
     var output: [Substring] = []
-    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .map { Substring($0) }
     for (position, segment) in segments.enumerated() {
       let isLast = position == segments.count - 1
       switch segment {
@@ -160,5 +189,35 @@ extension TargetURI {
       }
     }
     return output.joined(separator: "/")
+  }
+}
+
+extension StringProtocol where SubSequence == Substring {
+  /// The text up to the first of some characters of ASCII.
+  fileprivate func prefix(before ends: Unicode.Scalar...) -> Substring {
+    let end = utf8.firstIndex { byte in ends.contains { $0.value == byte } }
+    return self[..<(end ?? endIndex)]
+  }
+
+  /// The text behind a prefix of ASCII; `nil` if it begins otherwise.
+  fileprivate func dropping(prefix: StaticString) -> Substring? {
+    let count = prefix.utf8CodeUnitCount
+    let matches = prefix.withUTF8Buffer { utf8.prefix(count).elementsEqual($0) }
+    return matches ? self[utf8.index(startIndex, offsetBy: count)...] : nil
+  }
+}
+
+extension HTTPRequest {
+  /// Whether there is a `Host` field besides the authority. HTTPTypes keeps the first line of it as the authority, so it is
+  /// a second one, or one that the application set.
+  package var hasHostField: Bool {
+    let fields = headerFields
+    // Compares the length first: comparing two texts takes a call.
+    for position in 0..<fields.count
+    where fields[position].name.canonicalName.utf8.count == 4 && fields[position].name.canonicalName == "host"
+    {
+      return true
+    }
+    return false
   }
 }

@@ -12,7 +12,9 @@ enum ContentCoding {
   static func areAccepted(_ lines: [String], by request: HTTPFields) -> Bool {
     let codings = lines.flatMap(members).map(canonical).filter { $0 != "identity" }
     if codings.isEmpty { return true }
-    let ranges = request[values: .acceptEncoding].flatMap(PreferenceField.ranges)
+    let ranges = request.lazy.filter { $0.name == .acceptEncoding }.flatMap {
+      PreferenceField.ranges(Octets(valueOf: $0))
+    }
     return codings.allSatisfy { coding in
       let range = ranges.first { canonical($0.range) == coding } ?? ranges.first { $0.range == "*" }
       return range.map { $0.weight > 0 } ?? false
@@ -23,13 +25,16 @@ enum ContentCoding {
     line.withFieldBytes { bytes in
       var members: [String] = []
       var list = ListMembers(bytes.whole)
-      while let member = list.next(in: bytes) { members.append(bytes.string(member).lowercased()) }
+      while let member = list.next(in: bytes) { members.append(bytes.string(member).lowercasedASCII) }
       return members
     }
   }
 
+  /// The codings that clients and servers use (RFC 9110 §8.4.1, RFC 7932, RFC 8878, RFC 9842).
+  static let inUse: Set = ["gzip", "compress", "deflate", "br", "zstd", "dcb", "dcz"]
+
   /// Returns the canonical name: some codings have two (RFC 9110 §8.4.1).
-  private static func canonical(_ coding: String) -> String {
+  static func canonical(_ coding: String) -> String {
     switch coding {
     case "x-gzip": "gzip"
     case "x-compress": "compress"

@@ -36,6 +36,31 @@ enum Freshening {
     return initial
   }
 
+  /// Returns the candidate that a 304 response with a strong entity tag confirms, although the stored tag is weak.
+  ///
+  /// This departs from §4.3.4, in which such a tag identifies nothing. A server whose filter compresses a response marks
+  /// its tag as weak (nginx, since RFC 9110 §8.8.1 requires it), and the filter does not see a 304, which has the tag of
+  /// the file. If the request named a single tag, of a single stored response, the 304 cannot mean another.
+  static func weaklyIdentified(
+    by response: ResponseFields, nominated: [Int], candidates: [StoredResponse], client: RequestFields
+  ) -> Int? {
+    guard let tag = response.entityTag, !tag.isWeak, nominated.count == 1,
+      let own = candidates[nominated[0]].entityTag, own.isWeak, own.matchesWeakly(tag),
+      client.addsNoTag(to: candidates[nominated[0]])
+    else { return nil }
+    return nominated[0]
+  }
+
+  /// Returns the fields of an update without those that describe a representation: it may be that of the file, and the
+  /// stored one that of the filter.
+  static func withoutRepresentation(_ fields: HTTPFields, updating stored: StoredResponse) -> HTTPFields {
+    var fields = fields
+    for name in [HTTPField.Name.eTag, .lastModified, .contentLocation] { fields[fields: name] = [] }
+    // The filter's `Accept-Encoding` stays nominated.
+    if fields.contains(.vary) { fields[values: .vary] += stored.values(of: .vary) }
+    return fields
+  }
+
   /// Whether a 304 without validators, to the client's own condition, validates a stored response without validators.
   /// It does if that response was made after the date since which the origin reports no change.
   private static func isUnchanged(_ stored: StoredResponse, since client: RequestFields) -> Bool {
@@ -94,7 +119,7 @@ enum Freshening {
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
     let selecting =
       stored.selecting.vary == vary && !isReselected
-      ? stored.selecting : .nominated(by: vary, in: request, withholding: configuration.withheldNames)
+      ? stored.selecting : .nominated(by: vary, in: request, configuration)
     var updated = make(
       status: stored.status, fields: fields, parsed, selecting: selecting,
       isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,

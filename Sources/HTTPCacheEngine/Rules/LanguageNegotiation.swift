@@ -9,30 +9,34 @@ import HTTPTypes
 /// request goes to the origin. It is an option, off by default. It is for origins that answer with a client's preferred
 /// language whenever they have it, whatever else the client accepts.
 enum LanguageNegotiation {
-  /// Whether the stored response is in the language that the request prefers to all others, and its other nominated
-  /// fields match.
-  static func prefers(_ stored: StoredResponse, request: HTTPFields) -> Bool {
+  /// Whether the stored response is in a language, and its other nominated fields match.
+  static func `is`(
+    _ stored: StoredResponse, in language: String, _ request: HTTPFields, _ selection: inout RequestSelection,
+    _ configuration: CacheEngine.Configuration
+  ) -> Bool {
     guard !stored.selecting.isUnmatchable,
       stored.selecting.fields.contains(where: { $0.name == "accept-language" }),
-      let language = language(of: stored), preferred(by: request[values: .acceptLanguage]) == language
+      self.language(of: stored) == language
     else { return false }
-    return stored.selecting.fields.allSatisfy {
-      $0.name == "accept-language" || $0.match(request)
+    for field in stored.selecting.fields
+    where field.name != "accept-language" && !selection.meets(field, in: request, configuration) {
+      return false
     }
+    return true
   }
 
   /// The only language of the content, in lowercase; `nil` if there are several, or it is unknown (RFC 9110 §8.5).
   private static func language(of stored: StoredResponse) -> String? {
     let lines = stored.values(of: .contentLanguage)
     guard lines.count == 1, !lines[0].contains(",") else { return nil }
-    return lines[0].lowercased()
+    return lines[0].lowercasedASCII
   }
 
   /// Returns the language range with the greatest weight; `nil` if several have it, or it is `*`.
-  private static func preferred(by lines: [String]) -> String? {
+  static func preferred(by request: HTTPFields) -> String? {
     var best: (range: String, weight: Int)?
-    for line in lines {
-      for (range, weight) in PreferenceField.ranges(line) {
+    for field in request where field.name == .acceptLanguage {
+      for (range, weight) in PreferenceField.ranges(Octets(valueOf: field)) {
         if weight > best?.weight ?? 0 {
           best = (range, weight)
         } else if let other = best, other.weight == weight, other.range != range {

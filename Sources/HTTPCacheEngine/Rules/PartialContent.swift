@@ -25,7 +25,7 @@ enum PartialContent {
       case .bytes(let range, let completeLength)? = ContentRange(parsing: ranges[0])
     else { return nil }
     let type = head.headerFields[.contentType] ?? ""
-    guard !type.lowercased().hasPrefix("multipart/byteranges") else { return nil }
+    guard !type.lowercasedASCII.hasPrefix("multipart/byteranges") else { return nil }
     let lengths = head.headerFields[values: .contentLength]
     guard lengths.allSatisfy({ Int64($0) == Int64(range.count) }), length ?? Int64(range.count) == range.count
     else { return nil }
@@ -38,7 +38,7 @@ enum PartialContent {
   }
 
   static func hasContentCoding(_ lines: [String]) -> Bool {
-    lines.contains { $0.lowercased() != "identity" }
+    lines.contains { $0.lowercasedASCII != "identity" }
   }
 
   /// Removes the digests of this one message's content, which hold neither for other parts nor for the whole (RFC 9530
@@ -87,7 +87,7 @@ enum PartialContent {
     var request = request
     let last = gap.end.flatMap { $0 == parts.completeLength ? nil : String($0 - 1) }
     request.headerFields[.range] = "bytes=\(gap.first)-\(last ?? "")"
-    request.headerFields[.ifRange] = validator
+    request.headerFields[fields: .ifRange] = [validator.field(.ifRange)]
     return (request, CacheEngine.Completion(candidate: candidate, first: gap.first, end: gap.end))
   }
 
@@ -114,12 +114,12 @@ enum PartialContent {
 extension StoredResponse {
   /// The validator that names exactly this representation in `If-Range`. It is an entity tag that is not weak, or,
   /// without any tag, a strong date (RFC 9110 §8.8.1, §13.1.5).
-  var strongValidator: String? {
-    if let tag = entityTag { return tag.isWeak ? nil : tag.fieldValue }
+  var strongValidator: Octets? {
+    if let tag = entityTag { return tag.isWeak ? nil : Octets(tag.fieldBytes) }
     guard kept.values(of: .eTag).isEmpty, let modified = lastModified,
       facts.date.seconds > modified.date.secondsSince1970
     else { return nil }
-    return modified.text
+    return Octets(modified.text)
   }
 
   var hasStrongValidator: Bool { strongValidator != nil }

@@ -21,8 +21,8 @@ enum Preconditions {
 
   /// Whether the client's partial content belongs to the stored representation, so that a range completes it (RFC 9110
   /// §13.1.5): by strong comparison only.
-  static func holds(ifRange condition: String, for stored: StoredResponse) -> Bool {
-    if let date = HTTPDate(parsing: condition, now: stored.facts.responseTime) {
+  static func holds(ifRange condition: Octets, for stored: StoredResponse) -> Bool {
+    if let date = HTTPDate(parsing: condition.description, now: stored.facts.responseTime) {
       guard let modified = stored.lastModified?.date, modified == date else { return false }
       // A date is a strong validator if the response was made at least a second later (§8.8.2.2).
       return stored.facts.date.seconds > modified.secondsSince1970

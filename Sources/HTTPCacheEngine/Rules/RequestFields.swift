@@ -14,7 +14,9 @@ struct RequestFields {
   /// Whether there is a Range field at all: such a request is not changed into one for another range.
   var hasRangeField = false
   /// If-Range: an entity tag or a date, as received.
-  var ifRange: String?
+  var ifRange: Octets?
+  /// Whether there is a `Host` field besides the authority: the request has no key.
+  var hasHost = false
   /// If-Match or If-Unmodified-Since: a cache does not evaluate them (RFC 9111 §4.3.2).
   var hasOriginPrecondition = false
 
@@ -29,7 +31,7 @@ struct RequestFields {
   }
 
   mutating func read(_ request: HTTPRequest, now: Timestamp) {
-    var noneMatch: [String] = []
+    var noneMatch: [Octets] = []
     var pragmaNoCache = false
     var hasCacheControl = false
     var modifiedSinceLines = 0
@@ -46,18 +48,19 @@ struct RequestFields {
       case .pragma:
         // The only directive of Pragma (§5.4) has the name and syntax of Cache-Control's.
         if CacheControl(parsing: field.value).contains(.noCache) { pragmaNoCache = true }
-      case .ifNoneMatch: noneMatch.append(field.value)
+      case .ifNoneMatch: noneMatch.append(Octets(valueOf: field))
       case .ifModifiedSince:
         // More than one line is not a date, and ignored (RFC 9110 §13.1.3).
         ifModifiedSince = modifiedSinceLines == 0 ? HTTPDate(parsing: field.value, now: now) : nil
         modifiedSinceLines += 1
       case .authorization: hasAuthorization = true
+      case .host: hasHost = true
       // Ranges apply to GET only (RFC 9110 §14.2), and to QUERY, which works like GET.
       case .range where request.method.isRetrieval:
         range = rangeLines == 0 ? RangeField(parsing: field.value) : nil
         rangeLines += 1
         hasRangeField = true
-      case .ifRange: ifRange = field.value
+      case .ifRange: ifRange = Octets(valueOf: field)
       case .ifMatch, .ifUnmodifiedSince: hasOriginPrecondition = true
       case .range: break
       }
@@ -83,6 +86,7 @@ extension RequestFields {
     case ifNoneMatch = "if-none-match"
     case ifModifiedSince = "if-modified-since"
     case authorization
+    case host
     case range
     case ifRange = "if-range"
     case ifMatch = "if-match"
@@ -90,7 +94,7 @@ extension RequestFields {
 
     /// A bitmask of the lengths of the names.
     @inline(__always)
-    private static var lengths: UInt64 { 1 << 5 | 1 << 6 | 1 << 8 | 1 << 13 | 1 << 17 | 1 << 19 }
+    private static var lengths: UInt64 { 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 13 | 1 << 17 | 1 << 19 }
 
     /// Makes the name from its bytes; `nil` for any other field.
     @inline(__always)
@@ -103,6 +107,7 @@ extension RequestFields {
       guard length < 64, Self.lengths >> UInt64(truncatingIfNeeded: length) & 1 != 0 else { return nil }
       let letter =
         switch length {
+        case 4: UInt8(ascii: "h")
         case 5: UInt8(ascii: "r")
         case 6: UInt8(ascii: "p")  // Accept, Cookie and Origin are as long.
         default: UInt8(ascii: "i")

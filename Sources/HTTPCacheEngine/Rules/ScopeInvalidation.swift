@@ -49,7 +49,7 @@ enum ScopeInvalidation {
     _ response: HTTPResponse, to request: HTTPRequest, _ configuration: CacheEngine.Configuration
   ) -> Bool {
     guard configuration.clearsSiteData ?? (configuration.kind == .private),
-      request.scheme?.lowercased() == "https", let name = HTTPField.Name.clearSiteData
+      request.scheme?.lowercasedASCII == "https", let name = HTTPField.Name.clearSiteData
     else { return false }
     return response.headerFields[values: name].contains { line in
       line.withFieldBytes { bytes in

@@ -28,7 +28,7 @@ enum Validation {
       guard let tag = candidates[index].entityTag else { continue }
       if !tags.contains(tag) {
         // Includes the separator from the next tag. The tag of the selected response is sent however long it is.
-        let size = tag.fieldValue.utf8.count + 2
+        let size = tag.fieldBytes.count + 2
         guard size <= room || index == selected else { continue }
         room -= size
         tags.append(tag)
@@ -49,8 +49,9 @@ enum Validation {
     if case .tags(let clientTags) = client.ifNoneMatch {
       tags += clientTags.filter { !tags.contains($0) }
     }
-    request.headerFields[.ifNoneMatch] =
-      tags.isEmpty ? nil : tags.map(\.fieldValue).joined(separator: ", ")
+    let list = Array(tags.map(\.fieldBytes).joined(separator: [UInt8(ascii: ","), 0x20]))
+    request.headerFields[fields: .ifNoneMatch] =
+      tags.isEmpty ? [] : [HTTPField(name: .ifNoneMatch, value: list)]
     // The cache evaluates the client's own date itself, once it knows the current response.
     request.headerFields[.ifModifiedSince] = lastModified
     return (request, nominated)

@@ -25,15 +25,23 @@ enum VariantSelection {
   static func matching(
     _ candidates: [StoredResponse], request: HTTPFields, _ configuration: CacheEngine.Configuration
   ) -> [Int] {
-    func filtered(_ matches: (StoredResponse) -> Bool) -> [Int] {
-      mostRecentFirst(
-        candidates.indices.filter {
-          matches(candidates[$0]) && !SharedCookies.exclude(candidates[$0], configuration)
-        }, of: candidates)
+    if candidates.isEmpty { return [] }
+    var selection = RequestSelection()
+    // Loops: a closure would copy the configuration.
+    var matching: [Int] = []
+    for position in candidates.indices
+    where candidates[position].selecting.match(request, &selection, configuration)
+      && !SharedCookies.exclude(candidates[position], configuration)
+    { matching.append(position) }
+    if matching.isEmpty, configuration.negotiatesLanguage,
+      let language = LanguageNegotiation.preferred(by: request)
+    {
+      for position in candidates.indices
+      where LanguageNegotiation.is(candidates[position], in: language, request, &selection, configuration)
+        && !SharedCookies.exclude(candidates[position], configuration)
+      { matching.append(position) }
     }
-    let matching = filtered { $0.selecting.match(request) }
-    guard matching.isEmpty, configuration.negotiatesLanguage else { return matching }
-    return filtered { LanguageNegotiation.prefers($0, request: request) }
+    return mostRecentFirst(matching, of: candidates)
   }
 
   /// Returns the matching response that answers: the most recent (§4).

@@ -74,7 +74,12 @@ struct KeptFields: Sendable {
   // The same as in `ResponseFields`: the first line of ETag, and lines of Last-Modified if all are equal. Joined by
   // commas they would be another value.
 
-  var entityTag: EntityTag? { values(of: .eTag).first.flatMap { EntityTag(parsing: $0) } }
+  var entityTag: EntityTag? {
+    for position in received.indices where received[position].name == .eTag && !omitted.contains(position) {
+      return EntityTag(parsingValueAt: position, of: received)
+    }
+    return nil
+  }
 
   /// - Parameter now: needed for two-digit years only.
   func lastModified(at now: Timestamp) -> (date: HTTPDate, text: String)? {
@@ -99,7 +104,14 @@ struct KeptFields: Sendable {
 
 /// Equal if the stored fields are equal, however they were made.
 extension KeptFields: Hashable {
-  static func == (left: KeptFields, right: KeptFields) -> Bool { left.fields == right.fields }
+  static func == (left: KeptFields, right: KeptFields) -> Bool {
+    let (left, right) = (left.fields, right.fields)
+    // Not `HTTPField`'s equality, which is that of `String`.
+    return left.count == right.count
+      && zip(left, right).allSatisfy {
+        $0.name == $1.name && Octets(valueOf: $0) == Octets(valueOf: $1)
+      }
+  }
 
-  func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+  func hash(into hasher: inout Hasher) { hasher.combine(count) }
 }

@@ -3,7 +3,7 @@
 
 /// The stored form of a response: the bytes that are stored with its content.
 ///
-/// All integers are little-endian. Version 4 begins with the facts that decide on reuse, at fixed offsets, so that a
+/// All integers are little-endian. Version 5 begins with the facts that decide on reuse, at fixed offsets, so that a
 /// decision reads them without copying:
 ///
 /// | at | bytes | what |
@@ -19,7 +19,7 @@
 /// | 52 | | the selecting fields |
 ///
 /// Each selecting field has the length of its name (3), its kind (1, see ``SelectingKind``), the length of its stored
-/// value (4), the name, and the stored value. ``SelectingKind/lineAndValue`` adds its normalised value as a text.
+/// value (4), the name, and the stored value: octets. ``SelectingKind/lineAndValue`` adds its normalised value as a text.
 ///
 /// The rest is needed only to answer:
 ///
@@ -34,7 +34,7 @@
 /// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0
 /// and a text.
 enum StoredForm {
-  static let version: UInt8 = 4
+  static let version: UInt8 = 5
   /// The offset of the selecting fields.
   static let frontCount = 52
   /// Maximum number of fields: `HTTPFields` accepts at most 65,534, and an answer adds some.

@@ -61,11 +61,11 @@ extension StoredResponse {
   }
 
   private static func write(_ field: SelectingFields.Field, to writer: inout ByteWriter) {
-    func write(_ kind: StoredForm.SelectingKind, _ kept: String) {
+    func write(_ kind: StoredForm.SelectingKind, _ kept: Octets) {
       // Longer names do not occur in messages, and could not be read again. An empty name cannot be read either.
       let name = field.name.utf8.count <= StoredForm.longestSelectingName ? field.name : ""
       writer.write(UInt32(name.utf8.count) | UInt32(kind.rawValue) << 24)
-      writer.write(UInt32(truncatingIfNeeded: kept.utf8.count))
+      writer.write(UInt32(truncatingIfNeeded: kept.count))
       writer.append(name)
       writer.append(kept)
     }
@@ -73,8 +73,7 @@ extension StoredResponse {
     switch (field.line, field.value) {
     case (_, nil): write(.absent, "")
     case (nil, let value?): write(.lines, value)
-    // Compared by bytes: texts are also equal if they spell the same in other ways.
-    case (let line?, let value?) where line.utf8.elementsEqual(value.utf8): write(.line, line)
+    case (let line?, let value?) where line == value: write(.line, line)
     case (let line?, let value?):
       write(.lineAndValue, line)
       writer.write(value)
@@ -125,8 +124,8 @@ extension StoredResponse {
       guard let field = reader.selecting(bytes) else { return nil }
       selecting.append(
         .init(
-          name: bytes.string(field.name), value: field.value.map { bytes.string($0) },
-          line: field.line.map { bytes.string($0) }, isDigest: field.kind == .digest))
+          name: bytes.string(field.name), value: field.value.map { bytes.octets($0) },
+          line: field.line.map { bytes.octets($0) }, isDigest: field.kind == .digest))
     }
     guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
     self.init(

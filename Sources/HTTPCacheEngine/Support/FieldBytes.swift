@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Access to the bytes of a field value without copying them.
 ///
-/// This file, `ByteWriter` and `SelectingBytes` are the only ones of the engine with unsafe pointers; all others use a
+/// This file, `Octets`, `ByteWriter` and `SelectingBytes` are the only ones of the engine with unsafe pointers; all others use a
 /// bounds-checked `Span`.
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
@@ -16,6 +16,14 @@ extension String {
     }
     var copy = self  // A bridged string of Apple's systems is made native first.
     return copy.withUTF8 { body($0.span) }
+  }
+}
+
+extension HTTPField {
+  /// Calls `body` with the octets of the value as they were received: they need not be UTF-8 (RFC 9110 §5.5).
+  @inline(__always)
+  func withOctets<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    withUnsafeBytesOfValue { body($0.span) }
   }
 }
 
@@ -69,6 +77,11 @@ extension Span where Element == UInt8 {
       position += 1
     }
     return false
+  }
+
+  func isASCII(_ range: ByteRange) -> Bool {
+    for position in range.start..<range.end where self[position] >= 0x80 { return false }
+    return true
   }
 
   var isASCII: Bool {
@@ -152,34 +165,6 @@ extension Span where Element == UInt8 {
   }
 }
 
-extension Span<UInt8> {
-  /// Returns the texts of several ranges in lowercase, with a character between each two; the ranges must be ASCII.
-  ///
-  /// - Parameters:
-  ///   - length: the length of the result.
-  ///   - range: returns each of the `count` ranges.
-  @inline(__always)
-  func lowercasedString(
-    length: Int, of count: Int, separator: UInt8, _ range: (Int) -> ByteRange
-  ) -> String {
-    String(unsafeUninitializedCapacity: length) { text in
-      var end = 0
-      for index in 0..<count {
-        if index > 0 {
-          text[end] = separator
-          end += 1
-        }
-        let range = range(index)
-        for position in range.start..<range.end {
-          text[end] = self[position].lowercasedASCII
-          end += 1
-        }
-      }
-      return end
-    }
-  }
-}
-
 extension RawSpan {
   /// Whether the bytes from `start` on are those of a lowercase text, in any case.
   ///
@@ -206,7 +191,7 @@ extension RawSpan {
 /// Operations on eight bytes at once. The upper bit of each byte of the result marks a match. In a row of marked bytes,
 /// all but the first may be marked by mistake.
 extension UInt64 {
-  private static var ones: UInt64 { .max / 0xFF }
+  static var ones: UInt64 { .max / 0xFF }
 
   /// Returns a mask of the bytes that equal a given one.
   @inline(__always)
@@ -237,14 +222,13 @@ extension [UInt8] {
   ///
   /// Composed on the stack: appending takes 90 instructions a run. An array made with uninitialized memory takes 500,
   /// to find the type of its storage.
-  init(joining first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>, _ fourth: Span<UInt8>) {
-    let count = first.count + second.count + third.count + fourth.count
+  init(joining first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>) {
+    let count = first.count + second.count + third.count
     self = withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { buffer in
       var free = buffer
       first.copy(to: &free)
       second.copy(to: &free)
       third.copy(to: &free)
-      fourth.copy(to: &free)
       return [UInt8](buffer)
     }
   }
@@ -284,6 +268,10 @@ extension RawSpan {
     withBytes(range) { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { String(decoding: $0, as: UTF8.self) }
     }
+  }
+
+  func octets(_ range: ByteRange) -> Octets {
+    withBytes(range) { bytes in bytes.withMemoryRebound(to: UInt8.self) { Octets($0.span, $0.span.whole) } }
   }
 
   /// Makes a field with these bytes as its value.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
 import Hummingbird
@@ -75,7 +76,7 @@ extension Response {
     if !vary.isEmpty {
       // One line, without the names that it already has.
       var names = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmed }
-      for name in vary where !names.contains(where: { $0.lowercased() == name.canonicalName }) {
+      for name in vary where !names.contains(where: { $0.lowercasedASCII == name.canonicalName }) {
         names.append(name.rawName)
       }
       headers[.vary] = names.joined(separator: ", ")

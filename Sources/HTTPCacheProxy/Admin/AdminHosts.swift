@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// The names that the admin port accepts.
 ///
 /// A page in a browser may come from a name that its owner resolves to 127.0.0.1. To the browser, the admin port is
@@ -16,7 +18,7 @@ struct AdminHosts: Sendable {
       names = nil
       return
     }
-    names = Set((configuration.adminHosts + ["localhost", admin.host]).map { $0.lowercased() })
+    names = Set((configuration.adminHosts + ["localhost", admin.host]).map { $0.lowercasedASCII })
   }
 
   enum Verdict {
@@ -32,7 +34,7 @@ struct AdminHosts: Sendable {
     guard hosts.count <= 1 else { return .ambiguous }
     guard let names, let host = hosts.first else { return .answered }
     let name = Self.name(of: host)
-    return IPAddress(name) != nil || names.contains(name.lowercased()) ? .answered : .misdirected
+    return IPAddress(name) != nil || names.contains(name.lowercasedASCII) ? .answered : .misdirected
   }
 
   /// Returns the host without the port, and an IPv6 address without its brackets.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCaching
 
 /// A purge request from an authorised client, and its response.
@@ -28,7 +29,7 @@ struct PurgeRequest: Sendable {
   init(query: Substring, content: [UInt8], accept: String?, _ context: ProxyContext) {
     self.query = String(query)
     self.content = content
-    wantsJSON = accept?.lowercased().contains("application/json") ?? false
+    wantsJSON = accept?.lowercasedASCII.contains("application/json") ?? false
     self.context = context
   }
 

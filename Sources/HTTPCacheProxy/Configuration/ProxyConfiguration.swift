@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 extension ProxyConfiguration {
   /// A host and a port to listen on or to connect to.
   public struct Address: Hashable, Sendable, CustomStringConvertible {
@@ -50,7 +52,7 @@ extension ProxyConfiguration {
     ///
     /// Only IP addresses can be judged by their text. `127.a.example` is a name, which may resolve to any address. So
     /// may `localhost`; therefore the proxy checks its resolved address again.
-    var isLoopback: Bool { host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true }
+    var isLoopback: Bool { host.lowercasedASCII == "localhost" || IPAddress(host)?.isLoopback == true }
   }
 }
 
@@ -123,7 +125,7 @@ public struct ProxyConfiguration: Sendable {
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
     }
-    for name in trustedFields where FieldRole(name.lowercased()) != .forwarding || name.contains("_") {
+    for name in trustedFields where FieldRole(name.lowercasedASCII) != .forwarding || name.contains("_") {
       throw ProxyConfiguration.ValidationError(
         "expected X-Real-IP or a name that begins with X-Forwarded as a trusted field, found '\(name)'")
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// The host and the port of a request, in the one spelling that both the key and the origin get.
 ///
 /// Spellings that share a key must look the same to the origin. Otherwise the first client would choose the text that
@@ -36,7 +38,7 @@ enum Authority {
     let rest = text.utf8[end...]
     // Nearly all clients use this spelling, which needs no new string.
     if isLowercase, rest.isEmpty || isNormalized(port: rest, scheme: scheme) { return text }
-    return normalizedPort(rest, scheme: scheme).map { text[..<end].lowercased() + $0 }
+    return normalizedPort(rest, scheme: scheme).map { text[..<end].lowercasedASCII + $0 }
   }
 
   /// RFC 3986 §3.2.2, without zones and without addresses of future versions.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 
 extension HTTPFields {
@@ -12,7 +13,7 @@ extension HTTPFields {
     var options: Set<String> = []
     for field in self where field.name.canonicalName == "connection" {
       for option in field.value.split(separator: ",") {
-        let option = option.trimmingOptionalWhitespace.lowercased()
+        let option = option.trimmingOptionalWhitespace.lowercasedASCII
         if !Self.neverOptions.contains(option) { options.insert(option) }
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 
 /// The role that a field has for a proxy.
@@ -80,7 +81,7 @@ enum FieldNames {
       "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Accept-Ranges",
     ]
     var table = [[Entry]](repeating: [], count: 64)
-    for text in names + names.map({ $0.lowercased() }) {
+    for text in names + names.map({ $0.lowercasedASCII }) {
       guard let name = HTTPField.Name(text), let first = text.utf8.first else { continue }
       table[slot(text.utf8.count, first)].append(Entry(name: name, role: FieldRole(name.canonicalName)))
     }

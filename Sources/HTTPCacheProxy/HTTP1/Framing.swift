@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 
 /// Where the content of a message ends (RFC 9112 §6.3).
@@ -63,7 +64,7 @@ enum Framing: Hashable, Sendable {
   private static func codings(_ fields: HTTPFields) throws(MessageFault) -> [String]? {
     guard let value = fields[.transferEncoding] else { return nil }
     return value.split(separator: ",", omittingEmptySubsequences: false).map {
-      $0.lowercased().trimmingOptionalWhitespace
+      $0.lowercasedASCII.trimmingOptionalWhitespace
     }
   }
 

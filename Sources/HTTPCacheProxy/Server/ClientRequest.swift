@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCaching
 import NIOCore
 
@@ -67,9 +68,9 @@ struct ClientRequest: Sendable {
         framingFields = (framingFields ?? HTTPFields()).appending(field)
         fields.append(field)
       case .transferEncoding: framingFields = (framingFields ?? HTTPFields()).appending(field)
-      case .te: acceptsTrailers = acceptsTrailers || field.value.lowercased().contains("trailers")
+      case .te: acceptsTrailers = acceptsTrailers || field.value.lowercasedASCII.contains("trailers")
       case .expect:
-        guard field.value.lowercased() == "100-continue" else {
+        guard field.value.lowercasedASCII == "100-continue" else {
           throw MessageFault(417, "the only supported expectation is 100-continue (RFC 9110 §10.1.1)")
         }
         expects = true
@@ -139,7 +140,7 @@ struct ClientRequest: Sendable {
   /// reach the origin unseen, past the cache and its invalidations. `h2c` is no longer defined (RFC 9113 §3.1).
   private static func protocols(_ value: String) -> [String] {
     value.split(separator: ",").map { $0.trimmingOptionalWhitespace }.filter { text in
-      let name = text.prefix { $0 != "/" }.lowercased()
+      let name = text.prefix { $0 != "/" }.lowercasedASCII
       return !name.isEmpty && !["http", "h2c", "h2", "h3", "tls"].contains(name)
     }
   }
@@ -156,7 +157,7 @@ struct ClientRequest: Sendable {
       }
       return
     }
-    let lowercased = target.prefix(8).lowercased()
+    let lowercased = target.prefix(8).lowercasedASCII
     let prefix = lowercased.hasPrefix("http://") ? 7 : lowercased.hasPrefix("https://") ? 8 : 0
     guard prefix > 0 else {
       throw MessageFault("the request target is neither a path nor a URI (RFC 9112 §3.2)")
@@ -195,7 +196,7 @@ extension HTTPFields {
     contains { field in
       field.name.canonicalName == "connection"
         && field.value.split(separator: ",").contains {
-          $0.trimmingOptionalWhitespace.lowercased() == option
+          $0.trimmingOptionalWhitespace.lowercasedASCII == option
         }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 
 /// Names the client of one connection to the origin, and determines who the client is.
@@ -31,7 +32,7 @@ struct Forwarder: Sendable {
     forwarding = configuration.forwardedFields
     let trusted = configuration.trustedPeers
     self.trusted = trusted
-    passedOn = Self.passedOn.union(configuration.trustedFields.map { $0.lowercased() })
+    passedOn = Self.passedOn.union(configuration.trustedFields.map { $0.lowercasedASCII })
     isTrusted = address.map { trusted.contains($0) } ?? false
     if let forName = Self.forName, let protoName = Self.protoName {
       own = (
@@ -166,7 +167,7 @@ enum ForwardedField {
       let value = rest.first == 0x22 ? quoted(&rest) : token(&rest)
     else { return nil }
     bytes = rest
-    return (name.lowercased(), value)
+    return (name.lowercasedASCII, value)
   }
 
   private static func token(_ bytes: inout ArraySlice<UInt8>) -> String? {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
@@ -400,7 +401,7 @@ final class OriginConnection: ChannelInboundHandler {
   /// RFC 9110 §7.8: the protocols that the origin switches to must be among those of the request.
   private static func isAnswer(_ head: HTTPResponse, to upgrade: String) -> Bool {
     func protocols(_ value: String) -> [String] {
-      value.split(separator: ",").map { $0.trimmingOptionalWhitespace.lowercased() }
+      value.split(separator: ",").map { $0.trimmingOptionalWhitespace.lowercasedASCII }
     }
     let chosen = head.headerFields[.upgrade].map(protocols) ?? []
     return !chosen.isEmpty && Set(chosen).isSubset(of: protocols(upgrade))
@@ -416,7 +417,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   private static func closes(_ head: HTTPResponse) -> Bool {
     head.headerFields[.connection]?.split(separator: ",").contains {
-      $0.trimmingOptionalWhitespace.lowercased() == "close"
+      $0.trimmingOptionalWhitespace.lowercasedASCII == "close"
     } ?? false
   }
 
@@ -425,7 +426,7 @@ final class OriginConnection: ChannelInboundHandler {
       return nil
     }
     for parameter in field.value.split(separator: ",") {
-      let parts = parameter.split(separator: "=").map { $0.trimmingOptionalWhitespace.lowercased() }
+      let parts = parameter.split(separator: "=").map { $0.trimmingOptionalWhitespace.lowercasedASCII }
       if parts.count == 2, parts[0] == "timeout", let seconds = Int64(parts[1]), seconds >= 0 {
         return Swift.min(seconds, 86_400)
       }

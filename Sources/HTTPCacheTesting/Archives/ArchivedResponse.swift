@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCaching
 
 /// A response from a folder or a HAR file, and the request that it answered.
@@ -107,7 +108,7 @@ extension HTTPRequest {
   /// Makes a request to a URL given as text; `nil` if the text is not an `http` or `https` URL.
   init?(method: String, url: String, fields: HTTPFields) {
     guard let method = HTTPRequest.Method(method), let parsed = URL(string: url),
-      let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https",
+      let scheme = parsed.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
       let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true),
       let host = components.percentEncodedHost,
       !host.isEmpty

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCaching
 
 /// A HAR file (HTTP Archive 1.2), as browsers' developer tools and proxies export.
@@ -113,7 +114,7 @@ private struct File: Decodable {
 extension File.Entry {
   /// Why the entry has no usable response; `nil` if it has one.
   var reasonToSkip: String? {
-    let scheme = request.url.prefix { $0 != ":" }.lowercased()
+    let scheme = request.url.prefix { $0 != ":" }.lowercasedASCII
     if scheme != "http", scheme != "https" { return "the scheme '\(scheme)' is not http or https" }
     if response.status == 0 { return "the request got no response" }
     if response.status == 304 {
@@ -142,10 +143,10 @@ extension File.Entry {
     var fields = Self.fields(
       response.headers ?? [],
       excluding: ["content-encoding", "content-length", "transfer-encoding", "connection", "vary"])
-    let names = (response.headers ?? []).filter { $0.name.lowercased() == "vary" }
+    let names = (response.headers ?? []).filter { $0.name.lowercasedASCII == "vary" }
       .flatMap { $0.value.split { $0 == "," || $0.isNewline } }
       .map { $0.trimmingCharacters(in: .whitespaces) }.filter {
-        $0.lowercased() != "accept-encoding" && !$0.isEmpty
+        $0.lowercasedASCII != "accept-encoding" && !$0.isEmpty
       }
     if !names.isEmpty { fields.append("Vary", names.joined(separator: ", ")) }
     if let target = response.redirectURL, !target.isEmpty, fields[.location] == nil,
@@ -164,7 +165,7 @@ extension File.Entry {
     if fields[.contentType] == nil, let type = content.mimeType, !type.isEmpty {
       fields.append("Content-Type", type)
     }
-    switch content.encoding?.lowercased() {
+    switch content.encoding?.lowercasedASCII {
     case "base64":
       guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
         throw HARFile.Fault(what: "its content is not valid base64")
@@ -190,7 +191,8 @@ extension File.Entry {
   /// Pseudo fields of HTTP/2 are removed.
   private static func fields(_ headers: [File.Field], excluding excluded: [String]) -> HTTPFields {
     var fields = HTTPFields()
-    for header in headers where !header.name.hasPrefix(":") && !excluded.contains(header.name.lowercased()) {
+    for header in headers where !header.name.hasPrefix(":") && !excluded.contains(header.name.lowercasedASCII)
+    {
       for line in header.value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
         fields.append(header.name, line.trimmingCharacters(in: .whitespaces))
       }

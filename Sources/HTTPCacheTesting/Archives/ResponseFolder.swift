@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCaching
 
 /// A folder of responses for people to read and edit: a JSON file for each head, and a separate file for its content.
@@ -134,7 +135,7 @@ public struct ResponseFolder: Sendable {
   @discardableResult
   public func add(_ response: ArchivedResponse) throws -> String {
     let vary = response.head.headerFields[values: .vary].joined(separator: ",").split(separator: ",").map {
-      $0.trimmingCharacters(in: .whitespaces).lowercased()
+      $0.trimmingCharacters(in: .whitespaces).lowercasedASCII
     }
     var selecting = HTTPFields()
     for field in response.request.headerFields
@@ -207,7 +208,7 @@ private enum FileName {
   /// A suffix that shows programs how to open the content.
   static func suffix(of head: HTTPResponse) -> String {
     let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
-      .lowercased()
+      .lowercasedASCII
     return switch type {
     // Not .json, which marks a head.
     case "application/json": ".json.body"

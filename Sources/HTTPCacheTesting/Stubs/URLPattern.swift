@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCaching
 
 /// A pattern of the URLs that a stub answers: text with variable parts.
@@ -105,7 +106,7 @@ public struct URLPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custom
     let authority = rest.prefix { $0 != "/" }
     let path = rest[authority.endIndex...]
     guard !authority.contains(where: { "*{}".contains($0) }) else {
-      return text[..<mark.lowerBound].lowercased() + "://" + authority + (path.isEmpty ? "/" : path)
+      return text[..<mark.lowerBound].lowercasedASCII + "://" + authority + (path.isEmpty ? "/" : path)
     }
     let target = TargetURI(scheme: String(text[..<mark.lowerBound]), authority: String(authority), path: "/")
     return target.scheme + "://" + target.authority + (path.isEmpty ? "/" : path)

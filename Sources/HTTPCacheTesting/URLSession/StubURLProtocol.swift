@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
@@ -26,7 +27,7 @@ class StubURLProtocol: URLProtocol {
 
   override class func canInit(with request: URLRequest) -> Bool {
     guard binding != nil else { return false }
-    return ["http", "https"].contains(request.url?.scheme?.lowercased())
+    return ["http", "https"].contains(request.url?.scheme?.lowercasedASCII)
   }
 
   override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

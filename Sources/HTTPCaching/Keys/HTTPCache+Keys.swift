@@ -56,10 +56,20 @@ extension HTTPCache {
     for request: HTTPRequest, content: MessageBody = .empty, _ partition: String
   ) -> Resident {
     let request = keyed(request)
+    // A hit excludes a request with a `Host` field, and `lookup(of:_:for:_:)` does before any other use.
     guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
-      let key = CacheKey(request, partition: partition)
+      let key = CacheKey(targetOf: request, partition: partition)
     else { return .otherwise }
     return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
+  }
+
+  /// Returns what was found under a key that was made without a look at the request's fields.
+  @inline(never)  // The check of the fields would be made before the hit.
+  func lookup(
+    of entries: StoredEntries, _ key: CacheKey, for request: HTTPRequest, _ partition: String
+  ) -> Lookup {
+    guard !request.hasHostField else { return Lookup(partition: partition) }
+    return Lookup(key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
   }
 
   /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.

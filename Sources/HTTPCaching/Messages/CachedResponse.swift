@@ -213,12 +213,12 @@ extension CacheStatus {
   /// The source of the response.
   public var source: CachedResponse.Source {
     switch reason {
-    case .validated: .validated
+    case .validated, .validatedByStrongTag: .validated
     case .fresh, .freshByHeuristic, .freshByApplication, .immutable: .hit
     case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
       .forbiddenWhileDisconnected, .policyReturnsStored:
       .stale
-    case .onlyIfCached, .revalidationImpossible: .generated
+    case .onlyIfCached, .revalidationImpossible, .unsolicitedNotModified: .generated
     default: isHit ? .hit : .network
     }
   }

@@ -61,7 +61,8 @@ extension HTTPCache {
       case .none: return .failure(Refused(outcome.reason))
       case .refuse(let reason): return .failure(Refused(reason))
       case .store(let stored, let reason):
-        if stored.parts != nil || outcome.assembly != nil { return .failure(Refused(.partNotCombined)) }
+        let isWhole = outcome.assembly.map { $0.received == 0..<Int64(content.count) } ?? true
+        guard stored.parts == nil, isWhole else { return .failure(Refused(.partNotCombined)) }
         if let length = stored.value(of: .contentLength), Int(length) != content.count {
           return .failure(Refused(.incompleteContent))
         }

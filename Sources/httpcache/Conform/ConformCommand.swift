@@ -76,6 +76,12 @@ struct ConformCommand: AsyncParsableCommand {
       valueName: "name: value"))
   var extra: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "Field in which order and letter case mean nothing to the origin, as for 'proxy'; may be repeated.",
+      valueName: "field"))
+  var normalizes: [NegotiationField] = []
+
   @Flag(help: "Print the results as one JSON document.")
   var json = false
 
@@ -97,7 +103,7 @@ struct ConformCommand: AsyncParsableCommand {
       }
     }
     do {
-      suites = try chosen(from: suites)
+      suites = try chosen(from: suites.map(configured))
     } catch {
       Input.complain("\(files.joined(separator: ", ")): \(error)")
       throw ExitCode(65)
@@ -105,6 +111,16 @@ struct ConformCommand: AsyncParsableCommand {
     let report = ConformReport(try await reports(suites))
     print(json ? try report.json() : report.text(showsSteps: only != nil))
     if report.hasRequiredFailure { throw ExitCode.failure }
+  }
+
+  private func configured(_ suite: ScenarioSuite) -> ScenarioSuite {
+    var suite = suite
+    if !normalizes.isEmpty {
+      for index in suite.tests.indices where suite.tests[index].options.normalizes == nil {
+        suite.tests[index].options.normalizes = Set(normalizes)
+      }
+    }
+    return suite
   }
 
   private func reports(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {

@@ -190,6 +190,14 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
+      Field in which order and letter case mean nothing to the origin: accept, accept-charset, accept-encoding or \
+      accept-language; may be repeated. This goes beyond RFC 9111 §4.1.
+      """, valueName: "field"))
+  var normalizes: [NegotiationField] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
       What a shared cache does with a response that sets cookies and that the origin declares shareable: store it with \
       them, strip them for every client, or bypass the cache (default: store, because RFC 9111 §7.3 lets the origin decide).
       """, valueName: "store|strip|bypass"))
@@ -299,6 +307,7 @@ struct ProxyOptions: ParsableArguments {
     // A private proxy is for one user, as in the RFC.
     cache.rules.separatesCredentials = false
     cache.rules.negotiatesLanguage = negotiatesLanguage
+    cache.rules.normalizes = Set(normalizes)
     cache.rules.setCookie = setCookie
     cache.rules.usesNoVarySearch = noVarySearch
     if let shared {
@@ -356,5 +365,6 @@ extension ProxyConfiguration.ForwardedFields: ExpressibleByArgument {}
 // swift-format-ignore: AvoidRetroactiveConformances
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
+extension NegotiationField: ExpressibleByArgument {}
 extension EvictionPolicy: ExpressibleByArgument {}
 extension ProxyConfiguration.AccessLogOptions.Format: ExpressibleByArgument {}

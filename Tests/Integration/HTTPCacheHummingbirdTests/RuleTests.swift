@@ -53,6 +53,32 @@ struct RuleTests {
     }
   }
 
+  @Test(
+    "A request whose target or host servers read differently is neither stored nor answered from the store",
+    arguments: [
+      ("/products/77#x", []), ("/products/77#", []), ("/products/77?#", []),
+      ("/products/77", [("host", "a.example"), ("host", "b.example")]),
+      ("/products/77", [("host", "a.example"), ("host", "a.example")]),
+      ("/products/77", [("host", "user@a.example")]),
+    ] as [(String, [(String, String)])])
+  func ambiguousTargets(path: String, hosts: [(String, String)]) async throws {
+    setting.router.get("products/:id") { [runs] _, context in
+      guard context.parameters.get("id") == "77" else {
+        return Response("none \(runs.next())", .notFound, [.cacheControl: "max-age=5"])
+      }
+      return Response("\(runs.next())").caching(.public, maxAge: .seconds(60))
+    }
+    try await setting.run { server in
+      _ = try await server.send(.get, path, hosts)
+      let first = try await server.send(.get, "/products/77")
+      #expect(first.status == 200 && first.text == "2" && !first.isHit)
+      let odd = try await server.send(.get, path, hosts)
+      #expect(!odd.isHit && odd.cacheStatus.contains("fwd=bypass"))
+      let second = try await server.send(.get, "/products/77")
+      #expect(second.text == "2" && second.isHit)
+    }
+  }
+
   @Test("Vary selects the variant")
   func vary() async throws {
     setting.router.get("a") { [runs] request, _ in
@@ -75,8 +101,7 @@ struct RuleTests {
   @Test(
     "Statuses are stored if they may be",
     arguments: [
-      (200, true), (204, true), (301, true), (404, true), (410, true), (500, true), (304, false),
-      (429, false),
+      (200, true), (204, true), (301, true), (404, true), (410, true), (500, true), (429, false),
     ])
   func statuses(status: Int, isStored: Bool) async throws {
     setting.router.get("a") { _, _ in
@@ -88,6 +113,19 @@ struct RuleTests {
       let second = try await server.send(.get, "/a")
       #expect(second.status == status)
       #expect(second.isHit == isStored)
+    }
+  }
+
+  @Test(
+    "A handler's 304 to a request without a condition becomes 502, and its 304 to a condition reaches the client"
+  )
+  func notModified() async throws {
+    setting.router.get("a") { _, _ in Response(status: .notModified, headers: [.eTag: "\"b\""]) }
+    try await setting.run { server in
+      let plain = try await server.send(.get, "/a")
+      #expect(plain.status == 502 && plain.cacheStatus.contains("detail=unsolicitedNotModified"))
+      let conditional = try await server.send(.get, "/a", [("if-none-match", "\"b\"")])
+      #expect(conditional.status == 304)
     }
   }
 

@@ -21,7 +21,7 @@ struct TracingTests {
   private let tracer = InMemoryTracer()
   private let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
   private let request = HTTPRequest(
-    method: .get, scheme: "https", authority: "user:secret@a.example:8443", path: "/feed?token=secret")
+    method: .get, scheme: "https", authority: "a.example:8443", path: "/feed?token=secret")
 
   private func cache(
     disk: FilePath? = nil, traced isTraced: Bool = true,

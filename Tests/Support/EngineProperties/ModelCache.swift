@@ -306,7 +306,15 @@ struct ModelCache {
       try require(outcome.assembly?.candidate == answer.candidate, "completed by nothing")
     }
     if case .generated = outcome.answer {
-      guard case .failure = result, isShared else { throw Violation(description: "generates an answer") }
+      switch result {
+      case .failure where isShared: break
+      case .response(let head) where head.status == .notModified:
+        let fields = forwarding.original.headerFields
+        try require(
+          !forwarding.isValidation && fields[.ifNoneMatch] == nil && fields[.ifModifiedSince] == nil,
+          "generates an answer to a condition")
+      default: throw Violation(description: "generates an answer")
+      }
     }
     guard case .failure = result else { return }
     try require(

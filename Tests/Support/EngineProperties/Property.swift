@@ -44,6 +44,7 @@ package struct Property: Sendable {
     Property(name: "reading", input: .text, check: ReadingProperty.reading),
     Property(name: "separating", input: .numbers, check: LooseningProperty.separating),
     Property(name: "cacheStatusText", input: .text, check: CodingProperties.cacheStatusText),
+    Property(name: "octets", input: .text, check: OctetProperty.values),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

@@ -17,7 +17,7 @@ struct PublicSuiteTests {
   private static let deliberate: Set<String> = [
     "partial-store-partial-reuse-partial-byterange", "partial-store-partial-reuse-partial-absent",
     "partial-store-partial-reuse-partial-suffix", "partial-store-partial-complete",
-    "vary-normalise-lang-select",
+    "vary-normalise-lang-case", "vary-normalise-lang-order", "vary-normalise-lang-select",
   ]
 
   @Test("The page on the public suite explains every deliberate difference", arguments: deliberate)
@@ -25,6 +25,27 @@ struct PublicSuiteTests {
     let page = Self.root.appendingPathComponent("Documentation/RFC/public-suite.md")
     let notes = try String(contentsOf: page, encoding: .utf8)
     #expect(notes.contains("`\(id)`"))
+  }
+
+  @Test(
+    "With the option for Accept-Language, its spelling in letter case and order makes no difference",
+    .enabled(if: FileManager.default.fileExists(atPath: file.path), "the suite's file is not here"),
+    arguments: [CacheEngine.Configuration.Kind.private, .shared])
+  func normalised(kind: CacheEngine.Configuration.Kind) async throws {
+    let suites = try ScenarioSuite.load(Data(contentsOf: Self.file)).map { suite in
+      var suite = suite
+      suite.tests = suite.tests.filter { $0.id.hasPrefix("vary-") }.map { scenario in
+        var scenario = scenario
+        scenario.options.normalizes = [.acceptLanguage]
+        return scenario
+      }
+      return suite
+    }
+    let reports = try await ScenarioRunner(kind: kind).run(suites)
+    #expect(reports.count { $0.scenario.id.hasPrefix("vary-normalise") && $0.result.isPass } >= 3)
+    for report in reports where report.scenario.id.hasPrefix("vary-normalise") && !report.result.isPass {
+      #expect(report.scenario.id == "vary-normalise-lang-select")
+    }
   }
 
   @Test(

@@ -18,7 +18,17 @@ struct LoggingTests {
     return (handler, logger)
   }
 
-  @Test("The log says why a response was not stored, and omits credentials")
+  @Test("A request with user information is logged without it")
+  func userInformation() async throws {
+    let (handler, logger) = logger(.trace)
+    let (cache, _) = try makeCache()
+    cache.log(to: logger)
+    for _ in 0..<2 { _ = try await cache.get("/a", authority: "user:secret@a.example") }
+    #expect(handler.entries.count == 6)
+    #expect(handler.entries.allSatisfy { !"\($0)".contains("secret") && $0.metadata["uri"] == "/a" })
+  }
+
+  @Test("The log says why a response was not stored")
   func notStored() async throws {
     let (handler, logger) = logger(.debug)
     let (cache, _) = try makeCache()

@@ -113,7 +113,7 @@ struct MetricsTests {
     #expect(metrics.memoryEvictions.value > 0)
     let entries = cache.store.usage.memoryEntries
     let request = HTTPRequest(
-      method: .put, scheme: "https", authority: "user:pass@a.example", path: "/large49-7")
+      method: .put, scheme: "https", authority: "a.example", path: "/large49-7")
     _ = try await cache.respond(to: request) { _, _ in
       TransportResponse(head: HTTPResponse(status: .noContent))
     }
@@ -131,10 +131,10 @@ func makeCache(memory: Int = 1 << 20, store: CacheStore? = nil) throws -> (HTTPC
 struct Unreachable: Error {}
 
 extension HTTPCache {
-  func get(_ path: String, policy: RequestCachePolicy = .useProtocolCachePolicy) async throws
-    -> CachedResponse
-  {
-    let request = HTTPRequest(method: .get, scheme: "https", authority: "user:pass@a.example", path: path)
+  func get(
+    _ path: String, authority: String = "a.example", policy: RequestCachePolicy = .useProtocolCachePolicy
+  ) async throws -> CachedResponse {
+    let request = HTTPRequest(method: .get, scheme: "https", authority: authority, path: path)
     let response = try await respond(to: request, policy: policy) { request, _ in
       if path == "/down" { throw Unreachable() }
       if request.headerFields[.ifNoneMatch] != nil {

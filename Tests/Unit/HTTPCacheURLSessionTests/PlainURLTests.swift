@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import HTTPCacheEngine
 import HTTPTypes
 import HTTPTypesFoundation
 import TestSupport
@@ -49,6 +50,24 @@ struct PlainURLTests {
   func other(text: String) {
     guard let url = URL(string: text) else { return }
     #expect(PlainURL(url) == nil)
+  }
+
+  @Test(
+    "An anchor, credentials in the URL, and the URL's own host as a field leave the key of the page as it is",
+    arguments: [
+      ("http://a.example/b?c#top", nil), ("http://a.example/b?c#", nil), ("http://u:p@a.example/b?c", nil),
+      ("http://u@A.example:80/b?c#top", nil), ("http://a.example/b?c", "a.example"),
+      ("http://a.example/b?c", "A.EXAMPLE"),
+    ] as [(String, String?)])
+  func keys(text: String, host: String?) throws {
+    var request = URLRequest(url: try #require(URL(string: text)))
+    request.setValue(host, forHTTPHeaderField: "Host")
+    let head = try #require(HTTPRequest(request))
+    #expect(CacheKey(head)?.bytes == Array("http://a.example/b?c".utf8))
+    // A field with the name of another site leaves the request without a key.
+    request.setValue("b.example", forHTTPHeaderField: "Host")
+    let other = try #require(HTTPRequest(request))
+    #expect(CacheKey(other) == nil)
   }
 
   @Test("A URL with a base has the target of the absolute URL")

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -78,7 +80,7 @@ struct HitTests {
     _ = try await setting.get(from: origin, fields: [.accept: "a, b"])
     let short = try #require(setting.cache.storedResponse(for: .get(fields: [.accept: "a, b"])))
     // Another spelling of the same, and a directive that makes no difference.
-    for fields: HTTPFields in [[.accept: "b,a"], [.accept: "a, b", .cacheControl: "max-age=50"]] {
+    for fields: HTTPFields in [[.accept: "a,b"], [.accept: "a, b", .cacheControl: "max-age=50"]] {
       let long = try #require(setting.cache.storedResponse(for: .get(fields: fields)))
       #expect(long.head == short.head)
       #expect(long.age == short.age)
@@ -86,6 +88,62 @@ struct HitTests {
       #expect(long.reason == short.reason)
     }
     #expect(setting.log.reasons(.served) == [.fresh, .fresh, .fresh])
+  }
+
+  /// The head of a response with `max-age=3600` and `Vary: Accept-Encoding`, as version 4 of the stored form has it.
+  private static let version4 = """
+    04022801c800000080ee360000000000d00700000000000010ec20c88c01000040e420c88c0100003c00000000000000\
+    010000000f000003110000006163636570742d656e636f64696e67677a69702c206465666c6174652c2062720f000000\
+    62722c6465666c6174652c677a6970020000004f4b090000000f1d0000005475652c203032204a616e20323032342030\
+    333a30343a303820474d540d0a000000696d6167652f77656270090400000031303234052f0000007075626c69632c20\
+    6d61782d6167653d333630302c207374616c652d7768696c652d726576616c69646174653d3630101400000022356633\
+    612d3631633765306439623261343022121d0000005475652c203032204a616e20323032342030333a30343a30352047\
+    4d5415060000006f726967696e180f0000004163636570742d456e636f64696e6701050000006279746573
+    """
+
+  @Test(
+    "A directory with a response of the last version of the stored form is opened, and its successor is a hit"
+  )
+  func earlierVersion() async throws {
+    try await withTemporaryFolder { folder in
+      let directory = FilePath(folder.path)
+      let hex = Array(Self.version4.utf8)
+      let metadata = stride(from: 0, to: hex.count, by: 2).compactMap {
+        UInt8(String(decoding: hex[$0..<$0 + 2], as: UTF8.self), radix: 16)
+      }
+      #expect(metadata.first == 4)
+      let earlier = try Setting(directory: directory).cache.store
+      let entry = NewEntry(
+        key: StoreKey(try #require(CacheKey(.get())).bytes),
+        variant: earlier.fingerprint(of: Array("accept-encoding:br,deflate,gzip\0".utf8)), metadata: metadata,
+        body: [1], storedAt: 1_700_000_000_000)
+      #expect(earlier.insert(entry).refusal == nil)
+      earlier.close()
+
+      let setting = try Setting(directory: directory)
+      #expect(setting.cache.store.usage.diskEntries == 1)
+      let origin = MemoryOrigin { _, _ in .ok("new", [.cacheControl: "max-age=60", .vary: "Accept-Encoding"])
+      }
+      let fields: HTTPFields = [.acceptEncoding: "gzip, deflate, br"]
+      #expect(try await setting.get(from: origin, fields: fields).reason == .fromOrigin)
+      let second = try await setting.get(from: origin, fields: fields).response
+      #expect(second.source == .hit && second.body.length == 3)
+    }
+  }
+
+  @Test("A request with a second host bypasses the store", arguments: [0, 1])
+  func secondHost(storedFirst: Int) async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("content", [.cacheControl: "max-age=60"]) }
+    if storedFirst == 1 { _ = try await setting.get(from: origin) }
+    let fields: HTTPFields = [try #require(.init("Host")): "b.example"]
+    for _ in 0..<2 {
+      #expect(setting.cache.storedResponse(for: .get(fields: fields)) == nil)
+      let response = try await setting.get(from: origin, fields: fields).response
+      #expect(response.source == .network && response.cacheStatus.forward == .bypass)
+    }
+    #expect(origin.requests.count == 2 + storedFirst)
+    #expect((setting.cache.storedResponse(for: .get()) != nil) == (storedFirst == 1))
   }
 
   @Test("HEAD gets the stored head without content")

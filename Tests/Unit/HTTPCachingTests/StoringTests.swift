@@ -17,6 +17,14 @@ struct StoringTests {
     HTTPResponse(status: .ok, headerFields: fields)
   }
 
+  @Test("A response that could be completed later is stored explicitly if its content is whole")
+  func storedWithValidator() throws {
+    let setting = try Setting()
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"a\"", .contentLength: "3"]
+    #expect(setting.cache.store(head(fields), content: Array("one".utf8), for: .get()) == .storedWithLifetime)
+    #expect(setting.cache.storedResponse(for: .get())?.body.length == 3)
+  }
+
   @Test("An explicitly stored response is a hit, and is replaced like any other")
   func byHand() async throws {
     let setting = try Setting()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// The parts of a URL that may name several hosts. They are still percent-encoded.
 struct EndpointURL {
   let scheme: String
@@ -19,7 +21,7 @@ struct EndpointURL {
     guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
       throw .invalid("expected a scheme and ://, such as redis://host")
     }
-    scheme = text[..<colon].lowercased()
+    scheme = text[..<colon].lowercasedASCII
     let rest = text[text.index(colon, offsetBy: 3)...]
     let beforeQuery = rest.prefix { $0 != "?" }
     query = rest[beforeQuery.endIndex...].dropFirst()

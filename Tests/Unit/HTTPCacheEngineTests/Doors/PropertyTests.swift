@@ -29,8 +29,10 @@ struct PropertyTests {
     "ExampleCache; hit; ttl=376",
     "\"a \\\"b\\\"\"; fwd=uri-miss;fwd-status=200;stored;collapsed=?0, b;detail=stale;key=\"k\"",
     "de;q=0.50, EN\nfr;q=0.001", "/r?q\ntext/plain\nselect *", "/r\n\np\nselect",
+    "é\ne\u{301}", "\u{212A}\nK", "a, b\na,b", "\"a, b\"\n\"a,b\"", "\u{37E}\n;",
   ]
-  private static let alphabet = Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8)
+  private static let alphabet =
+    Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8) + [0xFF, 0xFE, 0xC3, 0xCC, 0x81]
 
   /// A seed with some of its bytes changed.
   private static func mutated(_ bytes: [UInt8], _ numbers: inout SeededNumbers) -> [UInt8] {

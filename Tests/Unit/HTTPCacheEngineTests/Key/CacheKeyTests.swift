@@ -15,7 +15,10 @@ struct CacheKeyTests {
       "a.example", "A.Example", "a.example:80", "a.example:443", "a.example:", "a.example:8080", ":80", "",
       "[::1]:80", "u:p@A.example", "ä.example", "a b", "a/b", "a.example:080", "192.168.0.1", "x_y",
     ]
-    let paths = ["/", "", "/a/b?q=1#f", "?q", "*", "/%7e~", "/ä", "#", "/a#", "a", "/?#"]
+    let paths = [
+      "/", "", "/a/b?q=1#f", "?q", "*", "/%7e~", "/ä", "#", "/a#", "a", "/?#", "/a b", "/a\\b/c/d/e/f",
+      "/a\u{7F}bcdefgh", "/0123456789?q=1&r=2",
+    ]
     var count = 0
     for scheme in schemes {
       for host in hosts {

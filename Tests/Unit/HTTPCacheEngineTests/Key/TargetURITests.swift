@@ -71,7 +71,12 @@ struct TargetURITests {
       ("http", "e x", "/"), ("http", ":", "/"), ("http", ":80", "/"), ("http", "u@", "/"),
       ("http", "u@:80", "/"),
       ("http", "e", ".evil/"), ("http", "e", "x"), ("http", "e", "*"), ("http://x", "e", "/"),
-      ("1", "e", "/"),
+      ("1", "e", "/"), ("http", "u@e", "/"), ("http", "u:p@e", "/"), ("http", "@e", "/"),
+      ("http", "e", "/r#f"), ("http", "e", "/r?q#"), ("http", "e", "#"), ("http", "e", "/r#\u{301}f"),
+      ("http", "e", "?q"), ("http", "e", "?u=http://f/"), ("http", "e", "/r s"),
+      ("http", "e", "/r\u{7F}s"), ("http", "e", "/\\f/r"), ("http", "e", "/r?a\\b"),
+      ("http", "e", "/r\u{FFFD}"),
+      ("http", "e", "/long-enough-for-words-of-eight-bytes#f"), ("http", "e\u{301}", "#"),
     ] as [(String?, String?, String?)])
   func incomplete(scheme: String?, authority: String?, path: String?) throws {
     let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
@@ -85,6 +90,65 @@ struct TargetURITests {
       forwarding: forwarding, candidates: [], result: .response(response()), requestTime: arrival,
       responseTime: arrival)
     #expect(CacheEngine.privately.outcome(of: exchange).refusal == .targetNotCacheable)
+  }
+
+  @Test("A path with characters that all servers read alike is cacheable, whatever their octets")
+  func oddPaths() throws {
+    for path in [
+      "/%23", "/%5C%00%20", "//e/r", "/.././r", "/é", "/e\u{301}", "/字?ß", "/[]{}|^`<>\"'!$&()*+,;=:@~", "/?",
+      "",
+    ] {
+      let request = HTTPRequest(method: .get, scheme: "http", authority: "e", path: path)
+      let key = try #require(CacheKey(request), "\(path)")
+      #expect(key.bytes == Array("http://e\(path.isEmpty ? "/" : path)".utf8))
+    }
+    let (composed, decomposed) = (base.resolving("/é"), base.resolving("/e\u{301}"))
+    #expect(composed != decomposed)
+  }
+
+  @Test("Each octet that servers read differently takes the key away, wherever it is in the path")
+  func everyPosition() {
+    let plain = Array("/0123456789abcdefgh?ijklmnopq".utf8)
+    for byte in UInt8(0)..<0x80 {
+      let isRead = byte > 0x20 && byte != 0x7F && !"#\\".utf8.contains(byte)
+      for position in 1..<plain.count {
+        var path = plain
+        path[position] = byte
+        let request = HTTPRequest(
+          method: .get, scheme: "http", authority: "e", path: String(decoding: path, as: UTF8.self))
+        // HTTPTypes refuses some control characters itself.
+        guard request.path?.utf8.elementsEqual(path) == true else { continue }
+        #expect((CacheKey(request) != nil) == isRead, "\(byte) at \(position)")
+        #expect((TargetURI(request) != nil) == isRead, "\(byte) at \(position)")
+      }
+    }
+  }
+
+  @Test(
+    "A request that names two hosts is not cacheable, and is not answered from the store (RFC 9112 §3.2)",
+    arguments: [
+      (["Host: e"], false), (["Host: f"], false), (["Host: "], false), (["Host: e", "Host: f"], false),
+      (["hOST: f"], false), (["Hosts: f", "From: host", "Hos: f"], true),
+      (["X: f", "From: e", "Cache-Control: max-age=9", "Host: f"], false),
+    ])
+  func hosts(lines: [String], isCacheable: Bool) throws {
+    let plain = HTTPRequest(method: .get, scheme: "http", authority: "e", path: "/r")
+    var request = plain
+    request.headerFields = HTTPFields(lines: lines)
+    #expect((CacheKey(request) != nil) == isCacheable)
+    #expect((TargetURI(request) != nil) == isCacheable)
+    let engine = CacheEngine.privately
+    let stored = try #require(engine.stored(response(200, "Cache-Control: max-age=60"), for: plain))
+    for candidates in [[], [stored]] {
+      let plan = engine.plan(request, candidates)
+      #expect((plan.reason == .targetNotCacheable) == !isCacheable)
+      #expect((plan.service != nil) == (isCacheable && !candidates.isEmpty))
+    }
+    let hit = stored.encoded().withUnsafeBytes { bytes in
+      engine.hit(for: request, policy: .useProtocolCachePolicy, stored: bytes.bytes, now: arrival)
+    }
+    if !isCacheable { #expect(hit == nil) }
+    #expect(engine.firstOutcome(request, response()).refusal == (isCacheable ? nil : .targetNotCacheable))
   }
 
   @Test(

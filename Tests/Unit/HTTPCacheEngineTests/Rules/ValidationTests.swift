@@ -248,7 +248,7 @@ struct ValidationTests {
       // stored validators, the 304's, whether updated
       ("ETag: \"a\"", "ETag: \"a\"", true), ("ETag: \"a\"", "ETag: \"b\"", false),
       ("ETag: W/\"a\"", "ETag: W/\"a\"", true), ("ETag: \"a\"", "ETag: W/\"a\"", true),
-      ("ETag: W/\"a\"", "ETag: \"a\"", false), ("ETag: W/\"a\"", "ETag: W/\"b\"", false),
+      ("ETag: W/\"a\"", "ETag: W/\"b\"", false),
       ("ETag: \"a\"", "", true),
       ("Last-Modified: \(date(-9))", "", true),
       ("Last-Modified: \(date(-9))", "Last-Modified: \(date(-9))", true),
@@ -268,6 +268,78 @@ struct ValidationTests {
       #expect(again.request == request())
       #expect(!again.isValidation)
       #expect(again.reason == .validationUnusable)
+    }
+  }
+
+  @Test(
+    "A strong tag validates the response whose weak tag alone was sent, unless the letter of §4.3.4 is set")
+  func weakTagConfirmedByStrong() throws {
+    let line = "ETag: W/\"v\""
+    let confirming = response(
+      304, "ETag: \"v\"", "Cache-Control: max-age=120", "Last-Modified: \(date(-1))",
+      "Content-Location: /file",
+      "Content-Type: x/file", "Vary: Cookie", "X-New: 1")
+    let stored = try stored(
+      line, "Vary: Accept-Encoding", "Last-Modified: \(lastModified)", "Content-Encoding: gzip")
+    let outcome = try validate([stored], confirming)
+    #expect(outcome.reason == .validatedByStrongTag)
+    #expect(outcome.storedAnswer?.content == .whole && outcome.addition == nil)
+    let updated = try #require(outcome.updates.first?.response)
+    #expect(updated.entityTag == EntityTag(parsing: "W/\"v\""))
+    #expect(updated.values(of: .lastModified) == [lastModified])
+    #expect(updated.values(of: .contentLocation).isEmpty && updated.values(of: .contentType).isEmpty)
+    #expect(updated.values(of: .contentEncoding) == ["gzip"])
+    #expect(updated.selecting.vary == .names(["accept-encoding", "cookie"]))
+    #expect(updated.facts.lifetime.milliseconds == 120_000)
+    #expect(outcome.storedAnswer?.response.value(of: try #require(.init("X-New"))) == "1")
+    // By the letter, the request is repeated in full.
+    var configuration = CacheEngine.privately.configuration
+    configuration.acceptsStrongTagForWeak = false
+    let literal = CacheEngine(configuration)
+    #expect(try validate([stored], confirming, engine: literal).isRepeated)
+  }
+
+  @Test(
+    "A strong tag validates no weak one if the request did not name a single stored response by that tag alone",
+    arguments: [
+      // The stored tags of matching responses, the client's tags, the 304's.
+      (["W/\"v\""], nil, "\"w\""), (["W/\"v\"", "W/\"v\""], nil, "\"v\""),
+      (["W/\"v\"", "W/\"w\""], nil, "\"v\""),
+      (["W/\"v\""], "\"w\"", "\"v\""), (["\"x\"", "W/\"v\""], nil, "\"v\""),
+    ] as [([String], String?, String)])
+  func weakTagNotConfirmed(tags: [String], client: String?, answer: String) throws {
+    let candidates = try tags.enumerated().map { index, tag in
+      try stored("ETag: \(tag)", "Vary: A", asked: request("A: \(index)"))
+    }
+    let asked = tags.count == 1 ? request("A: 0") : request("A: other")
+    var lines = asked
+    if let client { lines.headerFields[.ifNoneMatch] = client }
+    let outcome = try validate(candidates, response(304, "ETag: \(answer)"), lines)
+    #expect(outcome.updates.isEmpty && outcome.reason != .validatedByStrongTag)
+  }
+
+  @Test(
+    "A 304 that answers no condition is 502, or the stored response where a failure allows it (RFC 9110 §15.4.5)",
+    arguments: ["GET", "HEAD", "QUERY"])
+  func unsolicited(method: String) throws {
+    let asked = request(method: try #require(HTTPRequest.Method(method)))
+    for engine in [CacheEngine.privately, .shared] {
+      for head in [response(304), response(304, "ETag: \"a\"", "Cache-Control: max-age=60")] {
+        let outcome = try #require(engine.exchange(asked, [], .response(head)))
+        guard case .generated(let refusal) = outcome.answer else {
+          Issue.record("\(outcome.answer)")
+          continue
+        }
+        #expect(refusal.response.status == .badGateway && refusal.reason == .unsolicitedNotModified)
+        #expect(String(decoding: refusal.content, as: UTF8.self).hasPrefix("502: "))
+        #expect(outcome.refusal == .statusNotUnderstood && outcome.updates.isEmpty)
+      }
+    }
+    // Stored without a validator, so that the request has no condition.
+    for (line, isUsed) in [("X: y", false), ("Cache-Control: stale-if-error=600", true)] {
+      let outcome = try validate([try stored(line)], response(304), asked)
+      #expect((outcome.storedAnswer != nil) == isUsed)
+      #expect(outcome.reason == (isUsed ? .staleIfError : .unsolicitedNotModified))
     }
   }
 
@@ -439,5 +511,16 @@ struct ValidationTests {
     let outcome = try validate([stored], response(status), request("Range: bytes=9-", "If-Range: \"x\""))
     #expect(outcome.removals.isEmpty)
     #expect(outcome.refusal == (status == 206 ? .partNotPlaced : .statusNotUnderstood))
+  }
+}
+
+extension CacheEngine.Outcome {
+  /// Whether the request is repeated without the cache's conditions.
+  fileprivate var isRepeated: Bool {
+    if case .forwardAgain(let again) = answer {
+      !again.isValidation && again.reason == .validationUnusable
+    } else {
+      false
+    }
   }
 }

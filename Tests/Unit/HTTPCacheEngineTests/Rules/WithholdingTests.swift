@@ -116,10 +116,10 @@ struct WithholdingTests {
     let digest = SelectingFields(vary, of: fields("a"), withholding: ["authorization"])
     let other = SelectingFields(vary, of: fields("b"), withholding: ["authorization"])
     let absent = SelectingFields(vary, of: [:], withholding: ["authorization"])
-    let spelt = SelectingFields(vary, of: fields(digest.fields[0].value ?? ""))
+    let spelt = SelectingFields(vary, of: fields(digest.fields[0].value?.description ?? ""))
     #expect(Set([digest, other, absent, spelt].map(\.variantKey)).count == 4)
     #expect(Set([digest, other, absent, spelt]).count == 4)
-    #expect(digest.match(fields("a")) && !digest.match(fields(digest.fields[0].value ?? "")))
+    #expect(digest.match(fields("a")) && !digest.match(fields(digest.fields[0].value?.description ?? "")))
     #expect(absent.match([:]) && !absent.match(fields("a")))
   }
 }

@@ -51,7 +51,7 @@ struct SharedContentTests {
     for number in 0..<20 {
       bytes = StoredResponse.encoded(try stored("x-\(number)"), replacing: nil, among: all(bytes))
     }
-    #expect(all(bytes).map { $0.selecting.fields[0].value } == (12..<20).reversed().map { "x-\($0)" })
+    #expect(all(bytes).map { $0.selecting.fields[0].value } == (12..<20).reversed().map { Octets("x-\($0)") })
     let long = String(repeating: "x", count: 10_000)
     bytes = []
     for number in 0..<3 {
