@@ -156,12 +156,15 @@ struct RedirectTests {
     }
   }
 
-  @Test("A 3xx response without Location is delivered unchanged", arguments: [300, 304])
-  func withoutLocation(status: Int) async throws {
+  @Test(
+    "A 3xx response without Location is delivered unchanged, but a 304 only to a condition",
+    arguments: [(300, nil, 300), (304, "\"a\"", 304), (304, nil, 502)] as [(Int, String?, Int)])
+  func withoutLocation(status: Int, condition: String?, expected: Int) async throws {
     try await Setting.with { _ in
       .init(status: status)
     } test: { setting async throws in
-      #expect(try await setting.load().response.statusCode == status)
+      let fields = condition.map { ["If-None-Match": $0] } ?? [:]
+      #expect(try await setting.load(fields: fields).response.statusCode == expected)
     }
   }
 

@@ -248,8 +248,8 @@ final class ConnectionCore: ChannelInboundHandler {
     }
     for request in queue.expired(now: now) {
       let error = RedisError(.timedOut, "\(name) did not answer within the time limit of the command")
-      guard request.finish(.failure(error)) else { continue }
-      settings.counters.timeouts.wrappingAdd(1, ordering: .relaxed)
+      // Who sees the error sees it counted.
+      request.finish(.failure(error)) { settings.counters.timeouts.wrappingAdd(1, ordering: .relaxed) }
     }
     if queue.isSilent(now: now, silence: settings.silence) {
       return end(RedisError(.connectionLost, "\(name) is silent; the connection was closed"))

@@ -59,21 +59,23 @@ final class Request: Sendable {
     if let early { report(early) }
   }
 
-  /// Ends the waiting with a result. Returns whether this is the first one; later ones have no effect.
-  @discardableResult
-  func finish(_ result: Result) -> Bool {
-    let (isFirst, report): (Bool, (@Sendable (Result) -> Void)?) = state.withLock {
+  /// Ends the waiting with a result, unless it has ended.
+  ///
+  /// - Parameter note: called if this is the first result, before the waiting task gets it.
+  func finish(_ result: Result, _ note: () -> Void = {}) {
+    let report: (@Sendable (Result) -> Void)? = state.withLock {
       switch $0 {
       case .new:
+        note()
         $0 = .early(result)
-        return (true, nil)
+        return nil
       case .waiting(let report):
+        note()
         $0 = .finished
-        return (true, report)
-      case .early, .finished: return (false, nil)
+        return report
+      case .early, .finished: return nil
       }
     }
     report?(result)
-    return isFirst
   }
 }
