@@ -16,7 +16,8 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
     /// The disk refused a write or a sync; ``DiskEvent/error`` says why.
     ///
     /// Entries on disk are read as before. The store keeps new entries in memory only until an attempt to write
-    /// succeeds. It makes attempts as more is stored: at once at first, then less and less often.
+    /// succeeds. It makes attempts as more is stored: at once at first, then less and less often, but after 30 seconds at the
+    /// latest.
     ///
     /// If the directory is removed or moved away, the disk counts as failing as soon as the store notices. The
     /// directory's entries are lost, and an attempt to write creates it again.

@@ -225,11 +225,14 @@ extension CacheStatus {
 }
 
 extension CacheStatus: CustomStringConvertible {
-  /// The status in one line, for people: `stale, 75 s old, fresh for -15 s: The stored response … (RFC 5861 §3)`.
+  /// The status in one line, for people: `stale, 75 s old, stale for 15 s: The stored response … (RFC 5861 §3)`.
   public var description: String {
     var text = source.rawValue
     if let age { text += ", \(age.wholeSeconds) s old" }
-    if let remainingSeconds { text += ", fresh for \(remainingSeconds) s" }
+    if let remainingSeconds {
+      text +=
+        remainingSeconds > 0 ? ", fresh for \(remainingSeconds) s" : ", stale for \(-remainingSeconds) s"
+    }
     return text + (reason.map { ": \($0)" } ?? "")
   }
 }

@@ -79,6 +79,36 @@ struct FailingDiskTests {
     for number in removed { #expect(again.lookup(key(number)).isEmpty) }
   }
 
+  @Test("After failures, the disk is tried again after some responses or some seconds, whichever comes first")
+  func pauses() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(configuration(writeBuffer: 0), files: files)
+    files.set { $0.failing = [.create: 28, .write: 28] }
+    func isStored(_ number: Int) -> Bool {
+      store.insert(entry(key(number), number: number, size: 3000, tiers: .disk)).id != nil
+    }
+    // Each attempt fails, and makes the pause longer, up to 30 seconds.
+    for number in 0..<200 {
+      files.set { $0.uptime += .seconds(30) }
+      #expect(!isStored(number))
+    }
+    let errors = store.statistics.ioErrors
+    #expect(errors >= 200)
+    files.set { $0.failing = [:] }
+    files.set { $0.uptime += .seconds(29) }
+    #expect(!isStored(1000))
+    files.set { $0.uptime += .seconds(1) }
+    #expect(isStored(1001))
+    #expect(store.statistics.ioErrors == errors)
+    // Without time, the number of responses counts.
+    files.set { $0.failing = [.create: 28, .write: 28] }
+    for number in 0..<20_000 { _ = isStored(2000 + number) }
+    files.set { $0.failing = [:] }
+    var tries = 0
+    while !isStored(1002), tries < 5000 { tries += 1 }
+    #expect(tries > 0 && tries <= 4096)
+  }
+
   /// Uses the store each time it is told something.
   private final class Meddler: Sendable {
     let told = Mutex<[DiskEvent]>([])

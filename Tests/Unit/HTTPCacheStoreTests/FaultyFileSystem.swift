@@ -29,6 +29,8 @@ final class FaultyFileSystem: FileSystem {
     var flippedByte: Int?
     /// As if the directory had been removed.
     var isDirectoryGone = false
+    /// The time, which stands still.
+    var uptime = Duration.zero
     /// Called when the blocks beyond the end of a file are given back.
     var onRelease: (@Sendable () -> Void)?
     var syncs = 0
@@ -41,6 +43,8 @@ final class FaultyFileSystem: FileSystem {
 
   let plan = Mutex(Plan())
   private let base = POSIXFileSystem()
+
+  var uptime: Duration { plan.withLock { $0.uptime } }
 
   func set(_ change: @Sendable (inout Plan) -> Void) { plan.withLock { change(&$0) } }
 

@@ -19,6 +19,16 @@ protocol FileSystem: Sendable {
   func unlink(_ path: FilePath) throws(FileFailure)
   /// Syncs the names in a directory to the disk.
   func syncDirectory(_ path: FilePath) throws(FileFailure)
+  /// The time since an arbitrary start, for the pauses after failures.
+  var uptime: Duration { get }
+}
+
+extension FileSystem {
+  var uptime: Duration { Uptime.start.duration(to: .now) }
+}
+
+private enum Uptime {
+  static let start = ContinuousClock.now
 }
 
 /// An open file; it closes itself when it is deallocated.

@@ -3,8 +3,8 @@
 
 /// Whether the disk accepts writes, and when to try again if it does not.
 ///
-/// It counts skipped writes instead of time, so that its behaviour depends only on the calls of the store. The log's
-/// lock guards it.
+/// It skips a number of writes, or those of some seconds, whichever is less: a busy store tries again soon, and an idle one
+/// with its next response. The log's lock guards it.
 struct DiskHealth: Sendable {
   /// Operations that failed, and have not succeeded since: "create", "write", "sync", "remove".
   private var failing: Set<String> = []
@@ -12,18 +12,24 @@ struct DiskHealth: Sendable {
   private var failures = 0
   /// Number of writes still to skip.
   private var pause = 0
+  /// When the pause ends, however few writes were skipped.
+  private var end: Duration?
   /// Events to report after the lock is released; see `DiskEvents`.
   private(set) var events: [DiskEvent] = []
 
   /// Number of failures after which the store still tries again at once.
   static let patience = 3
   private static let longestPause = 4096
+  /// In seconds.
+  private static let longestWait = 30
 
-  mutating func fail(_ failure: FileFailure) {
+  mutating func fail(_ failure: FileFailure, at now: Duration) {
     if failing.isEmpty { events.append(.failing(failure.storeError)) }
     failing.insert(failure.operation)
     failures += 1
-    pause = failures <= Self.patience ? 0 : min(Self.longestPause, 8 << min(failures - Self.patience, 16))
+    let excess = min(failures - Self.patience, 16)
+    pause = excess <= 0 ? 0 : min(Self.longestPause, 8 << excess)
+    end = excess <= 0 ? nil : now + .seconds(min(Self.longestWait, 1 << (excess - 1)))
   }
 
   /// Records a success of one operation: a successful write to an open file does not show that a new file can be
@@ -36,13 +42,17 @@ struct DiskHealth: Sendable {
   }
 
   /// Whether to try a write now.
-  mutating func mayTry() -> Bool {
-    guard pause > 0 else { return true }
+  mutating func mayTry(at now: @autoclosure () -> Duration) -> Bool {
+    guard isPausing(at: now()) else { return true }
     pause -= 1
     return false
   }
 
-  var isPausing: Bool { pause > 0 }
+  /// - Parameter now: read only if the disk has failed.
+  func isPausing(at now: @autoclosure () -> Duration) -> Bool {
+    guard pause > 0, let end else { return false }
+    return now() < end
+  }
 
   mutating func takeEvents() -> [DiskEvent] {
     defer { events = [] }

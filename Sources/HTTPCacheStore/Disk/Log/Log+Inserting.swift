@@ -19,7 +19,7 @@ extension Log {
   ) -> Outcome {
     guard !isClosed else { return .refused(.closed) }
     if let reason = objection() { return .refused(reason) }
-    guard health.mayTry(), hasDirectory(),
+    guard mayTry(), hasDirectory(),
       header.kind != .entryWithBodyFile || header.bodyFile >= oldestBody
     else { return giveUp(header, .inputOutput) }
     let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
@@ -105,7 +105,8 @@ extension Log {
       kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
       storedAt: storedAt)
     let record = Record.encode(&header, metadata: metadata[...], hasher: context.hasher)
-    guard health.mayTry(), let location = try? append(RecordBytes(record), header) else { return false }
+    guard mayTry(), let location = try? append(RecordBytes(record), header)
+    else { return false }
     let pinLimit = pinLimit
     catalog.withLock { catalog in
       // Making room may have reclaimed the entry itself.

@@ -11,7 +11,8 @@ extension Log {
   /// - Parameter turns: the number of segments that may still be reclaimed; `nil` the first time.
   mutating func makeRoomWhileBufferLasts(for count: Int, turns: inout Int?) -> Bool {
     let needed = context.room(for: count)
-    guard !isClosed, !health.isPausing, needed + space.reserved <= space.capacity else { return true }
+    guard !isClosed, !isPausing, needed + space.reserved <= space.capacity
+    else { return true }
     var left = turns ?? segments.count
     defer { turns = left }
     while !space.fits(needed + carryBudget), left > 0, segments.count > 1 {
@@ -78,7 +79,8 @@ extension Log {
         // The next opening would find its records again: every removal until then must be logged.
         segments[0].isSealed = true
         suspects.isEverything = true
-        health.fail(FileFailure(operation: "remove", path: error.path, errno: error.errno))
+        health.fail(
+          FileFailure(operation: "remove", path: error.path, errno: error.errno), at: context.files.uptime)
         return false
       }
     }

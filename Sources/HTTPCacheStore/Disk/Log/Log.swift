@@ -82,9 +82,17 @@ struct Log: Sendable {
 
   var segmentSize: Int { context.options.segmentSize(for: space.capacity) }
 
+  /// Whether to try a write now: see ``DiskHealth``.
+  mutating func mayTry() -> Bool {
+    let files = context.files
+    return health.mayTry(at: files.uptime)
+  }
+
+  var isPausing: Bool { health.isPausing(at: context.files.uptime) }
+
   mutating func fail(_ failure: FileFailure) {
     context.counters.ioErrors.increment()
-    health.fail(failure)
+    health.fail(failure, at: context.files.uptime)
   }
 
   /// Returns the files that were written to since the last call, and whether the name of one is not synced.

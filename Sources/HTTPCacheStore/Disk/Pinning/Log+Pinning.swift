@@ -106,7 +106,9 @@ extension Log {
   mutating func makeRoomStep(
     _ needed: Int, isSmall: Bool, within target: Int? = nil, turns: inout Turns?
   ) -> Progress {
-    guard !isClosed, !health.isPausing, !owesWipe || settleWipe() else { return .stuck }
+    guard !isClosed, !isPausing, !owesWipe || settleWipe() else {
+      return .stuck
+    }
     let capacity = min(target ?? .max, space.capacity)
     var left = turns ?? Turns(segments: segments.count)
     defer { turns = left }
@@ -217,7 +219,7 @@ extension Log {
   /// - Returns: whether the key was not pinned before.
   mutating func pin(_ key: StoreKey, hash: UInt64, adding bytes: Int) throws(StoreError) -> Bool {
     guard !isClosed else { throw StoreError(.closed) }
-    guard lockFile != nil || health.mayTry(), hasDirectory(), isInPlace() else {
+    guard lockFile != nil || mayTry(), hasDirectory(), isInPlace() else {
       throw StoreError(.io(operation: "create", path: context.directory, errno: Errno.ioError.rawValue))
     }
     var list = pins.list
