@@ -33,15 +33,22 @@ struct AdminHosts: Sendable {
   func judge(_ hosts: [String]) -> Verdict {
     guard hosts.count <= 1 else { return .ambiguous }
     guard let names, let host = hosts.first else { return .answered }
-    let name = Self.name(of: host)
+    guard let name = Self.name(of: host) else { return .misdirected }
     return IPAddress(name) != nil || names.contains(name.lowercasedASCII) ? .answered : .misdirected
   }
 
-  /// Returns the host without the port, and an IPv6 address without its brackets.
-  private static func name(of host: String) -> String {
-    if host.first == "[", let end = host.firstIndex(of: "]") {
-      return String(host[host.index(after: host.startIndex)..<end])
-    }
-    return String(host.prefix { $0 != ":" })
+  /// Returns the host without the port, and an IPv6 address without its brackets; `nil` if something else follows, such as
+  /// the rest of a name.
+  private static func name(of host: String) -> String? {
+    let bytes = host.utf8
+    let isBracketed = bytes.first == UInt8(ascii: "[")
+    let end = bytes.firstIndex(of: isBracketed ? UInt8(ascii: "]") : UInt8(ascii: ":")) ?? bytes.endIndex
+    let name = isBracketed ? bytes[..<end].dropFirst() : bytes[..<end]
+    let rest = isBracketed ? bytes[end...].dropFirst() : bytes[end...]
+    guard !isBracketed || end < bytes.endIndex,
+      rest.isEmpty
+        || rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy({ (0x30...0x39).contains($0) })
+    else { return nil }
+    return String(Substring(name))
   }
 }

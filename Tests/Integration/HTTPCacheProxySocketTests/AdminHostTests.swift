@@ -16,7 +16,9 @@ struct AdminHostTests {
       ("Host: 127.0.0.1\r\n", 200), ("Host: 127.0.0.1:9090\r\n", 200), ("Host: 192.0.2.1\r\n", 200),
       ("Host: [::1]:9090\r\n", 200), ("Host: localhost:1\r\n", 200), ("Host: LocalHost\r\n", 200),
       ("Host: cache.internal\r\n", 200), ("Host: CACHE.internal:80\r\n", 200), ("", 200),
-      ("Host: localhost\r\nHost: evil.example\r\n", 400),
+      ("Host: localhost\r\nHost: evil.example\r\n", 400), ("Host: [::1].evil\r\n", 421),
+      ("Host: [::1]evil:80\r\n", 421), ("Host: [::1]:80.evil\r\n", 421), ("Host: 127.0.0.1:80.evil\r\n", 421),
+      ("Host: localhost:@evil.example\r\n", 421), ("Host: [::1]\r\n", 200), ("Host: localhost:\r\n", 200),
     ])
   func host(fields: String, status: Int) async throws {
     try await ProxyFixture.run {
