@@ -5,6 +5,7 @@ import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
+import Synchronization
 
 /// Answers one request with the result of the cache, and passes the parts of the response to the client's connection.
 struct Responder: Sendable {
@@ -44,12 +45,17 @@ struct Responder: Sendable {
     } catch {
       // The connection is closed, or reports the failure itself.
       guard !Task.isCancelled else { return }
-      context.logger.debug(
-        "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
-      let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
-      let head = head(response, isStored: true, length: bytes.count, Provenance(failure: error))
-      write(.whole(head, MessageBody(bytes)))
+      fail(error)
     }
+  }
+
+  /// Answers a request with an error of the proxy.
+  private func fail(_ error: any Error) {
+    context.logger.debug(
+      "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
+    let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
+    let head = head(response, isStored: true, length: bytes.count, Provenance(failure: error))
+    write(.whole(head, MessageBody(bytes)))
   }
 
   private func head(
@@ -87,12 +93,14 @@ struct Responder: Sendable {
   private func stream(
     _ response: CachedResponse, isStored: Bool, _ trailers: OriginClient.TrailerSource?
   ) async {
+    let head = head(
+      response.head, isStored: isStored, length: response.body.length, Provenance(response))
+    let unsent = UnsentHead(head)
     do {
-      let head = head(
-        response.head, isStored: isStored, length: response.body.length, Provenance(response))
       // Content that has already arrived goes out with the head, in one write.
-      channel.write(ResponsePart.head(head), promise: nil)
-      channel.eventLoop.execute { [channel] in channel.flush() }
+      channel.eventLoop.execute { [channel] in
+        if let head = unsent.take() { channel.writeAndFlush(ResponsePart.head(head), promise: nil) }
+      }
       var (sent, last) = (0, ArraySlice<UInt8>())
       for try await chunk in response.body {
         sent += chunk.count
@@ -101,13 +109,18 @@ struct Responder: Sendable {
         if case .length(let length) = head.framing, sent >= length, last.isEmpty {
           last = chunk
         } else {
+          write(unsent)
           try await send(chunk)
         }
       }
+      write(unsent)
       try await send(last)
       write(.end(trailers: response.source == .network ? trailers?.fields : nil))
     } catch {
       if response.source == .network { context.watch.failed(error) }
+      // An origin may end right after its head. While nothing was sent, the client gets an error: it would repeat a request
+      // with an empty reply, whatever its method.
+      if unsent.take() != nil { return fail(error) }
       // The head is already sent: the proxy can only show that the content is incomplete.
       context.logger.debug(
         "response ended early", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
@@ -128,7 +141,26 @@ struct Responder: Sendable {
     }
   }
 
+  /// Writes a head, unless it is written; what follows flushes it.
+  private func write(_ unsent: UnsentHead) {
+    if let head = unsent.take() { channel.write(ResponsePart.head(head), promise: nil) }
+  }
+
   private func write(_ part: ResponsePart) {
     channel.writeAndFlush(part, promise: nil)
+  }
+}
+
+/// The head of a response until it is written: by the event loop, in its next turn, or with the first piece of the content.
+private final class UnsentHead: Sendable {
+  private let head: Mutex<ResponseHead?>
+
+  init(_ head: ResponseHead) { self.head = Mutex(head) }
+
+  func take() -> ResponseHead? {
+    head.withLock { head in
+      defer { head = nil }
+      return head
+    }
   }
 }

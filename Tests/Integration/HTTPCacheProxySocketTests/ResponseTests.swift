@@ -170,6 +170,10 @@ struct ResponseTests {
       "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10\r\n\r\nhello",
       "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
       "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
+      "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 10\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+      "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n\r\n",
     ])
   func cut(answer: String) async throws {
     try await ProxyFixture.run(origin: { _, connection in
@@ -179,9 +183,14 @@ struct ResponseTests {
       for _ in 1...2 {
         let got = try await proxy.get("/")
         #expect(!got.hasSuffix("0\r\n\r\n"), "\(got)")
-        #expect(got.hasPrefix("HTTP/1.1 502") || !got.contains("; hit"), "\(got)")
+        // Never an empty reply: clients and balancers repeat such a request.
+        #expect(
+          got.hasPrefix("HTTP/1.1 502") || got.hasPrefix("HTTP/1.1 ") && !got.contains("; hit"), "\(got)")
       }
       #expect(proxy.origin.requests.count == 2)
+      let posted = try await proxy.exchange(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+      #expect(posted.hasPrefix("HTTP/1.1 "))
     }
   }
 
