@@ -6,7 +6,7 @@ import Logging
 
 extension HTTPCache.Configuration {
   /// Logs failures of the shared tier, and times when the cache is out of step with it, with `warning`; their ends with
-  /// `notice`. A state that comes and goes makes one line of each a minute.
+  /// `notice`. A state that comes and goes makes one line of each a minute; a failure that lasts makes one an hour.
   ///
   /// The method sets `sharedTier.observer`; the previous observer is still called. Without a shared tier it does nothing.
   public mutating func logSharedTier(to logger: Logger) {

@@ -35,7 +35,7 @@ extension SharedTierLink {
         state.appliesAfter = number
       }
       let isBack = isInTime && state.breaker.heard()
-      if isBack { state.isFailing = false }
+      if isBack { state.reportedFailure = nil }
       return (action, isBack)
     }
     if case .restart(_, let cause) = action {

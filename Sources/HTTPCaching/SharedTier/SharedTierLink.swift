@@ -32,7 +32,8 @@ final class SharedTierLink: Sendable {
     var recent: [(removal: Removal, until: Int64)] = []
     var writes = SharedWriteQueue()
     var statistics = HTTPCache.SharedTierStatistics()
-    var isFailing = false
+    /// When the failure of the tier was last reported, in milliseconds; `nil` while it works.
+    var reportedFailure: Int64?
     /// Whether ``HTTPCache/SharedTierEvent/inStep`` was the last event of its kind.
     var wasInStep = false
     var isStopped = false
@@ -178,6 +179,9 @@ final class SharedTierLink: Sendable {
 
   // MARK: - Calls and failures
 
+  /// How often a failure that lasts is reported, in milliseconds: once an hour.
+  private static let reportInterval: Int64 = 3_600_000
+
   /// Calls the tier for a request, which waits no longer than ``HTTPCache/SharedTierOptions/wait``.
   ///
   /// - Parameter body: calls the tier with this time limit.
@@ -201,12 +205,20 @@ final class SharedTierLink: Sendable {
     let (event, followers) = state.withLock {
       state -> (HTTPCache.SharedTierEvent?, [Task<Void, any Error>]) in
       state.statistics.errors += 1
-      guard isHeartbeat ? state.breaker.open() : state.breaker.failed() else { return (nil, []) }
-      // Nothing would wake them before their time ends.
-      let followers = Array(state.followers.values)
-      state.followers = [:]
-      if state.isFailing { return (nil, followers) }
-      state.isFailing = true
+      let isOpened = isHeartbeat ? state.breaker.open() : state.breaker.failed()
+      // Before its first heartbeat was answered, the tier is not used: that must not be silent.
+      guard isOpened || isHeartbeat else { return (nil, []) }
+      var followers: [Task<Void, any Error>] = []
+      if isOpened {
+        // Nothing would wake them before their time ends.
+        followers = Array(state.followers.values)
+        state.followers = [:]
+      }
+      let now = clock.now.milliseconds
+      if let reported = state.reportedFailure, now - reported < Self.reportInterval {
+        return (nil, followers)
+      }
+      state.reportedFailure = now
       return (.unavailable("\(error)"), followers)
     }
     for follower in followers { follower.cancel() }

@@ -48,7 +48,8 @@ extension HTTPCache {
   ///
   /// Switch over it with a `default`: later versions may have more.
   public enum SharedTierEvent: Hashable, Sendable, CustomStringConvertible {
-    /// The tier fails: the cache works without it.
+    /// The tier fails, or cannot be reached from the start: the cache works without it. Repeated once an hour while it
+    /// lasts.
     case unavailable(String)
     /// The tier works again.
     case available

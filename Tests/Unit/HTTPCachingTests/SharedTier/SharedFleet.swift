@@ -58,11 +58,12 @@ struct SharedFleet {
 
   init(
     _ count: Int, kind: CacheEngine.Configuration.Kind = .shared, origin: VersionedOrigin = VersionedOrigin(),
-    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+    fault: InMemorySharedTier.Fault = .none, configure: (inout HTTPCache.Configuration) -> Void = { _ in }
   ) async throws {
     server = InMemorySharedServer(clock: clock)
     self.origin = origin
     for _ in 0..<count { nodes.append(try makeNode(kind: kind, configure: configure)) }
+    for node in nodes { node.tier.fault = fault }
     await step()
   }
 

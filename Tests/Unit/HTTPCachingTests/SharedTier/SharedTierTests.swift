@@ -204,6 +204,30 @@ struct SharedTierTests {
     #expect(fleet.nodes[0].statistics.queuedBytes == 0)
   }
 
+  @Test("A tier that cannot be reached from the start is reported at once, and again once an hour")
+  func unreachableFromTheStart() async throws {
+    let fleet = try await SharedFleet(1, fault: .failing)
+    let node = fleet.nodes[0]
+    func reports() -> Int {
+      node.events.all.filter { if case .unavailable = $0 { true } else { false } }.count
+    }
+    #expect(reports() == 1 && !node.statistics.isAvailable)
+    for _ in 0..<59 {
+      fleet.clock.advance(seconds: 60)
+      await node.step()
+    }
+    #expect(reports() == 1)
+    fleet.clock.advance(seconds: 60)
+    await node.step()
+    #expect(reports() == 2)
+    node.tier.fault = .none
+    await node.step()
+    #expect(node.statistics.isAvailable && node.events.all.contains(.available))
+    node.tier.fault = .failing
+    await node.step()
+    #expect(reports() == 3)
+  }
+
   @Test(
     "A request waits no longer than the configured time, and then the breaker opens",
     arguments: [
