@@ -78,7 +78,10 @@ struct AdminRequest: Sendable {
   private func readiness() async -> Answer {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
     switch await context.origin.state() {
-    case .ready: return Answer(text: "ready\n")
+    case .ready:
+      // The proxy serves all the same, and must not leave the balancer together with all others.
+      let isAlone = context.cache.sharedTierStatistics?.isAvailable == false
+      return Answer(text: isAlone ? "ready; the shared tier is unavailable\n" : "ready\n")
     case .unreachable(let kind):
       return Answer(status: 503, text: "the origin does not answer: \(kind.rawValue)\n")
     }

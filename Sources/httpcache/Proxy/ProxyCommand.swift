@@ -32,7 +32,8 @@ struct ProxyCommand: AsyncParsableCommand {
       reloads the configuration file. SIGUSR1 reopens the log files.
 
       Exit status: 0 if a signal ended it, 1 if it could not serve, 64 for an invalid option, 66 for a configuration \
-      file that cannot be read, 78 for one that is invalid.
+      file that cannot be read, 69 if the server of --shared does not answer and --shared-required is set, 78 for a \
+      configuration file that is invalid.
       """)
 
   @OptionGroup var options: ProxyOptions
@@ -56,8 +57,10 @@ struct ProxyCommand: AsyncParsableCommand {
       var configuration = resolved.cache
       configuration.logDiskFailures(to: logger)
       configuration.logSharedTier(to: logger)
+      let events = resolved.requiresSharedTier ? configuration.sharedTierEvents() : nil
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
+      if let events { try await Self.requireSharedTier(events) }
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
       let obeying = Task {
         var control = ProxyControl(
@@ -66,6 +69,9 @@ struct ProxyCommand: AsyncParsableCommand {
       }
       defer { obeying.cancel() }
       try await proxy.run()
+    } catch let error as SharedTierUnreachable {
+      Input.complain("--shared-required: \(error.cause)")
+      throw ExitCode(69)  // EX_UNAVAILABLE of sysexits.h
     } catch let error as StoreError {
       Input.complain(DirectoryInput.text(of: error, isServed: true))
       throw ExitCode.failure
@@ -77,5 +83,33 @@ struct ProxyCommand: AsyncParsableCommand {
       Input.complain("\(error)")
       throw ExitCode.failure
     }
+  }
+  private struct SharedTierUnreachable: Error {
+    var cause: String
+  }
+
+  /// Returns when the shared tier has answered for the first time.
+  private static func requireSharedTier(_ events: AsyncStream<HTTPCache.SharedTierEvent>) async throws {
+    for await event in events {
+      switch event {
+      case .available: return
+      case .unavailable(let cause): throw SharedTierUnreachable(cause: cause)
+      case .inStep, .outOfStep: continue
+      }
+    }
+  }
+}
+
+extension HTTPCache.Configuration {
+  /// Returns the events of the shared tier, which the present observer gets, too.
+  fileprivate mutating func sharedTierEvents() -> AsyncStream<HTTPCache.SharedTierEvent> {
+    let (events, continuation) = AsyncStream<HTTPCache.SharedTierEvent>.makeStream(
+      bufferingPolicy: .bufferingOldest(16))
+    let observer = sharedTier?.observer
+    sharedTier?.observer = { event in
+      continuation.yield(event)
+      observer?(event)
+    }
+    return events
   }
 }

@@ -72,6 +72,12 @@ struct ProxyOptions: ParsableArguments {
   var sharedTrust: Double?
 
   @Flag(
+    help:
+      "End at the start, with status 69, if the server of --shared does not answer. Otherwise the proxy works without it."
+  )
+  var sharedRequired = false
+
+  @Flag(
     help: "Discard the content of --directory if its cache is damaged or has another version.")
   var startEmptyIfUnreadable = false
 
@@ -322,6 +328,9 @@ struct ProxyOptions: ParsableArguments {
     } else if sharedTrust != nil {
       throw ProxyConfiguration.ValidationError(
         "--shared-trust is for --shared, which is missing; add --shared URL, or remove it")
+    } else if sharedRequired {
+      throw ProxyConfiguration.ValidationError(
+        "--shared-required is for --shared, which is missing; add --shared URL, or remove it")
     }
     return (proxy, cache, log)
   }

@@ -28,6 +28,7 @@ struct ProxySettings {
     var proxy: ProxyConfiguration
     var cache: HTTPCache.Configuration
     var level: Logger.Level
+    var requiresSharedTier: Bool
   }
 
   /// An error in the settings, and its exit status.
@@ -87,8 +88,10 @@ struct ProxySettings {
   /// Makes configurations from the settings.
   func resolved() throws(Fault) -> Resolved {
     do {
-      let (proxy, cache, level) = try ProxyOptions.parse(settings.values.flatMap(\.arguments)).resolved()
-      return Resolved(proxy: proxy, cache: cache, level: level)
+      let options = try ProxyOptions.parse(settings.values.flatMap(\.arguments))
+      let (proxy, cache, level) = try options.resolved()
+      return Resolved(
+        proxy: proxy, cache: cache, level: level, requiresSharedTier: options.sharedRequired)
     } catch let error as ProxyConfiguration.ValidationError {
       throw located(error.description)
     } catch {

@@ -29,6 +29,23 @@ struct HealthTests {
     }
   }
 
+  @Test("A proxy whose shared tier fails says so, and stays ready")
+  func withoutTier() async throws {
+    let tier = InMemorySharedTier(InMemorySharedServer(clock: SystemCacheClock.shared))
+    tier.fault = .failing
+    try await ProxyFixture.run {
+      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    } cache: {
+      $0.sharedTier = HTTPCache.SharedTierOptions(tier)
+    } origin: { _, _ in
+      true
+    } _: { proxy in
+      let answer = try await ask(proxy, "/ready")
+      expect(answer, startsWith: "HTTP/1.1 200 ")
+      expect(answer, endsWith: "\r\n\r\nready; the shared tier is unavailable\n")
+    }
+  }
+
   @Test("Without an origin the proxy is healthy and not ready")
   func unreachable() async throws {
     try await ProxyFixture.run {

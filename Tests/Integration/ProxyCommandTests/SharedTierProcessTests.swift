@@ -19,7 +19,7 @@
         "proxy", "--origin", origin.url(""), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--shared",
         url,
         // A slow machine is not out of step: this is the longest possible time.
-        "--shared-trust", "86400",
+        "--shared-trust", "86400", "--shared-required",
       ]
       try await CommandProcess.run(arguments) { (process: CommandProcess) async throws -> Void in
         try await body(process.ports())
@@ -111,6 +111,17 @@
       return false
     }
 
+    @Test("A proxy that requires its shared tier ends if it cannot reach it at the start")
+    func required() async throws {
+      let end = try await CommandProcess.run([
+        "proxy", "--origin", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--shared",
+        "redis://127.0.0.1:1",
+        "--shared-required",
+      ])
+      #expect(end.status == 69)
+      #expect(end.errors.contains("--shared-required: "))
+    }
+
     @Test("A purge of a tier that cannot be reached says so")
     func unreachable() async throws {
       let end = try await CommandProcess.run([
@@ -125,6 +136,7 @@
       arguments: [
         (["--shared", "http://a"], "--shared: "),
         (["--shared-trust", "5"], "--shared-trust is for --shared"),
+        (["--shared-required"], "--shared-required is for --shared"),
         (["--shared", "redis://a", "--shared-trust", "0"], "--shared-trust: expected 0.1 to 86400 seconds"),
       ])
     func refused(options: [String], text: String) async throws {
