@@ -89,7 +89,9 @@ extension CacheEngine {
         outcome = completed
         return
       }
-      if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil {
+      // Also by one that this cache cannot read, such as a date in an odd format.
+      let asked = exchange.forwarding.request.headerFields
+      if asked.contains(.ifNoneMatch) || asked.contains(.ifModifiedSince) {
         outcome = afterOthers304(exchange, fields, head, response)
         return
       }
@@ -146,7 +148,10 @@ extension CacheEngine {
     if identified.isEmpty, configuration.acceptsStrongTagForWeak,
       let candidate = Freshening.weaklyIdentified(
         by: response, nominated: forwarding.nominated, candidates: exchange.candidates, client: client),
-      matching.contains(candidate)
+      matching.contains(candidate),
+      // Without `Vary`, the tag may be that of a client that decodes nothing.
+      ContentCoding.areAccepted(
+        exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
     {
       (identified, reason) = ([candidate], .validatedByStrongTag)
       head.headerFields = Freshening.withoutRepresentation(

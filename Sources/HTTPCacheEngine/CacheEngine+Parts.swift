@@ -83,8 +83,8 @@ extension CacheEngine {
     for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
       again.request.headerFields[fields: name] = again.original.headerFields[fields: name]
     }
+    // The selected response stays: it may answer if this request fails.
     again.nominated = []
-    again.selected = nil
     again.completion = nil
     again.reason = reason
     return Outcome(.forwardAgain(again), reason: reason)

@@ -75,8 +75,7 @@ public struct CacheEngine: Sendable {
     /// Fields of requests in which more than their spelling has no meaning to the origin (default: none).
     ///
     /// If a response varies on one of them, a stored response then answers requests in which order and letter case
-    /// differ. Of `Accept-Encoding`, it matters only which of the codings in use a request accepts (gzip, compress,
-    /// deflate, br, zstd, and those of dictionaries), not with what weight.
+    /// differ. Of `Accept-Encoding`, it matters only which codings a request accepts, not with what weight.
     ///
     /// This goes beyond RFC 9111 §4.1: many origins take the first of the types or languages with equal weights, although
     /// clients cannot rely on that (RFC 9110 §12.5.4). Set it only for origins that do not, to have fewer variants.

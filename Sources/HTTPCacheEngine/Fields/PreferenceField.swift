@@ -112,23 +112,17 @@ enum PreferenceField {
   private static func reduced(_ bytes: Span<UInt8>, of field: NegotiationField) -> Octets {
     var members: [[UInt8]] = []
     var list = ListMembers(bytes.whole)
-    if field == .acceptEncoding {
-      let ranges = ranges(bytes)
-      let isAny = ranges.contains { $0.range == "*" && $0.weight > 0 }
-      for (range, weight) in ranges {
-        let coding = ContentCoding.canonical(range)
-        let isRefused = weight == 0
-        let counts =
-          coding == "*" || coding == "identity"
-          ? isRefused || coding == "*"
-          : ContentCoding.inUse.contains(coding) && (!isRefused || isAny)
-        if counts { members.append((isRefused ? coding + ";q=0" : coding).utf8.map { $0 }) }
-      }
-    } else {
-      while let member = list.next(in: bytes) {
+    let acceptsAny = field == .acceptEncoding && ranges(bytes).contains { $0.range == "*" && $0.weight > 0 }
+    while let member = list.next(in: bytes) {
+      guard field == .acceptEncoding, let (range, weight) = range(bytes, member) else {
         let member = folded(bytes, member)
         if !member.isEmpty { members.append(member) }
+        continue
       }
+      // Whether a coding is accepted counts, not how much. What is not listed is refused; the identity is accepted.
+      let coding = ContentCoding.canonical(range)
+      let isListed = coding == "identity" ? weight == 0 : weight > 0 || coding == "*" || acceptsAny
+      if isListed { members.append(Array((weight == 0 ? coding + ";q=0" : coding).utf8)) }
     }
     // After sorting, an unclosed quote would include the members after it.
     if list.openQuote == nil { members.sort { $0.lexicographicallyPrecedes($1) } }
@@ -169,15 +163,20 @@ enum PreferenceField {
     var ranges: [(String, Int)] = []
     var list = ListMembers(bytes.whole)
     while let member = list.next(in: bytes) {
-      var parts = SemicolonParts(member)
-      guard let range = parts.next(in: bytes), bytes.isASCII(range) else { continue }
-      var weight: Int? = 1000
-      while let part = parts.next(in: bytes) {
-        weight = Weight(parameter: part, of: bytes)?.thousandths
-      }
-      if let weight { ranges.append((bytes.lowercasedString(range), weight)) }
+      if let range = range(bytes, member) { ranges.append(range) }
     }
     return ranges
+  }
+
+  /// Returns the range of a member in lowercase, with its weight; `nil` if it has other parameters.
+  private static func range(_ bytes: Span<UInt8>, _ member: ByteRange) -> (range: String, weight: Int)? {
+    var parts = SemicolonParts(member)
+    guard let range = parts.next(in: bytes), bytes.isASCII(range) else { return nil }
+    var weight: Int? = 1000
+    while let part = parts.next(in: bytes) {
+      weight = Weight(parameter: part, of: bytes)?.thousandths
+    }
+    return weight.map { (bytes.lowercasedString(range), $0) }
   }
 }
 

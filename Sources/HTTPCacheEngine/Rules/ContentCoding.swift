@@ -30,9 +30,6 @@ enum ContentCoding {
     }
   }
 
-  /// The codings that clients and servers use (RFC 9110 §8.4.1, RFC 7932, RFC 8878, RFC 9842).
-  static let inUse: Set = ["gzip", "compress", "deflate", "br", "zstd", "dcb", "dcz"]
-
   /// Returns the canonical name: some codings have two (RFC 9110 §8.4.1).
   static func canonical(_ coding: String) -> String {
     switch coding {

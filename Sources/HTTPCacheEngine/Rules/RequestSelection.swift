@@ -53,7 +53,7 @@ struct RequestSelection {
       if only < 0 { return SelectingFields.Field(name: name, value: nil) }
       let text = request[only].value
       if !configuration.withheldNames.contains(name) {
-        if configuration.normalizes.isEmpty, let known = PreferenceField.known(text) {
+        if configuration.normalizes.isEmpty, !isSingleton(name), let known = PreferenceField.known(text) {
           return SelectingFields.Field(name: name, value: known, line: Octets(ofASCII: text))
         }
         let line = Octets(valueAt: only, of: request)
@@ -113,12 +113,29 @@ struct RequestSelection {
   private static func normalized(
     _ value: Octets, _ name: String, _ configuration: CacheEngine.Configuration
   ) -> Octets {
+    if isSingleton(name) { return value }
     if configuration.normalizes.isEmpty, let text = value.ascii, let known = PreferenceField.known(text) {
       return known
     }
-    guard let kind = NegotiationField(name: name) else { return withoutBlanks(value) }
+    guard let kind = NegotiationField(name: name) else {
+      return withoutBlanks(value)
+    }
     return PreferenceField.normalized(
       value, of: kind, beyondSpelling: configuration.normalizes.contains(kind))
+  }
+
+  /// Whether a field has one value, in which a comma separates nothing. In a field that is not known, it may separate the
+  /// members of a list.
+  private static func isSingleton(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 4: name == "from" || name == "host"
+    case 6: name == "cookie" || name == "origin"
+    case 7: name == "referer"
+    case 10: name == "user-agent"
+    case 13: name == "authorization"
+    case 19: name == "proxy-authorization"
+    default: false
+    }
   }
 
   /// Returns a value without the whitespace around commas outside quotes, which has no meaning in a list (§4.1).

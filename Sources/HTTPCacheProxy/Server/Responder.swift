@@ -3,6 +3,7 @@
 
 import HTTPCacheObserving
 import HTTPCaching
+import HTTPTypes
 import Logging
 import NIOCore
 import Synchronization
@@ -77,6 +78,11 @@ struct Responder: Sendable {
 
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
+    var response = response
+    if let error = Provenance(response).originError, let name = HTTPField.Name("Proxy-Status") {
+      response.head.headerFields.append(
+        HTTPField(name: name, value: "\(context.configuration.name); error=\(error.rawValue)"))
+    }
     if response.body.isInMemory, let count = response.body.length, count <= Self.piece(context) {
       let head = head(response.head, isStored: isStored, length: count, Provenance(response))
       write(.whole(head, response.body))

@@ -77,6 +77,10 @@ struct Provenance: Sendable {
     outcome = RequestOutcome(response.source)
     reason = response.cacheStatus.reason ?? response.reason
     forward = response.cacheStatus.forward
+    if response.reason == .unsolicitedNotModified {
+      // The origin is at fault.
+      (outcome, originError, failure) = (.failed, .protocolError, response.reason.sentence)
+    }
   }
 
   init(failure error: any Error) {
@@ -86,5 +90,5 @@ struct Provenance: Sendable {
   }
 
   /// A code for programs.
-  var code: String? { originError?.rawValue ?? reason?.rawValue }
+  var code: String? { reason?.rawValue ?? originError?.rawValue }
 }

@@ -196,8 +196,8 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Field in which order and letter case mean nothing to the origin: accept, accept-charset, accept-encoding or \
-      accept-language; may be repeated. This goes beyond RFC 9111 §4.1.
+      Field in which order and letter case mean nothing to the origin: accept, accept-charset, accept-encoding (weights \
+      above 0 mean nothing, either) or accept-language; may be repeated. This goes beyond RFC 9111 §4.1.
       """, valueName: "field"))
   var normalizes: [NegotiationField] = []
 

@@ -93,6 +93,23 @@ struct ResponseTests {
     }
   }
 
+  @Test(
+    "A 304 to a request without a condition is an error of the origin, and one to an unreadable condition is passed on"
+  )
+  func unsolicited304() async throws {
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n")
+      return true
+    }) { proxy in
+      let plain = try await proxy.get("/")
+      #expect(
+        plain.hasPrefix("HTTP/1.1 502 ") && plain.contains("detail=unsolicitedNotModified\r\n"), "\(plain)")
+      #expect(plain.contains("Proxy-Status: httpcache; error=http_protocol_error\r\n"), "\(plain)")
+      let odd = try await proxy.get("/", "If-Modified-Since: Wed, 25 Nov 2026 15:49:31 GMT; length=9\r\n")
+      #expect(odd.hasPrefix("HTTP/1.1 304 "), "\(odd)")
+    }
+  }
+
   static let broken: [(answer: String, status: Int)] = [
     ("", 502),
     ("HTTP/1.1 200 O", 502),

@@ -275,13 +275,15 @@ struct ValidationTests {
     "A strong tag validates the response whose weak tag alone was sent, unless the letter of §4.3.4 is set")
   func weakTagConfirmedByStrong() throws {
     let line = "ETag: W/\"v\""
+    let asked = request("Accept-Encoding: gzip")
     let confirming = response(
       304, "ETag: \"v\"", "Cache-Control: max-age=120", "Last-Modified: \(date(-1))",
       "Content-Location: /file",
       "Content-Type: x/file", "Vary: Cookie", "X-New: 1")
     let stored = try stored(
-      line, "Vary: Accept-Encoding", "Last-Modified: \(lastModified)", "Content-Encoding: gzip")
-    let outcome = try validate([stored], confirming)
+      line, "Vary: Accept-Encoding", "Last-Modified: \(lastModified)", "Content-Encoding: gzip",
+      asked: asked)
+    let outcome = try validate([stored], confirming, asked)
     #expect(outcome.reason == .validatedByStrongTag)
     #expect(outcome.storedAnswer?.content == .whole && outcome.addition == nil)
     let updated = try #require(outcome.updates.first?.response)
@@ -296,7 +298,10 @@ struct ValidationTests {
     var configuration = CacheEngine.privately.configuration
     configuration.acceptsStrongTagForWeak = false
     let literal = CacheEngine(configuration)
-    #expect(try validate([stored], confirming, engine: literal).isRepeated)
+    #expect(try validate([stored], confirming, asked, engine: literal).isRepeated)
+    // For a client that does not accept the coding, the strong tag is that of other content.
+    let plain = try self.stored(line, "Content-Encoding: gzip", asked: asked)
+    #expect(try validate([plain], confirming).isRepeated)
   }
 
   @Test(
@@ -341,6 +346,32 @@ struct ValidationTests {
       #expect((outcome.storedAnswer != nil) == isUsed)
       #expect(outcome.reason == (isUsed ? .staleIfError : .unsolicitedNotModified))
     }
+  }
+
+  @Test("A 304 goes to a client whose condition the cache cannot read")
+  func unreadableCondition() throws {
+    for line in [
+      "If-Modified-Since: \(lastModified); length=9", "If-Modified-Since: then", "If-None-Match: e",
+    ] {
+      let outcome = try #require(engine.exchange(request(line), [], .response(response(304, "ETag: \"a\""))))
+      #expect(outcome.answer == .network && outcome.updates.isEmpty)
+    }
+  }
+
+  @Test(
+    "A stored response answers if the request that is repeated in full fails",
+    arguments: [304, 500, 503, nil] as [Int?])
+  func repeatedInVain(status: Int?) throws {
+    let stored = try stored("ETag: \"a\"", "Cache-Control: stale-if-error=600")
+    guard case .forwardAgain(let again) = try validate([stored], response(304, "ETag: \"b\"")).answer else {
+      Issue.record("the 304 was used")
+      return
+    }
+    let exchange = CacheEngine.Exchange(
+      forwarding: again, candidates: [stored], result: status.map { .response(response($0)) } ?? .failure,
+      requestTime: later, responseTime: later)
+    let outcome = engine.outcome(of: exchange)
+    #expect(outcome.storedAnswer?.candidate == 0 && outcome.reason == .staleIfError)
   }
 
   @Test("A strong validator updates every matching response, a weak one only the most recent")
