@@ -129,7 +129,7 @@ public struct CacheKey: Hashable, Sendable {
 
 extension UInt8 {
   /// Whether a byte is of ASCII, and all servers read it alike in a path or query.
-  fileprivate var isTargetCharacter: Bool {
+  var isTargetCharacter: Bool {
     self > 0x20 && self < 0x7F && self != UInt8(ascii: "#") && self != UInt8(ascii: "\\")
   }
 

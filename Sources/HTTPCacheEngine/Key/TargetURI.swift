@@ -67,9 +67,7 @@ public struct TargetURI: Hashable, Sendable {
     guard bytes[0] == UInt8(ascii: "/") else { return false }
     for position in 0..<bytes.count {
       let byte = bytes[position]
-      if byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "\\") {
-        return false
-      }
+      guard byte >= 0x80 || byte.isTargetCharacter else { return false }
       // U+FFFD replaces octets that are not UTF-8: different targets would have one text.
       if byte == 0xEF, position + 2 < bytes.count, bytes[position + 1] == 0xBF, bytes[position + 2] == 0xBD {
         return false

@@ -49,19 +49,19 @@ struct RequestSelection {
   static func field(
     named name: String, in request: HTTPFields, _ configuration: CacheEngine.Configuration
   ) -> SelectingFields.Field {
-    if let only = onlyPosition(of: name, in: request) {
-      if only < 0 { return SelectingFields.Field(name: name, value: nil) }
-      let text = request[only].value
-      if !configuration.withheldNames.contains(name) {
-        if configuration.normalizes.isEmpty, !isSingleton(name), let known = PreferenceField.known(text) {
-          return SelectingFields.Field(name: name, value: known, line: Octets(ofASCII: text))
-        }
-        let line = Octets(valueAt: only, of: request)
-        return SelectingFields.Field(name: name, value: normalized(line, name, configuration), line: line)
+    switch lines(of: name, in: request) {
+    case .none: return SelectingFields.Field(name: name, value: nil)
+    case .one(let position) where !configuration.withheldNames.contains(name):
+      let text = request[position].value
+      if configuration.normalizes.isEmpty, !isSingleton(name), let known = PreferenceField.known(text) {
+        return SelectingFields.Field(name: name, value: known, line: Octets(ofASCII: text))
       }
+      let line = Octets(valueAt: position, of: request)
+      return SelectingFields.Field(name: name, value: normalized(line, name, configuration), line: line)
+    case .one, .several:
+      var selection = RequestSelection()
+      return selection.field(named: name, in: request, configuration)
     }
-    var selection = RequestSelection()
-    return selection.field(named: name, in: request, configuration)
   }
 
   /// Whether the request has the value of a stored field.
@@ -171,25 +171,33 @@ struct RequestSelection {
     }
     // Without a list of positions: most fields have one line.
     work.fieldsSeen += fields.count
-    guard let only = Self.onlyPosition(of: name, in: fields) else { return Value() }
-    return only < 0
-      ? Value(line: nil, normalized: .some(nil)) : Value(line: Octets(valueAt: only, of: fields))
+    return switch Self.lines(of: name, in: fields) {
+    case .none: Value(line: nil, normalized: .some(nil))
+    case .one(let position): Value(line: Octets(valueAt: position, of: fields))
+    case .several: Value()
+    }
   }
 
-  /// Returns the position of a field's only line, -1 if there is none, or `nil` if there are several.
+  /// How many lines a field has.
+  private enum Lines {
+    case none
+    case one(position: Int)
+    case several
+  }
+
   @inline(__always)
-  private static func onlyPosition(of name: String, in fields: HTTPFields) -> Int? {
-    var only = -1
+  private static func lines(of name: String, in fields: HTTPFields) -> Lines {
+    var lines = Lines.none
     let count = name.utf8.count
     // Compares the length first: comparing two texts takes a call.
     for position in fields.indices
     where fields[position].name.canonicalName.utf8.count == count
       && fields[position].name.canonicalName == name
     {
-      if only >= 0 { return nil }
-      only = position
+      guard case .none = lines else { return .several }
+      lines = .one(position: position)
     }
-    return only
+    return lines
   }
 
   /// Returns the positions of a field's lines, once more than a few names have been asked for; `nil` before.

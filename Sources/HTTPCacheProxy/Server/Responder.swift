@@ -33,7 +33,7 @@ struct Responder: Sendable {
       }
       var request = client.request
       if refusal != nil { request.headerFields[.cacheControl] = "no-store" }
-      let response = try await context.cache.respond(
+      var response = try await context.cache.respond(
         to: request, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
         interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) },
@@ -41,6 +41,12 @@ struct Responder: Sendable {
       ) { request, body in
         if let refusal { return try refusal.get() }
         return try await context.watch.observe { try await origin.send(request, body, call) }
+      }
+      if response.source == .generated, let error = Provenance(response).originError,
+        let name = HTTPField.Name("Proxy-Status")
+      {
+        response.head.headerFields.append(
+          HTTPField(name: name, value: "\(context.configuration.name); error=\(error.rawValue)"))
       }
       await deliver(response, trailers: call.trailers)
     } catch {
@@ -78,11 +84,6 @@ struct Responder: Sendable {
 
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
-    var response = response
-    if let error = Provenance(response).originError, let name = HTTPField.Name("Proxy-Status") {
-      response.head.headerFields.append(
-        HTTPField(name: name, value: "\(context.configuration.name); error=\(error.rawValue)"))
-    }
     if response.body.isInMemory, let count = response.body.length, count <= Self.piece(context) {
       let head = head(response.head, isStored: isStored, length: count, Provenance(response))
       write(.whole(head, response.body))

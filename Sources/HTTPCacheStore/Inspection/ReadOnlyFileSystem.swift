@@ -19,6 +19,7 @@ struct ReadOnlyFileSystem: FileSystem {
   func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
   func unlink(_ path: FilePath) throws(FileFailure) {}
   func syncDirectory(_ path: FilePath) throws(FileFailure) {}
+  var uptime: Duration { base.uptime }
 }
 
 private final class ReadOnlyFile: File {

@@ -193,6 +193,7 @@ private final class PausingFileSystem: FileSystem {
   func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
   func unlink(_ path: FilePath) throws(FileFailure) { try base.unlink(path) }
   func syncDirectory(_ path: FilePath) throws(FileFailure) { try base.syncDirectory(path) }
+  var uptime: Duration { .zero }
 }
 
 private final class PausingFile: File {

@@ -228,6 +228,9 @@ final class SimulatedFileSystem: FileSystem {
     }
   }
 
+  /// The time stands still: only the number of writes ends a pause.
+  var uptime: Duration { .zero }
+
   func syncDirectory(_ path: FilePath) throws(FileFailure) {
     try access("sync", path, changes: true) { state in
       state.durableNames = state.names

@@ -40,8 +40,7 @@ struct BodyFiles: Sendable {
   /// directory, with files of the same names.
   func create() throws(AppendFailure) -> (number: UInt64, file: any File) {
     let created = log.withLock { log -> (UInt64, any File)? in
-      guard !log.isClosed, log.lockFile != nil || log.mayTry(),
-        log.hasDirectory(), log.isInPlace()
+      guard !log.isClosed, log.lockFile != nil || log.mayTry(), log.hasDirectory(), log.isInPlace()
       else { return nil }
       let number = log.context.sequence.take()
       do throws(FileFailure) {

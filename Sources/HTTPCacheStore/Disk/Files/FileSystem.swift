@@ -23,14 +23,6 @@ protocol FileSystem: Sendable {
   var uptime: Duration { get }
 }
 
-extension FileSystem {
-  var uptime: Duration { Uptime.start.duration(to: .now) }
-}
-
-private enum Uptime {
-  static let start = ContinuousClock.now
-}
-
 /// An open file; it closes itself when it is deallocated.
 protocol File: AnyObject, Sendable {
   var path: FilePath { get }

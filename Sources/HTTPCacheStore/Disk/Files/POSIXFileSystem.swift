@@ -68,6 +68,10 @@ struct POSIXFileSystem: FileSystem {
     throw FileFailure(operation: "remove", path: path, errno: errno)
   }
 
+  private static let start = ContinuousClock.now
+
+  var uptime: Duration { Self.start.duration(to: .now) }
+
   func syncDirectory(_ path: FilePath) throws(FileFailure) {
     do {
       let descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .directory])

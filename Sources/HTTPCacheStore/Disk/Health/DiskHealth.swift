@@ -3,8 +3,8 @@
 
 /// Whether the disk accepts writes, and when to try again if it does not.
 ///
-/// It skips a number of writes, or those of some seconds, whichever is less: a busy store tries again soon, and an idle one
-/// with its next response. The log's lock guards it.
+/// After some failures it pauses: for a number of writes, and for at most some seconds. So a busy store tries again soon,
+/// and an idle one with its next response. The log's lock guards it.
 struct DiskHealth: Sendable {
   /// Operations that failed, and have not succeeded since: "create", "write", "sync", "remove".
   private var failing: Set<String> = []

@@ -105,8 +105,7 @@ extension Log {
       kind: .metadata, hash: hash, variant: UInt64(fingerprint), id: id, revision: revision,
       storedAt: storedAt)
     let record = Record.encode(&header, metadata: metadata[...], hasher: context.hasher)
-    guard mayTry(), let location = try? append(RecordBytes(record), header)
-    else { return false }
+    guard mayTry(), let location = try? append(RecordBytes(record), header) else { return false }
     let pinLimit = pinLimit
     catalog.withLock { catalog in
       // Making room may have reclaimed the entry itself.

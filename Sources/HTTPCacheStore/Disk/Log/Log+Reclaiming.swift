@@ -11,8 +11,7 @@ extension Log {
   /// - Parameter turns: the number of segments that may still be reclaimed; `nil` the first time.
   mutating func makeRoomWhileBufferLasts(for count: Int, turns: inout Int?) -> Bool {
     let needed = context.room(for: count)
-    guard !isClosed, !isPausing, needed + space.reserved <= space.capacity
-    else { return true }
+    guard !isClosed, !isPausing, needed + space.reserved <= space.capacity else { return true }
     var left = turns ?? segments.count
     defer { turns = left }
     while !space.fits(needed + carryBudget), left > 0, segments.count > 1 {

@@ -106,9 +106,7 @@ extension Log {
   mutating func makeRoomStep(
     _ needed: Int, isSmall: Bool, within target: Int? = nil, turns: inout Turns?
   ) -> Progress {
-    guard !isClosed, !isPausing, !owesWipe || settleWipe() else {
-      return .stuck
-    }
+    guard !isClosed, !isPausing, !owesWipe || settleWipe() else { return .stuck }
     let capacity = min(target ?? .max, space.capacity)
     var left = turns ?? Turns(segments: segments.count)
     defer { turns = left }

@@ -10,8 +10,7 @@ extension Log {
     guard !isClosed, mayHave(hash: hash, fingerprint: fingerprint) else { return }
     // The record is optional: if nothing can be written, nothing replaces the variant on disk either.
     let record = removalRecord(hash: hash, fingerprint: fingerprint)
-    let isLogged =
-      !isPausing && (try? append(record.bytes, record.header)) != nil
+    let isLogged = !isPausing && (try? append(record.bytes, record.header)) != nil
     if !isLogged { suspects.insert(hash) }
     dropFromIndex(hash: hash, fingerprint: fingerprint)
     unsynced.hasReplacement = true
