@@ -207,6 +207,9 @@ public final class CacheStore: Sendable {
     }
   }
 
+  /// A number that stands for a key in tables in memory; two keys hardly ever have the same.
+  package func number(of key: StoreKey) -> UInt64 { hasher.hash(key) }
+
   /// Returns the entries of a key in memory, newest first. The call counts neither as a use nor as a lookup.
   ///
   /// - Complexity: O(1) on average, plus the number of variants.
@@ -225,6 +228,12 @@ public final class CacheStore: Sendable {
   public func removalToken(for key: StoreKey) -> RemovalToken {
     RemovalToken(
       moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
+  }
+
+  /// Returns a token for an entry that takes the place of one under another key: its scopes count since the other token
+  /// was taken, and removals of its own key since now.
+  package func removalToken(for key: StoreKey, since token: RemovalToken) -> RemovalToken {
+    RemovalToken(moment: removals.moment(for: hasher.hash(key)), sequence: token.sequence)
   }
 
   /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken. In
@@ -246,7 +255,7 @@ public final class CacheStore: Sendable {
   /// Stores an entry, in place of the one with the same key and variant.
   ///
   /// The entry is visible when the call returns. The store keeps at most 64 variants of one key; beyond that it removes
-  /// the oldest. The call may block on the disk.
+  /// the oldest. Use several keys for a resource with more. The call may block on the disk.
   ///
   /// - Parameters:
   ///   - entry: the entry, with its whole body.
@@ -391,6 +400,13 @@ public final class CacheStore: Sendable {
   }
 
   // MARK: Removing
+
+  /// Evicts one variant of a key. Unlike a removal, this need not survive a crash, and keeps out nothing in flight.
+  package func evict(_ key: StoreKey, variant: VariantID) {
+    let hash = hasher.hash(key)
+    _ = disk?.yield(hash: hash, variant: variant.rawValue)
+    memory.remove(key, hash: hash, variant: variant)
+  }
 
   /// Removes one variant of a key. Blocks until the removal would survive a crash (see ``Configuration/sync``).
   ///

@@ -36,6 +36,11 @@ struct Candidates: Sendable {
 
   init() {}
 
+  /// The variants of those that a request selects by its fields.
+  var selectedVariants: [VariantID] {
+    zip(entries, responses).compactMap { $1.selectingNames?.isEmpty == false ? $0.variant : nil }
+  }
+
   /// The time when the latest of them arrived or was validated.
   var latest: Timestamp? { responses.map(\.facts.responseTime).max() }
 }

@@ -77,6 +77,7 @@ extension HTTPCache {
       service, lookup.candidates.responses[service.candidate], body, to: request, lookup,
       collapsing: collapsing)
     if request.method == .head { response.lengthOfEntry = completeLength(service.candidate, lookup) }
+    noteUse(of: lookup.candidates.entries[service.candidate], under: lookup.key, lookup.variants)
     return response
   }
 
@@ -143,6 +144,9 @@ extension HTTPCache {
     let source: CachedResponse.Source =
       outcome.reason.isValidation ? .validated : (answer.isStale ? .stale : .hit)
     noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
+    noteUse(
+      of: pending.lookup.candidates.entries[answer.candidate], under: pending.lookup.key,
+      pending.lookup.variants)
     var response = self.answer(
       answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
       from: source,

@@ -387,9 +387,10 @@ extension HTTPCache {
   /// Queues a complete response for the shared tier. What the application may have changed stays here.
   private func share(_ stored: StoredResponse, _ id: EntryID, _ arrival: Arrival) {
     guard let shared, stored.parts == nil, arrival.pending.call.willStore == nil,
-      let key = arrival.pending.lookup.key, arrival.key == StoreKey(key.bytes)
+      let key = arrival.pending.lookup.key, let place = arrival.key, place.leads(from: key)
     else { return }
-    shared.offer(key, id, count: arrival.stored, since: arrival.tokens.shared, arrival.pending.lease)
+    shared.offer(
+      key, id, at: place, count: arrival.stored, since: arrival.tokens.shared, arrival.pending.lease)
   }
 
   /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come
@@ -399,13 +400,15 @@ extension HTTPCache {
     let (variantKey, candidates) = (stored.selecting.variantKey, arrival.pending.lookup.candidates)
     let variant = store.fingerprint(of: variantKey)
     for (entry, response) in zip(candidates.entries, candidates.responses)
-    where entry.variant != variant && response.selecting.variantKey == variantKey {
+    where response.selecting.variantKey == variantKey {
+      let place = entry.storeKey
+      if entry.variant == variant, place == key { continue }
       if let shared, !shared.mayTrust(entry, response, at: clock.now) {
         // An update would make the rest of the entry seem validated.
-        store.remove(key, variant: entry.variant)
+        store.remove(place, variant: entry.variant)
         continue
       }
-      store.updateMetadata(of: entry, key: key, storedAt: entry.storedAt) { bytes in
+      store.updateMetadata(of: entry, key: place, storedAt: entry.storedAt) { bytes in
         let present = StoredResponse.all(decoding: bytes)
         return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
           ?? StoredResponse.encoded(present) ?? []

@@ -69,14 +69,13 @@ extension HTTPCache {
       note(.invalidated, request, invalidated.reason, partition: partition)
     }
     guard let key = pending.lookup.key else { return }
-    let storeKey = StoreKey(key.bytes)
     let candidates = pending.lookup.candidates
     for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
       let (old, entry) = (candidates.responses[update.candidate], candidates.entries[update.candidate])
       // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
       let isUpdated = store.updateMetadata(
-        of: entry, key: storeKey, storedAt: update.response.facts.responseTime.milliseconds,
+        of: entry, key: entry.storeKey, storedAt: update.response.facts.responseTime.milliseconds,
         in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: token
       ) {
         StoredResponse.encoded(
@@ -85,8 +84,11 @@ extension HTTPCache {
       }
       // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated {
+        link(
+          update.response, to: entry, in: (StoreKey(key.bytes), token), known: pending.lookup.variants)
         note(.updated, request, update.reason, partition: partition)
-        shared?.offer(key, entry.id, count: entry.bodyCount, since: tokens.shared, pending.lease)
+        shared?.offer(
+          key, entry.id, at: entry.storeKey, count: entry.bodyCount, since: tokens.shared, pending.lease)
       }
     }
     if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {
@@ -94,7 +96,8 @@ extension HTTPCache {
       shared.add(.target(keyed(target), partition: partition, softly: false, keepingPins: true))
     }
     for candidate in outcome.removals {
-      store.remove(storeKey, variant: candidates.entries[candidate].variant)
+      let entry = candidates.entries[candidate]
+      store.remove(entry.storeKey, variant: entry.variant)
     }
   }
 }

@@ -76,6 +76,7 @@ extension HTTPCache {
       $0.kind == .get && $0.partition == path.partition && Self.path($0.url) == path.url
     }
     if !isShared { for key in keys.dropFirst() { try store.unpin(key) } }
+    store.unpin { StoredKey($0).isVariant(under: exact) }
     return isPinned
   }
 
@@ -93,21 +94,24 @@ extension HTTPCache {
   ///
   /// - Complexity: O(pinned targets).
   public var pinned: [PinnedTarget] {
-    store.pinned.compactMap { pin in
-      let key = StoredKey(pin.key)
-      guard key.kind == .get else { return nil }
+    let pins = store.pinned.map { (key: StoredKey($0.key), pin: $0) }
+    let variants = pins.filter(\.key.isVariant)
+    return pins.compactMap { key, pin in
+      guard key.kind == .get, !key.isVariant else { return nil }
+      let all = [pin] + variants.filter { $0.key.isVariant(under: pin.key) }.map(\.pin)
       return PinnedTarget(
-        url: key.url, partition: key.partition, responseCount: pin.entryCount, byteCount: pin.byteCount,
-        isProtected: pin.isProtected)
+        url: key.url, partition: key.partition, responseCount: all.reduce(0) { $0 + $1.entryCount },
+        byteCount: all.reduce(0) { $0 + $1.byteCount }, isProtected: all.allSatisfy(\.isProtected))
     }
   }
 
   /// Whether the disk has a response that a pin of this target protects.
   package func hasPinnedResponse(_ request: HTTPRequest, partition: String? = nil) -> Bool {
-    guard let keys = try? pinKeys(request, partition).keys else { return false }
-    // The anchor of a path, between the two, is not a response.
-    let responses = [keys[0]] + keys.dropFirst(2)
-    return store.pinned.contains { responses.contains($0.key) && $0.entryCount > 0 }
+    guard let keys = try? pinKeys(request, partition).keys, let target = TargetURI(request).map({ keyed($0) })
+    else { return false }
+    // The anchor of a path is not a response.
+    let anchor = StoreKey(CacheKey.pathAnchor(target, partition: partition ?? configuration.partition).bytes)
+    return store.pinned.contains { $0.key != anchor && $0.entryCount > 0 && keys.contains($0.key) }
   }
 
   // MARK: - Keys
@@ -124,6 +128,8 @@ extension HTTPCache {
       keys.append(StoreKey(CacheKey.pathAnchor(target, partition: partition).bytes))
       if let common = commonKey(of: target, partition: partition) { keys.append(common) }
     }
+    // Further variants of a pinned target are stored under its own key.
+    keys += keysOfVariants(under: keys[0]) ?? []
     return (keys, isPinned)
   }
 

@@ -213,10 +213,17 @@ extension HTTPCache {
     return count
   }
 
-  /// Returns the keys that responses to GET requests for a target are stored under.
-  private func storeKeys(of target: TargetURI, partition: String) -> [StoreKey] {
-    [StoreKey(CacheKey(target, partition: partition).bytes)]
+  /// Returns the keys that responses to GET requests for a target are stored under; `nil` if some of them may be unknown.
+  private func storeKeys(of target: TargetURI, partition: String) -> [StoreKey]? {
+    let keys =
+      [StoreKey(CacheKey(target, partition: partition).bytes)]
       + (commonKey(of: target, partition: partition).map { [$0] } ?? [])
+    var all = keys
+    for key in keys {
+      guard let variants = keysOfVariants(under: key) else { return nil }
+      all += variants
+    }
+    return all
   }
 }
 

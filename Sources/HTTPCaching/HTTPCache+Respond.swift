@@ -78,9 +78,9 @@ extension HTTPCache {
     let endCount = flights.endCount
     let course: RequestCourse
     switch resident(for: request, content: content, partition) {
-    case .entries(let key, let entries):
-      if let response = hit(request, policy, key, entries, partition) { return response }
-      course = RequestCourse(asked, lookup(of: entries, key, for: request, partition), endCount: endCount)
+    case .entries(let key, let found):
+      if let response = hit(request, policy, key, found, partition) { return response }
+      course = RequestCourse(asked, lookup(of: found, key, for: request, partition), endCount: endCount)
     case .perhapsOnDisk:
       course = RequestCourse(
         asked, await lookUpOnDisk(request, content: content, partition), endCount: endCount)
@@ -106,9 +106,9 @@ extension HTTPCache {
     let partition = partition ?? configuration.partition
     let lookup: Lookup
     switch resident(for: request, partition) {
-    case .entries(let key, let entries):
-      if let response = hit(request, policy, key, entries, partition) { return traced(response, request) }
-      lookup = self.lookup(of: entries, key, for: request, partition)
+    case .entries(let key, let found):
+      if let response = hit(request, policy, key, found, partition) { return traced(response, request) }
+      lookup = self.lookup(of: found, key, for: request, partition)
     case .perhapsOnDisk: return nil
     case .otherwise:
       guard !request.method.isQuery,
@@ -134,22 +134,23 @@ extension HTTPCache {
   /// Returns the response from memory if there is a single stored response, which is fresh and needs no other check;
   /// `nil` if the decision takes more.
   private func hit(
-    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries,
+    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ found: FoundEntries,
     _ partition: String
   ) -> CachedResponse? {
-    guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
+    guard let entry = found.entries.only, !store.mayBeMarked(entry.id) else { return nil }
     let now = clock.now
     if let shared, !shared.mayTrust(revision: entry.revision, at: now) { return nil }
     // The remaining bytes are checked only here, each time they are served. The check allocates nothing and takes less
     // than a tenth of the time of a response. The store, which could check once, does not know HTTP.
-    var found: CacheEngine.Hit?
+    var hit: CacheEngine.Hit?
     entry.withMetadata { bytes in
-      guard let hit = engine.hit(for: request, policy: policy, stored: bytes, now: now),
+      guard let fresh = engine.hit(for: request, policy: policy, stored: bytes, now: now),
         StoredResponse.canDecode(bytes)
       else { return }
-      found = hit
+      hit = fresh
     }
-    guard let hit = found else { return nil }
+    guard let hit else { return nil }
+    noteUse(of: entry, under: key, found.variants)
     let body = request.method == .head ? MessageBody.empty : MessageBody(entry.body)
     note(.served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition)
     return CachedResponse(
@@ -210,19 +211,20 @@ extension HTTPCache {
     let lookup = course.lookup
     if let claim, let key = lookup.key { course.led = (claim, key) }
     // With a target, the key may be another one now.
-    guard let key = lookup.key, lookup.target == nil, let entries = entries(for: key, inMemory: true) else {
+    guard let key = lookup.key, lookup.target == nil,
+      let found = entries(of: key, for: course.call.request, inMemory: true)
+    else {
       return .lookUpAgain
     }
     if course.collapsing == .notTried,
-      let response = hit(course.call.request, course.call.policy, key, entries, lookup.partition)
+      let response = hit(course.call.request, course.call.policy, key, found, lookup.partition)
     {
       course.led = nil
       // Requests that have joined it look up the store.
       if let claim { land(claim.flight, key, .notShared) }
       return .answer(response)
     }
-    course.lookup = Lookup(
-      key: key, partition: lookup.partition, candidates: Candidates(entries, under: key, in: store))
+    course.lookup = Lookup(found, under: key, partition: lookup.partition, in: store)
     return try nextStep(of: course)
   }
 

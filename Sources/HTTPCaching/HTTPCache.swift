@@ -82,6 +82,11 @@ public final class HTTPCache: Sendable {
     /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
     /// Responses to content of unknown length are not stored.
     public var maximumQueryContent: Int
+    /// Maximum number of stored variants of one resource: responses that its `Vary` distinguishes (default: 1,000). The
+    /// one that was used least recently gives way to a further one. At least 1.
+    ///
+    /// The capacities bound the bytes of all responses. Of a pinned target, the pin protects 60 variants.
+    public var maximumVariants: Int
     /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default:
     /// 64 MiB).
     ///
@@ -117,6 +122,7 @@ public final class HTTPCache: Sendable {
       pinnedShare = 0.5
       largeBodyThreshold = 256 << 10
       maximumQueryContent = 64 << 10
+      maximumVariants = 1000
       transitCapacity = 64 << 20
     }
   }
@@ -132,7 +138,11 @@ public final class HTTPCache: Sendable {
   let shared: SharedTierLink?
   /// The bytes that content in flight occupies, here and in an adapter.
   package let transit: TransitBudget
-  /// Locked while the anchor of a QUERY target is made.
+  /// The variants that no field of a request selects: those without `Vary`, and with `Vary: *`.
+  let unselectedVariants: [VariantID]
+  /// The order in which the variants of resources with several were last used.
+  let order: VariantOrder
+  /// Locked while the anchor of a QUERY target, or the index of many variants, is made.
   let anchorMaking = Mutex<Void>(())
   /// Separates the parts of multipart responses; clients and origins cannot predict it.
   let boundary: String
@@ -171,6 +181,9 @@ public final class HTTPCache: Sendable {
     self.configuration = configuration
     self.clock = clock
     flights = FlightTable(clock: clock)
+    unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
+    order = VariantOrder(
+      maximum: configuration.maximumVariants, memoryCapacity: configuration.memoryCapacity)
     transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
     engine = CacheEngine(configuration.rules)
     boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()

@@ -60,6 +60,21 @@ extension CacheKey {
     self.init(Self.pathAnchor(uri, partition: partition), suffix: bytes)
   }
 
+  /// The bytes between a key and what tells its variants apart, in the keys of variants that have their own.
+  package static let variantMark = [0] + Array("Vary".utf8) + [0]
+
+  /// Returns the bytes of the key of one of many variants under a key.
+  ///
+  /// - Parameters:
+  ///   - number: tells the variants apart.
+  ///   - nonce: stored under the key of all.
+  package static func variantKey(of key: [UInt8], number: UInt64, nonce: UInt64) -> [UInt8] {
+    var bytes = key + variantMark
+    bytes.append(littleEndian: nonce)
+    bytes.append(littleEndian: number)
+    return bytes
+  }
+
   /// Returns the key of the application's own bytes for the responses under this key.
   package static func annotationKey(of key: [UInt8]) -> [UInt8] { key + [0] + "annotation".utf8 + [0] }
 

@@ -4,9 +4,11 @@
 import HTTPTypes
 
 /// Makes the cache's own conditional requests (RFC 9111 §4.3.1).
-enum Validation {
-  /// Maximum bytes of stored entity tags in one request. A resource may have any number of variants, and servers refuse
-  /// requests with fields of some KB.
+package enum Validation {
+  /// Maximum number of stored entity tags in one request. Each is that of another variant, which the origin compares with
+  /// what it would send.
+  package static let mostTags = 16
+  /// Maximum bytes of these tags: servers refuse requests with fields of some KB.
   static let mostBytesOfTags = 2048
 
   /// Returns the client's request with preconditions that name stored responses.
@@ -29,7 +31,7 @@ enum Validation {
       if !tags.contains(tag) {
         // Includes the separator from the next tag. The tag of the selected response is sent however long it is.
         let size = tag.fieldBytes.count + 2
-        guard size <= room || index == selected else { continue }
+        guard size <= room && tags.count < mostTags || index == selected else { continue }
         room -= size
         tags.append(tag)
       }

@@ -66,3 +66,35 @@ enum VariantSelection {
     }
   }
 }
+
+extension CacheEngine {
+  /// Returns the variant keys that responses to a request have, one for each list of names that `Vary` nominates.
+  ///
+  /// The stored response that a request selects has one of them, so it can be looked up: no other is compared with the
+  /// request (RFC 9111 §4.1).
+  ///
+  /// - Parameter lists: lists of names in lowercase, each sorted.
+  /// - Complexity: O(bytes of the nominated fields): each is read once, however many lists nominate it.
+  package func variantKeys(of request: HTTPFields, on lists: [[String]]) -> [[UInt8]] {
+    var selection = RequestSelection()
+    return lists.map { names in
+      let fields = names.map { selection.field(named: $0, in: request, configuration) }
+      return SelectingFields(fields: fields, isUnmatchable: false).variantKey
+    }
+  }
+}
+
+extension StoredResponse {
+  /// The names of the fields that select the response, in lowercase and sorted; `nil` if it varies on `*`.
+  package var selectingNames: [String]? { selecting.isUnmatchable ? nil : selecting.fields.map(\.name) }
+
+  /// Whether a stored form holds several responses, which share one content.
+  package static func sharesContent(_ bytes: RawSpan) -> Bool {
+    StoredFront(bytes)?.special.contains(.sharesContent) ?? false
+  }
+
+  /// The variant keys of responses that no fields select: without `Vary`, and with `Vary: *`.
+  package static let unselectedVariantKeys = [
+    SelectingFields.none.variantKey, SelectingFields(fields: [], isUnmatchable: true).variantKey,
+  ]
+}

@@ -106,7 +106,10 @@ struct RedisScript: Sendable {
       return {epoch, seed, last + 1}
       """)
 
-  /// Sets the variant of an entry.
+  /// Sets the variant of an entry; returns 2 instead if the entry has too many variants.
+  ///
+  /// Up to 64 fields are 32 variants with their contents, which one lookup reads. A variant without content may be a note
+  /// of how further variants are found: there is room for more of them.
   ///
   /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds; the 8th is the name of the content's field,
   /// and the 9th the content, unless it is in pieces.
@@ -118,8 +121,9 @@ struct RedisScript: Sendable {
       local old = redis.call('HGET', KEYS[1], ARGV[1])
       if old then
         discard_pieces(KEYS[1], old)
-      elseif redis.call('HLEN', KEYS[1]) >= 128 then
-        discard(KEYS[1])
+      else
+        local most = ARGV[9] == '' and 128 or 64
+        if redis.call('HLEN', KEYS[1]) >= most then return 2 end
       end
       redis.call('HSET', KEYS[1], ARGV[1],
         string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
@@ -135,7 +139,7 @@ struct RedisScript: Sendable {
   /// Stores an entry without a look at the log, which is in another slot.
   static let storeUnchecked = RedisScript(set)
 
-  /// Stores an entry unless the log has a later removal of it, or no longer reaches back to its position; returns 1 or 0.
+  /// Stores an entry unless the log has a later removal of it, or no longer reaches back to its position; returns 1, 0, or 2 as above.
   ///
   /// More KEYS: meta, log. More ARGV: epoch, number, tags, seed.
   static let store = RedisScript(

@@ -328,7 +328,7 @@ public final class RedisSharedTier: SharedTier {
     // Nothing refers to the pieces.
     let pieces = commands.map { $0[1] }
     if !pieces.isEmpty { _ = try? await send([Array("UNLINK".utf8)] + pieces, key: key, until: deadline) }
-    return .removedSince
+    return reply.integer == 2 ? .full : .removedSince
   }
 
   /// The tags of keys and scopes, 8 bytes each, which a script compares.

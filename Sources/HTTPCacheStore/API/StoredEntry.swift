@@ -60,6 +60,9 @@ public struct StoredEntry: Sendable {
 
   var key: [UInt8] { withHead { Array($0.key) } }
 
+  /// The key that the entry is stored under.
+  package var storeKey: StoreKey { StoreKey(key) }
+
   /// The number of the insert or update that wrote the metadata.
   package var revision: UInt64 { withHead { $0.revision } }
 

@@ -18,18 +18,14 @@ struct Anchor: Sendable {
 
   /// Reads the bytes from ``metadata``; `nil` for any other bytes.
   init?(_ metadata: [UInt8]) {
-    guard metadata.count >= 9, metadata.first == RecordMark.anchor.rawValue else { return nil }
-    let number = metadata.dropFirst().prefix(8)
-    nonce = number.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    var reader = RecordReader(metadata)
+    guard let nonce = reader.begin(.anchor) else { return nil }
+    self.nonce = nonce
     // A line of a field contains no line break.
-    lines = metadata.dropFirst(9).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+    lines = reader.rest.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  var metadata: [UInt8] {
-    var bytes = [RecordMark.anchor.rawValue]
-    for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: nonce >> shift)) }
-    return bytes + lines.joined(separator: "\n").utf8
-  }
+  var metadata: [UInt8] { RecordMark.anchor.record(nonce, lines.joined(separator: "\n").utf8) }
 
   /// Returns the entry to store.
   func entry(_ key: CacheKey, at time: Timestamp) -> NewEntry {

@@ -13,6 +13,8 @@ struct Lookup: Sendable {
   /// The partition that the request belongs to.
   var partition: String
   var candidates = Candidates()
+  /// What was seen of the variants under the key; `nil` if there is one at most.
+  var variants: KnownVariants?
   /// The target, if a response's `No-Vary-Search` may give it another key.
   var target: TargetURI?
   /// The anchor that all equivalents of the target share, by the `No-Vary-Search` of their path.
@@ -20,6 +22,21 @@ struct Lookup: Sendable {
   /// Whether a candidate must be validated because the cache is not in step with its shared tier. It is then marked as
   /// invalidated.
   var isUnconfirmed = false
+}
+
+extension Lookup {
+  /// - Parameter isWanted: whether a response may answer the request.
+  init(
+    _ found: FoundEntries, under key: CacheKey, partition: String, in store: CacheStore,
+    where isWanted: (StoredResponse) -> Bool = { _ in true }
+  ) {
+    self.init(
+      key: key, partition: partition,
+      candidates: Candidates(found.entries, under: key, in: store, where: isWanted), variants: found.variants)
+  }
+
+  /// What was seen of the variants under the key, also if there is one at most.
+  var knownVariants: KnownVariants { variants ?? KnownVariants(own: candidates.selectedVariants) }
 }
 
 extension HTTPCache {
@@ -45,7 +62,7 @@ extension HTTPCache {
   /// The result of a lookup in memory only.
   enum Resident {
     /// All entries under the request's key.
-    case entries(CacheKey, StoredEntries)
+    case entries(CacheKey, FoundEntries)
     /// Memory does not contain all entries.
     case perhapsOnDisk
     /// The request has no key from its target URI alone, or needs no lookup.
@@ -60,16 +77,16 @@ extension HTTPCache {
     guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(targetOf: request, partition: partition)
     else { return .otherwise }
-    return entries(for: key, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
+    return entries(of: key, for: request, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
   }
 
   /// Returns what was found under a key that was made without a look at the request's fields.
   @inline(never)  // The check of the fields would be made before the hit.
   func lookup(
-    of entries: StoredEntries, _ key: CacheKey, for request: HTTPRequest, _ partition: String
+    of found: FoundEntries, _ key: CacheKey, for request: HTTPRequest, _ partition: String
   ) -> Lookup {
     guard !request.hasHostField else { return Lookup(partition: partition) }
-    return Lookup(key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
+    return Lookup(found, under: key, partition: partition, in: store)
   }
 
   /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
@@ -98,35 +115,34 @@ extension HTTPCache {
       return Lookup(partition: partition)
     }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
-      return entries(for: key, inMemory: inMemory).map {
-        Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
+      return entries(of: key, for: request, inMemory: inMemory).map {
+        Lookup($0, under: key, partition: partition, in: store)
       }
     }
-    return lookUp(target, key, partition, inMemory: inMemory)
+    return lookUp(target, key, for: request, partition, inMemory: inMemory)
   }
 
   /// Draft "No-Vary-Search", *Caching*: the most recent value for the path's queries leads to the response.
   private func lookUp(
-    _ target: TargetURI, _ exact: CacheKey, _ partition: String, inMemory: Bool
+    _ target: TargetURI, _ exact: CacheKey, for request: HTTPRequest, _ partition: String, inMemory: Bool
   ) -> Lookup? {
     guard let anchors = entries(for: .pathAnchor(target, partition: partition), inMemory: inMemory) else {
       return nil
     }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
-    guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
-    let own = Candidates(entries, under: exact, in: store)
-    guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else {
-      return Lookup(key: exact, partition: partition, candidates: own, target: target, anchor: anchor)
-    }
+    guard let found = entries(of: exact, for: request, inMemory: inMemory) else { return nil }
+    var own = Lookup(found, under: exact, partition: partition, in: store)
+    (own.target, own.anchor) = (target, anchor)
+    guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else { return own }
     let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
-    guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
+    guard let found = entries(of: key, for: request, inMemory: inMemory) else { return nil }
     // An updated response with another value is no longer equivalent.
-    let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
+    var common = Lookup(found, under: key, partition: partition, in: store) { NoVarySearch($0) == rule }
+    (common.target, common.anchor) = (target, anchor)
     // A later response to the target itself, without the field, takes precedence (RFC 9111 §4).
-    let isOwn = own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
-    return Lookup(
-      key: isOwn ? exact : key, partition: partition, candidates: isOwn ? own : common, target: target,
-      anchor: anchor)
+    let isOwn =
+      own.candidates.latest.map { own in common.candidates.latest.map { own >= $0 } ?? true } ?? false
+    return isOwn ? own : common
   }
 
   /// Looks up a QUERY request by its content. A request has no key if its content is not in memory or is too long.
@@ -148,8 +164,8 @@ extension HTTPCache {
     guard
       let key = CacheKey.query(request, content: content, nonce: anchor.nonce, partition: partition)
     else { return Lookup(partition: partition) }
-    return entries(for: key, inMemory: inMemory).map {
-      Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
+    return entries(of: key, for: request, inMemory: inMemory).map {
+      Lookup($0, under: key, partition: partition, in: store)
     }
   }
 
@@ -168,7 +184,10 @@ extension HTTPCache {
   ///
   /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
   func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
-    let key = StoreKey(key.bytes)
+    entries(for: StoreKey(key.bytes), inMemory: inMemory)
+  }
+
+  func entries(for key: StoreKey, inMemory: Bool) -> StoredEntries? {
     guard inMemory else { return store.lookup(key) }
     let resident = store.residentEntries(for: key)
     return resident.isComplete ? resident.entries : nil
@@ -194,9 +213,15 @@ extension HTTPCache {
 
   /// Returns the key for the response to a request, and the position after which a removal there prevents the storing;
   /// `nil` if it cannot be stored.
-  func place(
+  func place(for stored: StoredResponse, _ lookup: Lookup, tokens: RemovalTokens) -> Place? {
+    guard let place = placeOfResource(for: stored, lookup, tokens: tokens) else { return nil }
+    let isLookedUp = lookup.key.map { $0.bytes == place.key.bytes } ?? false
+    return self.place(for: stored, in: place, known: isLookedUp ? lookup.knownVariants : nil)
+  }
+
+  private func placeOfResource(
     for stored: StoredResponse, _ lookup: Lookup, tokens: RemovalTokens
-  ) -> (key: StoreKey, token: RemovalToken?)? {
+  ) -> Place? {
     guard let key = lookup.key else { return nil }
     guard let target = lookup.target else { return (StoreKey(key.bytes), tokens.key) }
     guard let rule = NoVarySearch(stored) else { return (exactKey(target, lookup.partition), tokens.target) }
@@ -209,7 +234,7 @@ extension HTTPCache {
     guard let anchor else { return nil }
     let common = StoreKey(
       CacheKey(target, by: rule, nonce: anchor.nonce, partition: lookup.partition).bytes)
-    let token = store.removalToken(for: common)
+    let token = tokens.target.map { store.removalToken(for: common, since: $0) }
     // In this order no removal is missed. A removal that advances the target's counter from here on reads the anchor
     // afterwards, finds this one, and removes the common key too.
     if let before = tokens.target, store.mayBeRemoved(exactKey(target, lookup.partition), since: before) {
@@ -238,11 +263,13 @@ extension HTTPCache {
   @discardableResult
   func removeAll(keyed target: TargetURI, partition: String, keepingPins: Bool) -> Int {
     let exact = exactKey(target, partition)
-    let count = store.remove(exact, keepingPin: keepingPins)
+    let count = removeVariants(under: exact, keepingPin: keepingPins)
     store.remove(StoreKey(CacheKey.annotationKey(of: exact.bytes)))
     store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
     return count
-      + (commonKey(of: target, partition: partition).map { store.remove($0, keepingPin: keepingPins) } ?? 0)
+      + (commonKey(of: target, partition: partition).map {
+        removeVariants(under: $0, keepingPin: keepingPins)
+      } ?? 0)
   }
 
   /// The key that a target shares with others by the `No-Vary-Search` of their path.

@@ -18,6 +18,8 @@ package struct StoredKey: Hashable, Sendable {
   }
 
   package let kind: Kind
+  /// Whether it is the key of one of many variants, which have their own (``VariantIndex``).
+  package let isVariant: Bool
   private let bytes: [UInt8]
   private let partitionEnd: Int
   private let uri: Range<Int>
@@ -37,16 +39,23 @@ package struct StoredKey: Hashable, Sendable {
     }
     partitionEnd = max(0, start - 1)
     uri = start..<end
-    guard isURI(bytes[uri]) else {
+    let hasURI = isURI(bytes[uri])
+    isVariant = hasURI && bytes[end...].starts(with: CacheKey.variantMark)
+    guard hasURI else {
       kind = .other
       return
     }
-    guard end < bytes.count else {
+    guard end < bytes.count, !isVariant else {
       kind = .get
       return
     }
     let word = bytes[(end + 1)...].prefix { $0 != 0 }
     kind = Kind(rawValue: String(decoding: word, as: UTF8.self)) ?? .other
+  }
+
+  /// Whether it is the key of one of the variants under a key.
+  package func isVariant(under key: StoreKey) -> Bool {
+    isVariant && bytes.starts(with: key.bytes + CacheKey.variantMark)
   }
 
   package var partition: String { String(decoding: bytes[..<partitionEnd], as: UTF8.self) }
@@ -66,5 +75,12 @@ package struct StoredKey: Hashable, Sendable {
   package func isMeant(by pattern: TargetPattern) -> Bool {
     if pattern.matches(bytes[uri]) { return true }
     return kind == .noVarySearch && pattern.mayMatch(beginningWith: bytes[uri] + [UInt8(ascii: "?")])
+  }
+}
+
+extension StoreKey {
+  /// Whether responses under this key are found by another, or it is that key.
+  func leads(from key: CacheKey) -> Bool {
+    bytes == key.bytes || bytes.starts(with: key.bytes + CacheKey.variantMark)
   }
 }

@@ -74,18 +74,19 @@ extension HTTPCache {
   /// Copies what the shared tier has for a key to the local store.
   ///
   /// - Returns: whether anything was copied that the local store did not have, or had less fresh.
-  private func fill(_ lookup: Lookup) async -> Bool {
+  private func fill(_ lookup: Lookup, for request: HTTPRequest) async -> Bool {
     guard let shared, let key = lookup.key else { return false }
     let token = store.removalToken(for: StoreKey(key.bytes))
-    let found = await shared.find(key)
+    let found = await shared.find(key) { engine.variantKeys(of: request.headerFields, on: $0) }
     if found.isEmpty { return false }
-    guard store.hasDisk else { return copy(found, key, lookup.candidates, since: token) }
-    return await BlockingExecutor.run { [self] in copy(found, key, lookup.candidates, since: token) }
+    guard store.hasDisk else { return copy(found, key, lookup, since: token) }
+    return await BlockingExecutor.run { [self] in copy(found, key, lookup, since: token) }
   }
 
   private func copy(
-    _ found: [SharedEntryForm.Found], _ key: CacheKey, _ candidates: Candidates, since token: RemovalToken
+    _ found: [SharedEntryForm.Found], _ key: CacheKey, _ lookup: Lookup, since token: RemovalToken
   ) -> Bool {
+    let (candidates, known) = (lookup.candidates, lookup.knownVariants)
     var isFilled = false
     for entry in found {
       // When it was found.
@@ -96,12 +97,14 @@ extension HTTPCache {
         response.selecting.variantKey != variantKey || shared?.mayTrust(local, response, at: now) == false
           || response.facts.remainingLifetime(at: now) < remaining
       }
-      guard isBetter else { continue }
+      guard isBetter,
+        let place = place(for: entry.stored, in: (StoreKey(key.bytes), token), known: known)
+      else { continue }
       let new = NewEntry(
-        key: StoreKey(key.bytes), variant: store.fingerprint(of: variantKey),
+        key: place.key, variant: store.fingerprint(of: variantKey),
         metadata: entry.stored.encoded(), body: entry.body, storedAt: now.milliseconds, tiers: .all,
         scopes: entry.scopes.map { StoreScope($0) })
-      if store.insert(new, unlessRemovedSince: token).id != nil { isFilled = true }
+      if store.insert(new, unlessRemovedSince: place.token).id != nil { isFilled = true }
     }
     return isFilled
   }
@@ -119,14 +122,14 @@ extension HTTPCache {
   /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all
   /// nodes. If another node has the lease, it waits for that node, and looks once more.
   func share(_ pending: PendingExchange) async -> Sharing {
-    if await fill(pending.lookup) { return .filled }
+    if await fill(pending.lookup, for: pending.request) { return .filled }
     guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible,
       pending.request.method == .get
     else { return .nothing() }
     switch await shared.lease(key) {
     case .leads(let lease): return .nothing(under: lease)
     case .alone: return .nothing()
-    case .waited: return await fill(pending.lookup) ? .filled : .nothing()
+    case .waited: return await fill(pending.lookup, for: pending.request) ? .filled : .nothing()
     }
   }
 
@@ -135,7 +138,7 @@ extension HTTPCache {
     guard let shared, let key = pending.lookup.key, mayShare(pending.forwarding, pending.lookup) else {
       return .nothing()
     }
-    if await fill(pending.lookup) { return .filled }
+    if await fill(pending.lookup, for: pending.request) { return .filled }
     switch await shared.lease(key, mayWait: false) {
     case .leads(let lease): return .nothing(under: lease)
     case .alone: return .nothing()

@@ -62,6 +62,9 @@ package final class InMemorySharedServer: Sendable {
     state.withLock { $0 = State(epochBegan: now) }
   }
 
+  /// Maximum number of variants of a key that have a body.
+  package static let mostVariants = 32
+
   /// Loses the oldest records of the log.
   ///
   /// - Parameter count: how many.
@@ -121,6 +124,10 @@ package final class InMemorySharedServer: Sendable {
           || removal.scopes.contains { entry.scopes.contains($0) }
       }) {
         return .removedSince
+      }
+      let present = state.entries[entry.key] ?? [:]
+      if present[entry.variant] == nil, present.count >= (entry.body.isEmpty ? 2 : 1) * Self.mostVariants {
+        return .full
       }
       state.entries[entry.key, default: [:]][entry.variant] = Stored(
         entry: entry, at: now, end: now.advanced(by: entry.lifetime))

@@ -54,6 +54,9 @@ public enum SharedStoring: Hashable, Sendable {
   case stored
   /// It is not stored: a removal that concerns it may be in the log after its position.
   case removedSince
+  /// It is not stored: the key has many variants already. The cache then stores the entry under a key of its own, and
+  /// notes that in an entry without a body. A tier has room for some of those beyond the number of variants.
+  case full
 }
 
 /// The right of one node to request a key from the origin for all.

@@ -28,6 +28,33 @@ enum SharedEntryForm {
     var position: SharedLogPosition
   }
 
+  /// The head of an entry that says which fields select the variants that have keys of their own: a mark, the names, and a
+  /// checksum of both.
+  static func head(ofNames names: [String]) -> [UInt8] {
+    var bytes = SharedBytes()
+    bytes.add(RecordMark.variantIndex.rawValue)
+    bytes.add(Array(names.joined(separator: ",").utf8))
+    bytes.add(checksum(bytes.bytes))
+    return bytes.bytes
+  }
+
+  /// Reads the names; `nil` for any other entry.
+  static func names(_ found: FoundSharedEntry) -> [String]? {
+    var reader = SharedBytesReader(found.head)
+    guard reader.byte() == RecordMark.variantIndex.rawValue, let names = reader.text() else { return nil }
+    let end = reader.position
+    guard let whole = reader.number(), reader.isAtEnd, checksum(found.head[..<end]) == whole else {
+      return nil
+    }
+    return names.split(separator: 0x2C).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Returns the key of a variant that has its own. All nodes know it, so it has no nonce: each entry has its position in
+  /// the log, by which a removal of its resource concerns it.
+  static func key(of variantKey: [UInt8], under key: CacheKey) -> [UInt8] {
+    key.bytes + CacheKey.variantMark + variantKey
+  }
+
   static func checksum(_ bytes: [UInt8]) -> UInt64 { checksum(bytes[...]) }
 
   private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
@@ -54,12 +81,15 @@ enum SharedEntryForm {
 
   /// Reads an entry; `nil` for anything else than a complete response of this key.
   ///
-  /// - Parameter now: the present time by the clock of this node, from which the age counts.
-  static func read(_ found: FoundSharedEntry, key: CacheKey, at now: Timestamp) -> Found? {
+  /// - Parameters:
+  ///   - key: the key of the resource.
+  ///   - place: the key that the entry was found under.
+  ///   - now: the present time by the clock of this node, from which the age counts.
+  static func read(_ found: FoundSharedEntry, key: CacheKey, place: [UInt8], at now: Timestamp) -> Found? {
     let head = found.head
     var reader = SharedBytesReader(head)
     guard let body = found.body, reader.byte() == version, let epoch = reader.number(),
-      let number = reader.number(), let own = reader.text(), own.elementsEqual(key.bytes),
+      let number = reader.number(), let own = reader.text(), own.elementsEqual(place),
       let form = reader.text(), reader.number() == UInt64(body.count),
       let content = reader.number()
     else { return nil }

@@ -33,6 +33,7 @@ public protocol SharedTier: Sendable {
   ///   - limit: maximum time to wait.
   /// - Returns: ``SharedStoring/removedSince`` if the log has a removal after the entry's position that concerns the
   ///   entry, or if the tier cannot tell. The comparison and the storing are one step, where the engine can do that.
+  ///   ``SharedStoring/full`` if the key has so many other variants that a request for one should not get all.
   func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring
 
   /// Adds a record to the log, and removes the tier's entries of its keys.

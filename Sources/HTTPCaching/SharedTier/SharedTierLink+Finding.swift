@@ -8,12 +8,28 @@ import Synchronization
 /// Finding responses in the tier, and the leases of requests to the origin.
 extension SharedTierLink {
   /// Returns the checked entries of a key that no removal concerns.
-  func find(_ key: CacheKey) async -> [SharedEntryForm.Found] {
+  ///
+  /// - Parameter variantKeys: returns the variant key of the request for each list of names.
+  func find(
+    _ key: CacheKey, variantKeys: ([[String]]) -> [[UInt8]]
+  ) async -> [SharedEntryForm.Found] {
     guard mayFind(at: clock.now), let all = await ask({ try await $0.find(key.bytes, within: $1) }) else {
       return []
     }
-    let now = clock.now
-    let read = all.map { SharedEntryForm.read($0, key: key, at: now) }
+    var lists: [[String]] = []
+    var read: [SharedEntryForm.Found?] = []
+    for entry in all {
+      if let names = SharedEntryForm.names(entry) {
+        lists.append(names)
+      } else {
+        read.append(SharedEntryForm.read(entry, key: key, place: key.bytes, at: clock.now))
+      }
+    }
+    for variantKey in variantKeys(Array(lists.prefix(VariantIndex.mostLists))) {
+      let place = SharedEntryForm.key(of: variantKey, under: key)
+      let apart = await ask { try await $0.find(place, within: $1) } ?? []
+      read += apart.map { SharedEntryForm.read($0, key: key, place: place, at: clock.now) }
+    }
     return state.withLock { state in
       let found = read.compactMap { entry -> SharedEntryForm.Found? in
         guard let entry else {

@@ -10,8 +10,9 @@ struct SharedWriteQueue: Sendable {
   struct Job: Sendable {
     /// The key of the response, for its scopes.
     var key: CacheKey
-    /// The entry in the local store.
+    /// The entry in the local store, and its key there.
     var id: EntryID
+    var place: StoreKey
     /// Where the log was before the request to the origin.
     var position: SharedLogPosition
     var bytes: Int
@@ -66,18 +67,21 @@ extension SharedTierLink {
   /// Queues a stored response for the tier.
   ///
   /// - Parameters:
-  ///   - id: the entry in the local store. It is read when its turn comes: if it has been replaced or evicted by then, the
+  ///   - place: the key of the entry in the local store.
+  ///   - id: the entry. It is read when its turn comes: if it has been replaced or evicted by then, the
   ///     tier does not get it.
   ///   - count: the number of bytes of its content.
   ///   - position: ``position``, from before the request to the origin.
   func offer(
-    _ key: CacheKey, _ id: EntryID, count: Int, since position: SharedLogPosition?, _ lease: LeaseHold?
+    _ key: CacheKey, _ id: EntryID, at place: StoreKey, count: Int, since position: SharedLogPosition?,
+    _ lease: LeaseHold?
   ) {
     guard let position, sharesResponses, count <= options.maximumContent,
       StoredKey(StoreKey(key.bytes)).kind == .get
     else { return }
     // Each job takes memory, too.
-    let job = SharedWriteQueue.Job(key: key, id: id, position: position, bytes: count + 1024, lease: lease)
+    let job = SharedWriteQueue.Job(
+      key: key, id: id, place: place, position: position, bytes: count + 1024, lease: lease)
     let isQueued = state.withLock { state in
       guard !state.isStopped, state.breaker.isClosed,
         state.writes.add(job, capacity: options.writeQueueCapacity)
@@ -113,11 +117,12 @@ extension SharedTierLink {
     // A removal that was read or queued since makes the write useless.
     let isRemoved = state.withLock { state in
       state.step.applied?.epoch != job.position.epoch
-        || self.isCovered(job.key.bytes, entry.scopes, since: job.position.number, state)
+        || self.isCovered(job.key.bytes, entry.shared.scopes, since: job.position.number, state)
     }
     if isRemoved { return state.withLock { $0.statistics.refused += 1 } }
     do {
-      let result = try await tier.store(entry, within: .seconds(2))
+      var result = try await tier.store(entry.shared, within: .seconds(2))
+      if result == .full { result = try await storeApart(entry, of: job) }
       state.withLock { state in
         if result == .stored { state.statistics.stores += 1 } else { state.statistics.refused += 1 }
       }
@@ -127,9 +132,35 @@ extension SharedTierLink {
     }
   }
 
+  /// Stores one of many variants under a key of its own, and notes under the key of all how it is found.
+  private func storeApart(_ entry: Entry, of job: SharedWriteQueue.Job) async throws -> SharedStoring {
+    guard let names = entry.stored.selectingNames, !names.isEmpty else { return .full }
+    let place = SharedEntryForm.key(of: entry.shared.variant, under: job.key)
+    var own = entry.shared
+    own.key = place
+    own.head = head(of: entry.stored, own.body, place, job)
+    let result = try await tier.store(own, within: .seconds(2))
+    guard result == .stored else { return result }
+    var note = entry.shared
+    note.variant = [RecordMark.variantIndex.rawValue] + names.joined(separator: ",").utf8
+    (note.head, note.body) = (SharedEntryForm.head(ofNames: names), [])
+    return try await tier.store(note, within: .seconds(2))
+  }
+
+  private func head(
+    of stored: StoredResponse, _ body: [UInt8], _ key: [UInt8], _ job: SharedWriteQueue.Job
+  ) -> [UInt8] {
+    SharedEntryForm.head(stored, body: body, key: key, position: job.position, at: clock.now)
+  }
+
+  private struct Entry {
+    var shared: SharedEntry
+    var stored: StoredResponse
+  }
+
   /// Reads the response from the local store.
-  private func entry(of job: SharedWriteQueue.Job) async -> SharedEntry? {
-    let key = StoreKey(job.key.bytes)
+  private func entry(of job: SharedWriteQueue.Job) async -> Entry? {
+    let key = job.place
     var found = store.peek(key).first { $0.id == job.id }
     if found == nil, store.hasDisk {
       found = await BlockingExecutor.run { [store] in store.lookup(key).first { $0.id == job.id } }
@@ -145,11 +176,10 @@ extension SharedTierLink {
       ? try? body.readAll() : await BlockingExecutor.run { try? body.readAll() }
     guard let content else { return nil }
     let bytes = Array(content)
-    return SharedEntry(
-      key: job.key.bytes, variant: stored.variantKey,
-      head: SharedEntryForm.head(
-        stored, body: bytes, key: job.key.bytes, position: job.position, at: clock.now),
+    let entry = SharedEntry(
+      key: job.key.bytes, variant: stored.variantKey, head: head(of: stored, bytes, job.key.bytes, job),
       body: bytes, scopes: stored.scopes(under: job.key), position: job.position, lifetime: lifetime)
+    return Entry(shared: entry, stored: stored)
   }
 
   private func decoded(_ entry: StoredEntry) -> [StoredResponse] {

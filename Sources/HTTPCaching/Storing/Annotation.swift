@@ -25,16 +25,13 @@ struct Annotation: Sendable {
   }
 
   /// Returns the annotation of an entry.
-  static func find(beside entry: StoredEntry, under key: CacheKey, in store: CacheStore) -> [UInt8]? {
+  static func find(beside entry: StoredEntry, in store: CacheStore) -> [UInt8]? {
     let metadata = metadata(of: entry.id)
-    let found = store.lookup(StoreKey(CacheKey.annotationKey(of: key.bytes))).first {
+    let found = store.lookup(StoreKey(CacheKey.annotationKey(of: entry.storeKey.bytes))).first {
       $0.metadata.elementsEqual(metadata)
     }
     return (try? found?.body.readAll()).map { Array($0) }
   }
 
-  private static func metadata(of id: EntryID) -> [UInt8] {
-    [RecordMark.annotation.rawValue]
-      + stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: id.rawValue >> $0) }
-  }
+  private static func metadata(of id: EntryID) -> [UInt8] { RecordMark.annotation.record(id.rawValue) }
 }

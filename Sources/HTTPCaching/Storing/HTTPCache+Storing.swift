@@ -118,6 +118,6 @@ extension HTTPCache {
     return StoredCopy(
       head: lookup.candidates.responses[service.candidate].response(ageInSeconds: service.ageInSeconds),
       content: content,
-      annotation: lookup.key.flatMap { Annotation.find(beside: entry, under: $0, in: store) })
+      annotation: Annotation.find(beside: entry, in: store))
   }
 }

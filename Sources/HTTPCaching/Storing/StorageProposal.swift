@@ -85,7 +85,11 @@ extension HTTPCache {
     let result = Self.result(
       store.insert(entry, unlessRemovedSince: token, unless: isOvertaken), of: stored)
     if let annotation, case .success(let id) = result {
-      store.insert(Annotation(annotation, of: id).entry(beside: entry), unlessRemovedSince: token)
+      let annotation = Annotation(annotation, of: id).entry(beside: entry)
+      // A token is good for one key.
+      store.insert(
+        annotation,
+        unlessRemovedSince: token.map { store.removalToken(for: annotation.key, since: $0) })
     }
     return result
   }

@@ -45,6 +45,8 @@ struct StoredRow: Encodable {
     wasHit = entry.wasCarried
     guard let response = StoredResponse(decoding: entry.metadata[...]) else {
       freshness = .none
+      // The index of a resource with many variants.
+      if kind == .get { kind = .other }
       return
     }
     let facts = response.facts

@@ -209,6 +209,14 @@ struct ProxyOptions: ParsableArguments {
       """, valueName: "store|strip|bypass"))
   var setCookie = CacheEngine.SetCookieUse.store
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Maximum number of stored responses of one URL that Vary distinguishes; the one used least recently gives way to a \
+      further one.
+      """, valueName: "count"))
+  var variants = 1000
+
   @Flag(help: "Honour No-Vary-Search, which is a draft; ignored by default.")
   var noVarySearch = false
 
@@ -243,6 +251,9 @@ struct ProxyOptions: ParsableArguments {
     }
     guard connections > 0 else {
       throw ProxyConfiguration.ValidationError("--connections: expected at least 1")
+    }
+    guard (1...1_000_000).contains(variants) else {
+      throw ProxyConfiguration.ValidationError("--variants: expected 1 to 1000000")
     }
     guard disk == nil || directory != nil else {
       throw ProxyConfiguration.ValidationError(
@@ -307,6 +318,7 @@ struct ProxyOptions: ParsableArguments {
     cache.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
     cache.eviction = eviction
     cache.name = name
+    cache.maximumVariants = variants
     cache.transitCapacity = transit.bytes
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
     cache.rules.whenDisconnected = staleWhenDisconnected ? .unlessForbidden : .nothing

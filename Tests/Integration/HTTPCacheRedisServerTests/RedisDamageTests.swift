@@ -54,7 +54,10 @@ struct RedisDamageTests {
             [Array("HSET".utf8), entry] + fields.indices.map { $0 == index ? value : fields[$0].bytes ?? [] },
           ])
           for found in try await tier.find(key.bytes) {
-            guard let read = SharedEntryForm.read(found, key: key, at: SystemCacheClock.shared.now) else {
+            guard
+              let read = SharedEntryForm.read(
+                found, key: key, place: key.bytes, at: SystemCacheClock.shared.now)
+            else {
               continue
             }
             #expect(read.body == shape.content(1, for: RedisFleet.request("/")), "\(comment)")

@@ -89,6 +89,26 @@ struct RedisSharedTierTests {
     }
   }
 
+  @Test("A key with many variants takes no more, keeps those it has, and has room for notes")
+  func manyVariants() async throws {
+    try await withDatabase { endpoint in
+      let tier = try tier(endpoint)
+      let position = try await position(tier)
+      for variant: UInt8 in 0..<60 {
+        let result = try await tier.store(entry("content", variant: [variant], at: position))
+        #expect(result == (variant < 32 ? .stored : .full))
+      }
+      for variant: UInt8 in 100..<108 {
+        #expect(try await tier.store(entry("", variant: [variant], at: position)) == .stored)
+      }
+      #expect(try await tier.store(entry("new", variant: [31], at: position)) == .stored)
+      let found = try await tier.find(key)
+      #expect(found.count == 40)
+      #expect(found.contains { $0.body == Array("new".utf8) })
+      await tier.close()
+    }
+  }
+
   @Test("A content without one of its pieces is lost")
   func lostPiece() async throws {
     try await withDatabase { endpoint in

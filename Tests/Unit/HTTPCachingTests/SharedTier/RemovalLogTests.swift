@@ -102,7 +102,7 @@ struct RemovalLogTests {
     // As if the removal had missed it.
     let link = fleet.nodes[1].link
     let key = try #require(CacheKey(.get("/a/1"), partition: "p"))
-    let form = try #require(SharedEntryForm.read(stale[0], key: key, at: fleet.clock.now))
+    let form = try #require(SharedEntryForm.read(stale[0], key: key, place: key.bytes, at: fleet.clock.now))
     link.state.withLock { state in
       #expect(
         link.isCovered(key.bytes, form.scopes, since: form.position.number, state),

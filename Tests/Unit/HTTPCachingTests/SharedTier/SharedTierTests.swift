@@ -105,6 +105,39 @@ struct SharedTierTests {
   }
 
   @Test(
+    "Each of many variants is found in the tier by nodes that have none, and a removal concerns all",
+    arguments: [5, 40, 120])
+  func manyVariants(count: Int) async throws {
+    var shape = ResponseShape.few[0]
+    shape.variation = .language
+    var fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    for number in 0..<count {
+      _ = try await fleet.get(at: 0, fields: [.acceptLanguage: "l\(number)"])
+      // The next request waits for the lease of the key.
+      await fleet.step()
+    }
+    #expect(fleet.origin.requests.count == count)
+    for number in (0..<count).reversed() {
+      #expect(try await fleet.get(at: 1, fields: [.acceptLanguage: "l\(number)"]).source == .hit, "\(number)")
+    }
+    #expect(fleet.origin.requests.count == count)
+    fleet.origin.change()
+    fleet.nodes[1].cache.removeResponses(for: .get("/"))
+    await fleet.step()
+    // One that joins later has not read the removal.
+    fleet.nodes.append(try fleet.makeNode())
+    await fleet.step()
+    for node in [2, 0, 1] {
+      for number in 0..<count {
+        #expect(try await fleet.get(at: node, fields: [.acceptLanguage: "l\(number)"]).text == "2")
+        await fleet.step()
+      }
+    }
+    #expect(fleet.origin.requests.count == 2 * count)
+    #expect(fleet.nodes.allSatisfy { $0.statistics.damaged == 0 })
+  }
+
+  @Test(
     "A fresher response in the tier is used instead of a revalidation",
     arguments: ResponseShape.few.filter(\.isConfirmable))
   func fresher(shape: ResponseShape) async throws {
@@ -171,7 +204,7 @@ struct SharedTierTests {
       stored, body: body, key: key.bytes, position: SharedLogPosition(epoch: 1, number: 2), at: now)
     func read(_ head: [UInt8]) -> SharedEntryForm.Found? {
       SharedEntryForm.read(
-        FoundSharedEntry(head: head, body: body, elapsed: .seconds(1)), key: key, at: now)
+        FoundSharedEntry(head: head, body: body, elapsed: .seconds(1)), key: key, place: key.bytes, at: now)
     }
     #expect(read(head)?.position.number == 2)
     for index in head.indices {

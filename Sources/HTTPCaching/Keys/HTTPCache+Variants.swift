@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import Synchronization
+
+/// The entries under a key that may answer a request.
+struct FoundEntries: Sendable {
+  var entries: StoredEntries
+  /// What the lookup has seen of the key's variants; `nil` if there is one at most.
+  var variants: KnownVariants?
+}
+
+/// A place for a response in the store.
+typealias Place = (key: StoreKey, token: RemovalToken?)
+
+/// Many variants under one key: see ``VariantIndex``.
+extension HTTPCache {
+  // MARK: - Finding
+
+  /// Looks up the entries of a key that may answer a request: all of them, or those that an index leads to.
+  ///
+  /// If an index leads to none that the request selects, the result has the variants that were used most recently, whose
+  /// entity tags the request to the origin may name (RFC 9111 §4.3.2).
+  ///
+  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
+  func entries(of key: CacheKey, for request: HTTPRequest, inMemory: Bool) -> FoundEntries? {
+    guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
+    if entries.isEmpty { return FoundEntries(entries: entries) }
+    if let only = entries.only, only.variant != VariantIndex.variant { return FoundEntries(entries: entries) }
+    return several(entries, of: key, for: request, inMemory: inMemory)
+  }
+
+  @inline(never)  // The hit of a resource with a single variant does without.
+  private func several(
+    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, inMemory: Bool
+  ) -> FoundEntries? {
+    var variants = known(entries)
+    guard let index = variants.index else { return FoundEntries(entries: entries, variants: variants) }
+    let key = StoreKey(key.bytes)
+    let own = entries.filter { $0.variant != VariantIndex.variant }
+    let selected = engine.variantKeys(of: request.headerFields, on: index.lists).map(store.fingerprint)
+    var found = own.filter { entry in
+      if selected.contains(entry.variant) || unselectedVariants.contains(entry.variant) { return true }
+      var sharesContent = false
+      entry.withMetadata { sharesContent = StoredResponse.sharesContent($0) }
+      return sharesContent
+    }
+    for id in selected {
+      var isFound = variants.own.contains(id)
+      if !isFound {
+        guard let apart = self.entries(for: index.key(of: id, under: key), inMemory: inMemory) else {
+          return nil
+        }
+        for entry in apart {
+          isFound = true
+          guard let alias = VariantAlias(entry) else {
+            found.append(entry)
+            continue
+          }
+          guard let shared = self.entries(for: alias.key, inMemory: inMemory) else { return nil }
+          found += shared.filter { $0.variant == alias.variant }
+        }
+      }
+      if isFound { variants.selected.append(id) }
+    }
+    if variants.selected.isEmpty { found += others(own, under: key, by: index) }
+    var ids: Set<EntryID> = []
+    return FoundEntries(
+      entries: StoredEntries(found.filter { ids.insert($0.id).inserted }.sorted { $0.id > $1.id }),
+      variants: variants)
+  }
+
+  private func known(_ entries: some Sequence<StoredEntry>) -> KnownVariants {
+    var known = KnownVariants()
+    for entry in entries.sorted(by: { $0.id < $1.id }) {
+      if let index = VariantIndex(entry) {
+        known.index = index
+      } else if !unselectedVariants.contains(entry.variant) {
+        known.own.append(entry.variant)
+      }
+    }
+    return known
+  }
+
+  /// Returns variants that memory holds, those used most recently first.
+  private func others(
+    _ own: [StoredEntry], under key: StoreKey, by index: VariantIndex
+  ) -> some Sequence<StoredEntry> {
+    // A language that is preferred to all others may be in any of them.
+    let maximum = configuration.rules.negotiatesLanguage ? 64 : Validation.mostTags
+    let recent = order.mostRecent(maximum, under: store.number(of: key)).compactMap { variant in
+      variant.isApart
+        ? store.peek(index.key(of: variant.id, under: key)).first { VariantAlias($0) == nil }
+        : own.first { $0.variant == variant.id }
+    }
+    return (recent + own).prefix(maximum)
+  }
+
+  /// Records that a stored response answers a request.
+  func noteUse(of entry: StoredEntry, under key: CacheKey?, _ variants: KnownVariants?) {
+    guard let key, let variants, !unselectedVariants.contains(entry.variant) else { return }
+    order.use(
+      variants.selected.isEmpty ? [entry.variant] : variants.selected,
+      under: store.number(of: StoreKey(key.bytes)), variants)
+  }
+
+  // MARK: - Storing
+
+  /// Returns the place of a response: the place of its resource, or one of its own if that has many variants. Those that
+  /// were used least recently give way.
+  ///
+  /// - Parameters:
+  ///   - place: the place of the resource.
+  ///   - known: what a lookup of the resource has seen; `nil` if it was not looked up.
+  /// - Returns: `nil` if the resource was removed meanwhile.
+  func place(for stored: StoredResponse, in place: Place, known: KnownVariants?) -> Place? {
+    guard let names = stored.selectingNames, !names.isEmpty else { return place }
+    let id = store.fingerprint(of: stored.selecting.variantKey)
+    var known = known ?? self.known(entries(for: place.key, inMemory: false) ?? StoredEntries())
+    if known.index == nil {
+      // Requests that were sent at the same time have stored theirs.
+      let present = self.known(store.peek(place.key))
+      if present.own.count >= known.own.count { known = present }
+    }
+    var target = place
+    var (apart, isNew) = (VariantIndex?.none, false)
+    if !known.own.contains(id), known.own.count >= mostVariants(under: place.key, by: known.index) {
+      guard let (index, isFirst) = index(under: place, adding: names) else { return nil }
+      (apart, isNew) = (index, isFirst)
+      let key = index.key(of: id, under: place.key)
+      target = (key, place.token.map { store.removalToken(for: key, since: $0) })
+    }
+    if apart != nil || known.own.contains(where: { $0 != id }) || known.index != nil {
+      let (evicted, nonce) = order.add(
+        id, under: store.number(of: place.key), known, apartBy: apart, isNew: isNew)
+      for variant in evicted {
+        guard variant.isApart else {
+          store.evict(place.key, variant: variant.id)
+          continue
+        }
+        let key = nonce.map { VariantIndex.key(of: variant.id, under: place.key, nonce: $0) }
+        if let key { store.evict(key, variant: variant.id) }
+      }
+    }
+    return target
+  }
+
+  /// The number of variants that are stored under the key of their resource.
+  private func mostVariants(under key: StoreKey, by index: VariantIndex?) -> Int {
+    let most = min(VariantIndex.most, configuration.maximumVariants)
+    return store.isPinned(key) ? VariantIndex.mostPinned : index == nil ? most : 0
+  }
+
+  /// Returns the index under a key, with a list of names; makes one if there is none.
+  ///
+  /// - Returns: `nil` if the key was removed meanwhile.
+  private func index(
+    under place: Place, adding names: [String]
+  ) -> (VariantIndex, isNew: Bool)? {
+    anchorMaking.withLock { _ in
+      let entries = entries(for: place.key, inMemory: false) ?? StoredEntries()
+      let present = entries.lazy.compactMap { VariantIndex($0) }.first
+      if let present, present.contains(names) { return (present, false) }
+      var index = present ?? VariantIndex()
+      if present == nil {
+        for entry in entries.reversed() {
+          entry.withMetadata { bytes in
+            for response in StoredResponse.all(decoding: bytes) { index.add(response.selectingNames ?? []) }
+          }
+        }
+      }
+      index.add(names)
+      let outcome = store.insert(
+        index.entry(under: place.key, at: clock.now), unlessRemovedSince: place.token)
+      return outcome.id == nil ? nil : (index, present == nil)
+    }
+  }
+
+  /// Lets a lookup find a response that was added to the entry of another variant, or that another variant became.
+  func link(_ response: StoredResponse, to entry: StoredEntry, in place: Place, known: KnownVariants?) {
+    let id = store.fingerprint(of: response.selecting.variantKey)
+    // Without an index, each entry is compared with the request.
+    guard let known, known.index != nil, id != entry.variant, !known.own.contains(id),
+      let own = self.place(for: response, in: place, known: known), own.key != place.key
+    else { return }
+    store.insert(
+      VariantAlias(of: entry).entry(id, under: own.key, at: clock.now), unlessRemovedSince: own.token)
+  }
+
+  // MARK: - Removing
+
+  /// Returns the keys of all variants that the index under a key leads to; `nil` if some of them may be unknown.
+  func keysOfVariants(under key: StoreKey) -> [StoreKey]? {
+    guard
+      let index = (entries(for: key, inMemory: false) ?? StoredEntries()).lazy.compactMap({ VariantIndex($0) }
+      ).first
+    else { return [] }
+    return order.all(apartBy: index, under: store.number(of: key))?.map { index.key(of: $0, under: key) }
+  }
+
+  /// Removes all variants under a key.
+  ///
+  /// - Returns: the number of responses.
+  func removeVariants(under key: StoreKey, keepingPin: Bool) -> Int {
+    // First, so that a variant that is stored meanwhile is not forgotten.
+    let apart = order.forget(store.number(of: key))
+    // Without the index, nothing leads to those that are apart.
+    let count = store.remove(key, keepingPin: keepingPin)
+    return apart == 0 ? count : max(0, count - 1) + apart
+  }
+}
