@@ -36,7 +36,7 @@ extension ClientConnection {
     case .end: end(context)
     case .closeOutput:
       context.close(mode: .output, promise: nil)
-      closeLater(context, in: ClientConnectionStateMachine.lingering)
+      closeLater(context)
       read(context)
     case .close(let isAborted):
       if isAborted { self.context.statistics.aborted.increment() }
@@ -89,9 +89,10 @@ extension ClientConnection {
     }
     // Everything before it goes out with it, in one write.
     hasUnflushed = false
+    machine.writeBegan(at: now)
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
     // The client may leave the last bytes unread.
-    if machine.isEnding { closeLater(context, in: self.context.settings.value.timeouts.stall.timeAmount) }
+    if machine.isEnding { checkTime(context) }
   }
 
   /// Resets the connection: its normal end would look like the end of the content.
@@ -108,10 +109,12 @@ extension ClientConnection {
 
   // MARK: - Time
 
-  private func closeLater(_ context: ChannelHandlerContext, in time: TimeAmount) {
+  private func closeLater(_ context: ChannelHandlerContext) {
     timer?.cancel()
     let channel = context.channel
-    timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    timer = context.eventLoop.scheduleTask(in: ClientConnectionStateMachine.lingering) {
+      channel.close(promise: nil)
+    }
   }
 
   private func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
@@ -126,7 +129,7 @@ extension ClientConnection {
   func checkTime(_ context: ChannelHandlerContext) {
     let action = machine.checkTime(
       at: now, self.context.settings.value.timeouts, isWritable: context.channel.isWritable,
-      isContentAwaited: content?.feed.isAwaited == true)
+      isContentAwaited: content?.feed.isAwaited == true, hasTaken: uptake.hasAdvanced(context.channel))
     perform(action, context)
   }
 }

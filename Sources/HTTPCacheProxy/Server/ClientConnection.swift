@@ -63,6 +63,8 @@ final class ClientConnection: ChannelDuplexHandler {
   var hasUnflushed = false
   var isProcessing = false
   var timer: Scheduled<Void>?
+  /// What the client has taken of the responses.
+  var uptake = PeerUptake()
 
   /// - Parameters:
   ///   - loop: the connection's event loop.

@@ -407,12 +407,17 @@ struct ClientConnectionStateMachine {
   /// Checks what the connection waits for, when it opens and whenever its timer fires. Each connection has one timer;
   /// no timer is set or cancelled for a request.
   ///
-  /// - Parameter isContentAwaited: whether a reader waits for the next piece of the request's content.
+  /// - Parameters:
+  ///   - isContentAwaited: whether a reader waits for the next piece of the request's content.
+  ///   - hasTaken: whether the client has taken bytes since the last check, although the kernel may have accepted none.
   mutating func checkTime(
-    at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts, isWritable: Bool, isContentAwaited: Bool
+    at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts, isWritable: Bool, isContentAwaited: Bool,
+    hasTaken: @autoclosure () -> Bool
   ) -> Action {
+    let stall = timeouts.stall.timeAmount
+    let nextLook = now + PeerUptake.interval(within: timeouts.stall)
     switch state {
-    case .opening, .tunnel, .ending, .lingering, .closed: return .none
+    case .opening, .tunnel, .lingering, .closed: return .none
     case .proxyHeader(let since):
       let deadline = since + Swift.min(timeouts.head, timeouts.idle).timeAmount
       return deadline <= now ? rejected() : .armTimer(at: deadline)
@@ -421,18 +426,25 @@ struct ClientConnectionStateMachine {
       if deadline > now { return .armTimer(at: deadline) }
       return headFailed(MessageFault(408, "the head of the request took more than \(timeouts.head)"))
     case .head(nil):
-      let deadline = progress + (isWritable ? timeouts.idle : timeouts.stall).timeAmount
+      let limit = isWritable ? timeouts.idle.timeAmount : stall
+      // The kernel may have the end of a response long before the client has it.
+      if !isWritable || progress + limit <= now, hasTaken() { progress = now }
+      let deadline = progress + limit
       if deadline <= now { return .close(isAborted: false) }
       // A request may arrive meanwhile, and its client has only this time.
-      return .armTimer(at: Swift.min(deadline, now + Swift.max(.milliseconds(1), timeouts.stall).timeAmount))
+      let check = isWritable ? now + Swift.max(.milliseconds(1), timeouts.stall).timeAmount : nextLook
+      return .armTimer(at: Swift.min(deadline, check))
     case .answering(let exchange):
       // It is the client's turn: it must send content that is wanted, or take the written bytes. Otherwise it waits for
       // the origin, whose time is measured elsewhere.
-      let isClients =
-        writesPending > 0 || !isWritable || (exchange.content != .whole && isContentAwaited)
-      if !isClients { progress = now }
-      let deadline = progress + timeouts.stall.timeAmount
-      return deadline <= now ? .giveUp : .armTimer(at: deadline)
+      let mustTake = writesPending > 0 || !isWritable
+      if mustTake ? hasTaken() : exchange.content == .whole || !isContentAwaited { progress = now }
+      let deadline = progress + stall
+      return deadline <= now ? .giveUp : .armTimer(at: mustTake ? Swift.min(deadline, nextLook) : deadline)
+    case .ending:
+      if hasTaken() { progress = now }
+      let deadline = progress + stall
+      return deadline <= now ? .close(isAborted: false) : .armTimer(at: Swift.min(deadline, nextLook))
     }
   }
 }

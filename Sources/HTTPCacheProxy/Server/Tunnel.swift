@@ -53,6 +53,10 @@ final class TunnelEnd: ChannelInboundHandler {
   private var written = 0
   private var inputIsClosed = false
   private var outputIsClosing = false
+  /// Whether the connection ends as soon as its bytes are sent.
+  private var isClosing = false
+  /// What the peer has taken of the bytes that this end sent.
+  var uptake = PeerUptake()
 
   fileprivate init(_ tunnel: Tunnel, onWrite: @escaping (Int) -> Void, onEnd: @escaping (Int) -> Void) {
     self.tunnel = tunnel
@@ -151,11 +155,10 @@ final class TunnelEnd: ChannelInboundHandler {
   private func closeAfterWrites() {
     guard let context else { return }
     outputIsClosing = true
+    isClosing = true
+    tunnel.progress = context.eventLoop.now
     timer?.cancel()
-    let channel = context.channel
-    timer = context.eventLoop.scheduleTask(in: tunnel.timeouts.stall.timeAmount) {
-      channel.close(promise: nil)
-    }
+    timerRang()
     afterWrites(context) { _, context in context.close(promise: nil) }
   }
 
@@ -181,8 +184,14 @@ final class TunnelEnd: ChannelInboundHandler {
 
   private func timerRang() {
     guard let context else { return }
-    let deadline = tunnel.progress + tunnel.timeouts.tunnel.timeAmount
-    if deadline <= context.eventLoop.now { return context.close(promise: nil) }
-    armTimer(context, at: deadline)
+    let now = context.eventLoop.now
+    let limit = isClosing ? tunnel.timeouts.stall : tunnel.timeouts.tunnel
+    if isClosing || tunnel.progress + limit.timeAmount <= now, uptake.hasAdvanced(context.channel) {
+      tunnel.progress = now
+    }
+    let deadline = tunnel.progress + limit.timeAmount
+    if deadline <= now { return context.close(promise: nil) }
+    armTimer(
+      context, at: isClosing ? Swift.min(deadline, now + PeerUptake.interval(within: limit)) : deadline)
   }
 }

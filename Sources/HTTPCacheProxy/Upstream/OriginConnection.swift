@@ -75,6 +75,9 @@ final class OriginConnection: ChannelInboundHandler {
   private var isSending = false
   private var sending: Task<Void, Never>?
   private var isWriting = false
+  /// What the origin has taken of the request; `nil` if the request is too small to take long.
+  private var uptake: PeerUptake?
+  private let makeUptake: () -> PeerUptake
   private var interim = (count: 0, bytes: 0)
   /// Whether the origin closed the connection after an interim response: the earlier bytes are still in ``buffer``.
   private var inputIsClosed = false
@@ -90,9 +93,11 @@ final class OriginConnection: ChannelInboundHandler {
   init(
     channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
     transit: TransitBudget,
+    uptake: @escaping () -> PeerUptake = { PeerUptake() },
     onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void,
     onEnd: @escaping @Sendable (any Channel) -> Void
   ) {
+    makeUptake = uptake
     self.channel = channel
     self.transit = transit
     self.onEnd = onEnd
@@ -202,7 +207,12 @@ final class OriginConnection: ChannelInboundHandler {
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
     channel.read()
+    uptake = isWhole && request.readableBytes <= Self.smallRequest ? nil : makeUptake()
+    _ = uptake?.hasAdvanced(channel)
   }
+
+  /// Maximum bytes of a request that an origin takes at once: others cost a system call more.
+  private static let smallRequest = 64 << 10
 
   /// Whether the kernel knows that the origin has closed the connection, before the event loop has noticed.
   ///
@@ -528,10 +538,16 @@ final class OriginConnection: ChannelInboundHandler {
     case .interim: isOurs = true
     case .content(let feed, _): isOurs = feed.isAwaited
     }
-    // While the connection waits for the client instead of the origin, only the client's own time-outs apply.
-    if !isOurs { progress = now }
+    // While the connection waits for the client instead of the origin, only the client's own time-outs apply. An origin
+    // that takes the request slowly responds later.
+    let hasTaken = uptake?.hasAdvanced(channel) == true
+    if !isOurs || hasTaken { progress = now }
     let deadline = progress + timeouts.response.timeAmount
-    guard deadline <= now else { return armTimer(at: deadline) }
+    guard deadline <= now else {
+      let isTaking = hasTaken || uptake?.isWaiting == true
+      return armTimer(
+        at: isTaking ? Swift.min(deadline, now + PeerUptake.interval(within: timeouts.response)) : deadline)
+    }
     let time = timeouts.response
     if case .content = state {
       close(OriginError(.responseTimeout, "the origin was silent for \(time)"))

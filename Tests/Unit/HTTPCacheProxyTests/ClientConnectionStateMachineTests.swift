@@ -45,7 +45,7 @@ struct ClientConnectionStateMachineTests {
     case inputEnd(isWritable: Bool = true)
     case stop(hasBytes: Bool = false)
     case closed
-    case time(Int64, isWritable: Bool = true, isContentAwaited: Bool = false)
+    case time(Int64, isWritable: Bool = true, isContentAwaited: Bool = false, hasTaken: Bool = false)
     case writeBegun(at: Int64)
     case writeEnded(at: Int64)
     case writable(at: Int64)
@@ -114,10 +114,11 @@ struct ClientConnectionStateMachineTests {
     case .inputEnd(let isWritable): return .action(machine.inputClosed(isWritable: isWritable))
     case .stop(let hasBytes): return .action(machine.stop(hasBytes: hasBytes))
     case .closed: machine.closed()
-    case .time(let now, let isWritable, let isContentAwaited):
+    case .time(let now, let isWritable, let isContentAwaited, let hasTaken):
       return .action(
         machine.checkTime(
-          at: time(now), timeouts, isWritable: isWritable, isContentAwaited: isContentAwaited))
+          at: time(now), timeouts, isWritable: isWritable, isContentAwaited: isContentAwaited,
+          hasTaken: hasTaken))
     case .writeBegun(let now): machine.writeBegan(at: time(now))
     case .writeEnded(let now): machine.writeEnded(at: time(now))
     case .writable(let now): machine.becameWritable(at: time(now))
@@ -551,8 +552,40 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)), (.request(), .answerer(.cache)), (.head(.chunked), .flag(false)),
         (.writeBegun(at: 1000), .nothing), (.writeBegun(at: 1000), .nothing),
         (.writeEnded(at: 1200), .nothing),
-        (.time(1300), .action(.armTimer(at: time(1500)))), (.writeEnded(at: 1400), .nothing),
+        (.time(1300), .action(.armTimer(at: time(1375)))), (.writeEnded(at: 1400), .nothing),
         (.time(1500), .action(.armTimer(at: time(1800)))),
+      ]),
+    Course(
+      "A client that takes bytes of the kernel, which accepts no more, is not given up until it takes none",
+      [
+        (.open, .flag(true)), (.request(), .answerer(.cache)), (.head(.chunked), .flag(false)),
+        (.writeBegun(at: 0), .nothing), (.time(300, hasTaken: true), .action(.armTimer(at: time(375)))),
+        (.time(375, hasTaken: true), .action(.armTimer(at: time(450)))),
+        (.time(450), .action(.armTimer(at: time(525)))), (.time(674), .action(.armTimer(at: time(675)))),
+        (.time(675), .action(.giveUp)),
+      ]),
+    Course(
+      "A client that takes the end of a response is neither stalled nor idle",
+      [
+        (.open, .flag(true)),
+        (.time(300, isWritable: false, hasTaken: true), .action(.armTimer(at: time(375)))),
+        (.time(1300, hasTaken: true), .action(.armTimer(at: time(1600)))),
+        (.time(2299), .action(.armTimer(at: time(2300)))), (.time(2300), .action(.close(isAborted: false))),
+      ]),
+    Course(
+      "A connection that ends waits as long as its client takes bytes",
+      [
+        (.open, .flag(true)), (.stop(), .action(.end)), (.writeBegun(at: 0), .nothing),
+        (.time(0), .action(.armTimer(at: time(75)))),
+        (.time(299, hasTaken: true), .action(.armTimer(at: time(374)))),
+        (.time(598), .action(.armTimer(at: time(599)))), (.time(599), .action(.close(isAborted: false))),
+      ]),
+    Course(
+      "A client that takes its response and does not send its content is given up",
+      [
+        (.open, .flag(true)), (.request(upload), .answerer(.cacheWithContent)),
+        (.contentWanted, .action(.none)),
+        (.time(300, isContentAwaited: true, hasTaken: true), .action(.giveUp)),
       ]),
     Course(
       "A client that does not send content that is wanted is given up",

@@ -149,6 +149,22 @@ struct ClientConnectionTests {
     fixture.finish()
   }
 
+  @Test("A client that takes bytes of a refusal has time for the rest")
+  func refusalTakenSlowly() throws {
+    let fixture = try ConnectionFixture(takes: false) { $0.timeouts.stall = .seconds(1) }
+    var taken: UInt64 = 0
+    fixture.connection.uptake = PeerUptake { _ in PeerUptake.Queue(acknowledged: taken, isEmpty: false) }
+    try fixture.receive("nonsense\r\n\r\n")
+    for _ in 1...10 {
+      taken += 1
+      fixture.pass(.milliseconds(900))
+      #expect(fixture.channel.isActive)
+    }
+    fixture.pass(.milliseconds(1250))
+    #expect(!fixture.channel.isActive)
+    fixture.finish()
+  }
+
   @Test("A head that is not complete after the head timeout gets 408")
   func headTimeout() throws {
     let fixture = try ConnectionFixture()

@@ -22,11 +22,13 @@ struct OriginConnectionTests {
       let handles = Mutex<[OriginConnection.Handle]>([])
     }
 
-    init(_ timeouts: ProxyConfiguration.Timeouts = .init()) throws {
+    init(
+      _ timeouts: ProxyConfiguration.Timeouts = .init(), uptake: @escaping () -> PeerUptake = { PeerUptake() }
+    ) throws {
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
       let connection = OriginConnection(
         channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: timeouts,
-        transit: TransitBudget(capacity: 1 << 20),
+        transit: TransitBudget(capacity: 1 << 20), uptake: uptake,
         onIdle: { [idle] handle in idle.handles.withLock { $0.append(handle) } }, onEnd: { _ in })
       try channel.pipeline.syncOperations.addHandler(connection)
       first = connection.handle()
@@ -222,6 +224,55 @@ struct OriginConnectionTests {
     let ended = record.state.withLock { $0 }
     #expect(ended.statuses == [103])
     #expect(ended.failure?.kind == .responseTimeout)
+    _ = try? fixture.channel.finish()
+  }
+
+  @Test("An origin that takes a request slowly has its time for the response from the last byte on")
+  func takesSlowly() throws {
+    var (taken, isTaken, looks): (UInt64, Bool, Int) = (0, false, 0)
+    let fixture = try Fixture(Self.timeouts) {
+      PeerUptake { _ in
+        looks += 1
+        return PeerUptake.Queue(acknowledged: taken, isEmpty: isTaken)
+      }
+    }
+    let loop = fixture.channel.embeddedEventLoop
+    _ = fixture.first.start(ByteBuffer(repeating: 0x61, count: 100_000), method: .post, isWhole: true)
+    fixture.run()
+    for _ in 1...10 {
+      taken += 1
+      loop.advanceTime(by: .milliseconds(900))
+      #expect(fixture.channel.isActive)
+    }
+    taken += 1
+    isTaken = true
+    // It is seen at the next look, a quarter of the time later at the latest.
+    loop.advanceTime(by: .milliseconds(999))
+    #expect(fixture.channel.isActive)
+    loop.advanceTime(by: .milliseconds(251))
+    #expect(!fixture.channel.isActive)
+    _ = try? fixture.channel.finish()
+    // A small request costs no system call.
+    let small = try Fixture(Self.timeouts) { PeerUptake { _ in fatalError("a small request needs no look") } }
+    _ = small.start(small.first)
+    small.run()
+    small.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1000))
+    #expect(!small.channel.isActive && looks > 10)
+    _ = try? small.channel.finish()
+  }
+
+  @Test("An origin that takes nothing of a request is given up after the response timeout")
+  func takesNothing() throws {
+    let fixture = try Fixture(Self.timeouts) {
+      PeerUptake { _ in PeerUptake.Queue(acknowledged: 7, isEmpty: false) }
+    }
+    let failure = Mutex<OriginError?>(nil)
+    fixture.first.start(ByteBuffer(repeating: 0x61, count: 100_000), method: .post, isWhole: true)
+      .whenFailure { error in failure.withLock { $0 = error as? OriginError } }
+    fixture.run()
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1000))
+    #expect(!fixture.channel.isActive)
+    #expect(failure.withLock { $0?.kind } == .responseTimeout)
     _ = try? fixture.channel.finish()
   }
 

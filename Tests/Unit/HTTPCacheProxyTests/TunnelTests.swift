@@ -97,6 +97,28 @@ struct TunnelTests {
     _ = try? origin.channel.finish()
   }
 
+  @Test("After the origin closes, a client that takes bytes has time for the rest")
+  func takesSlowly() throws {
+    var timeouts = ProxyConfiguration.Timeouts()
+    timeouts.stall = .milliseconds(1000)
+    let ends = Tunnel.ends(timeouts, ProxyStatistics(), at: .uptimeNanoseconds(0)) { _ in }
+    var taken: UInt64 = 0
+    ends.client.uptake = PeerUptake { _ in PeerUptake.Queue(acknowledged: taken, isEmpty: false) }
+    let (client, origin) = (try Side(ends.client), try Side(ends.origin))
+    try client.channel.pipeline.syncOperations.addHandler(Unread(), position: .first)
+    try origin.receive("abc")
+    origin.channel.close(promise: nil)
+    for _ in 1...10 {
+      taken += 1
+      client.channel.embeddedEventLoop.advanceTime(by: .milliseconds(900))
+      #expect(client.channel.isActive)
+    }
+    client.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1250))
+    #expect(!client.channel.isActive)
+    _ = try? client.channel.finish()
+    _ = try? origin.channel.finish()
+  }
+
   @Test("A tunnel ends when nothing has moved for the tunnel timeout", arguments: [true, false])
   func idle(clientSends: Bool) throws {
     var timeouts = ProxyConfiguration.Timeouts()
