@@ -171,8 +171,12 @@ public struct ProxyConfiguration: Sendable {
     public var head = Duration.seconds(10)
     /// Maximum time to wait for the next request on a connection (default: 60 seconds).
     public var idle = Duration.seconds(60)
-    /// Maximum time for a client that neither sends its announced content nor reads its response (default: 30 seconds).
-    public var stall = Duration.seconds(30)
+    /// Maximum time for a client that sends nothing of its announced content, or takes nothing of its response (default:
+    /// 60 seconds).
+    ///
+    /// ``ProxyConfiguration/trustedPeers`` have ten times as long. A proxy with a slow client takes megabytes at a time, and
+    /// nothing for minutes. It has time-outs for its clients, and closes its connection when they leave.
+    public var stall = Duration.seconds(60)
     /// Maximum time to connect to the origin (default: 5 seconds).
     public var connect = Duration.seconds(5)
     /// Origin read timeout: for the head of its response, and for each further piece of the content (default: 60
@@ -188,6 +192,13 @@ public struct ProxyConfiguration: Sendable {
     public var tunnel = Duration.seconds(3600)
     /// Maximum time for requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
+
+    /// The timeouts for one of the ``ProxyConfiguration/trustedPeers``.
+    var ofTrustedPeer: Self {
+      var timeouts = self
+      timeouts.stall *= 10
+      return timeouts
+    }
 
     /// Makes timeouts with the defaults.
     public init() {}

@@ -128,7 +128,7 @@ extension ClientConnection {
   /// Performs the action that is due, and sets the timer.
   func checkTime(_ context: ChannelHandlerContext) {
     let action = machine.checkTime(
-      at: now, self.context.settings.value.timeouts, isWritable: context.channel.isWritable,
+      at: now, timeouts, isWritable: context.channel.isWritable,
       isContentAwaited: content?.feed.isAwaited == true, hasTaken: uptake.hasAdvanced(context.channel))
     perform(action, context)
   }

@@ -34,9 +34,7 @@ extension ClientConnection {
     self.context.statistics.upgrades.increment()
     timer?.cancel()
     timer = nil
-    let (client, server) = Tunnel.ends(
-      self.context.settings.value.timeouts, self.context.statistics, at: now
-    ) { [weak self] count in
+    let (client, server) = Tunnel.ends(timeouts, self.context.statistics, at: now) { [weak self] count in
       // For the log of the request at its end.
       self?.machine.tunnelEnded(sent: count)
     }

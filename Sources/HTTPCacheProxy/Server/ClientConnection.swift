@@ -47,6 +47,13 @@ final class ClientConnection: ChannelDuplexHandler {
   var channelContext: ChannelHandlerContext?
   /// Names the client to the origin; `nil` before the connection is open.
   var forwarder: Forwarder?
+  /// Whether the peer is a trusted proxy.
+  private var isPeerTrusted = false
+  /// The timeouts of this connection; reading them takes a lock.
+  var timeouts: ProxyConfiguration.Timeouts {
+    let timeouts = context.settings.value.timeouts
+    return isPeerTrusted ? timeouts.ofTrustedPeer : timeouts
+  }
   /// The address of the client at the other end of this connection; `nil` before the connection is open.
   var clientAddress: IPAddress? { forwarder?.address }
 
@@ -100,10 +107,12 @@ final class ClientConnection: ChannelDuplexHandler {
     // Not `context.remoteAddress`, which asks the kernel.
     let peer = IPAddress(context.channel.remoteAddress)
     let settings = self.context.settings.value
-    if expectsProxyHeader, peer.map({ settings.trustedPeers.contains($0) }) != true {
+    let forwarder = Forwarder(peer, settings)
+    isPeerTrusted = forwarder.isTrusted
+    if expectsProxyHeader, !isPeerTrusted {
       return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)
     }
-    forwarder = Forwarder(peer, settings)
+    self.forwarder = forwarder
     checkTime(context)
     read(context)
   }

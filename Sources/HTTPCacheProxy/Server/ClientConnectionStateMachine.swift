@@ -430,17 +430,15 @@ struct ClientConnectionStateMachine {
       // The kernel may have the end of a response long before the client has it.
       if !isWritable || progress + limit <= now, hasTaken() { progress = now }
       let deadline = progress + limit
-      if deadline <= now { return .close(isAborted: false) }
-      // A request may arrive meanwhile, and its client has only this time.
-      let check = isWritable ? now + Swift.max(.milliseconds(1), timeouts.stall).timeAmount : nextLook
-      return .armTimer(at: Swift.min(deadline, check))
+      // A request may arrive meanwhile, whose client must take the response.
+      return deadline <= now ? .close(isAborted: false) : .armTimer(at: Swift.min(deadline, nextLook))
     case .answering(let exchange):
       // It is the client's turn: it must send content that is wanted, or take the written bytes. Otherwise it waits for
       // the origin, whose time is measured elsewhere.
       let mustTake = writesPending > 0 || !isWritable
       if mustTake ? hasTaken() : exchange.content == .whole || !isContentAwaited { progress = now }
       let deadline = progress + stall
-      return deadline <= now ? .giveUp : .armTimer(at: mustTake ? Swift.min(deadline, nextLook) : deadline)
+      return deadline <= now ? .giveUp : .armTimer(at: Swift.min(deadline, nextLook))
     case .ending:
       if hasTaken() { progress = now }
       let deadline = progress + stall

@@ -203,11 +203,12 @@ final class OriginConnection: ChannelInboundHandler {
     interim = (0, 0)
     state = .awaitingHead(promise)
     progress = now
-    let deadline = progress + timeouts.response.timeAmount
+    uptake = isWhole && request.readableBytes <= Self.smallRequest ? nil : makeUptake()
+    let time = timeouts.response
+    let deadline = progress + (uptake == nil ? time.timeAmount : PeerUptake.interval(within: time))
     if timer == nil || deadline < timerDeadline { armTimer(at: deadline) }
     channel.writeAndFlush(request, promise: nil)
     channel.read()
-    uptake = isWhole && request.readableBytes <= Self.smallRequest ? nil : makeUptake()
     _ = uptake?.hasAdvanced(channel)
   }
 
@@ -544,7 +545,7 @@ final class OriginConnection: ChannelInboundHandler {
     if !isOurs || hasTaken { progress = now }
     let deadline = progress + timeouts.response.timeAmount
     guard deadline <= now else {
-      let isTaking = hasTaken || uptake?.isWaiting == true
+      let isTaking = isSending || hasTaken || uptake?.isWaiting == true
       return armTimer(
         at: isTaking ? Swift.min(deadline, now + PeerUptake.interval(within: timeouts.response)) : deadline)
     }

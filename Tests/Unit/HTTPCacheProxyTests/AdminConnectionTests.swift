@@ -18,7 +18,7 @@ struct AdminConnectionTests {
     try channel.pipeline.syncOperations.addHandler(AdminConnection(.embedded(on: loop)))
     channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
     try channel.writeInbound(ByteBuffer(string: "GET /"))
-    for _ in 1...29 {
+    for _ in 1...59 {
       try channel.writeInbound(ByteBuffer(string: "a"))
       loop.advanceTime(by: .seconds(1))
     }

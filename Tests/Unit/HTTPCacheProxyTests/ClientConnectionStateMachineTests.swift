@@ -493,15 +493,15 @@ struct ClientConnectionStateMachineTests {
     Course(
       "An idle connection is closed when its time is over, and looked at before a client could stall",
       [
-        (.open, .flag(true)), (.time(0), .action(.armTimer(at: time(300)))),
-        (.time(300), .action(.armTimer(at: time(600)))), (.time(900), .action(.armTimer(at: time(1000)))),
+        (.open, .flag(true)), (.time(0), .action(.armTimer(at: time(75)))),
+        (.time(300), .action(.armTimer(at: time(375)))), (.time(950), .action(.armTimer(at: time(1000)))),
         (.time(1000), .action(.close(isAborted: false))),
       ]),
     Course(
       "An idle connection has its time from the last response on",
       [
         (.open, .flag(true)), (.request(), .answerer(.cache)), (.head(.length(0)), .flag(false)),
-        (.responseEnd(at: 500), .flag(false)), (.time(1000), .action(.armTimer(at: time(1300)))),
+        (.responseEnd(at: 500), .flag(false)), (.time(1000), .action(.armTimer(at: time(1075)))),
         (.time(1499), .action(.armTimer(at: time(1500)))), (.time(1500), .action(.close(isAborted: false))),
       ]),
     Course(
@@ -529,7 +529,7 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)), (.bytes(at: 50), .reception(.process)), (.headBegun, .action(.awaitHead)),
         // The other half.
         (.bytes(at: 60), .reception(.process)), (.nothingLeft, .action(.none)),
-        (.time(150), .action(.armTimer(at: time(450)))),
+        (.time(150), .action(.armTimer(at: time(225)))),
         (.bytes(at: 500), .reception(.process)), (.headBegun, .action(.awaitHead)),
         (.time(599), .action(.armTimer(at: time(600)))),
       ]),
@@ -537,7 +537,7 @@ struct ClientConnectionStateMachineTests {
       "A request that waits for the origin has no time",
       [
         (.open, .flag(true)), (.request(), .answerer(.cache)),
-        (.time(5000), .action(.armTimer(at: time(5300)))), (.time(9000), .action(.armTimer(at: time(9300)))),
+        (.time(5000), .action(.armTimer(at: time(5075)))), (.time(9000), .action(.armTimer(at: time(9075)))),
       ]),
     Course(
       "A client that does not take its response is given up",
@@ -553,7 +553,7 @@ struct ClientConnectionStateMachineTests {
         (.writeBegun(at: 1000), .nothing), (.writeBegun(at: 1000), .nothing),
         (.writeEnded(at: 1200), .nothing),
         (.time(1300), .action(.armTimer(at: time(1375)))), (.writeEnded(at: 1400), .nothing),
-        (.time(1500), .action(.armTimer(at: time(1800)))),
+        (.time(1500), .action(.armTimer(at: time(1575)))),
       ]),
     Course(
       "A client that takes bytes of the kernel, which accepts no more, is not given up until it takes none",
@@ -569,7 +569,7 @@ struct ClientConnectionStateMachineTests {
       [
         (.open, .flag(true)),
         (.time(300, isWritable: false, hasTaken: true), .action(.armTimer(at: time(375)))),
-        (.time(1300, hasTaken: true), .action(.armTimer(at: time(1600)))),
+        (.time(1300, hasTaken: true), .action(.armTimer(at: time(1375)))),
         (.time(2299), .action(.armTimer(at: time(2300)))), (.time(2300), .action(.close(isAborted: false))),
       ]),
     Course(
@@ -591,7 +591,7 @@ struct ClientConnectionStateMachineTests {
       "A client that does not send content that is wanted is given up",
       [
         (.open, .flag(true)), (.request(upload), .answerer(.cacheWithContent)),
-        (.time(1000), .action(.armTimer(at: time(1300)))), (.contentWanted, .action(.none)),
+        (.time(1000), .action(.armTimer(at: time(1075)))), (.contentWanted, .action(.none)),
         (.bytes(at: 1100), .reception(.process)), (.content(1), .action(.none)),
         (.time(1399, isContentAwaited: true), .action(.armTimer(at: time(1400)))),
         (.time(1400, isContentAwaited: true), .action(.giveUp)),
@@ -600,7 +600,7 @@ struct ClientConnectionStateMachineTests {
       "A client whose content is whole has no time, though its reader waits for the end",
       [
         (.open, .flag(true)), (.request(upload), .answerer(.cacheWithContent)), (.contentEnd, .nothing),
-        (.time(1000, isContentAwaited: true), .action(.armTimer(at: time(1300)))),
+        (.time(1000, isContentAwaited: true), .action(.armTimer(at: time(1075)))),
       ]),
   ]
 

@@ -149,6 +149,24 @@ struct ClientConnectionTests {
     fixture.finish()
   }
 
+  @Test(
+    "A trusted proxy has ten times the stall timeout, whoever its client is",
+    arguments: [("10.0.0.0/8", false, 1), ("127.0.0.1", false, 10), ("127.0.0.1", true, 10)])
+  func trustedStall(trusted: String, sendsHeader: Bool, factor: Int64) throws {
+    let fixture = try ConnectionFixture(takes: false) {
+      $0.timeouts.stall = .seconds(1)
+      $0.trustedPeers = [try ProxyConfiguration.AddressRange(parsing: trusted)]
+      $0.expectsProxyHeader = sendsHeader
+    }
+    if sendsHeader { try fixture.receive("PROXY TCP4 192.0.2.1 192.0.2.2 1 80\r\n") }
+    try fixture.receive("nonsense\r\n\r\n")
+    fixture.pass(.milliseconds(1000 * factor - 1))
+    #expect(fixture.channel.isActive)
+    fixture.pass(.milliseconds(1))
+    #expect(!fixture.channel.isActive)
+    fixture.finish()
+  }
+
   @Test("A client that takes bytes of a refusal has time for the rest")
   func refusalTakenSlowly() throws {
     let fixture = try ConnectionFixture(takes: false) { $0.timeouts.stall = .seconds(1) }
