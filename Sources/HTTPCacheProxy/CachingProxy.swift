@@ -137,16 +137,19 @@ public final class CachingProxy: ServiceLifecycle.Service {
     defer { context.executors.close() }
     let looking = look(at: context, on: group.next())
     defer { looking.cancel() }
-    let connections = ConnectionTable(settings, statistics: statistics)
+    let connections = ConnectionTable(
+      Self.connectionLimits(settings.value), of: "client connections", statistics: statistics,
+      logger: logger)
+    settings.onChange { [weak connections, logger] in
+      guard let connections else { return }
+      connections.setLimits(Self.connectionLimits($0))
+      Self.checkDescriptors($0, logger)
+    }
     // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptGate(connections, channel))
-        }
-      }
+      .accepting(in: connections)
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -154,8 +157,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
         channel.eventLoop.makeCompletedFuture {
           let connection = ClientConnection(
             context, on: channel.eventLoop, log: log?.lines(of: channel.eventLoop))
-          connections.add(channel, connection)
           try channel.pipeline.syncOperations.addHandler(connection)
+          connection.place = connections.add(channel, connection)
         }
       }
     let server = try await Self.listening(on: configuration.listen, .clients) {
@@ -185,6 +188,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
         "listen": "\(addresses[0])", "origin": "\(configuration.origin)",
         "admin": "\(addresses.count > 1 ? addresses[1].description : "none")",
       ])
+    Self.checkDescriptors(settings.value, logger)
     bound.yield(addresses)
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
@@ -230,6 +234,27 @@ public final class CachingProxy: ServiceLifecycle.Service {
       recent.note(Figures(statistics))
       disk.look()
     }
+  }
+
+  /// The limits of client connections: those of the configuration, as far as the process has file descriptors.
+  private static func connectionLimits(_ configuration: ProxyConfiguration) -> ConnectionTable.Limits {
+    let wanted = configuration.limits.connections
+    let possible = DescriptorLimit.current.map { DescriptorLimit.connections(within: $0) }
+    return ConnectionTable.Limits(
+      connections: Swift.min(wanted, possible ?? wanted),
+      perAddress: configuration.limits.connectionsPerAddress)
+  }
+
+  /// Logs that the process has too few file descriptors for the limit of connections.
+  private static func checkDescriptors(_ configuration: ProxyConfiguration, _ logger: Logger) {
+    let (wanted, limits) = (configuration.limits.connections, connectionLimits(configuration))
+    guard limits.connections < wanted, let descriptors = DescriptorLimit.current else { return }
+    logger.warning(
+      """
+      \(wanted) client connections need \(DescriptorLimit.needed(for: wanted)) file descriptors, and the process may open \
+      \(descriptors): the proxy accepts \(limits.connections) connections; increase the limit (LimitNOFILE, ulimit -n), or \
+      decrease the number of connections
+      """)
   }
 
   private static func listening(

@@ -82,6 +82,9 @@ struct AdminRequest: Sendable {
       // The proxy serves all the same, and must not leave the balancer together with all others.
       let isAlone = context.cache.sharedTierStatistics?.isAvailable == false
       return Answer(text: isAlone ? "ready; the shared tier is unavailable\n" : "ready\n")
+    case .unreachable(.proxyInternalError):
+      return Answer(
+        status: 503, text: "the proxy cannot connect to the origin: it has no file descriptor left\n")
     case .unreachable(let kind):
       return Answer(status: 503, text: "the origin does not answer: \(kind.rawValue)\n")
     }

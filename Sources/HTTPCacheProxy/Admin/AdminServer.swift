@@ -9,31 +9,35 @@ import NIOPosix
 
 /// The admin port: metrics, a status page, health, readiness, and purging.
 final class AdminServer: Sendable {
-  /// Maximum connections: enough for a monitor, a dashboard and a few people.
+  /// Maximum connections: enough for a monitor, a dashboard and a few people. Fewer if there are very few descriptors.
   static let connectionLimit = 64
 
   private let context: ProxyContext
-  private let connections = OpenChannels()
+  private let connections: ConnectionTable
 
   init(_ context: ProxyContext) {
     self.context = context
+    connections = ConnectionTable(
+      .init(connections: Swift.min(Self.connectionLimit, DescriptorLimit.current.map { $0 / 8 } ?? .max)),
+      of: "admin connections", statistics: nil,
+      logger: context.logger)
   }
 
   /// Closes the open connections, and accepts no more.
-  func closeConnections() async { await connections.close() }
+  func closeConnections() async { await connections.drain(within: .zero) }
 
   func bind(_ address: ProxyConfiguration.Address, group: any EventLoopGroup) async throws -> any Channel {
     let (context, connections) = (context, connections)
     let server = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          guard let count = connections.add(channel), count <= Self.connectionLimit else {
-            throw ChannelError.ioOnClosedChannel
-          }
+          let connection = AdminConnection(context)
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          try channel.pipeline.syncOperations.addHandler(AdminConnection(context))
+          try channel.pipeline.syncOperations.addHandler(connection)
+          connection.place = connections.add(channel, connection)
         }
       }
       .bind(host: address.host, port: address.port).get()
@@ -51,7 +55,10 @@ final class AdminServer: Sendable {
 }
 
 /// One connection to the admin port. NIOHTTP1 is sufficient here, because nothing is forwarded.
-final class AdminConnection: ChannelInboundHandler {
+///
+/// It is idle except between a complete request and the end of the response: a client that sends nothing, or only a part
+/// of a request, loses its place to others.
+final class AdminConnection: ChannelInboundHandler, TabledConnection {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
@@ -62,10 +69,28 @@ final class AdminConnection: ChannelInboundHandler {
   private var head: HTTPRequestHead?
   private var content: [UInt8] = []
   private var timer: Scheduled<Void>?
+  private var channelContext: ChannelHandlerContext?
+  /// The place of the connection, which it loses to another while it is idle.
+  var place: ConnectionPlace?
+  /// Number of requests without the end of their response. The next one may arrive before that is written.
+  private var answering = 0
+  var isIdle: Bool { answering == 0 }
 
   init(_ context: ProxyContext) {
     self.context = context
   }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    channelContext = context
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    channelContext = nil
+    // They refer to each other.
+    place = nil
+  }
+
+  func drain() { channelContext?.close(promise: nil) }
 
   func channelActive(context: ChannelHandlerContext) {
     armTimer(context)
@@ -101,6 +126,8 @@ final class AdminConnection: ChannelInboundHandler {
     case .end:
       guard let head else { return }
       self.head = nil
+      answering += 1
+      place?.began()
       let admin = AdminRequest(head, content: content, self.context)
       content = []
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -136,7 +163,10 @@ final class AdminConnection: ChannelInboundHandler {
     written.futureResult.whenSuccess {
       let (connection, context) = bound.value
       guard context.channel.isActive else { return }
-      if request.isKeepAlive { connection.armTimer(context) } else { context.close(promise: nil) }
+      guard request.isKeepAlive else { return context.close(promise: nil) }
+      connection.armTimer(context)
+      connection.answering -= 1
+      if connection.isIdle { connection.place?.becameIdle(at: context.eventLoop.now) }
     }
     context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: written)
   }

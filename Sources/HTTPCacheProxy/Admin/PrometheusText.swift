@@ -65,6 +65,15 @@ struct PrometheusText {
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
     counter(
+      "httpcache_connections_idle_closed_total", "Idle connections closed to make room for others.",
+      statistics.idleClosed.value)
+    counter(
+      "httpcache_connections_refused_total", "Connections closed because their address has too many.",
+      statistics.connectionsRefused.value)
+    counter(
+      "httpcache_accept_failures_total", "Failed attempts to accept a connection.",
+      statistics.acceptFailures.value)
+    counter(
       "httpcache_access_log_dropped_lines_total",
       "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
   }

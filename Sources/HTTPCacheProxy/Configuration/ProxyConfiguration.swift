@@ -156,8 +156,17 @@ public struct ProxyConfiguration: Sendable {
     }
     /// Maximum size of a request's content, in bytes (default: 1 GiB).
     public var requestBytes = 1 << 30
-    /// Maximum concurrent client connections (default: 10,000); more wait to be accepted.
+    /// Maximum concurrent client connections (default: 10,000).
+    ///
+    /// At the limit, the connection that is idle longest is closed to let a new one in. If all have requests in
+    /// progress, new ones wait. The proxy accepts fewer connections if the process may open too few file descriptors.
     public var connections = 10_000
+    /// Maximum concurrent connections of a client address (default: no limit). An IPv6 client has a network of 64 bits.
+    ///
+    /// At the limit, the connection of the address that is idle longest is closed. If all have requests in progress, the
+    /// new one is closed. The limit does not apply to ``ProxyConfiguration/trustedPeers``: their connections carry the
+    /// requests of many clients. With ``ProxyConfiguration/expectsProxyHeader``, the address in the header counts.
+    public var connectionsPerAddress: Int?
     /// Maximum idle connections to the origin that the proxy keeps (default: 64).
     public var idleOriginConnections = 64
 

@@ -45,6 +45,10 @@ package struct IPAddress: Hashable, Sendable {
     return address.isIPv6 ? address.high == 0 && address.low == 1 : address.low >> 24 == 127
   }
 
+  /// The addresses that one client may use, as one of them: an IPv6 client has a network of 64 bits (RFC 7421).
+  var ofOneClient: IPAddress { isIPv6 ? IPAddress(isIPv6: true, high: high, low: 0) : self }
+  var textOfOneClient: String { isIPv6 ? "\(self)/64" : "\(self)" }
+
   private var isMapped: Bool { isIPv6 && high == 0 && low >> 32 == 0xFFFF }
 
   /// Reads four decimal numbers. A number with a leading zero is rejected, because some readers take it for octal.

@@ -13,7 +13,11 @@ extension ClientConnection {
     // A response that ends during processing calls this method again.
     guard !isProcessing else { return }
     isProcessing = true
-    defer { isProcessing = false }
+    defer {
+      isProcessing = false
+      // A client that does not take its response has a request in progress.
+      if isIdle, context.channel.isWritable { place?.becameIdle(at: machine.progress) }
+    }
     while true {
       switch machine.next(isWritable: context.channel.isWritable) {
       case .nothing: return
@@ -45,7 +49,7 @@ extension ClientConnection {
       case .unknown: forwarder = Forwarder(nil, self.context.settings.value)
       }
       machine.proxyHeaderReceived()
-      return true
+      return isAdmitted(context)
     } catch {
       reject(error.reason, context)
       return false

@@ -15,7 +15,7 @@ import NIOPosix
 /// Responses from memory are sent here, on the event loop, in the same turn in which the request was read. Every other
 /// request gets a task, which passes the parts of the response to the channel and waits until each is written. That,
 /// and not reading the socket while nothing is wanted, is the whole back-pressure.
-final class ClientConnection: ChannelDuplexHandler {
+final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ResponsePart
   typealias OutboundOut = ByteBuffer
@@ -70,6 +70,8 @@ final class ClientConnection: ChannelDuplexHandler {
   var hasUnflushed = false
   var isProcessing = false
   var timer: Scheduled<Void>?
+  /// The place of the connection, which it loses to another while it is idle.
+  var place: ConnectionPlace?
   /// What the client has taken of the responses.
   var uptake = PeerUptake()
 
@@ -113,12 +115,24 @@ final class ClientConnection: ChannelDuplexHandler {
       return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)
     }
     self.forwarder = forwarder
+    if !expectsProxyHeader, !isAdmitted(context) { return }
     checkTime(context)
     read(context)
   }
 
+  /// Whether the client may have this connection; otherwise closes it. Trusted peers have as many as they need for their
+  /// clients.
+  func isAdmitted(_ context: ChannelHandlerContext) -> Bool {
+    guard let place, let forwarder, let address = forwarder.address, !forwarder.isTrusted else { return true }
+    if place.belongs(to: address) { return true }
+    reject("\(address) has too many connections", context)
+    return false
+  }
+
   func handlerRemoved(context: ChannelHandlerContext) {
     channelContext = nil
+    // They refer to each other.
+    place = nil
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -126,6 +140,7 @@ final class ClientConnection: ChannelDuplexHandler {
     case .discard: break
     case .leave(let action): perform(action, context)
     case .process:
+      place?.began()
       inbound.add(unwrapInboundIn(data))
       process(context)
       inbound.trim()
@@ -189,6 +204,8 @@ final class ClientConnection: ChannelDuplexHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
   }
+
+  var isIdle: Bool { machine.isIdle && inbound.readableBytes == 0 }
 
   /// Called when the proxy stops.
   func drain() {

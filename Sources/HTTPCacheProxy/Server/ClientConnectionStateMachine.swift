@@ -379,6 +379,14 @@ struct ClientConnectionStateMachine {
     }
   }
 
+  /// Whether no request is in progress, and no byte of the next one has arrived.
+  var isIdle: Bool {
+    switch state {
+    case .proxyHeader, .head(nil): true
+    case .opening, .head, .answering, .tunnel, .ending, .lingering, .closed: false
+    }
+  }
+
   /// Records that the connection is closed.
   mutating func closed() {
     state = .closed

@@ -1,86 +1,269 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheObserving
+import Logging
 import NIOCore
-import NIOPosix
 import Synchronization
 
-/// The open client connections.
+/// The open connections of a port, and its limits.
+///
+/// At the limit, the connection that is idle longest is closed to let a new one in. A connection with a request in
+/// progress keeps its place. If all have one, new connections wait. The same is done among the connections of one
+/// client, if there is a limit for each.
 final class ConnectionTable: Sendable {
+  struct Limits: Equatable {
+    /// Maximum connections.
+    var connections: Int
+    /// Maximum connections of a client's address.
+    var perAddress: Int?
+  }
+
   private struct State {
-    var limit: Int
-    var channels: [ObjectIdentifier: (channel: any Channel, connection: NIOLoopBound<ClientConnection>)] = [:]
+    var limits: Limits
+    /// Places that are taken: by the connections in ``places``, and by those that have just been accepted.
+    var count = 0
+    var places: [ObjectIdentifier: ConnectionPlace] = [:]
+    var idle = IdleOrder()
+    /// Connections that were chosen to make room, and are not closed yet.
+    var leaving = 0
+    /// The connections of each client, and the client of each; only while there is a limit.
+    var clients: [IPAddress: [ObjectIdentifier: ConnectionPlace]] = [:]
+    var clientOf: [ObjectIdentifier: IPAddress] = [:]
     var isDraining = false
     var onRoom: (@Sendable () -> Void)?
     var onEmpty: [EventLoopPromise<Void>] = []
+
+    mutating func takeOnRoom() -> (@Sendable () -> Void)? {
+      defer { onRoom = nil }
+      return onRoom
+    }
+
+    mutating func join(_ client: IPAddress, _ place: ConnectionPlace) {
+      let id = ObjectIdentifier(place)
+      guard places[id] != nil else { return }
+      clients[client, default: [:]][id] = place
+      clientOf[id] = client
+    }
+
+    mutating func leaveClient(_ id: ObjectIdentifier) {
+      guard let client = clientOf.removeValue(forKey: id) else { return }
+      clients[client]?[id] = nil
+      if clients[client]?.isEmpty == true { clients[client] = nil }
+    }
   }
+
+  /// The time between the choice of a connection and its end: the event loop reads what has arrived. Without it, a
+  /// connection that was accepted together with the one that needs its place would lose its first request.
+  static let grace = TimeAmount.milliseconds(1)
 
   private let state: Mutex<State>
-  private let statistics: ProxyStatistics
+  /// Counts the connections of clients; `nil` for those of administrators.
+  private let statistics: ProxyStatistics?
+  /// Logs that there is no room, and that connections cannot be accepted.
+  private let (roomLog, acceptLog): (FailureLog, FailureLog)
+  private let name: String
 
-  init(_ settings: CurrentConfiguration, statistics: ProxyStatistics) {
+  /// - Parameters:
+  ///   - name: what the log calls the connections.
+  ///   - statistics: counts the connections.
+  init(_ limits: Limits, of name: String, statistics: ProxyStatistics?, logger: Logger) {
     self.statistics = statistics
-    state = Mutex(State(limit: settings.value.limits.connections))
-    settings.onChange { [weak self] in self?.setLimit($0.limits.connections) }
+    self.name = name
+    roomLog = FailureLog(logger, recovery: "there is room for \(name) again")
+    acceptLog = FailureLog(logger, recovery: "\(name) are accepted again")
+    state = Mutex(State(limits: limits))
   }
 
-  private func setLimit(_ limit: Int) {
+  func setLimits(_ limits: Limits) {
+    // Check again, whatever the new limits are.
     let onRoom = state.withLock { state in
-      state.limit = limit
-      defer { state.onRoom = nil }
-      return state.onRoom
+      state.limits = limits
+      return state.takeOnRoom()
     }
-    // Check again, whatever the new limit is.
     onRoom?()
   }
 
-  func add(_ channel: any Channel, _ connection: ClientConnection) {
-    statistics.connectionOpened()
-    let bound = NIOLoopBound(connection, eventLoop: channel.eventLoop)
+  // MARK: - Opening and closing
+
+  /// Takes a place for a connection that was accepted, until its channel is closed.
+  ///
+  /// - Parameters:
+  ///   - waiting: the number of connections that wait for a place, with this one. So many others are closed.
+  ///   - onRoom: if there is no place, called once when the call may succeed.
+  /// - Returns: whether there is a place.
+  func admit(_ channel: any Channel, waiting: Int = 1, else onRoom: @escaping @Sendable () -> Void) -> Bool {
+    enum Decision {
+      case admitted
+      case makesRoom(ConnectionPlace)
+      case allBusy
+      case waits
+    }
+    let (decision, limit): (Decision, Int) = state.withLock { state in
+      let limit = Swift.max(1, state.limits.connections)
+      if state.count < limit {
+        state.count += 1
+        return (.admitted, limit)
+      }
+      state.onRoom = onRoom
+      guard state.leaving < waiting else { return (.waits, limit) }
+      guard let victim = state.idle.takeOldest() else {
+        return (state.leaving > 0 ? .waits : .allBusy, limit)
+      }
+      state.leaving += 1
+      return (.makesRoom(victim), limit)
+    }
+    switch decision {
+    case .admitted:
+      acceptLog.recovered()
+      statistics?.connectionOpened()
+      channel.closeFuture.whenComplete { [self] _ in release() }
+      return true
+    case .makesRoom(let victim):
+      roomLog.failed(
+        "idle_closed", "more than \(limit) \(name): those that are idle longest are closed to make room")
+      close(victim, for: nil)
+    case .allBusy:
+      roomLog.failed("all_busy", "more than \(limit) \(name), all with a request in progress: new ones wait")
+    case .waits: break
+    }
+    return false
+  }
+
+  /// Gives a place free, after its connection is closed.
+  private func release() {
+    statistics?.connectionClosed()
+    let (onRoom, hasMuchRoom) = state.withLock { state in
+      state.count -= 1
+      return (state.takeOnRoom(), state.count < state.limits.connections - state.limits.connections / 8)
+    }
+    if hasMuchRoom { roomLog.recovered() }
+    onRoom?()
+  }
+
+  /// Adds a connection that was admitted, until its channel is closed.
+  func add(_ channel: any Channel, _ connection: any TabledConnection) -> ConnectionPlace {
+    let place = ConnectionPlace(channel, connection, in: self)
     let isDraining = state.withLock { state in
-      state.channels[ObjectIdentifier(channel)] = (channel, bound)
+      state.places[ObjectIdentifier(place)] = place
+      state.idle.insert(place)
       return state.isDraining
     }
     // The connection was accepted just before the port was closed.
-    if isDraining { channel.eventLoop.execute { bound.value.drain() } }
-    channel.closeFuture.whenComplete { [self] _ in remove(channel) }
+    if isDraining { channel.eventLoop.execute { place.connection.value.drain() } }
+    channel.closeFuture.whenComplete { [self] _ in remove(place) }
+    return place
   }
 
-  private func remove(_ channel: any Channel) {
-    statistics.connectionClosed()
-    let (onRoom, onEmpty) = state.withLock { state in
-      state.channels[ObjectIdentifier(channel)] = nil
-      defer {
-        if state.channels.isEmpty { state.onEmpty = [] }
-        state.onRoom = nil
-      }
-      return (state.onRoom, state.channels.isEmpty ? state.onEmpty : [])
+  private func remove(_ place: ConnectionPlace) {
+    let onEmpty = state.withLock { state in
+      state.places[ObjectIdentifier(place)] = nil
+      state.idle.remove(place)
+      state.leaveClient(ObjectIdentifier(place))
+      guard state.places.isEmpty else { return [] as [EventLoopPromise<Void>] }
+      defer { state.onEmpty = [] }
+      return state.onEmpty
     }
-    onRoom?()
     for promise in onEmpty { promise.succeed() }
   }
 
-  /// Returns `false` if the limit is reached; then calls `onRoom` when a connection closes.
-  func hasRoom(else onRoom: @escaping @Sendable () -> Void) -> Bool {
-    state.withLock { state in
-      if state.channels.count < Swift.max(1, state.limit) { return true }
-      state.onRoom = onRoom
-      return false
+  // MARK: - Idle connections
+
+  /// Puts a parked connection, which is idle again, back into the order.
+  func becameIdle(_ place: ConnectionPlace) {
+    let onRoom = state.withLock { state in
+      guard state.places[ObjectIdentifier(place)] != nil else { return nil as (@Sendable () -> Void)? }
+      state.idle.insert(place)
+      return state.takeOnRoom()
+    }
+    onRoom?()
+  }
+
+  /// Closes a connection that was chosen to make room, unless a request has arrived meanwhile.
+  ///
+  /// - Parameter client: the client for whose other connection it makes room; `nil` for that of any client.
+  private func close(_ place: ConnectionPlace, for client: IPAddress?) {
+    place.channel.eventLoop.scheduleTask(in: Self.grace) { [self] in
+      let unsent = (try? place.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+      let isClosed = place.connection.value.isIdle && unsent == 0
+      if isClosed {
+        statistics?.idleClosed.increment()
+        place.channel.close(promise: nil)
+      }
+      // Otherwise, the search goes on. This connection keeps its place until it is idle again.
+      let onRoom = state.withLock { state in
+        if client == nil { state.leaving -= 1 }
+        if !isClosed, let client { state.join(client, place) }
+        return state.takeOnRoom()
+      }
+      onRoom?()
     }
   }
+
+  // MARK: - Clients
+
+  /// Counts a connection for its client. If the client has too many, closes the one that is idle longest.
+  ///
+  /// A client with IPv6 has a network of 64 bits, and may use any address in it.
+  ///
+  /// - Returns: whether the client may have the connection.
+  func admit(_ place: ConnectionPlace, of address: IPAddress) -> Bool {
+    let client = address.ofOneClient
+    let id = ObjectIdentifier(place)
+    let (isAdmitted, limit, victim): (Bool, Int, ConnectionPlace?) = state.withLock { state in
+      guard let limit = state.limits.perAddress, state.places[id] != nil else { return (true, 0, nil) }
+      var victim: ConnectionPlace?
+      if let others = state.clients[client], others.count >= limit {
+        let idle = others.values.compactMap { place in place.idleSince.map { (since: $0, place: place) } }
+          .sorted { $0.since < $1.since }
+        guard let oldest = idle.first(where: { $0.place.claim(idleSince: $0.since) }) else {
+          return (false, limit, nil)
+        }
+        victim = oldest.place
+        state.idle.remove(oldest.place)
+        state.leaveClient(ObjectIdentifier(oldest.place))
+      }
+      state.join(client, place)
+      return (true, limit, victim)
+    }
+    if let victim {
+      roomLog.failed(
+        "address_idle_closed",
+        "\(client.textOfOneClient) has more than \(limit) \(name): those that are idle longest are closed")
+      close(victim, for: client)
+    } else if !isAdmitted {
+      roomLog.failed(
+        "address_refused",
+        "\(client.textOfOneClient) has \(limit) \(name), all with a request in progress: others are closed")
+      statistics?.connectionsRefused.increment()
+    }
+    return isAdmitted
+  }
+
+  // MARK: - Failures
+
+  /// Counts a connection that could not be accepted, because the process has no descriptor left, or the kernel no memory.
+  func acceptFailed(_ error: IOError) {
+    statistics?.acceptFailures.increment()
+    acceptLog.failed("accept", "cannot accept \(name): \(DescriptorLimit.text(of: error))")
+  }
+
+  // MARK: - The end
 
   /// Ends all connections after their requests in flight, and closes those that take too long.
   func drain(within time: TimeAmount) async {
     let all = state.withLock { state in
       state.isDraining = true
-      return Array(state.channels.values)
+      // The port is closed.
+      state.onRoom = nil
+      return Array(state.places.values)
     }
-    for (channel, connection) in all { channel.eventLoop.execute { connection.value.drain() } }
+    for place in all { place.channel.eventLoop.execute { place.connection.value.drain() } }
     guard let loop = all.first?.channel.eventLoop else { return }
     let promise = loop.makePromise(of: Void.self)
     let isEmpty = state.withLock { state in
-      if !state.channels.isEmpty { state.onEmpty.append(promise) }
-      return state.channels.isEmpty
+      if !state.places.isEmpty { state.onEmpty.append(promise) }
+      return state.places.isEmpty
     }
     if isEmpty { promise.succeed() }
     let timer = loop.scheduleTask(in: time) { [self] in closeAll() }
@@ -90,25 +273,6 @@ final class ConnectionTable: Sendable {
 
   /// Closes all connections, even with requests in flight.
   func closeAll() {
-    for (channel, _) in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
-  }
-}
-
-/// Accepts connections only while there is room: more wait in the kernel's queue.
-final class AcceptGate: ChannelDuplexHandler {
-  typealias InboundIn = any Channel
-  typealias OutboundIn = any Channel
-
-  private let connections: ConnectionTable
-  private let channel: any Channel
-
-  init(_ connections: ConnectionTable, _ channel: any Channel) {
-    self.connections = connections
-    self.channel = channel
-  }
-
-  func read(context: ChannelHandlerContext) {
-    let channel = channel
-    if connections.hasRoom(else: { channel.read() }) { context.read() }
+    for place in state.withLock({ Array($0.places.values) }) { place.channel.close(promise: nil) }
   }
 }

@@ -10,7 +10,7 @@ enum GeneratedResponse {
     405: "Method Not Allowed",
     408: "Request Timeout", 413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
     431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
-    504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+    503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
   ]
 
   /// Returns a status with a readable reason.
@@ -46,6 +46,7 @@ enum GeneratedResponse {
     case .connectionTerminated: "the server closed the connection without a response"
     case .responseTimeout: "the server did not respond in time"
     case .responseIncomplete, .protocolError: "the server sent an invalid response"
+    case .proxyInternalError: "the proxy is overloaded"
     }
   }
 

@@ -15,18 +15,18 @@ final class OpenChannels: Sendable {
 
   /// Adds a channel until it is closed.
   ///
-  /// - Returns: the number of open channels; `nil` if the proxy is already closing them.
-  func add(_ channel: any Channel) -> Int? {
-    let count: Int? = state.withLock { state in
-      if state.isClosed { return nil }
+  /// - Returns: `false` if the proxy is already closing them.
+  func add(_ channel: any Channel) -> Bool {
+    let isAdded = state.withLock { state in
+      if state.isClosed { return false }
       state.channels[ObjectIdentifier(channel)] = channel
-      return state.channels.count
+      return true
     }
-    guard count != nil else { return nil }
+    guard isAdded else { return false }
     channel.closeFuture.whenComplete { [self] _ in
       state.withLock { $0.channels[ObjectIdentifier(channel)] = nil }
     }
-    return count
+    return true
   }
 
   /// Closes all channels, waits until they are closed, and accepts no more.

@@ -10,12 +10,15 @@ import NIOCore
 struct OriginWatch: Sendable {
   private let statistics: ProxyStatistics
   private let failures: FailureLog
+  /// Failures of the proxy itself.
+  private let shortages: FailureLog
 
   init(
     _ statistics: ProxyStatistics, _ logger: Logger, clock: any CacheClock = SystemCacheClock.shared
   ) {
     self.statistics = statistics
     failures = FailureLog(logger, recovery: "the origin answers again", clock: clock)
+    shortages = FailureLog(logger, recovery: "connections to the origin can be opened again", clock: clock)
   }
 
   /// Sends a request to the origin.
@@ -25,6 +28,7 @@ struct OriginWatch: Sendable {
       let response = try await send()
       statistics.originLatency.record(microseconds: (NIODeadline.now() - start).nanoseconds / 1000)
       failures.recovered()
+      shortages.recovered()
       return response
     } catch {
       failed(error)
@@ -35,6 +39,6 @@ struct OriginWatch: Sendable {
   /// Logs why the origin sent no response, or an incomplete one. A client that leaves is not a failure of the origin.
   func failed(_ error: any Error) {
     guard let error = error as? OriginError, !Task.isCancelled else { return }
-    failures.failed(error.kind.rawValue, error.description)
+    (error.kind == .proxyInternalError ? shortages : failures).failed(error.kind.rawValue, error.description)
   }
 }

@@ -13,6 +13,12 @@ package final class ProxyStatistics: Sendable {
   /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
+  /// Idle client connections that were closed to make room for others.
+  package let idleClosed = MetricCount("httpcache_connections_idle_closed_total")
+  /// Client connections that were closed because their address has too many with requests in progress.
+  package let connectionsRefused = MetricCount("httpcache_connections_refused_total")
+  /// Failed attempts to accept a client connection.
+  package let acceptFailures = MetricCount("httpcache_accept_failures_total")
   /// Requests that were refused because they were malformed or exceeded a limit.
   package let refused = MetricCount("httpcache_requests_refused_total")
   /// Requests that neither the store nor the origin could answer.

@@ -95,8 +95,9 @@ final class OriginClient: Sendable {
       health.withLock { $0.exchangeEnded(nil, at: now) }
       return response
     } catch let error as OriginError {
-      // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too.
-      if !Task.isCancelled {
+      // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too. Nor is
+      // a shortage in this process.
+      if !Task.isCancelled, error.kind != .proxyInternalError {
         statistics.originErrors.increment()
         health.withLock { $0.exchangeEnded(error.kind, at: now) }
       }
@@ -243,10 +244,8 @@ final class OriginClient: Sendable {
         .connect(host: origin.host, port: origin.port).get()
       channel.close(promise: nil)
       return nil
-    } catch let error as ChannelError where error.isTimeout {
-      return .connectionTimeout
     } catch {
-      return .connectionRefused
+      return Self.kind(of: error)
     }
   }
 
@@ -313,7 +312,7 @@ final class OriginClient: Sendable {
     do {
       return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
         channel.eventLoop.makeCompletedFuture {
-          guard channels.add(channel) != nil else { throw ChannelError.ioOnClosedChannel }
+          guard channels.add(channel) else { throw ChannelError.ioOnClosedChannel }
           let connection = OriginConnection(
             channel: channel, limits: limits, timeouts: timeouts, transit: transit,
             onIdle: { [weak self] in
@@ -324,11 +323,23 @@ final class OriginClient: Sendable {
           return connection.handle()
         }
       }
-    } catch let error as ChannelError where error.isTimeout {
-      throw OriginError(.connectionTimeout, "no connection to \(origin) within \(timeouts.connect)")
     } catch {
-      throw OriginError(.connectionRefused, "no connection to \(origin): \(error)")
+      let kind = Self.kind(of: error)
+      let reason =
+        switch kind {
+        case .connectionTimeout: " within \(timeouts.connect)"
+        case .proxyInternalError:
+          ": \(DescriptorLimit.shortage(in: error).map { DescriptorLimit.text(of: $0) } ?? "\(error)")"
+        default: ": \(error)"
+        }
+      throw OriginError(kind, "no connection to \(origin)\(reason)")
     }
+  }
+
+  /// Returns whose fault it is that there is no connection.
+  private static func kind(of error: any Error) -> OriginError.Kind {
+    if let error = error as? ChannelError, error.isTimeout { return .connectionTimeout }
+    return DescriptorLimit.shortage(in: error) == nil ? .connectionRefused : .proxyInternalError
   }
 
   /// Closes all connections, even in use, and makes no more.

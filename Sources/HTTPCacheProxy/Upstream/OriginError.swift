@@ -13,6 +13,8 @@ struct OriginError: Error, CustomStringConvertible {
     case responseIncomplete = "http_response_incomplete"
     case protocolError = "http_protocol_error"
     case destinationUnavailable = "destination_unavailable"
+    /// The proxy, and not the origin, lacks file descriptors or memory.
+    case proxyInternalError = "proxy_internal_error"
   }
 
   /// The known progress of a request.
@@ -49,6 +51,14 @@ struct OriginError: Error, CustomStringConvertible {
     }
   }
 
-  /// RFC 9110 §15.6.3, §15.6.5.
-  var status: Int { kind == .responseTimeout || kind == .connectionTimeout ? 504 : 502 }
+  /// RFC 9110 §15.6.3 to §15.6.5.
+  var status: Int {
+    switch kind {
+    case .responseTimeout, .connectionTimeout: 504
+    case .proxyInternalError: 503
+    case .connectionRefused, .connectionTerminated, .responseIncomplete, .protocolError,
+      .destinationUnavailable:
+      502
+    }
+  }
 }

@@ -40,6 +40,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
   func run() async throws {
     Allocator.keepCompact()
+    DescriptorLimit.raise()
     let arguments = Array(CommandLine.arguments.drop { $0 != "proxy" }.dropFirst())
     let (settings, resolved): (ProxySettings, ProxySettings.Resolved)
     do throws(ProxySettings.Fault) {

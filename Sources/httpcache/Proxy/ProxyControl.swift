@@ -19,8 +19,9 @@ struct ProxyControl {
 
   /// The options that change without a restart. All others keep their values.
   static let changeable: Set<String> = [
-    "admin-token", "connections", "disk", "drain-timeout", "log", "maximum-request", "memory",
-    "origin-timeout", "trust", "trust-field", "upgrade-timeout",
+    "admin-token", "connections", "connections-per-address", "disk", "drain-timeout", "log",
+    "maximum-request", "memory",
+    "origin-timeout", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]

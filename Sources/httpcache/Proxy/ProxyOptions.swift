@@ -128,11 +128,30 @@ struct ProxyOptions: ParsableArguments {
       "Maximum time for requests in flight when the proxy stops, in seconds.", valueName: "seconds"))
   var drainTimeout = 10.0
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Maximum time for a client that takes nothing of its response, or sends nothing of its content, in seconds; ten times as \
+      long for peers that --trust names.
+      """, valueName: "seconds"))
+  var stallTimeout = 60.0
+
   @Option(help: ArgumentHelp("Maximum bytes of a request's content.", valueName: "size"))
   var maximumRequest = ByteSize(bytes: 1 << 30)
 
-  @Option(help: ArgumentHelp("Maximum concurrent client connections.", valueName: "count"))
+  @Option(
+    help: ArgumentHelp(
+      "Maximum concurrent client connections; at the limit, the one that is idle longest is closed.",
+      valueName: "count"))
   var connections = 10_000
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Maximum concurrent connections of a client address, or of an IPv6 network of 64 bits; peers that --trust names have no \
+      limit. Off by default.
+      """, valueName: "count"))
+  var connectionsPerAddress: Int?
 
   @Flag(
     inversion: .prefixedNo,
@@ -243,6 +262,10 @@ struct ProxyOptions: ParsableArguments {
       throw ProxyConfiguration.ValidationError(
         "--origin-timeout: expected more than 0 and at most 86400 seconds")
     }
+    guard stallTimeout > 0, stallTimeout <= 86_400 else {
+      throw ProxyConfiguration.ValidationError(
+        "--stall-timeout: expected more than 0 and at most 86400 seconds")
+    }
     guard drainTimeout >= 0, drainTimeout <= 86_400 else {
       throw ProxyConfiguration.ValidationError("--drain-timeout: expected 0 to 86400 seconds")
     }
@@ -254,6 +277,9 @@ struct ProxyOptions: ParsableArguments {
     }
     guard (1...1_000_000).contains(variants) else {
       throw ProxyConfiguration.ValidationError("--variants: expected 1 to 1000000")
+    }
+    guard connectionsPerAddress ?? 1 > 0 else {
+      throw ProxyConfiguration.ValidationError("--connections-per-address: expected at least 1")
     }
     guard disk == nil || directory != nil else {
       throw ProxyConfiguration.ValidationError(
@@ -275,9 +301,11 @@ struct ProxyOptions: ParsableArguments {
     }
     proxy.threads = threads == 0 ? ProcessInfo.processInfo.activeProcessorCount : threads
     proxy.timeouts.response = Swift.max(.milliseconds(1), .seconds(originTimeout))
+    proxy.timeouts.stall = Swift.max(.milliseconds(1), .seconds(stallTimeout))
     proxy.timeouts.drain = .seconds(drainTimeout)
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
+    proxy.limits.connectionsPerAddress = connectionsPerAddress
     proxy.allowsHalfClosure = halfClosure
     guard upgradeTimeout > 0, upgradeTimeout <= 604_800 else {
       throw ProxyConfiguration.ValidationError(

@@ -205,16 +205,24 @@ struct AdminTests {
     }
   }
 
-  @Test("The admin port limits connections and request content")
-  func limits() async throws {
+  private static let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+  /// What 64 clients have sent that keep their connections.
+  @Test(
+    "The admin port limits request content, and serves a probe however many connections are idle",
+    arguments: [
+      "", "GET /health HT", "POST /purge?all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+      health,
+    ])
+  func limits(request: String) async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
       let content = String(repeating: "a", count: 100_000)
-      let request = "POST /purge?all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n\(content)"
-      let answer = try? await RawClient.exchange(request, port: proxy.adminPort)
+      let large = "POST /purge?all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n\(content)"
+      let answer = try? await RawClient.exchange(large, port: proxy.adminPort)
       #expect(answer ?? "" == "")
       let port = proxy.adminPort
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -223,16 +231,19 @@ struct AdminTests {
           let isServed = Opening()
           group.addTask {
             try await RawClient.connect(to: port).talk { conversation in
-              try await conversation.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-              await conversation.read(until: "ok\n")
+              try await conversation.send(request)
+              if request == Self.health { await conversation.read(until: "ok\n") }
               isServed.open()
               await done.pass()
             }
           }
           await isServed.pass()
         }
-        let one = try? await RawClient.exchange("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", port: port)
-        #expect(one ?? "" == "")
+        for _ in 1...3 {
+          let probe = try await RawClient.exchange(
+            Self.health.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n"), port: port)
+          expect(probe, endsWith: "ok\n")
+        }
         done.open()
         try await group.waitForAll()
       }

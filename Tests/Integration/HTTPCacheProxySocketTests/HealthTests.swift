@@ -147,18 +147,20 @@ struct HealthTests {
 
   @Test("A higher connection limit admits waiting clients")
   func connectionLimit() async throws {
+    let mayAnswer = Opening()
     try await ProxyFixture.run {
       $0.limits.connections = 1
-    } origin: { _, connection in
+    } origin: { request, connection in
+      if request.contains("/wait") { await mayAnswer.pass() }
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
       return true
     } _: { proxy in
-      let get = "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"
+      defer { mayAnswer.open() }
       try await RawClient.connect(to: proxy.port).talk { first in
-        try await first.send(get)
-        await first.read(until: "hello")
+        try await first.send("GET /wait HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        await proxy.origin.arrived(1)
         try await RawClient.connect(to: proxy.port).talk { second in
-          try await second.send(get)
+          try await second.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
           var configuration = proxy.proxy.configuration
           configuration.limits.connections = 2
           try proxy.proxy.update(configuration)

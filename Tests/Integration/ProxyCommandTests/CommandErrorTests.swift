@@ -91,6 +91,12 @@ struct CommandErrorTests {
     .options("--origin http://a --threads 2000", 64, "httpcache: --threads: expected 0 to 1024"),
     .options("--origin http://a --connections 0", 64, "httpcache: --connections: expected at least 1"),
     .options(
+      "--origin http://a --connections-per-address 0", 64,
+      "httpcache: --connections-per-address: expected at least 1"),
+    .options(
+      "--origin http://a --stall-timeout 0", 64,
+      "httpcache: --stall-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
       "--origin http://a --access-log-format json", 64,
       "httpcache: --access-log-format is for --access-log, which is missing; add --access-log FILE, or remove it"
     ),

@@ -16,17 +16,25 @@ struct CommandProcess: Sendable {
 
   private let child: ChildProcess
 
-  private init(_ arguments: [String], directory: String?) throws {
+  private init(_ arguments: [String], directory: String?, limit: String?) throws {
+    let program = try #require(Program.built("httpcache"), "httpcache is not beside the tests")
+    guard let limit else {
+      child = try ChildProcess(program, arguments, directory: directory, errors: .pipe)
+      return
+    }
     child = try ChildProcess(
-      try #require(Program.built("httpcache"), "httpcache is not beside the tests"), arguments,
-      directory: directory, errors: .pipe)
+      "/bin/sh", ["-c", #"ulimit \#(limit) && exec "$0" "$@""#, program] + arguments, directory: directory,
+      errors: .pipe)
   }
 
   /// Runs the command while `body` runs.
+  ///
+  /// - Parameter limit: arguments of `ulimit`, which the shell runs before the command.
   static func run<Result>(
-    _ arguments: [String], in directory: String? = nil, _ body: (CommandProcess) async throws -> Result
+    _ arguments: [String], in directory: String? = nil, limit: String? = nil,
+    _ body: (CommandProcess) async throws -> Result
   ) async throws -> Result {
-    let process = try CommandProcess(arguments, directory: directory)
+    let process = try CommandProcess(arguments, directory: directory, limit: limit)
     do {
       let result = try await body(process)
       await process.child.stop(patience: .zero)

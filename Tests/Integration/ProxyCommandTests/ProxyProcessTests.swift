@@ -98,6 +98,36 @@ struct ProxyProcessTests {
     }
   }
 
+  // MARK: - File descriptors
+
+  @Test("The limit of file descriptors is raised, and bounds the connections of clients if it cannot be")
+  func descriptors() async throws {
+    try await withOrigin { origin in
+      // The soft limit only: no more than it would be enough for three clients.
+      try await CommandProcess.run(arguments(origin, "--connections", "100"), limit: "-Sn 130") { proxy in
+        _ = try await proxy.ports()
+        #expect(!proxy.errorText.contains("file descriptors"))
+      }
+      try await CommandProcess.run(arguments(origin, "--connections", "500"), limit: "-n 256") { proxy in
+        let ports = try await proxy.ports()
+        let line = try await proxy.says("500 client connections need 1128 file descriptors")
+        #expect(line.contains("may open 256: the proxy accepts 64 connections"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 1...300 {
+            let idle = try await RawConnection.connect(to: ports.listen)
+            group.addTask { _ = try? await idle.exchange("") }
+          }
+          for _ in 1...20 { #expect(try await ports.get("/?\(UUID())").hasSuffix("\r\n\r\nhello")) }
+          #expect(try await ports.ask("/health").hasSuffix("\r\n\r\nok\n"))
+          #expect(try await ports.ask("/metrics").contains("\nhttpcache_accept_failures_total 0\n"))
+          proxy.signal(SIGTERM)
+          try await group.waitForAll()
+        }
+        try await proxy.says("more than 64 client connections: those that are idle longest are closed")
+      }
+    }
+  }
+
   // MARK: - Ending
 
   @Test("After SIGTERM requests in flight finish, new clients are refused, and the proxy is unhealthy")

@@ -27,4 +27,21 @@ struct OriginWatchTests {
     #expect(handler.entries.last?.message == "the origin answers again")
     #expect(handler.entries.last?.metadata["failures"] == "19")
   }
+
+  @Test("A shortage in the proxy is not logged as a failure of the origin")
+  func shortage() async throws {
+    let handler = InMemoryLogHandler()
+    let watch = OriginWatch(
+      ProxyStatistics(), Logger(label: "test") { _ in handler },
+      clock: ManualClock(Timestamp(seconds: 1_000_000)))
+    await #expect(throws: OriginError.self) {
+      try await watch.observe { throw OriginError(.proxyInternalError, "no descriptor is left") }
+    }
+    try await watch.observe {}
+    #expect(
+      handler.entries.map(\.message) == [
+        "no descriptor is left", "connections to the origin can be opened again",
+      ])
+    #expect(handler.entries.first?.metadata["kind"] == "proxy_internal_error")
+  }
 }
