@@ -6,6 +6,7 @@ file /etc/httpcache.yaml | sed "s#/var/cache/httpcache#$work/cache#" >"$work/htt
 replace "s#/etc/httpcache.yaml#$work/httpcache.yaml#; s#/var/log/httpcache#$work#; s#@urls.txt#@$work/urls.txt#"
 # The other tests need all traits: one build serves them all.
 replace 's/--traits CommandLine/--enable-all-traits/'
+skip '^systemctl' 'needs systemd'
 # There may be more than one process of the name.
 # shellcheck disable=SC2016 # for the page's command
 replace 's/\$(pidof httpcache)/$!/'
