@@ -55,7 +55,11 @@ extension HTTPCache {
   /// Updates and removes stored responses as the outcome requires, before a client sees the response.
   ///
   /// - Parameter tokens: taken before the request to the origin.
-  func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since tokens: RemovalTokens) {
+  /// - Returns: whether a stored response was updated.
+  @discardableResult
+  func apply(
+    _ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since tokens: RemovalTokens
+  ) -> Bool {
     let token = tokens.key
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
@@ -68,7 +72,8 @@ extension HTTPCache {
     for invalidated in outcome.invalidatedScopes {
       note(.invalidated, request, invalidated.reason, partition: partition)
     }
-    guard let key = pending.lookup.key else { return }
+    guard let key = pending.lookup.key else { return false }
+    var hasUpdated = false
     let storeKey = StoreKey(key.bytes)
     let candidates = pending.lookup.candidates
     for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
@@ -85,6 +90,7 @@ extension HTTPCache {
       }
       // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated {
+        hasUpdated = true
         note(.updated, request, update.reason, partition: partition)
         shared?.offer(key, entry.id, count: entry.bodyCount, since: tokens.shared, pending.lease)
       }
@@ -96,6 +102,7 @@ extension HTTPCache {
     for candidate in outcome.removals {
       store.remove(storeKey, variant: candidates.entries[candidate].variant)
     }
+    return hasUpdated
   }
 }
 

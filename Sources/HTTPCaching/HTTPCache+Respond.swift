@@ -385,7 +385,9 @@ extension HTTPCache {
     return .answer(
       serve(
         service, shared.response, body, to: request, pending.lookup,
-        collapsing: .collapsed(forward: pending.forwarding.reason.forward, status: shared.status)))
+        collapsing: .collapsed(
+          forward: pending.forwarding.reason.forward, status: shared.status,
+          isStored: shared.settlement.isStored)))
   }
 
   /// Whether a group of the response was invalidated after the fetch began, and perhaps before this request was made.
@@ -453,7 +455,7 @@ extension HTTPCache {
     let outcome = engine.outcome(of: exchange)
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
-    apply(outcome, pending, since: tokens)
+    let isUpdated = apply(outcome, pending, since: tokens)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
@@ -466,7 +468,10 @@ extension HTTPCache {
       let status = response.head.status.code
       land(flight, key, .stored(status: status))
       flight.deliver(
-        .success(.init(response: respond(with: answer, body, outcome, pending, forwardStatus: status))))
+        .success(
+          .init(
+            response: respond(
+              with: answer, body, outcome, pending, forwardStatus: status, isUpdated: isUpdated))))
     case .generated(let refusal):
       land(flight, key, .notShared)
       flight.deliver(.success(.init(response: generate(refusal, pending, status: response.head.status.code))))
@@ -582,7 +587,8 @@ enum Collapsing: Hashable, Sendable {
   /// - Parameters:
   ///   - forward: why it would have gone to the origin.
   ///   - status: the origin's status code for the other request; `nil` if there was none.
-  case collapsed(forward: CacheStatus.Forward? = nil, status: Int?)
+  ///   - isStored: whether the response is stored; `false` if it still arrives, and nobody knows.
+  case collapsed(forward: CacheStatus.Forward? = nil, status: Int?, isStored: Bool = true)
 }
 
 /// A response that followers may read while it is being stored.
@@ -591,6 +597,8 @@ struct SharedResponse: Sendable {
   /// The origin's status code.
   var status: Int
   var transfer: Transfer
+  /// What is known about its storing.
+  var settlement: Settlement
 }
 
 extension CacheEngine.Forwarding {
