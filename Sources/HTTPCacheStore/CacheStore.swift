@@ -81,6 +81,8 @@ public final class CacheStore: Sendable {
   package var syncsRemovals: Bool { configuration.sync != .never }
   /// The lowest id and revision that an insert or update can have from now on.
   package var upcomingNumber: UInt64 { (disk?.sequence ?? memorySequence).upcoming }
+  /// The lowest id and revision of the inserts and updates of this store: what an earlier process wrote has lower ones.
+  package let firstNumber: UInt64
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
@@ -167,6 +169,7 @@ public final class CacheStore: Sendable {
       marks = ScopeMarks()
       discarded = nil
     }
+    firstNumber = (disk?.sequence ?? memorySequence).upcoming
     doorkeeper =
       configuration.diskAdmission == .secondTime && disk != nil
       ? Doorkeeper(capacity: configuration.diskCapacity) : nil

@@ -225,7 +225,7 @@ extension HTTPCache {
     guard let place = place(for: stored, lookup, tokens: arrival.tokens) else { return nil }
     let writer = store.makeWriter(
       key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-      metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds, expectedLength: length,
+      metadata: stored.encoded(), storedAt: storedAt(stored.facts.responseTime), expectedLength: length,
       tiers: .all, scopes: lookup.key.map { stored.scopes(under: $0).map { StoreScope($0) } } ?? [],
       isEditable: arrival.pending.call.willStore != nil, unlessRemovedSince: place.token)
     return (place.key, writer)
@@ -424,7 +424,7 @@ extension HTTPCache {
         continue
       }
       store.updateMetadata(of: entry, key: key, storedAt: entry.storedAt) { bytes in
-        let present = StoredResponse.all(decoding: bytes)
+        let present = earlier.present(bytes, of: entry)
         return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
           ?? StoredResponse.encoded(present) ?? []
       }

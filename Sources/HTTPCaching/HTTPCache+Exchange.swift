@@ -29,7 +29,7 @@ extension HTTPCache {
     var exchange = CacheEngine.Exchange(
       forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
       contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
-      responseTime: clock.now)
+      responseTime: clock.now, arrival: clock.wallTime)
     exchange.storesUndeclared = pending.call.localOrigin == nil
     return exchange
   }
@@ -81,12 +81,12 @@ extension HTTPCache {
       // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
       let isUpdated = store.updateMetadata(
-        of: entry, key: storeKey, storedAt: update.response.facts.responseTime.milliseconds,
+        of: entry, key: storeKey, storedAt: storedAt(update.response.facts.responseTime),
         in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: token
       ) {
         StoredResponse.encoded(
           update.response, replacing: update == outcome.addition ? nil : old.selecting,
-          among: StoredResponse.all(decoding: $0))
+          among: earlier.present($0, of: entry))
       }
       // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated {

@@ -138,8 +138,9 @@ extension HTTPCache {
     _ partition: String
   ) -> CachedResponse? {
     guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
-    let now = clock.now
-    if let shared, !shared.mayTrust(revision: entry.revision, at: now) { return nil }
+    // The tier compares the time with its own only, which began with this process.
+    if let shared, !shared.mayTrust(revision: entry.revision, at: clock.now) { return nil }
+    guard let now = earlier.now(for: entry) else { return nil }
     // The remaining bytes are checked only here, each time they are served. The check allocates nothing and takes less
     // than a tenth of the time of a response. The store, which could check once, does not know HTTP.
     var found: CacheEngine.Hit?
@@ -222,7 +223,7 @@ extension HTTPCache {
       return .answer(response)
     }
     course.lookup = Lookup(
-      key: key, partition: lookup.partition, candidates: Candidates(entries, under: key, in: store))
+      key: key, partition: lookup.partition, candidates: self.candidates(entries, under: key))
     return try nextStep(of: course)
   }
 

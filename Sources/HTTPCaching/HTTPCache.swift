@@ -126,6 +126,7 @@ public final class HTTPCache: Sendable {
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
+  let earlier: EarlierTimes
   package let flights: FlightTable
   let hub = EventHub()
   /// The shared tier; `nil` without one.
@@ -170,6 +171,7 @@ public final class HTTPCache: Sendable {
     self.store = store
     self.configuration = configuration
     self.clock = clock
+    earlier = EarlierTimes(store, clock: clock)
     flights = FlightTable(clock: clock)
     transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
     engine = CacheEngine(configuration.rules)

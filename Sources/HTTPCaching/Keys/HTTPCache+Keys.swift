@@ -69,7 +69,7 @@ extension HTTPCache {
     of entries: StoredEntries, _ key: CacheKey, for request: HTTPRequest, _ partition: String
   ) -> Lookup {
     guard !request.hasHostField else { return Lookup(partition: partition) }
-    return Lookup(key: key, partition: partition, candidates: Candidates(entries, under: key, in: store))
+    return Lookup(key: key, partition: partition, candidates: self.candidates(entries, under: key))
   }
 
   /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
@@ -99,7 +99,7 @@ extension HTTPCache {
     }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
       return entries(for: key, inMemory: inMemory).map {
-        Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
+        Lookup(key: key, partition: partition, candidates: self.candidates($0, under: key))
       }
     }
     return lookUp(target, key, partition, inMemory: inMemory)
@@ -114,14 +114,14 @@ extension HTTPCache {
     }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
     guard let entries = entries(for: exact, inMemory: inMemory) else { return nil }
-    let own = Candidates(entries, under: exact, in: store)
+    let own = self.candidates(entries, under: exact)
     guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else {
       return Lookup(key: exact, partition: partition, candidates: own, target: target, anchor: anchor)
     }
     let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
     guard let entries = self.entries(for: key, inMemory: inMemory) else { return nil }
     // An updated response with another value is no longer equivalent.
-    let common = Candidates(entries, under: key, in: store) { NoVarySearch($0) == rule }
+    let common = self.candidates(entries, under: key) { NoVarySearch($0) == rule }
     // A later response to the target itself, without the field, takes precedence (RFC 9111 §4).
     let isOwn = own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
     return Lookup(
@@ -149,7 +149,7 @@ extension HTTPCache {
       let key = CacheKey.query(request, content: content, nonce: anchor.nonce, partition: partition)
     else { return Lookup(partition: partition) }
     return entries(for: key, inMemory: inMemory).map {
-      Lookup(key: key, partition: partition, candidates: Candidates($0, under: key, in: store))
+      Lookup(key: key, partition: partition, candidates: self.candidates($0, under: key))
     }
   }
 
@@ -159,7 +159,7 @@ extension HTTPCache {
     anchorMaking.withLock { _ in
       if let made = entries(for: key, inMemory: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
       let anchor = Anchor()
-      store.insert(anchor.entry(key, at: clock.now))
+      store.insert(anchor.entry(key, at: clock.wallTime))
       return anchor
     }
   }
@@ -203,7 +203,7 @@ extension HTTPCache {
     var anchor = lookup.anchor
     if anchor.flatMap({ NoVarySearch(parsing: $0.lines) }) != rule {
       let new = Anchor(lines: NoVarySearch.lines(of: stored))
-      store.insert(new.entry(.pathAnchor(target, partition: lookup.partition), at: clock.now))
+      store.insert(new.entry(.pathAnchor(target, partition: lookup.partition), at: clock.wallTime))
       anchor = new
     }
     guard let anchor else { return nil }

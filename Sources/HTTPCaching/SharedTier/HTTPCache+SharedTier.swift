@@ -99,7 +99,7 @@ extension HTTPCache {
       guard isBetter else { continue }
       let new = NewEntry(
         key: StoreKey(key.bytes), variant: store.fingerprint(of: variantKey),
-        metadata: entry.stored.encoded(), body: entry.body, storedAt: now.milliseconds, tiers: .all,
+        metadata: entry.stored.encoded(), body: entry.body, storedAt: storedAt(now), tiers: .all,
         scopes: entry.scopes.map { StoreScope($0) })
       if store.insert(new, unlessRemovedSince: token).id != nil { isFilled = true }
     }
