@@ -172,7 +172,7 @@ extension HTTPCache {
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.wallTime).fieldValue }
     noteAnswer(to: pending, outcome.reason, .network)
-    // As long as nobody knows whether it will be stored, `Cache-Status` does not say it, nor why (RFC 9211 §2.5).
+    // As long as it is unknown whether it will be stored, `Cache-Status` does not say it, nor why (RFC 9211 §2.5).
     let isStored = settlement?.isStored ?? false
     let isOpen = settlement != nil && !isStored
     var answer = answer(

@@ -68,7 +68,7 @@ extension HTTPCache {
     }
     let scopes = outcome.invalidatedScopes.map { $0.scope.bytes(partition: partition) }
     if !scopes.isEmpty { shared?.add(.scopes(scopes)) }
-    store.mark(scopes.map { StoreScope($0) })
+    mark(scopes.map { StoreScope($0) })
     for invalidated in outcome.invalidatedScopes {
       note(.invalidated, request, invalidated.reason, partition: partition)
     }

@@ -137,7 +137,7 @@ extension HTTPCache {
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ entries: StoredEntries,
     _ partition: String
   ) -> CachedResponse? {
-    guard let entry = entries.only, !store.mayBeMarked(entry.id) else { return nil }
+    guard let entry = entries.only, !store.mayBeMarked(entry, in: entries) else { return nil }
     // The tier compares the time with its own only, which began with this process.
     if let shared, !shared.mayTrust(revision: entry.revision, at: clock.now) { return nil }
     guard let now = earlier.now(for: entry) else { return nil }
@@ -588,7 +588,7 @@ enum Collapsing: Hashable, Sendable {
   /// - Parameters:
   ///   - forward: why it would have gone to the origin.
   ///   - status: the origin's status code for the other request; `nil` if there was none.
-  ///   - isStored: whether the response is stored; `false` if it still arrives, and nobody knows.
+  ///   - isStored: whether the response is stored; `false` if it still arrives, and that is unknown.
   case collapsed(forward: CacheStatus.Forward? = nil, status: Int?, isStored: Bool = true)
 }
 

@@ -201,7 +201,7 @@ public final class HTTPCache: Sendable {
       !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
     )
     shared?.add(.partition(partition))
-    store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
+    mark([StoreScope(CacheKey.scope(ofPartition: partition))])
     store.unpin { StoredKey($0).isIn(partition: partition) }
   }
 

@@ -169,9 +169,18 @@ extension HTTPCache {
   /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
   func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
     let key = StoreKey(key.bytes)
-    guard inMemory else { return store.lookup(key) }
-    let resident = store.residentEntries(for: key)
-    return resident.isComplete ? resident.entries : nil
+    // Before the lookup.
+    let passes = store.markPasses
+    var entries: StoredEntries
+    if inMemory {
+      let resident = store.residentEntries(for: key)
+      guard resident.isComplete else { return nil }
+      entries = resident.entries
+    } else {
+      entries = store.lookup(key)
+    }
+    entries.markPasses = passes
+    return entries
   }
 
   // MARK: - Storing

@@ -104,7 +104,7 @@ extension HTTPCache {
 
   /// The wall clock's time of storing, for ``StoredEntry/storedAt``.
   ///
-  /// The clocks are read one after the other: a difference of less than 10 ms is none.
+  /// The clocks are read one after the other: a difference of less than 10 ms does not count.
   func storedAt(_ time: Timestamp) -> Int64 {
     let difference = clock.wallTime.millisecondsSince(clock.now)
     return abs(difference) < 10
