@@ -42,7 +42,7 @@ extension CacheEngine {
     // Declared here, because a returned value would be copied.
     var response = ResponseFields()
     response.read(
-      head.headerFields, now: exchange.responseTime, targets: configuration.targetNames,
+      head.headerFields, now: exchange.arrival, targets: configuration.targetNames,
       withheld: configuration.withheldNames)
     if let lifetime = exchange.lifetime { response.setLifetime(milliseconds: lifetime) }
     // HTTPTypes keeps the method as a field: read it once, and not in every rule.
@@ -72,7 +72,7 @@ extension CacheEngine {
     // As with the method.
     let status = head.status
     var fields = RequestFields()
-    fields.read(exchange.forwarding.original, now: exchange.responseTime)
+    fields.read(exchange.forwarding.original, now: exchange.arrival)
     let completion = exchange.forwarding.completion
     if !isSafe {
       outcome = Outcome(
@@ -126,7 +126,7 @@ extension CacheEngine {
 
   func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
     ResponseFields.of(
-      fields, now: exchange.responseTime, targets: configuration.targetNames,
+      fields, now: exchange.arrival, targets: configuration.targetNames,
       withheld: configuration.withheldNames, lifetime: exchange.lifetime)
   }
 
@@ -196,11 +196,11 @@ extension CacheEngine {
     let response = Freshening.updated(
       exchange.candidates[candidate], with: head,
       request: exchange.forwarding.original.headerFields, isReselected: true,
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime, lifetime: exchange.lifetime,
+      times: exchange.times, lifetime: exchange.lifetime,
       configuration: configuration)
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: response.status.code,
-      response: parsed(response.fields, exchange), responseTime: exchange.responseTime,
+      response: parsed(response.fields, exchange), arrival: exchange.arrival,
       configuration: configuration)
     guard obstacle == nil, !response.selecting.isUnmatchable,
       configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(head, exchange)
@@ -228,8 +228,8 @@ extension CacheEngine {
   ) -> StoredResponse {
     var updated = Freshening.updated(
       exchange.candidates[candidate], with: head,
-      request: exchange.forwarding.original.headerFields, requestTime: exchange.requestTime,
-      responseTime: exchange.responseTime, lifetime: exchange.lifetime, configuration: configuration)
+      request: exchange.forwarding.original.headerFields, times: exchange.times, lifetime: exchange.lifetime,
+      configuration: configuration)
     if keepsWithheld {
       let kept = updated.fields
       for field in Freshening.update(from: head, configuration)
@@ -248,7 +248,7 @@ extension CacheEngine {
   private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse, _ exchange: Exchange) {
     guard updated.facts.flags.contains(.setsCookie) else { return }
     let obstacle = SharedCookies.obstacle(
-      status: updated.status.code, parsed(updated.fields, exchange), responseTime: exchange.responseTime,
+      status: updated.status.code, parsed(updated.fields, exchange), arrival: exchange.arrival,
       configuration)
     if obstacle != nil { takeBackCookies(&updated, head) }
   }
@@ -268,7 +268,7 @@ extension CacheEngine {
       SharedCookies.names.contains(where: { head.headerFields.contains($0) })
     else { return false }
     return SharedCookies.obstacle(
-      status: 200, parsed(head.headerFields, exchange), responseTime: exchange.responseTime, configuration)
+      status: 200, parsed(head.headerFields, exchange), arrival: exchange.arrival, configuration)
       != nil
   }
 
@@ -285,7 +285,7 @@ extension CacheEngine {
       let response = updated(candidate, by: head, exchange)
       let obstacle = Storability.obstacle(
         method: .get, request: client, status: response.status.code,
-        response: parsed(response.fields, exchange), responseTime: exchange.responseTime,
+        response: parsed(response.fields, exchange), arrival: exchange.arrival,
         configuration: configuration)
       switch obstacle {
       case nil where bringsUndeclaredCookies(head, exchange): break
@@ -352,7 +352,7 @@ extension CacheEngine {
     else { return .refuse(.methodNotStored) }
     if let obstacle = Storability.obstacle(
       method: .get, request: client, status: head.status.code, response: response,
-      responseTime: exchange.responseTime,
+      arrival: exchange.arrival,
       configuration: configuration)
     {
       return .refuse(obstacle)
@@ -375,7 +375,7 @@ extension CacheEngine {
       selecting: .nominated(
         by: VariantSelection.names(of: response, for: request, configuration),
         in: request, configuration),
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime, configuration: configuration)
+      times: exchange.times, configuration: configuration)
   }
 
   private func judgeFull(
@@ -390,7 +390,7 @@ extension CacheEngine {
     }
     if let obstacle = Storability.obstacle(
       method: method, request: client, status: status.code, response: response,
-      responseTime: exchange.responseTime,
+      arrival: exchange.arrival,
       configuration: configuration)
     {
       outcome.storage = .refuse(obstacle)
@@ -465,7 +465,7 @@ extension CacheEngine {
 
 extension RequestFields {
   fileprivate static func of(_ exchange: CacheEngine.Exchange) -> RequestFields {
-    of(exchange.forwarding.original, now: exchange.responseTime)
+    of(exchange.forwarding.original, now: exchange.arrival)
   }
 }
 

@@ -62,7 +62,7 @@ extension CacheEngine {
   ) -> (Outcome.Storage, removals: [Int]) {
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: combined.status.code,
-      response: parsed(combined.fields, exchange), responseTime: exchange.responseTime,
+      response: parsed(combined.fields, exchange), arrival: exchange.arrival,
       configuration: configuration)
     switch obstacle {
     case nil:
@@ -108,7 +108,7 @@ extension CacheEngine {
     }
     if let obstacle = Storability.obstacle(
       method: .get, request: client, status: head.status.code, response: response,
-      responseTime: exchange.responseTime,
+      arrival: exchange.arrival,
       configuration: configuration)
     {
       return refuse(obstacle)

@@ -27,8 +27,8 @@ extension CacheEngine {
       lifetime: nil)
     var response = Freshening.make(
       status: head.status, fields: head.headerFields, parsed,
-      selecting: .init(fields: [], isUnmatchable: false), requestTime: now,
-      responseTime: now, configuration: configuration)
+      selecting: .init(fields: [], isUnmatchable: false),
+      times: ExchangeTimes(request: now, response: now, arrival: now), configuration: configuration)
     // The client gets the response itself, with the fields that are not stored.
     response.fields = head.headerFields
     response.contentLength = length

@@ -32,6 +32,12 @@ extension CacheEngine {
     package var requestTime: Timestamp
     /// When the head of the response arrived, or the failure.
     package var responseTime: Timestamp
+    /// The same, as the wall clock shows it: the dates of the origin are compared with it.
+    package var arrival: Timestamp
+
+    var times: ExchangeTimes {
+      ExchangeTimes(request: requestTime, response: responseTime, arrival: arrival)
+    }
 
     /// - Parameters:
     ///   - forwarding: the request that went to the origin.
@@ -43,9 +49,11 @@ extension CacheEngine {
     ///     `private` in a shared cache. `nil` leaves the lifetime to the origin.
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head of the response, or the failure, arrived.
+    ///   - arrival: the same, as the wall clock shows it, if `responseTime` is by a clock that is never set: the dates of
+    ///     the origin are compared with it (default: `responseTime`).
     public init(
       forwarding: Forwarding, candidates: [StoredResponse], result: Result, contentLength: Int64? = nil,
-      lifetime: Duration? = nil, requestTime: Timestamp, responseTime: Timestamp
+      lifetime: Duration? = nil, requestTime: Timestamp, responseTime: Timestamp, arrival: Timestamp? = nil
     ) {
       self.forwarding = forwarding
       self.candidates = candidates
@@ -54,6 +62,7 @@ extension CacheEngine {
       self.lifetime = lifetime.map { Swift.max(0, $0.wholeMilliseconds) }
       self.requestTime = requestTime
       self.responseTime = responseTime
+      self.arrival = arrival ?? responseTime
     }
   }
 }

@@ -26,9 +26,11 @@ extension HTTPCache.Configuration {
 
   package mutating func logDiskFailures(to failures: FailureLog) {
     diskObserver = { [diskObserver] event in
+      let cause = event.error.map { ": \($0)" } ?? ""
       switch event.kind {
+      case .full:
+        failures.failed("disk", "the file system is full; stored responses are evicted for new ones\(cause)")
       case .failing:
-        let cause = event.error.map { ": \($0)" } ?? ""
         failures.failed("disk", "the disk fails; responses are kept in memory only\(cause)")
       case .recovered: failures.recovered()
       default: break

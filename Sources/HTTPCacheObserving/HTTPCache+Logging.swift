@@ -13,7 +13,8 @@ extension HTTPCache {
   /// ```
   ///
   /// Hits are logged with `trace`, failed requests with `notice`, all other actions with `debug`. Messages below the
-  /// logger's level cost nothing. URIs are logged in full, and their queries may contain confidential data.
+  /// logger's level cost nothing. URIs are logged in full, and their queries may contain confidential data. So is the name of
+  /// the partition. To log less, use `observe(_:_:)`.
   @discardableResult
   public func log(to logger: Logger) -> CacheObservation {
     let actions = CacheEvent.Action.allCases.filter { $0.logLevel >= logger.logLevel }

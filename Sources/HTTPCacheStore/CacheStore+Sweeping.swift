@@ -53,14 +53,29 @@ extension CacheStore {
   ) -> Int {
     guard isOpen else { return 0 }
     counters.removals.increment()
-    lateEntries.beginSweep()
-    defer { lateEntries.endSweep() }
     let fence: PurgeFences.Extent =
       switch extent {
       case .keys(let isMeant): .keys(isMeant)
       case .scope(let scope): .scope(hash(scope))
       }
-    var sweep = Sweeping(extent: extent, number: fences.add(fence) { takeID() })
+    let number = fences.add(fence) { takeID() }
+    fences.drop(noTokenBefore: tokens.begin(at: number))
+    return visit(extent, number, in: keys, decide)
+  }
+
+  /// Visits the stored entries as a sweep does, but refuses no insert in flight.
+  func visitAll(_ decide: (SweptEntry) -> SweepAction) {
+    guard isOpen else { return }
+    _ = visit(.keys { _ in true }, takeID(), in: nil, decide)
+  }
+
+  /// - Parameter number: entries with this id or a greater one are newer than the sweep.
+  private func visit(
+    _ extent: SweepExtent, _ number: UInt64, in keys: [StoreKey]?, _ decide: (SweptEntry) -> SweepAction
+  ) -> Int {
+    lateEntries.beginSweep()
+    defer { lateEntries.endSweep() }
+    var sweep = Sweeping(extent: extent, number: number)
     if let disk {
       sweep.disk = disk.sweeper.begin(sweep.number)
       if let keys {

@@ -60,8 +60,9 @@ import SystemPackage
 /// **Marks** make many entries outdated at once without a search for them (`ScopeMarks`). They are numbers of the
 /// sequence that ids come from, and are compared with ids. An insert takes its id first and then looks for marks, under
 /// each tier's lock. A mark with a lower number is already there to be found. A mark with a higher number makes the
-/// entry outdated whenever it is published. On disk, every segment begins with all marks made before it
-/// (`Disk/Format.md`), so that marks outlive the segments they were made in.
+/// entry outdated whenever it is published. On disk, every segment begins with all marks that are needed
+/// (`Disk/Format.md`), so that marks outlive the segments they were made in. Now and then a pass over all entries removes
+/// what marks outdate, and drops these marks.
 ///
 /// **Sweeps** search for entries (`CacheStore+Sweeping`): removed entries can be counted, and each entry can be
 /// updated. Varnish instead keeps a standing rule that every later lookup evaluates. Such a rule would take effect at
@@ -81,10 +82,16 @@ public final class CacheStore: Sendable {
   package var syncsRemovals: Bool { configuration.sync != .never }
   /// The lowest id and revision that an insert or update can have from now on.
   package var upcomingNumber: UInt64 { (disk?.sequence ?? memorySequence).upcoming }
+  /// The lowest id and revision of the inserts and updates of this store: what an earlier process wrote has lower ones.
+  package let firstNumber: UInt64
   let removals = StripedCounters()
   let changes: StripedCounters
   let marks: ScopeMarks
   let fences = PurgeFences()
+  let tokens = OutstandingTokens()
+  /// Locked during a pass that settles marks.
+  let settling = Mutex<Void>(())
+  let isSettlingClaimed = Atomic<Bool>(false)
   /// `nil` if everything is written to disk.
   let doorkeeper: Doorkeeper?
   /// Why the store discarded the unreadable contents of the directory, if it did; see ``Configuration/whenUnreadable``.
@@ -151,7 +158,6 @@ public final class CacheStore: Sendable {
     if let directory = configuration.directory?.absolute {
       let opening = DiskOpening(
         directory: directory, files: files, hashMask: hashMask,
-        markLimit: configuration.diskOptions.markLimit(for: configuration.diskCapacity),
         progress: configuration.openingProgress)
       let opened = try opening.open(
         startEmpty: configuration.startEmpty, whenUnreadable: configuration.whenUnreadable)
@@ -167,6 +173,7 @@ public final class CacheStore: Sendable {
       marks = ScopeMarks()
       discarded = nil
     }
+    firstNumber = (disk?.sequence ?? memorySequence).upcoming
     doorkeeper =
       configuration.diskAdmission == .secondTime && disk != nil
       ? Doorkeeper(capacity: configuration.diskCapacity) : nil
@@ -226,14 +233,18 @@ public final class CacheStore: Sendable {
   ///
   /// - Complexity: O(bytes of the key).
   public func removalToken(for key: StoreKey) -> RemovalToken {
-    RemovalToken(
-      moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming)
+    // Before the number.
+    let epoch = tokens.current
+    return RemovalToken(
+      moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming,
+      epoch: epoch)
   }
 
   /// Returns a token for an entry that takes the place of one under another key: its scopes count since the other token
   /// was taken, and removals of its own key since now.
   package func removalToken(for key: StoreKey, since token: RemovalToken) -> RemovalToken {
-    RemovalToken(moment: removals.moment(for: hasher.hash(key)), sequence: token.sequence)
+    RemovalToken(
+      moment: removals.moment(for: hasher.hash(key)), sequence: token.sequence, epoch: token.epoch)
   }
 
   /// Whether a key may have been removed or swept, or one of these scopes marked or swept, since a token was taken. In

@@ -232,7 +232,7 @@ extension HTTPCacheSession {
 
     /// Returns the answer after its content has been read: its fields then say whether the response was stored in the end.
     fileprivate func settled() -> Answer {
-      guard cached.finalStorage != cached.storage, let url = response.url else { return self }
+      guard cached.finalCacheStatus != cached.cacheStatus, let url = response.url else { return self }
       return Answer(CachedLoad.Answer(response: cached, url: url)) ?? self
     }
 
@@ -248,7 +248,7 @@ extension HTTPCacheSession {
     /// The remaining freshness lifetime, in whole seconds; negative if the response is stale.
     public var remainingLifetime: Duration? {
       // A response that was not stored in the end has none.
-      cached.finalStorage == cached.storage ? cached.remainingLifetime : nil
+      cached.finalCacheStatus.timeToLive
     }
   }
 

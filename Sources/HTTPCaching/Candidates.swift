@@ -22,7 +22,7 @@ struct Candidates: Sendable {
       var decoded: [StoredResponse] = []
       entry.withMetadata { decoded = StoredResponse.all(decoding: $0) }
       for var response in decoded {
-        if store.isInvalidated(response, entry.id, under: key) { continue }
+        if store.isInvalidated(response, entry, in: stored, under: key) { continue }
         response.contentLength = Int64(entry.bodyCount)
         // The head lists the ranges of bytes that are stored. If their sum does not fit this content, the list is
         // invalid.
@@ -50,6 +50,14 @@ extension CacheStore {
   /// not covered: its key does not contain them.
   func mayBeRemoved(_ key: CacheKey, since token: RemovalToken) -> Bool {
     mayBeRemoved(StoreKey(key.bytes), in: [StoreScope(key.scope())], since: token)
+  }
+
+  /// Whether a stored response that was just found was invalidated with its group or origin.
+  func isInvalidated(
+    _ response: StoredResponse, _ entry: StoredEntry, in found: StoredEntries, under key: CacheKey
+  ) -> Bool {
+    mayBeMarked(entry, in: found)
+      && (isInvalidated(response, entry.id, under: key) || isSettled(entry, in: found))
   }
 
   /// Whether a stored response was invalidated with its group or origin.

@@ -97,8 +97,8 @@ extension HTTPCache {
     note(
       .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition)
     var forwarded: Forwarded?
-    if case .collapsed(let forward, let status) = collapsing {
-      forwarded = Forwarded(reason: forward, status: status, isStored: true, isCollapsed: true)
+    if case .collapsed(let forward, let status, let isStored) = collapsing {
+      forwarded = Forwarded(reason: forward, status: status, isStored: isStored, isCollapsed: true)
     }
     return answer(
       stored.response(service.content, ageInSeconds: service.ageInSeconds, boundary: boundary), body,
@@ -136,10 +136,12 @@ extension HTTPCache {
   // MARK: - After the request to the origin
 
   /// Returns a stored response as the answer to a request after an exchange with the origin.
+  ///
+  /// - Parameter isUpdated: whether the exchange updated a stored response.
   func respond(
     with answer: CacheEngine.Outcome.StoredAnswer, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
     _ pending: PendingExchange,
-    forwardStatus: Int?
+    forwardStatus: Int?, isUpdated: Bool
   ) -> CachedResponse {
     let source: CachedResponse.Source =
       outcome.reason.isValidation ? .validated : (answer.isStale ? .stale : .hit)
@@ -151,8 +153,7 @@ extension HTTPCache {
       answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
       from: source,
       outcome.reason, pending.lookup.key, remainingSeconds: answer.remainingSeconds,
-      forwarded(
-        pending, forwardStatus, isStored: !outcome.updates.isEmpty || outcome.addition != nil))
+      forwarded(pending, forwardStatus, isStored: isUpdated))
     if pending.request.method == .head {
       response.lengthOfEntry = completeLength(answer.candidate, pending.lookup)
     }
@@ -173,13 +174,16 @@ extension HTTPCache {
     }
     if settlement != nil { head = engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
-    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.now).fieldValue }
+    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.wallTime).fieldValue }
     noteAnswer(to: pending, outcome.reason, .network)
+    // As long as it is unknown whether it will be stored, `Cache-Status` does not say it, nor why (RFC 9211 §2.5).
+    let isStored = settlement?.isStored ?? false
+    let isOpen = settlement != nil && !isStored
     var answer = answer(
       head, body, from: .network, outcome.reason, pending.lookup.key,
       remainingSeconds: remainingSeconds(outcome),
-      forwarded(pending, response.head.status.code, isStored: settlement != nil),
-      storage: outcome.storage.reason, detail: outcome.storage.reason)
+      forwarded(pending, response.head.status.code, isStored: isStored),
+      storage: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)
     answer.settlement = settlement
     return answer
   }
@@ -219,7 +223,9 @@ extension HTTPCache {
     switch outcome.answer {
     case .stored(let answer):
       let body = content(of: answer, pending)
-      if await body.canBegin() { return respond(with: answer, body, outcome, pending, forwardStatus: nil) }
+      if await body.canBegin() {
+        return respond(with: answer, body, outcome, pending, forwardStatus: nil, isUpdated: false)
+      }
       noteFailure(of: pending, .originUnreachable)
       return nil
     case .generated(let refusal):

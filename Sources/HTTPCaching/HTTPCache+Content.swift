@@ -19,8 +19,10 @@ private final class Arrival {
   var key: StoreKey?
   /// The number of bytes received from the network.
   var received = 0
-  /// Records for the leader whether the response was stored.
-  let settlement = Settlement()
+  /// The sizes that kept the response from being stored, if a known length did.
+  var refusal: InsertRefusal?
+  /// Records whether the response was stored; `nil` if it is not being stored.
+  var settlement: Settlement?
 
   init(
     _ outcome: CacheEngine.Outcome, of exchange: CacheEngine.Exchange, _ pending: PendingExchange,
@@ -138,13 +140,13 @@ extension HTTPCache {
     let writer = openWriter(response, arrival)
     if writer == nil {
       if let reason = arrival.outcome.storage.reason {
-        note(.notStored, arrival.request, reason, partition: pending.lookup.partition)
+        note(
+          .notStored, arrival.request, reason, refusal: arrival.refusal, partition: pending.lookup.partition)
       }
       land(flight, pending.lookup.key, .notShared)
       // The other nodes need the origin, too: they do not wait for the end of this response.
       pending.lease?.release()
     }
-    let settlement = writer == nil ? nil : arrival.settlement
     if pending.call.localOrigin != nil {
       // A server error says nothing about the resource: the next response may be shared again.
       if let key = pending.lookup.key, pending.forwarding.isCollapsible, response.head.status.code < 500 {
@@ -170,7 +172,7 @@ extension HTTPCache {
     let transfer = Transfer(
       length: arrival.length(of: response), writer: consume writer, budget: transit)
     var delivery = Flight.Delivery(
-      response: respond(with: response, .empty, arrival.outcome, pending, settlement: settlement))
+      response: respond(with: response, .empty, arrival.outcome, pending, settlement: arrival.settlement))
     if flight.hasLeader {
       let isPart = !arrival.isCompleted
       let start = isPart && arrival.before.count > 0 ? Transfer.later : 0
@@ -199,6 +201,20 @@ extension HTTPCache {
       return nil
     }
     arrival.key = key
+    guard let length = arrival.length(of: response) else {
+      arrival.settlement = Settlement(.open)
+      return writer
+    }
+    guard let destination = writer.destination(ofBody: length) else {
+      // It cannot be stored, so no memory is used for it, and no request waits for it.
+      arrival.refusal = writer.refusal
+      arrival.outcome.storage = .refuse(writer.refusal.map { .init($0.reason) } ?? reasonWithoutPlace)
+      return nil
+    }
+    // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.
+    let needed = destination == .memory ? length : 0
+    let hasRoom = response.body.isInMemory || transit.used + needed < transit.capacity
+    arrival.settlement = Settlement(hasRoom ? .expected : .open)
     return writer
   }
 
@@ -209,7 +225,7 @@ extension HTTPCache {
     guard let place = place(for: stored, lookup, tokens: arrival.tokens) else { return nil }
     let writer = store.makeWriter(
       key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-      metadata: stored.encoded(), storedAt: stored.facts.responseTime.milliseconds, expectedLength: length,
+      metadata: stored.encoded(), storedAt: storedAt(stored.facts.responseTime), expectedLength: length,
       tiers: .all, scopes: lookup.key.map { stored.scopes(under: $0).map { StoreScope($0) } } ?? [],
       isEditable: arrival.pending.call.willStore != nil, unlessRemovedSince: place.token)
     return (place.key, writer)
@@ -222,8 +238,7 @@ extension HTTPCache {
     _ arrival: Arrival
   ) async {
     let answer = respond(
-      with: response, .empty, arrival.outcome, arrival.pending,
-      settlement: writer == nil ? nil : arrival.settlement)
+      with: response, .empty, arrival.outcome, arrival.pending, settlement: arrival.settlement)
     arrival.received = bytes.count
     var delivery = Flight.Delivery(response: answer)
     delivery.response.body = MessageBody(
@@ -240,6 +255,7 @@ extension HTTPCache {
         refuse(Refused(.storeFailed), arrival)
         land(arrival.flight, arrival.pending.lookup.key, .notShared)
       }
+      delivery.response.settle()
     }
     arrival.flight.deliver(.success(delivery))
   }
@@ -249,12 +265,14 @@ extension HTTPCache {
     _ response: TransportResponse, _ arrival: Arrival, _ transfer: Transfer, isStored: Bool
   ) -> SharedResponse? {
     // The application may change the stored content, so others must not begin to read this one.
-    guard isStored, case .store(var stored, _) = arrival.outcome.storage, stored.parts == nil,
+    guard isStored, let settlement = arrival.settlement,
+      case .store(var stored, _) = arrival.outcome.storage, stored.parts == nil,
       arrival.outcome.assembly?.candidate == nil, arrival.request.method != .head,
       arrival.pending.call.willStore == nil, stored.isReusable(at: clock.now)
     else { return nil }
     stored.contentLength = transfer.length.map { Int64($0) }
-    return SharedResponse(response: stored, status: response.head.status.code, transfer: transfer)
+    return SharedResponse(
+      response: stored, status: response.head.status.code, transfer: transfer, settlement: settlement)
   }
 
   /// Streams the content to its readers and into the store. It ends when the content is complete, or when the task is
@@ -409,7 +427,7 @@ extension HTTPCache {
         continue
       }
       store.updateMetadata(of: entry, key: place, storedAt: entry.storedAt) { bytes in
-        let present = StoredResponse.all(decoding: bytes)
+        let present = earlier.present(bytes, of: entry)
         return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
           ?? StoredResponse.encoded(present) ?? []
       }
@@ -538,7 +556,7 @@ extension HTTPCache {
       note(
         .stored, arrival.request, reason, byteCount: arrival.stored,
         partition: arrival.pending.lookup.partition)
-      arrival.settlement.settle(reason, isStored: true)
+      arrival.settlement?.settle(reason, isStored: true)
     case .failure(let refused): refuse(refused, arrival)
     }
   }
@@ -547,6 +565,6 @@ extension HTTPCache {
     note(
       .notStored, arrival.request, refused.reason, refusal: refused.refusal,
       partition: arrival.pending.lookup.partition)
-    arrival.settlement.settle(refused.reason, isStored: false)
+    arrival.settlement?.settle(refused.reason, isStored: false)
   }
 }

@@ -29,7 +29,7 @@ extension HTTPCache {
     var exchange = CacheEngine.Exchange(
       forwarding: pending.forwarding, candidates: pending.lookup.candidates.responses, result: result,
       contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
-      responseTime: clock.now)
+      responseTime: clock.now, arrival: clock.wallTime)
     exchange.storesUndeclared = pending.call.localOrigin == nil
     return exchange
   }
@@ -55,7 +55,11 @@ extension HTTPCache {
   /// Updates and removes stored responses as the outcome requires, before a client sees the response.
   ///
   /// - Parameter tokens: taken before the request to the origin.
-  func apply(_ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since tokens: RemovalTokens) {
+  /// - Returns: whether a stored response was updated.
+  @discardableResult
+  func apply(
+    _ outcome: CacheEngine.Outcome, _ pending: PendingExchange, since tokens: RemovalTokens
+  ) -> Bool {
     let token = tokens.key
     let (request, partition) = (pending.request, pending.lookup.partition)
     for uri in outcome.invalidations {
@@ -64,26 +68,28 @@ extension HTTPCache {
     }
     let scopes = outcome.invalidatedScopes.map { $0.scope.bytes(partition: partition) }
     if !scopes.isEmpty { shared?.add(.scopes(scopes)) }
-    store.mark(scopes.map { StoreScope($0) })
+    mark(scopes.map { StoreScope($0) })
     for invalidated in outcome.invalidatedScopes {
       note(.invalidated, request, invalidated.reason, partition: partition)
     }
-    guard let key = pending.lookup.key else { return }
+    guard let key = pending.lookup.key else { return false }
+    var hasUpdated = false
     let candidates = pending.lookup.candidates
     for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
       let (old, entry) = (candidates.responses[update.candidate], candidates.entries[update.candidate])
       // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
       let isUpdated = store.updateMetadata(
-        of: entry, key: entry.storeKey, storedAt: update.response.facts.responseTime.milliseconds,
+        of: entry, key: entry.storeKey, storedAt: storedAt(update.response.facts.responseTime),
         in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: token
       ) {
         StoredResponse.encoded(
           update.response, replacing: update == outcome.addition ? nil : old.selecting,
-          among: StoredResponse.all(decoding: $0))
+          among: earlier.present($0, of: entry))
       }
       // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated {
+        hasUpdated = true
         link(
           update.response, to: entry, in: (StoreKey(key.bytes), token), known: pending.lookup.variants)
         note(.updated, request, update.reason, partition: partition)
@@ -99,6 +105,7 @@ extension HTTPCache {
       let entry = candidates.entries[candidate]
       store.remove(entry.storeKey, variant: entry.variant)
     }
+    return hasUpdated
   }
 }
 

@@ -140,7 +140,7 @@ extension HTTPCache {
   private func invalidate(_ target: TargetURI, _ group: String?, _ partition: String?) {
     let scope = scope(target, group, partition)
     shared?.add(.scopes([scope.bytes]))
-    store.mark([scope])
+    mark([scope])
   }
 
   private func scope(_ target: TargetURI, _ group: String?, _ partition: String?) -> StoreScope {
@@ -157,7 +157,7 @@ extension HTTPCache {
   public func removeGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
     let group = GroupName.inField(group)
     shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: false))
-    store.mark([scope(target, group, partition)])
+    mark([scope(target, group, partition)])
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: false)
   }
 
@@ -193,6 +193,10 @@ extension HTTPCache {
     let now = clock.now
     var count = 0
     func decide(_ entry: CacheStore.SweptEntry) -> CacheStore.SweepAction {
+      // Most responses are in no group: they need not be decoded.
+      if !extent.isOfKeys, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
+        return .keep
+      }
       var responses = entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
       let meant = responses.indices.filter { extent.contains(responses[$0], under: entry.key) }
       if meant.isEmpty {

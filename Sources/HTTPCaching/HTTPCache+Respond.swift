@@ -137,9 +137,10 @@ extension HTTPCache {
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ found: FoundEntries,
     _ partition: String
   ) -> CachedResponse? {
-    guard let entry = found.entries.only, !store.mayBeMarked(entry.id) else { return nil }
-    let now = clock.now
-    if let shared, !shared.mayTrust(revision: entry.revision, at: now) { return nil }
+    guard let entry = found.entries.only, !store.mayBeMarked(entry, in: found.entries) else { return nil }
+    // The tier compares the time with its own only, which began with this process.
+    if let shared, !shared.mayTrust(revision: entry.revision, at: clock.now) { return nil }
+    guard let now = earlier.now(for: entry) else { return nil }
     // The remaining bytes are checked only here, each time they are served. The check allocates nothing and takes less
     // than a tenth of the time of a response. The store, which could check once, does not know HTTP.
     var hit: CacheEngine.Hit?
@@ -224,7 +225,7 @@ extension HTTPCache {
       if let claim { land(claim.flight, key, .notShared) }
       return .answer(response)
     }
-    course.lookup = Lookup(found, under: key, partition: lookup.partition, in: store)
+    course.lookup = self.lookup(found, under: key, lookup.partition)
     return try nextStep(of: course)
   }
 
@@ -387,7 +388,9 @@ extension HTTPCache {
     return .answer(
       serve(
         service, shared.response, body, to: request, pending.lookup,
-        collapsing: .collapsed(forward: pending.forwarding.reason.forward, status: shared.status)))
+        collapsing: .collapsed(
+          forward: pending.forwarding.reason.forward, status: shared.status,
+          isStored: shared.settlement.isStored)))
   }
 
   /// Whether a group of the response was invalidated after the fetch began, and perhaps before this request was made.
@@ -455,7 +458,7 @@ extension HTTPCache {
     let outcome = engine.outcome(of: exchange)
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty && !isRemoved(key, scopes(outcome, under: key), since: tokens.key)
-    apply(outcome, pending, since: tokens)
+    let isUpdated = apply(outcome, pending, since: tokens)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
     if isOwnInvalidation { tokens = removalTokens(pending.lookup) }
@@ -468,7 +471,10 @@ extension HTTPCache {
       let status = response.head.status.code
       land(flight, key, .stored(status: status))
       flight.deliver(
-        .success(.init(response: respond(with: answer, body, outcome, pending, forwardStatus: status))))
+        .success(
+          .init(
+            response: respond(
+              with: answer, body, outcome, pending, forwardStatus: status, isUpdated: isUpdated))))
     case .generated(let refusal):
       land(flight, key, .notShared)
       flight.deliver(.success(.init(response: generate(refusal, pending, status: response.head.status.code))))
@@ -584,7 +590,8 @@ enum Collapsing: Hashable, Sendable {
   /// - Parameters:
   ///   - forward: why it would have gone to the origin.
   ///   - status: the origin's status code for the other request; `nil` if there was none.
-  case collapsed(forward: CacheStatus.Forward? = nil, status: Int?)
+  ///   - isStored: whether the response is stored; `false` if it still arrives, and that is unknown.
+  case collapsed(forward: CacheStatus.Forward? = nil, status: Int?, isStored: Bool = true)
 }
 
 /// A response that followers may read while it is being stored.
@@ -593,6 +600,8 @@ struct SharedResponse: Sendable {
   /// The origin's status code.
   var status: Int
   var transfer: Transfer
+  /// What is known about its storing.
+  var settlement: Settlement
 }
 
 extension CacheEngine.Forwarding {

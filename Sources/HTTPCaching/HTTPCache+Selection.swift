@@ -15,7 +15,7 @@ extension HTTPCache {
     let bytes = response.body.bytes
     guard
       let (stored, selection) = engine.selection(
-        of: response.head, length: bytes.map { Int64($0.count) }, for: request, now: clock.now)
+        of: response.head, length: bytes.map { Int64($0.count) }, for: request, now: clock.wallTime)
     else { return nil }
     var answer = response
     var head = stored.response(selection, ageInSeconds: nil, boundary: boundary)

@@ -132,6 +132,7 @@ public final class HTTPCache: Sendable {
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
+  let earlier: EarlierTimes
   package let flights: FlightTable
   let hub = EventHub()
   /// The shared tier; `nil` without one.
@@ -180,6 +181,7 @@ public final class HTTPCache: Sendable {
     self.store = store
     self.configuration = configuration
     self.clock = clock
+    earlier = EarlierTimes(store, clock: clock)
     flights = FlightTable(clock: clock)
     unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
     order = VariantOrder(
@@ -212,7 +214,7 @@ public final class HTTPCache: Sendable {
       !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
     )
     shared?.add(.partition(partition))
-    store.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
+    mark([StoreScope(CacheKey.scope(ofPartition: partition))])
     store.unpin { StoredKey($0).isIn(partition: partition) }
   }
 

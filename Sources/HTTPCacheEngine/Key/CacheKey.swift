@@ -70,7 +70,8 @@ public struct CacheKey: Hashable, Sendable {
     uriStart = key.uriStart
   }
 
-  private init(bytes: [UInt8], uriStart: Int) {
+  /// Makes the key from its bytes, and the position of the URI in them.
+  package init(bytes: [UInt8], uriStart: Int) {
     self.bytes = bytes
     self.uriStart = uriStart
   }

@@ -66,14 +66,22 @@ extension CacheKey {
   var partitionScope: [UInt8]? {
     uriStart == 0 ? nil : Array(bytes[..<(uriStart - 1)]) + [0, 0, 0]
   }
+
+  /// The scopes of every response under the key: its origin and its partition.
+  package var scopes: [[UInt8]] { [scope()] + (partitionScope.map { [$0] } ?? []) }
 }
 
 extension StoredResponse {
   /// Returns the scopes, as bytes, of the response if it is stored under this key.
   public func scopes(under key: CacheKey) -> [[UInt8]] {
-    var scopes = [key.scope()]
-    if let partition = key.partitionScope { scopes.append(partition) }
+    var scopes = key.scopes
     for group in groups { scopes.append(key.scope(group: group)) }
     return scopes
+  }
+
+  /// Whether a stored form may be in a group, at the cost of reading two numbers.
+  package static func mayHaveGroups(_ bytes: RawSpan) -> Bool {
+    guard let front = StoredFront(bytes) else { return false }
+    return front.facts.flags.contains(.hasGroups) || front.special.contains(.sharesContent)
   }
 }

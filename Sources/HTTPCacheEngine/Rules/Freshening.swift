@@ -100,10 +100,9 @@ enum Freshening {
   ///   - lifetime: the lifetime that the application sets, in milliseconds.
   static func updated(
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
-    requestTime: Timestamp, responseTime: Timestamp, lifetime: Int64?,
-    configuration: CacheEngine.Configuration
+    times: ExchangeTimes, lifetime: Int64?, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let update = withDate(Self.update(from: head, configuration), at: responseTime)
+    let update = withDate(Self.update(from: head, configuration), at: times.arrival)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
     fields.reserveCapacity(stored.kept.count + update.count)
@@ -114,7 +113,7 @@ enum Freshening {
     }
     for field in update { fields.append(field) }
     let parsed = ResponseFields.of(
-      fields, now: responseTime, targets: configuration.targetNames, withheld: configuration.withheldNames,
+      fields, now: times.arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
       lifetime: lifetime)
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
     let selecting =
@@ -122,8 +121,7 @@ enum Freshening {
       ? stored.selecting : .nominated(by: vary, in: request, configuration)
     var updated = make(
       status: stored.status, fields: fields, parsed, selecting: selecting,
-      isDelimited: stored.facts.flags.contains(.isDelimited), requestTime: requestTime,
-      responseTime: responseTime, configuration: configuration)
+      isDelimited: stored.facts.flags.contains(.isDelimited), times: times, configuration: configuration)
     updated.contentLength = stored.contentLength
     updated.parts = stored.parts
     return updated
@@ -136,25 +134,23 @@ enum Freshening {
   ///   - isDelimited: whether earlier fields delimited the stored content, if these fields are an update.
   static func make(
     status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
-    isDelimited: Bool = false, requestTime: Timestamp, responseTime: Timestamp,
-    configuration: CacheEngine.Configuration
+    isDelimited: Bool = false, times: ExchangeTimes, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let kept = kept(of: fields, parsed, responseTime: responseTime, configuration)
+    let kept = kept(of: fields, parsed, arrival: times.arrival, configuration)
     // Made in one piece: a change would copy it.
     return StoredResponse(
       status: status, kept: kept, selecting: selecting,
       facts: .of(
         status: status.code, response: parsed,
         // Fields that are not stored validate nothing.
-        hasValidator: parsed.isStoredAsIs ? parsed.hasValidator : kept.hasValidator(at: responseTime),
-        isDelimited: isDelimited, requestTime: requestTime, responseTime: responseTime,
-        configuration: configuration),
+        hasValidator: parsed.isStoredAsIs ? parsed.hasValidator : kept.hasValidator(at: times.arrival),
+        isDelimited: isDelimited, times: times, configuration: configuration),
       groups: parsed.groups)
   }
 
   /// Returns the stored part of these fields (§3.1).
   private static func kept(
-    of fields: HTTPFields, _ parsed: ResponseFields, responseTime: Timestamp,
+    of fields: HTTPFields, _ parsed: ResponseFields, arrival: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> KeptFields {
     // The named fields are not stored; the rest may be reused without them.
@@ -164,14 +160,14 @@ enum Freshening {
     {
       let kept = KeptFields(fields, without: parsed.omitted)
       if parsed.date != .absent, !parsed.hasWithheld { return kept }
-      return KeptFields(withDate(kept.fields, at: responseTime))
+      return KeptFields(withDate(kept.fields, at: arrival))
     }
     let withheld =
       parsed.cacheControl.noCacheFields + (isShared ? parsed.cacheControl.privateFields : [])
       + configuration.withheldNames.names
     let kept = ConnectionFields.removed(
       from: fields, excluding: withheld, namesOthers: parsed.namesOthers, targets: configuration.targets)
-    return KeptFields(withDate(kept, at: responseTime))
+    return KeptFields(withDate(kept, at: arrival))
   }
 
   /// Adds the time of receipt if Date is missing, as a recipient with a clock does (RFC 9110 §6.6.1).

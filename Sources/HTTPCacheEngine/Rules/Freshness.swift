@@ -24,15 +24,13 @@ package struct FreshnessLifetime: Hashable, Sendable {
 
   /// - Parameters:
   ///   - status: decides whether the heuristic is allowed.
-  ///   - responseTime: replaces a missing `Date`.
+  ///   - times: the arrival replaces a missing `Date`.
   static func of(
-    status: Int, response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp,
-    configuration: CacheEngine.Configuration
+    status: Int, response: ResponseFields, times: ExchangeTimes, configuration: CacheEngine.Configuration
   ) -> FreshnessLifetime {
     if let own = response.ownLifetime {
       // It begins when the response arrives, however old that is.
-      let initialAge = InitialAge.milliseconds(
-        response: response, requestTime: requestTime, responseTime: responseTime)
+      let initialAge = InitialAge.milliseconds(response: response, times: times)
       return .init(milliseconds: own.saturatingAdded(initialAge), source: .application)
     } else if response.cacheControl.contains(.misplacedTime) {
       // §4.2.1: stale. It is still an explicit time, so the heuristic does not apply.
@@ -43,11 +41,11 @@ package struct FreshnessLifetime: Hashable, Sendable {
       return .init(milliseconds: maxAge.milliseconds, source: .maxAge)
     } else if response.expires != .absent {
       // §5.3: an invalid date is in the past. Both dates are the origin's, so its clock may be wrong.
-      let date = response.date.date?.timestamp ?? responseTime
+      let date = response.date.date?.timestamp ?? times.arrival
       let lifetime = response.expires.date.map { $0.timestamp.millisecondsSince(date) } ?? 0
       return .init(milliseconds: Swift.max(0, lifetime), source: .expires)
     } else if let heuristic = heuristic(
-      status: status, response: response, responseTime: responseTime, configuration: configuration)
+      status: status, response: response, arrival: times.arrival, configuration: configuration)
     {
       return .init(milliseconds: heuristic, source: .heuristic)
     } else {
@@ -63,14 +61,13 @@ package struct FreshnessLifetime: Hashable, Sendable {
   /// Returns the heuristic lifetime (§4.2.2): none if the origin sent an explicit time, and only if the status code or
   /// `public` allows it. In a shared cache, none with cookies: see ``SharedCookies``.
   private static func heuristic(
-    status: Int, response: ResponseFields, responseTime: Timestamp,
-    configuration: CacheEngine.Configuration
+    status: Int, response: ResponseFields, arrival: Timestamp, configuration: CacheEngine.Configuration
   ) -> Int64? {
     guard configuration.usesHeuristics, configuration.kind == .private || !response.setsCookie,
       let lastModified = response.lastModified.date,
       Storability.isHeuristicallyCacheable(status) || response.cacheControl.contains(.isPublic)
     else { return nil }
-    let date = response.date.date?.timestamp ?? responseTime
+    let date = response.date.date?.timestamp ?? arrival
     let sinceModified = date.millisecondsSince(lastModified.timestamp)
     guard sinceModified > 0 else { return nil }
     return Swift.min(sinceModified / 10, configuration.heuristicMaximum.wholeMilliseconds)
@@ -80,14 +77,12 @@ package struct FreshnessLifetime: Hashable, Sendable {
 /// The age of a response when it arrived (RFC 9111 §4.2.3), in milliseconds.
 enum InitialAge {
   /// Returns `corrected_initial_age`, in its conservative form; never negative, whatever the fields contain.
-  static func milliseconds(
-    response: ResponseFields, requestTime: Timestamp, responseTime: Timestamp
-  ) -> Int64 {
+  static func milliseconds(response: ResponseFields, times: ExchangeTimes) -> Int64 {
     // Date has whole seconds, so the difference is computed in whole seconds too.
     let apparentAge = response.date.date.map {
-      responseTime.seconds.saturatingSubtracted($0.secondsSince1970).saturatingMultiplied(by: 1000)
+      times.arrival.seconds.saturatingSubtracted($0.secondsSince1970).saturatingMultiplied(by: 1000)
     }
-    let delay = Swift.max(0, responseTime.millisecondsSince(requestTime))
+    let delay = Swift.max(0, times.response.millisecondsSince(times.request))
     let correctedAge = (response.age?.milliseconds ?? 0).saturatingAdded(delay)
     return Swift.max(apparentAge ?? 0, correctedAge)
   }

@@ -14,7 +14,7 @@ enum SharedCookies {
 
   /// Returns why a shared cache does not store a response with cookies; `nil` if it does.
   static func obstacle(
-    status: Int, _ response: ResponseFields, responseTime: Timestamp,
+    status: Int, _ response: ResponseFields, arrival: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> CacheEngine.Reason? {
     guard configuration.kind == .shared, response.setsCookie else { return nil }
@@ -24,7 +24,8 @@ enum SharedCookies {
     // A lifetime of 0 and no-cache both require a revalidation before every use: they do not declare the cookies
     // shareable.
     let lifetime = FreshnessLifetime.of(
-      status: status, response: response, requestTime: responseTime, responseTime: responseTime,
+      status: status, response: response,
+      times: ExchangeTimes(request: arrival, response: arrival, arrival: arrival),
       configuration: configuration)
     // A lifetime that the application sets is not a declaration of the origin.
     return lifetime.source != .application && lifetime.milliseconds > 0 && !directives.contains(.noCache)

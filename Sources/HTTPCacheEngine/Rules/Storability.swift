@@ -36,7 +36,7 @@ enum Storability {
   /// Returns the reason against storing, or `nil` if the response may be stored.
   static func obstacle(
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
-    responseTime: Timestamp, configuration: CacheEngine.Configuration
+    arrival: Timestamp, configuration: CacheEngine.Configuration
   ) -> CacheEngine.Reason? {
     let kind = configuration.kind
     let directives = response.cacheControl.flags
@@ -60,7 +60,7 @@ enum Storability {
       || (kind == .private && directives.contains(.isPrivate))
       || (kind == .shared && response.cacheControl.sharedMaxAge != nil)
     guard declared || isHeuristicallyCacheable(status) else { return .notDeclaredCacheable }
-    return SharedCookies.obstacle(status: status, response, responseTime: responseTime, configuration)
+    return SharedCookies.obstacle(status: status, response, arrival: arrival, configuration)
   }
 
   /// The directives that allow a shared cache to reuse a response to a request with Authorization (§3.5).

@@ -37,6 +37,7 @@ package struct ReuseFacts: Hashable, Sendable {
   package var lifetime: FreshnessLifetime
   /// `corrected_initial_age`, in milliseconds (RFC 9111 §4.2.3).
   package var initialAge: Int64
+  /// When the response arrived, by the clock that is never set.
   package var responseTime: Timestamp
   /// The `Date` field, or the time of arrival: the most recent of several responses is used (§4).
   package var date: Timestamp
@@ -49,8 +50,8 @@ package struct ReuseFacts: Hashable, Sendable {
   ///   - hasValidator: whether the stored part of these fields has a validator.
   ///   - isDelimited: whether earlier fields delimited the stored content, if these fields are an update.
   static func of(
-    status: Int, response: ResponseFields, hasValidator: Bool, isDelimited: Bool, requestTime: Timestamp,
-    responseTime: Timestamp, configuration: CacheEngine.Configuration
+    status: Int, response: ResponseFields, hasValidator: Bool, isDelimited: Bool, times: ExchangeTimes,
+    configuration: CacheEngine.Configuration
   ) -> ReuseFacts {
     // Not an initializer, because that would copy the fields and the configuration: 500 instructions.
     let directives = response.cacheControl.flags
@@ -73,12 +74,9 @@ package struct ReuseFacts: Hashable, Sendable {
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
     return ReuseFacts(
       flags: flags,
-      lifetime: .of(
-        status: status, response: response, requestTime: requestTime, responseTime: responseTime,
-        configuration: configuration),
-      initialAge: InitialAge.milliseconds(
-        response: response, requestTime: requestTime, responseTime: responseTime),
-      responseTime: responseTime, date: response.date.date?.timestamp ?? responseTime,
+      lifetime: .of(status: status, response: response, times: times, configuration: configuration),
+      initialAge: InitialAge.milliseconds(response: response, times: times),
+      responseTime: times.response, date: response.date.date?.timestamp ?? times.arrival,
       staleWhileRevalidate: response.cacheControl.staleWhileRevalidate ?? 0,
       staleIfError: response.cacheControl.staleIfError ?? 0)
   }

@@ -26,6 +26,12 @@ extension StoredResponse {
     }
   }
 
+  /// Returns when the response in a stored form arrived; `nil` if others share its content.
+  package static func onlyResponseTime(in bytes: RawSpan) -> Timestamp? {
+    guard let front = StoredFront(bytes), !front.special.contains(.sharesContent) else { return nil }
+    return front.facts.responseTime
+  }
+
   private func write(to writer: inout ByteWriter, special: StoredForm.Special = []) {
     var special = special
     if parts != nil { special.insert(.inParts) }

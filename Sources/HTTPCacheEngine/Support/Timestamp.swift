@@ -44,6 +44,11 @@ public struct Timestamp: Hashable, Sendable, InstantProtocol {
     Timestamp(milliseconds: milliseconds.saturatingAdded(seconds.saturatingMultiplied(by: 1000)))
   }
 
+  /// Returns this time moved by a number of milliseconds.
+  package func advanced(byMilliseconds milliseconds: Int64) -> Timestamp {
+    Timestamp(milliseconds: self.milliseconds.saturatingAdded(milliseconds))
+  }
+
   /// Returns this time moved by a duration, which is rounded down to milliseconds.
   public func advanced(by duration: Duration) -> Timestamp {
     Timestamp(milliseconds: milliseconds.saturatingAdded(duration.wholeMilliseconds))

@@ -22,7 +22,8 @@ public struct RouteCache: Sendable {
 
   /// Invalidates all responses in a group of the request's origin (RFC 9875 §2.1), including those in flight.
   ///
-  /// Responses name their groups in `Cache-Groups`. The origin is the scheme, host and port of the request.
+  /// Responses name their groups in `Cache-Groups`. The origin is the scheme, host and port of the request: responses for
+  /// other hosts of the application stay.
   ///
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidate(group: String) {
@@ -51,7 +52,8 @@ public struct RouteCache: Sendable {
     return storage.cache.expireResponses(for: request, partition: storage.partition)
   }
 
-  /// Invalidates all responses of the request's origin, including those in flight.
+  /// Invalidates all responses of the request's origin, including those in flight. The origin is the scheme, host and port
+  /// of the request: responses for other hosts of the application stay.
   ///
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateAll() {

@@ -46,7 +46,7 @@ final class AccessLogLines: Sendable {
   ///
   /// - Parameter request: `nil` if the received bytes could not be read as a request.
   func append(_ entry: AccessLogEntry, _ request: HTTPRequest?) {
-    let now = clock.now
+    let now = clock.wallTime
     let demand: Demand = state.withLock { state in
       let count = state.bytes.count
       guard count < limit else {

@@ -142,7 +142,7 @@ final class DateCache {
   }
 
   func write(to buffer: inout ByteBuffer) {
-    let now = clock.now
+    let now = clock.wallTime
     if now.milliseconds / 1000 != second {
       second = now.milliseconds / 1000
       line = ByteBuffer(string: "Date: \(HTTPDate(now).fieldValue)\r\n")

@@ -62,6 +62,8 @@ struct Provenance: Sendable {
   var outcome: RequestOutcome
   /// Why the client gets this response: the `detail` of `Cache-Status`.
   var reason: CacheEngine.Reason?
+  /// Says in the end whether the response was stored, which the head may not have said yet.
+  var settlement: Settlement?
   /// Why the request was forwarded to the origin (RFC 9211 §2.2).
   var forward: CacheStatus.Forward?
   /// Why the origin sent no response.
@@ -77,6 +79,7 @@ struct Provenance: Sendable {
     outcome = RequestOutcome(response.source)
     reason = response.cacheStatus.reason ?? response.reason
     forward = response.cacheStatus.forward
+    settlement = response.settlement
     if response.reason == .unsolicitedNotModified {
       // The origin is at fault.
       (outcome, originError, failure) = (.failed, .protocolError, response.reason.sentence)
@@ -90,5 +93,5 @@ struct Provenance: Sendable {
   }
 
   /// A code for programs.
-  var code: String? { reason?.rawValue ?? originError?.rawValue }
+  var code: String? { (settlement?.reason ?? reason)?.rawValue ?? originError?.rawValue }
 }

@@ -6,7 +6,7 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of change. More may be added.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
-      case failing, recovered, discarded, unavailable
+      case failing, full, recovered, discarded, unavailable
     }
 
     private let value: Value
@@ -22,6 +22,11 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
     /// If the directory is removed or moved away, the disk counts as failing as soon as the store notices. The
     /// directory's entries are lost, and an attempt to write creates it again.
     public static var failing: Kind { Kind(.failing) }
+
+    /// The file system has less room than the store's capacity; ``DiskEvent/error`` names the write that failed. The store
+    /// evicts its oldest entries for new ones, and goes on with the space that it has. It has recovered when it can use its
+    /// whole capacity again.
+    public static var full: Kind { Kind(.full) }
 
     /// The disk takes new entries again.
     public static var recovered: Kind { Kind(.recovered) }
@@ -43,6 +48,8 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   public let error: StoreError?
 
   package static func failing(_ error: StoreError) -> DiskEvent { DiskEvent(kind: .failing, error: error) }
+
+  package static func full(_ error: StoreError) -> DiskEvent { DiskEvent(kind: .full, error: error) }
 
   package static var recovered: DiskEvent { DiskEvent(kind: .recovered, error: nil) }
 

@@ -135,6 +135,8 @@ public struct StoredEntry: Sendable {
 public struct StoredEntries: RandomAccessCollection, Sendable {
   private var head: StoredEntry?
   private var tail: [StoredEntry]?
+  /// ``CacheStore/markPasses`` before the lookup, if the caller set it.
+  package var markPasses: UInt64 = 0
 
   /// No entries.
   package init() {

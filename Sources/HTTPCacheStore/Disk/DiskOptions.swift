@@ -26,9 +26,7 @@ struct DiskOptions: Sendable {
   }
 
   /// The number of marks that fit into a sixteenth of a segment, because every segment begins with all marks.
-  func markLimit(for capacity: Int) -> Int {
-    min(ScopeMarks.defaultLimit, segmentSize(for: capacity) / 256)
-  }
+  func markLimit(for capacity: Int) -> Int { segmentSize(for: capacity) / 256 }
 
   /// Maximum bytes of pinned entries.
   func pinLimit(for capacity: Int) -> Int { Int(Double(capacity) * pinnedShare) }

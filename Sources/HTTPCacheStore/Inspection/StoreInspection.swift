@@ -84,7 +84,7 @@ package struct StoreInspection: Sendable {
       do throws(FileFailure) {
         let names = try files.list(directory)
         let result = try Self.recover(directory, files, hasher, names: names)
-        (self.names, catalog, marks) = (names, result.catalog, ScopeMarks(result.marks, limit: .max))
+        (self.names, catalog, marks) = (names, result.catalog, ScopeMarks(result.marks))
         return
       } catch {
         attempts -= 1

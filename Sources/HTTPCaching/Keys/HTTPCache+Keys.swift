@@ -25,16 +25,6 @@ struct Lookup: Sendable {
 }
 
 extension Lookup {
-  /// - Parameter isWanted: whether a response may answer the request.
-  init(
-    _ found: FoundEntries, under key: CacheKey, partition: String, in store: CacheStore,
-    where isWanted: (StoredResponse) -> Bool = { _ in true }
-  ) {
-    self.init(
-      key: key, partition: partition,
-      candidates: Candidates(found.entries, under: key, in: store, where: isWanted), variants: found.variants)
-  }
-
   /// What was seen of the variants under the key, also if there is one at most.
   var knownVariants: KnownVariants { variants ?? KnownVariants(own: candidates.selectedVariants) }
 }
@@ -86,7 +76,17 @@ extension HTTPCache {
     of found: FoundEntries, _ key: CacheKey, for request: HTTPRequest, _ partition: String
   ) -> Lookup {
     guard !request.hasHostField else { return Lookup(partition: partition) }
-    return Lookup(found, under: key, partition: partition, in: store)
+    return self.lookup(found, under: key, partition)
+  }
+
+  /// - Parameter isWanted: whether a response may answer the request.
+  func lookup(
+    _ found: FoundEntries, under key: CacheKey, _ partition: String,
+    where isWanted: (StoredResponse) -> Bool = { _ in true }
+  ) -> Lookup {
+    Lookup(
+      key: key, partition: partition, candidates: candidates(found.entries, under: key, where: isWanted),
+      variants: found.variants)
   }
 
   /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
@@ -115,9 +115,7 @@ extension HTTPCache {
       return Lookup(partition: partition)
     }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
-      return entries(of: key, for: request, inMemory: inMemory).map {
-        Lookup($0, under: key, partition: partition, in: store)
-      }
+      return entries(of: key, for: request, inMemory: inMemory).map { lookup($0, under: key, partition) }
     }
     return lookUp(target, key, for: request, partition, inMemory: inMemory)
   }
@@ -131,13 +129,13 @@ extension HTTPCache {
     }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
     guard let found = entries(of: exact, for: request, inMemory: inMemory) else { return nil }
-    var own = Lookup(found, under: exact, partition: partition, in: store)
+    var own = lookup(found, under: exact, partition)
     (own.target, own.anchor) = (target, anchor)
     guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else { return own }
     let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
     guard let found = entries(of: key, for: request, inMemory: inMemory) else { return nil }
     // An updated response with another value is no longer equivalent.
-    var common = Lookup(found, under: key, partition: partition, in: store) { NoVarySearch($0) == rule }
+    var common = lookup(found, under: key, partition) { NoVarySearch($0) == rule }
     (common.target, common.anchor) = (target, anchor)
     // A later response to the target itself, without the field, takes precedence (RFC 9111 §4).
     let isOwn =
@@ -164,9 +162,7 @@ extension HTTPCache {
     guard
       let key = CacheKey.query(request, content: content, nonce: anchor.nonce, partition: partition)
     else { return Lookup(partition: partition) }
-    return entries(of: key, for: request, inMemory: inMemory).map {
-      Lookup($0, under: key, partition: partition, in: store)
-    }
+    return entries(of: key, for: request, inMemory: inMemory).map { lookup($0, under: key, partition) }
   }
 
   /// Stores the anchor before the request is sent, so that an invalidation in the meantime removes it. One anchor is
@@ -175,7 +171,7 @@ extension HTTPCache {
     anchorMaking.withLock { _ in
       if let made = entries(for: key, inMemory: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
       let anchor = Anchor()
-      store.insert(anchor.entry(key, at: clock.now))
+      store.insert(anchor.entry(key, at: clock.wallTime))
       return anchor
     }
   }
@@ -188,9 +184,18 @@ extension HTTPCache {
   }
 
   func entries(for key: StoreKey, inMemory: Bool) -> StoredEntries? {
-    guard inMemory else { return store.lookup(key) }
-    let resident = store.residentEntries(for: key)
-    return resident.isComplete ? resident.entries : nil
+    // Before the lookup.
+    let passes = store.markPasses
+    var entries: StoredEntries
+    if inMemory {
+      let resident = store.residentEntries(for: key)
+      guard resident.isComplete else { return nil }
+      entries = resident.entries
+    } else {
+      entries = store.lookup(key)
+    }
+    entries.markPasses = passes
+    return entries
   }
 
   // MARK: - Storing
@@ -228,7 +233,7 @@ extension HTTPCache {
     var anchor = lookup.anchor
     if anchor.flatMap({ NoVarySearch(parsing: $0.lines) }) != rule {
       let new = Anchor(lines: NoVarySearch.lines(of: stored))
-      store.insert(new.entry(.pathAnchor(target, partition: lookup.partition), at: clock.now))
+      store.insert(new.entry(.pathAnchor(target, partition: lookup.partition), at: clock.wallTime))
       anchor = new
     }
     guard let anchor else { return nil }

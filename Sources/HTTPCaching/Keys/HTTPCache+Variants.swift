@@ -68,9 +68,10 @@ extension HTTPCache {
     }
     if variants.selected.isEmpty { found += others(own, under: key, by: index) }
     var ids: Set<EntryID> = []
-    return FoundEntries(
-      entries: StoredEntries(found.filter { ids.insert($0.id).inserted }.sorted { $0.id > $1.id }),
-      variants: variants)
+    var all = StoredEntries(found.filter { ids.insert($0.id).inserted }.sorted { $0.id > $1.id })
+    // Of the first of these lookups.
+    all.markPasses = entries.markPasses
+    return FoundEntries(entries: all, variants: variants)
   }
 
   private func known(_ entries: some Sequence<StoredEntry>) -> KnownVariants {
@@ -174,7 +175,7 @@ extension HTTPCache {
       }
       index.add(names)
       let outcome = store.insert(
-        index.entry(under: place.key, at: clock.now), unlessRemovedSince: place.token)
+        index.entry(under: place.key, at: clock.wallTime), unlessRemovedSince: place.token)
       return outcome.id == nil ? nil : (index, present == nil)
     }
   }
@@ -187,7 +188,7 @@ extension HTTPCache {
       let own = self.place(for: response, in: place, known: known), own.key != place.key
     else { return }
     store.insert(
-      VariantAlias(of: entry).entry(id, under: own.key, at: clock.now), unlessRemovedSince: own.token)
+      VariantAlias(of: entry).entry(id, under: own.key, at: clock.wallTime), unlessRemovedSince: own.token)
   }
 
   // MARK: - Removing

@@ -59,6 +59,9 @@ package struct StoredKey: Hashable, Sendable {
   }
 
   package var partition: String { String(decoding: bytes[..<partitionEnd], as: UTF8.self) }
+  /// The key as the engine has it; `nil` for an entry that is not a response.
+  var cacheKey: CacheKey? { kind == .other ? nil : CacheKey(bytes: bytes, uriStart: uri.lowerBound) }
+
   package var url: String { String(decoding: bytes[uri], as: UTF8.self) }
 
   package func isIn(partition: String) -> Bool { bytes[..<partitionEnd].elementsEqual(partition.utf8) }

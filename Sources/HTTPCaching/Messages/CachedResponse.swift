@@ -70,9 +70,12 @@ public struct CachedResponse: Sendable {
   /// Whether the origin's response is being stored, and why (not); `nil` if there is nothing to store.
   public var storage: CacheEngine.Reason?
   /// The content of the `Cache-Status` field (RFC 9211).
+  ///
+  /// It has `stored` only if the content is complete, or its length is known and fits a tier. In all other cases, the
+  /// head is sent before the cache knows: ``finalHead`` says it afterwards.
   public var cacheStatus: CacheStatus
-  /// Whether the response that is being stored has been stored in the end.
-  var settlement: Settlement?
+  /// Whether the response that is being stored has been stored in the end; `nil` if it is not being stored.
+  package internal(set) var settlement: Settlement?
 
   /// Whether the origin's response was stored in the end, and why (not). The value is final once the body has been read
   /// to its end; until then it equals ``storage``.
@@ -89,19 +92,33 @@ public struct CachedResponse: Sendable {
   /// Whether a local origin has the content of the response: it is not stored, and ``body`` is empty. See ``LocalOrigin``.
   package internal(set) var isPassedThrough = false
 
+  /// The ``cacheStatus`` that reflects ``finalStorage``.
+  package var finalCacheStatus: CacheStatus {
+    guard case .settled(let reason, let isStored) = settlement?.state,
+      reason != cacheStatus.reason || isStored != cacheStatus.isStored
+    else { return cacheStatus }
+    var status = cacheStatus
+    status.isStored = isStored
+    if !isStored { status.remainingSeconds = nil }
+    status.reason = reason
+    return status
+  }
+
   /// The ``head`` with a `Cache-Status` that reflects ``finalStorage``.
   public var finalHead: HTTPResponse {
-    guard let reason = settlement?.refusal, cacheStatus.isStored, let name = HTTPField.Name.cacheStatus else {
-      return head
-    }
-    var status = cacheStatus
-    status.isStored = false
-    status.remainingSeconds = nil
-    status.reason = reason
+    let status = finalCacheStatus
+    guard status != cacheStatus, let name = HTTPField.Name.cacheStatus else { return head }
     var head = head
     // The last member is the one of this cache.
     head.headerFields[values: name] = head.headerFields[values: name].dropLast() + [status.fieldValue]
     return head
+  }
+
+  /// Changes ``head``, ``cacheStatus`` and ``storage`` to their final values, before a caller gets the response.
+  mutating func settle() {
+    let status = finalCacheStatus
+    guard status != cacheStatus else { return }
+    (head, cacheStatus, storage) = (finalHead, status, finalStorage)
   }
 
   /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
@@ -186,14 +203,40 @@ final class StoredHeading: Sendable {
 }
 
 /// The result of storing a response while it is read.
-final class Settlement: Sendable {
-  private let settled = Mutex<(reason: CacheEngine.Reason, isStored: Bool)?>(nil)
+package final class Settlement: Sendable {
+  enum State {
+    /// The content is still to arrive, and its length is unknown, or there may be no room for it.
+    case open
+    /// The content has a known length, and fits a tier.
+    case expected
+    case settled(CacheEngine.Reason, isStored: Bool)
+  }
 
-  func settle(_ reason: CacheEngine.Reason, isStored: Bool) { settled.withLock { $0 = (reason, isStored) } }
+  private let current: Mutex<State>
 
-  var reason: CacheEngine.Reason? { settled.withLock { $0?.reason } }
-  /// Why the response is not stored; `nil` if it is.
-  var refusal: CacheEngine.Reason? { settled.withLock { $0.flatMap { $0.isStored ? nil : $0.reason } } }
+  init(_ state: State) {
+    current = Mutex(state)
+  }
+
+  var state: State { current.withLock { $0 } }
+
+  func settle(_ reason: CacheEngine.Reason, isStored: Bool) {
+    current.withLock { $0 = .settled(reason, isStored: isStored) }
+  }
+
+  /// Why the response is stored, or not; `nil` until it is known.
+  package var reason: CacheEngine.Reason? {
+    if case .settled(let reason, _) = state { reason } else { nil }
+  }
+
+  /// Whether `Cache-Status` may say that the response is stored.
+  var isStored: Bool {
+    switch state {
+    case .open: false
+    case .expected: true
+    case .settled(_, let isStored): isStored
+    }
+  }
 }
 
 extension HTTPResponse {

@@ -102,7 +102,7 @@ extension HTTPCache {
       else { continue }
       let new = NewEntry(
         key: place.key, variant: store.fingerprint(of: variantKey),
-        metadata: entry.stored.encoded(), body: entry.body, storedAt: now.milliseconds, tiers: .all,
+        metadata: entry.stored.encoded(), body: entry.body, storedAt: storedAt(now), tiers: .all,
         scopes: entry.scopes.map { StoreScope($0) })
       if store.insert(new, unlessRemovedSince: place.token).id != nil { isFilled = true }
     }
@@ -163,13 +163,13 @@ extension HTTPCache {
         softly: softly)
     case .group(let group, let target, let partition, let softly):
       if !softly {
-        store.mark([StoreScope(CacheKey(target, partition: partition).scope(group: group))])
+        mark([StoreScope(CacheKey(target, partition: partition).scope(group: group))])
       }
       _ = purge(.group(group, target: target, partition), softly: softly)
     case .groupOfAnyOrigin(let group, let softly): _ = purge(.groupOfAnyOrigin(group), softly: softly)
-    case .scopes(let scopes): store.mark(scopes.map { StoreScope($0) })
+    case .scopes(let scopes): mark(scopes.map { StoreScope($0) })
     case .partition(let name):
-      store.mark([StoreScope(CacheKey.scope(ofPartition: name))])
+      mark([StoreScope(CacheKey.scope(ofPartition: name))])
       store.unpin { StoredKey($0).isIn(partition: name) }
     case .since(let time): store.removeAll(since: time.milliseconds)
     case .everything(let softly):

@@ -71,7 +71,7 @@ extension HTTPCache {
         }
         let entry = NewEntry(
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-          metadata: stored.encoded(), body: content, storedAt: stored.facts.responseTime.milliseconds,
+          metadata: stored.encoded(), body: content, storedAt: storedAt(stored.facts.responseTime),
           tiers: tiers, scopes: scopes(outcome, under: lookup.key))
         return insert(entry, annotation: annotation, unlessRemovedSince: place.token, of: stored).map { _ in
           reason

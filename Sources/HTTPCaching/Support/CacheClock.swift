@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
-import Synchronization
 
 #if canImport(Darwin)
   import Darwin
@@ -14,8 +13,12 @@ import Synchronization
 
 /// The source of the present time, and of pauses; tests use their own.
 public protocol CacheClock: Sendable {
-  /// The present time; never earlier than a time returned before.
+  /// The present time; never earlier than a time returned before. It says how long a response has been here.
   var now: Timestamp { get }
+
+  /// The present time as the wall clock shows it, which may be set forward and back. It says what dates mean: those of
+  /// origins, and those that the cache sends. By default, it is ``now``.
+  var wallTime: Timestamp { get }
 
   /// Returns when this much time has passed. By default, the time is real.
   ///
@@ -26,6 +29,9 @@ public protocol CacheClock: Sendable {
 }
 
 extension CacheClock {
+  /// The same as ``now``.
+  public var wallTime: Timestamp { now }
+
   /// Sleeps in real time, for a century at most.
   public func sleep(for duration: Duration) async throws {
     // `Task.sleep` ends the process for some longer times.
@@ -33,32 +39,29 @@ extension CacheClock {
   }
 }
 
-/// The system's time, adjusted so that it never runs backwards while the process lives.
+/// The system's clocks.
 ///
-/// The wall clock can be set back. A stored response would then seem younger than it is, and might become fresh again.
-/// So this clock is the monotonic clock plus the largest difference between the two seen so far. It follows the wall
-/// clock forwards at once, and continues at its own pace if the wall clock steps back. The engine recognises responses
-/// that an earlier process stored under a fast clock (`CacheEngine.Reason.storedInTheFuture`).
+/// The wall clock can be set. By it, a stored response could seem younger than it is, and become fresh again; or it could
+/// seem older, and lose its freshness. So ``now`` is the monotonic clock, which begins at the wall clock's time of the
+/// first use in this process. From then on, no change of the wall clock affects it.
 public final class SystemCacheClock: CacheClock {
   /// The clock that caches use by default.
   public static let shared = SystemCacheClock()
 
-  private let largestDifference = Atomic<Int64>(.min)
+  /// The difference of the clocks when this one began.
+  private let difference: Int64
 
-  package init() {}
-
-  /// The present time.
-  public var now: Timestamp {
-    let monotonic = Self.milliseconds(Self.monotonicClock)
-    let difference = Self.milliseconds(CLOCK_REALTIME) - monotonic
-    var largest = largestDifference.load(ordering: .relaxed)
-    while difference > largest {
-      let (exchanged, original) = largestDifference.compareExchange(
-        expected: largest, desired: difference, ordering: .relaxed)
-      largest = exchanged ? difference : original
-    }
-    return Timestamp(milliseconds: monotonic + largest)
+  package init() {
+    difference = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(Self.monotonicClock)
   }
+
+  /// The present time by the monotonic clock.
+  public var now: Timestamp {
+    Timestamp(milliseconds: Self.milliseconds(Self.monotonicClock) + difference)
+  }
+
+  /// The present time by the wall clock.
+  public var wallTime: Timestamp { Timestamp(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
   // Time asleep counts: a response ages while the lid is closed.
   #if canImport(Darwin)

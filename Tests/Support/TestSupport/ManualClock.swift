@@ -11,6 +11,8 @@ package final class ManualClock: CacheClock {
     /// When each sleep ends, by its number.
     var sleeps: [Int: Timestamp] = [:]
     var lastSleep = 0
+    /// How far the wall clock is ahead.
+    var lead = Duration.zero
 
     mutating func advance(to new: Timestamp) {
       time = new
@@ -25,6 +27,13 @@ package final class ManualClock: CacheClock {
   }
 
   package var now: Timestamp { state.withLock { $0.time } }
+
+  package var wallTime: Timestamp { state.withLock { $0.time.advanced(by: $0.lead) } }
+
+  /// Sets the wall clock: the monotonic time goes on.
+  package func setWallClock(aheadBySeconds seconds: Int64) {
+    state.withLock { $0.lead = .seconds(seconds) }
+  }
 
   package func advance(seconds: Int64) { advance(by: .seconds(seconds)) }
 

@@ -109,6 +109,70 @@ struct FailingDiskTests {
     #expect(tries > 0 && tries <= 4096)
   }
 
+  @Test(
+    "A full file system evicts the oldest entries, for small and for large bodies, and is reported once",
+    arguments: [3000, 300_000, 1_100_000], [64 << 10, 1 << 20])
+  func full(size: Int, writeBuffer: Int) throws {
+    let files = FaultyFileSystem()
+    let room = 8 << 20
+    files.set { $0.room = room }
+    let events = Mutex<[DiskEvent]>([])
+    var configuration = scratch.configuration(disk: 32 << 20)
+    configuration.writeBuffer = writeBuffer
+    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    let store = try CacheStore(configuration, files: files)
+    // Several times as much as the file system takes.
+    let count = 5 * room / size
+    var refused = 0
+    func put(_ number: Int) {
+      // Bodies are streamed, as they arrive.
+      let writer = store.makeWriter(
+        key: key(number), variant: one, metadata: Array("head \(number)".utf8), storedAt: 0)
+      writer.append(pattern(number, size))
+      if writer.commit().id == nil { refused += 1 }
+    }
+    for number in 0..<count { put(number) }
+    store.flush()
+    #expect(refused == 0)
+    let found = (0..<count).filter { number in
+      store.lookup(key(number)).first.map { holds($0, number: number, size: size) } ?? false
+    }
+    // The most recent ones are there, and they fill a good part of the room.
+    #expect(found.last == count - 1)
+    #expect(found.count * size >= room / 3)
+    #expect(found == Array(count - found.count..<count))
+    // Once there is room, the capacity returns.
+    files.set { $0.room = nil }
+    var next = count
+    while let disk = store.disk, disk.capacity < 32 << 20, next < 10 * count {
+      put(next)
+      next += 1
+    }
+    store.flush()
+    #expect(refused == 0 && store.disk?.capacity == 32 << 20)
+    store.disk?.log.events.drain()
+    let told = events.withLock { $0 }
+    #expect(told.map(\.kind) == [.full, .recovered])
+    #expect(told.first?.error?.errno == ENOSPC && store.statistics.ioErrors > 0)
+    store.close()
+    let again = try CacheStore(configuration)
+    #expect(holds(try #require(again.lookup(key(next - 1)).first), number: next - 1, size: size))
+  }
+
+  @Test("A file system that others fill is a failing disk, and the entries in it stay readable")
+  func filledByOthers() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(disk: 64 << 20), files: files)
+    store.insert(entry(key(1), number: 1, size: 200_000, tiers: .disk))
+    files.set { $0.room = 0 }
+    for number in 2..<20 {
+      let writer = store.makeWriter(key: key(number), variant: one, metadata: [], storedAt: 0)
+      writer.append(pattern(number, 2 << 20))
+      #expect(writer.commit().refusal?.reason == .inputOutput)
+    }
+    #expect(holds(try #require(store.lookup(key(1)).first), number: 1, size: 200_000))
+  }
+
   /// Uses the store each time it is told something.
   private final class Meddler: Sendable {
     let told = Mutex<[DiskEvent]>([])

@@ -27,6 +27,10 @@ final class FaultyFileSystem: FileSystem {
     var writesHalf = false
     /// Every read gives one bit flipped in this byte, when it reads as far.
     var flippedByte: Int?
+    /// The bytes that all files together may have; `nil` for as many as the machine has.
+    var room: Int?
+    /// The length of each file written through this one.
+    var sizes: [FilePath: Int] = [:]
     /// As if the directory had been removed.
     var isDirectoryGone = false
     /// The time, which stands still.
@@ -74,6 +78,18 @@ final class FaultyFileSystem: FileSystem {
   func unlink(_ path: FilePath) throws(FileFailure) {
     try check(.unlink, path)
     try base.unlink(path)
+    plan.withLock { $0.sizes[path] = nil }
+  }
+
+  /// Takes the room for a file of this length.
+  fileprivate func take(_ path: FilePath, _ length: Int) throws(FileFailure) {
+    let isFull = plan.withLock { plan in
+      let others = plan.sizes.values.reduce(-(plan.sizes[path] ?? 0), +)
+      if let room = plan.room, others + length > room { return true }
+      plan.sizes[path] = length
+      return false
+    }
+    if isFull { throw FileFailure(operation: "write", path: path, errno: ENOSPC) }
   }
 
   func syncDirectory(_ path: FilePath) throws(FileFailure) {
@@ -108,6 +124,7 @@ private final class FaultyFile: File {
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
     do throws(FileFailure) {
       try system.check(.write, path)
+      try system.take(path, max(base.size(), offset + buffer.count))
     } catch {
       if system.plan.withLock({ $0.writesHalf }) {
         try base.write(UnsafeRawBufferPointer(rebasing: buffer[..<(buffer.count / 2)]), at: offset)
@@ -128,6 +145,7 @@ private final class FaultyFile: File {
   func truncate(to size: Int) throws(FileFailure) {
     try system.check(.truncate, path)
     try base.truncate(to: size)
+    system.plan.withLock { $0.sizes[path] = size }
   }
 
   func releaseUnused() {

@@ -167,25 +167,150 @@ struct MarksTests {
     #expect(try CacheStore(scratch.configuration()).current(key(1), in: scope(1)).isEmpty)
   }
 
-  @Test("Beyond the limit, the older half of the marks applies to every scope")
-  func bounded() throws {
-    let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 1 << 20))
-    let limit = store.disk.map { $0.context.options.markLimit(for: $0.capacity) } ?? 0
-    #expect(limit == 256)
-    let old = try #require(store.insert(entry(key(1), number: 1)).id)
-    for number in 0..<limit { store.mark([scope(1000 + number)]) }
-    let young = try #require(store.insert(entry(key(2), number: 2)).id)
-    #expect(!store.isMarked(old, in: scope(1)))
-    for number in 0..<20 { store.mark([scope(5000 + number)]) }
-    #expect(store.marks.count <= limit + 1)
-    for store in [store, try CacheStore(scratch.copy().configuration(memory: 1 << 20, disk: 1 << 20))] {
-      #expect(store.isMarked(old, in: scope(1)))
-      #expect(!store.isMarked(young, in: scope(2)) && store.isMarked(young, in: scope(5000)))
+  /// Marks scopes one by one, and settles the marks when that is worth it.
+  private func mark(_ scopes: [StoreScope], in store: CacheStore, members: [EntryID: StoreScope]) {
+    for scope in scopes {
+      store.mark([scope])
+      if store.markPressure > .low { store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] } }
     }
-    // Many at a time, many times over, still leave room for entries.
-    for round in 0..<20 { store.mark((0..<300).map { scope(round * 300 + $0) }) }
-    #expect(store.insert(entry(key(3), number: 3, size: 10_000)).id != nil)
-    #expect(store.usage.diskBytes <= 1 << 20)
+  }
+
+  @Test("100,000 marks outdate what they name and nothing else, in bounded memory", arguments: [true, false])
+  func many(withDisk: Bool) throws {
+    let capacity = 64 << 20
+    var configuration = scratch.configuration(memory: 16 << 20, disk: capacity)
+    if !withDisk { configuration.directory = nil }
+    let store = try CacheStore(configuration)
+    var members: [EntryID: StoreScope] = [:]
+    for number in 0..<2000 {
+      members[try #require(store.insert(entry(key(number), number: number)).id)] = scope(50 * number)
+    }
+    // It names every other entry.
+    mark((0..<100_000).filter { $0 % 100 != 50 }.map { scope($0) }, in: store, members: members)
+    #expect(store.marks.count <= 4096 && store.marks.settledCount == 0)
+    func check(_ store: CacheStore) {
+      for number in 0..<2000 {
+        #expect(store.current(key(number), in: scope(50 * number)).isEmpty == (number % 2 == 0))
+      }
+    }
+    check(store)
+    // A hit of what is newer than the marks that are left costs no look at its scopes.
+    store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
+    let current = try #require(store.lookup(key(1)).first)
+    #expect(store.marks.count == 0 && !store.mayBeMarked(current.id))
+    check(store)
+    guard withDisk else { return }
+    #expect(store.usage.diskBytes <= capacity)
+    store.close()
+    let again = try CacheStore(configuration)
+    check(again)
+    // The last segment may have marks that were settled since: as many as fit in it.
+    #expect(again.marks.count <= 4096 + capacity / 16 / (RecordHeader.size + 16))
+  }
+
+  @Test(
+    "An opening takes the marks of the last segment's start, and those after it", arguments: [true, false])
+  func settledBeforeReopening(closes: Bool) throws {
+    let capacity = 1 << 20
+    let store = try CacheStore(scratch.configuration(disk: capacity))
+    for number in 0..<10 { store.insert(entry(key(number), number: number, size: 1000)) }
+    store.mark((0..<5).map { scope($0) })
+    store.settleMarks { entry in (0..<10).first { entry.key == key($0) }.map { [[scope($0)]] } ?? [] }
+    store.mark([scope(7)])
+    // Enough for another segment.
+    for number in 100..<200 { store.insert(entry(key(number), number: number, size: 1000)) }
+    store.mark([scope(8)])
+    if closes { store.close() }
+    let again = try CacheStore((closes ? scratch : scratch.copy()).configuration(disk: capacity))
+    #expect(again.marks.count == 2)
+    for number in 0..<10 {
+      #expect(
+        again.current(key(number), in: scope(number)).isEmpty == (number < 5 || number == 7 || number == 8))
+    }
+  }
+
+  @Test("What is in flight is refused exactly if a mark names it, also after the mark is settled")
+  func settledInFlight() throws {
+    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+    func writer(_ number: Int, _ token: RemovalToken) -> EntryWriter {
+      store.makeWriter(
+        key: key(number), variant: one, metadata: [], storedAt: 1, scopes: [scope(number)],
+        unlessRemovedSince: token)
+    }
+    do {
+      let early = writer(1, store.removalToken(for: key(1)))
+      let unnamed = writer(2, store.removalToken(for: key(2)))
+      mark((10..<20_000).map { scope($0) } + [scope(1)], in: store, members: [:])
+      let late = writer(1, store.removalToken(for: key(1)))
+      store.settleMarks { _ in [] }
+      #expect(store.marks.count == 0 && store.marks.settledCount == 19_991)
+      #expect(early.commit().refusal?.reason == .removedSince)
+      #expect(unnamed.commit().id != nil && late.commit().id != nil)
+    }
+    // Nothing in flight needs them any more.
+    store.mark([scope(3)])
+    #expect(store.marks.settledCount == 0)
+  }
+
+  @Test("Beyond a limit of marks during one fetch, only that fetch is refused")
+  func tooManyInFlight() throws {
+    let marks = ScopeMarks()
+    var next: UInt64 = 1
+    func add(_ hash: UInt64) {
+      _ = marks.add([hash]) {
+        next += 1
+        return next
+      }
+    }
+    for hash in 0..<UInt64(ScopeMarks.mostSettled + 10) { add(hash) }
+    let recent = next
+    for hash in 0..<10 as Range<UInt64> { add(1 << 40 + hash) }
+    marks.settle(upTo: marks.lastNumber, except: [], noTokenBefore: 0)
+    #expect(marks.settledCount <= ScopeMarks.mostSettled && marks.count == 0)
+    #expect(marks.isAnyMarked([1 << 50], since: 1) && !marks.isAnyMarked([1 << 50], since: recent))
+    #expect(marks.isAnyMarked([1 << 40 + 9], since: recent) && !marks.isMarked(1, hash: 1 << 50))
+  }
+
+  @Test(
+    "What a lookup found before the end of a pass is outdated if the pass removed it",
+    arguments: [true, false])
+  func foundBesideAPass(withDisk: Bool) throws {
+    var configuration = scratch.configuration(memory: withDisk ? 0 : 1 << 20)
+    if !withDisk { configuration.directory = nil }
+    let store = try CacheStore(configuration)
+    for number in 1...2 { store.insert(entry(key(number), number: number)) }
+    store.mark([scope(1)])
+    let found = [1, 2].map { number in
+      let passes = store.markPasses
+      var found = store.lookup(key(number))
+      found.markPasses = passes
+      return found
+    }
+    let entries = try found.map { try #require($0.only) }
+    for (entry, found) in zip(entries, found) {
+      #expect(store.mayBeMarked(entry, in: found) && !store.isSettled(entry, in: found))
+    }
+    store.settleMarks { entry in [[scope(entry.key == key(1) ? 1 : 2)]] }
+    // The mark is gone, and does not tell them apart any more.
+    #expect(!store.isMarked(entries[0].id, in: scope(1)))
+    #expect(store.mayBeMarked(entries[0], in: found[0]) && store.isSettled(entries[0], in: found[0]))
+    #expect(store.mayBeMarked(entries[1], in: found[1]) && !store.isSettled(entries[1], in: found[1]))
+    var again = store.lookup(key(2))
+    again.markPasses = store.markPasses
+    let current = try #require(again.only)
+    #expect(!store.mayBeMarked(current, in: again))
+  }
+
+  @Test("An entry of several parts stays until all of them are marked, and so do the marks")
+  func parts() throws {
+    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+    let id = try #require(store.insert(entry(key(1))).id)
+    store.mark([scope(1), scope(9)])
+    store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
+    #expect(store.isMarked(id, in: scope(1)) && !store.isMarked(id, in: scope(2)) && store.marks.count == 1)
+    store.mark([scope(3)])
+    store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
+    #expect(store.lookup(key(1)).isEmpty && store.marks.count == 0)
   }
 
   @Test("A mark is synced before it returns")
@@ -261,6 +386,7 @@ struct MarksTests {
     var store = try open()
     var outdated: [EntryID: Bool] = [:]
     var latest: [Int: (id: EntryID, scope: Int)] = [:]
+    var members: [EntryID: StoreScope] = [:]
     var kills = 0
     for step in 0..<1000 {
       let number = Int.random(in: 0..<60, using: &random)
@@ -280,7 +406,13 @@ struct MarksTests {
         let id = try #require(store.insert(new, unlessRemovedSince: store.removalToken(for: key(number))).id)
         outdated[id] = false
         latest[number] = (id, member)
-      case 85..<93:
+        members[id] = scope(member)
+      case 85..<88:
+        store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
+        try #require(store.marks.count == 0 && store.marks.settledCount == 0)
+        latest = latest.filter { outdated[$1.id] == false }
+        if hasRoom { try #require(store.usage.diskEntries == latest.count) }
+      case 88..<93:
         let member = Int.random(in: 0..<6, using: &random)
         store.mark([scope(member)])
         for (id, scope) in latest.values where scope == member { outdated[id] = true }
@@ -310,7 +442,7 @@ struct MarksTests {
     let generation = Atomic<Int>(0)
     let finished = Atomic<Int>(0)
     let violations = Atomic<Int>(0)
-    await inParallel(4) { index in
+    await inParallel(5) { index in
       for step in 0..<2000 {
         let number = (step + index) % 3
         switch index {
@@ -321,6 +453,8 @@ struct MarksTests {
           generation.store(next + 1, ordering: .sequentiallyConsistent)
           store.mark([scope(1)])
           finished.store(next + 1, ordering: .sequentiallyConsistent)
+        case 4:
+          if step % 8 == 0 { store.settleMarks { _ in [[scope(1)]] } }
         case 1, 2:
           let token = store.removalToken(for: key(number))
           let content = generation.load(ordering: .sequentiallyConsistent)
@@ -329,7 +463,11 @@ struct MarksTests {
           store.insert(new, unlessRemovedSince: token)
         default:
           let least = finished.load(ordering: .sequentiallyConsistent)
-          for found in store.current(key(number), in: scope(1)) {
+          let passes = store.markPasses
+          var entries = store.lookup(key(number))
+          entries.markPasses = passes
+          for found in entries
+          where !store.isMarked(found.id, in: scope(1)) && !store.isSettled(found, in: entries) {
             let text = String(decoding: found.metadata.dropFirst(5), as: UTF8.self)
             if (Int(text) ?? -1) < least { violations.add(1, ordering: .relaxed) }
           }

@@ -44,6 +44,47 @@ struct GroupTests {
     return response.source
   }
 
+  @Test("100,000 invalidated groups outdate their own responses, and leave all others fresh")
+  func manyGroups() async throws {
+    let (setting, origin) = (try Setting(), origin())
+    let named = (0..<200).map { "/\($0)?\($0 * 500)" }
+    let others = (0..<200).map { "/other/\($0)?other\($0)" } + ["/none/1", "/none/2"]
+    for path in named + others { #expect(try await send(setting, path, origin) == .network) }
+    let target = try #require(TargetURI(.get()))
+    for number in 0..<100_000 { setting.cache.invalidateGroup("\(number)", of: target) }
+    // They are settled in proportion to what is stored.
+    #expect(setting.cache.store.markPressure < .tooHigh)
+    setting.cache.settleMarks()
+    #expect(setting.cache.store.markPressure == .low)
+    for path in others { #expect(try await send(setting, path, origin) == .hit) }
+    for path in named {
+      #expect(setting.cache.storedResponse(for: .get(path)) == nil)
+      #expect(try await send(setting, path, origin) == .network)
+      #expect(try await send(setting, path, origin) == .hit)
+    }
+  }
+
+  @Test("Settled marks removed the invalidated responses only, of any partition and kind")
+  func settled() async throws {
+    let (setting, origin) = (try Setting(), origin())
+    let paths = ["/1?a", "/2?b", "/3"]
+    for path in paths { #expect(try await send(setting, path, origin) == .network) }
+    for partition in ["p", "q"] {
+      let response = try await setting.cache.respond(
+        to: .get("/1?a"), partition: partition, transport: origin.transport)
+      _ = try await response.body.collect(upTo: 10)
+    }
+    setting.cache.invalidateGroup("a", of: try #require(TargetURI(.get())))
+    setting.cache.removePartition("p")
+    setting.cache.settleMarks()
+    let count = setting.cache.store.usage.memoryEntries
+    #expect(count == 3)
+    #expect(setting.cache.storedResponse(for: .get("/1?a")) == nil)
+    #expect(setting.cache.storedResponse(for: .get("/1?a"), partition: "p") == nil)
+    #expect(setting.cache.storedResponse(for: .get("/1?a"), partition: "q") != nil)
+    for path in paths.dropFirst() { #expect(setting.cache.storedResponse(for: .get(path)) != nil) }
+  }
+
   @Test("A group invalidation applies at once, to its origin only, and under every policy")
   func group() async throws {
     let (setting, origin) = (try Setting(), origin())

@@ -77,6 +77,26 @@ struct PurgeTests {
   }
 
   @Test(
+    "A response in flight is stored, however many purges of others there are meanwhile",
+    arguments: [false, true])
+  func othersPurged(isNamed: Bool) async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { [cache = setting.cache, groups] _, _ in
+      let target = TargetURI(scheme: "https", authority: "example.test", path: "/")
+      for number in 0..<300 {
+        cache.removeResponses(matching: .prefix("https://example.test/b/\(number)"))
+        cache.expireGroup("\(number)", of: target)
+        cache.invalidateGroup("other\(number)", of: target)
+      }
+      if isNamed { cache.removeResponses(matching: .glob("https://example.test/*/1")) }
+      return .ok("content", [.cacheControl: "max-age=60", groups: "\"a\""])
+    }
+    _ = try await setting.get("/a/1", from: origin)
+    #expect((setting.cache.storedResponse(for: .get("/a/1")) != nil) == !isNamed)
+    #expect(setting.log.reasons(isNamed ? .notStored : .stored).count == 1)
+  }
+
+  @Test(
     "A purge removes the matching responses and returns their number", arguments: Purge.allCases,
     Tier.allCases)
   private func removes(purge: Purge, tier: Tier) async throws {

@@ -39,6 +39,97 @@ struct StatusTests {
       ])
   }
 
+  /// A response as it arrives, and what its head may say of storing it.
+  enum Arriving: CaseIterable {
+    case complete, completeTooLarge, ofKnownLength, ofUnknownLength, ofKnownLengthTooLarge, withoutRoom
+
+    /// The end of the first `Cache-Status`.
+    var status: String {
+      switch self {
+      case .complete, .ofKnownLength: "; ttl=60; stored; detail=storedWithLifetime"
+      case .completeTooLarge, .ofKnownLengthTooLarge: "; detail=tooLargeForMemory"
+      case .ofUnknownLength, .withoutRoom: "; ttl=60; detail=fromOrigin"
+      }
+    }
+
+    /// The end of the final one.
+    var finalStatus: String {
+      switch self {
+      case .ofUnknownLength: "; ttl=60; stored; detail=storedWithLifetime"
+      case .withoutRoom: "; detail=transitFull"
+      default: status
+      }
+    }
+  }
+
+  @Test(
+    "Cache-Status has stored only if the content is complete, or its known length fits a tier (§2.5)",
+    arguments: Arriving.allCases)
+  func stored(arriving: Arriving) async throws {
+    let setting = try Setting { if arriving == .withoutRoom { $0.transitCapacity = 0 } }
+    let isTooLarge = arriving == .completeTooLarge || arriving == .ofKnownLengthTooLarge
+    let content = [UInt8](repeating: 1, count: isTooLarge ? 5 << 20 : 5)
+    let body: MessageBody
+    if arriving == .complete || arriving == .completeTooLarge {
+      body = MessageBody(content)
+    } else {
+      let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+      feed.yield(content[...])
+      feed.finish()
+      body = MessageBody(stream, length: arriving == .ofUnknownLength ? nil : content.count)
+    }
+    let origin = MemoryOrigin { _, _ in
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]), body: body)
+    }
+    let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    let start = "HTTPCacheEngine; fwd=uri-miss; fwd-status=200"
+    #expect(try statuses(Answer(response: response, text: "")) == [start + arriving.status])
+    #expect(try await response.body.collect(upTo: .max) == content[...])
+    let name = try #require(HTTPField.Name("Cache-Status"))
+    #expect(response.finalHead.headerFields[values: name] == [start + arriving.finalStatus])
+    #expect(setting.log.events.count { $0.action == .stored || $0.action == .notStored } == 1)
+    #expect((setting.cache.storedResponse(for: .get()) != nil) == arriving.finalStatus.contains("; stored"))
+  }
+
+  @Test("A coalesced request that reads an arriving response says stored only if its length is known")
+  func collapsedWhileArriving() async throws {
+    for length in [nil, 2] {
+      let setting = try Setting()
+      let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+      let origin = MemoryOrigin { _, _ in
+        TransportResponse(
+          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+          body: MessageBody(stream, length: length))
+      }
+      feed.yield([1])
+      let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
+      let follower = try await setting.cache.respond(to: .get(), transport: origin.transport)
+      #expect(follower.cacheStatus.isCollapsed == true && follower.cacheStatus.isStored == (length != nil))
+      feed.yield([2])
+      feed.finish()
+      for response in [leader, follower] { #expect(try await response.body.collect(upTo: 2) == [1, 2]) }
+      let hit = try await setting.get(from: origin)
+      #expect(hit.source == .hit)
+    }
+  }
+
+  @Test("A validation whose update comes too late is not reported as stored")
+  func updateTooLate() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { [cache = setting.cache] request, number in
+      if number == 2 { cache.removeResponses(for: request) }
+      return .ok(
+        "content", [.cacheControl: "max-age=60", .eTag: "\"a\""], status: number == 1 ? .ok : .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 70)
+    #expect(
+      try await statuses(setting.get(from: origin)) == [
+        "HTTPCacheEngine; fwd=stale; fwd-status=304; ttl=60; detail=validated"
+      ])
+  }
+
   @Test("Cache-Status members of upstream caches are kept in order, also from the store (§2)")
   func upstream() async throws {
     let setting = try Setting()

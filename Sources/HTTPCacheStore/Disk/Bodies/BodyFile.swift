@@ -45,11 +45,18 @@ struct BodyFileWriter: Sendable {
   private mutating func write(_ bytes: [UInt8]) throws(AppendFailure) {
     guard bodies.reserve(bytes.count) else { throw .noRoom }
     reserved += bytes.count
-    do throws(FileFailure) {
-      try file.write(bytes, at: fileCount)
-    } catch {
-      bodies.log.context.counters.ioErrors.increment()
-      throw .inputOutput
+    var reliefs = 0
+    while true {
+      do throws(FileFailure) {
+        try file.write(bytes, at: fileCount)
+        break
+      } catch {
+        reliefs += 1
+        guard reliefs <= Log.mostReliefs, bodies.log.relieve(error, for: bytes.count) else {
+          bodies.log.context.counters.ioErrors.increment()
+          throw .inputOutput
+        }
+      }
     }
     fileCount += bytes.count
     bodies.log.context.counters.bytesWritten.increment(by: bytes.count)

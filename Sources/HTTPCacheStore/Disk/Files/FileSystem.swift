@@ -54,6 +54,12 @@ struct FileFailure: Error, Hashable {
   let errno: Int32
 
   var storeError: StoreError { StoreError(.io(operation: operation, path: path, errno: errno)) }
+
+  /// Whether the file system, or the user's share of it, is full.
+  var isFull: Bool {
+    let errno = Errno(rawValue: errno)
+    return errno == .noSpace || errno == .diskQuotaExceeded
+  }
 }
 
 extension File {

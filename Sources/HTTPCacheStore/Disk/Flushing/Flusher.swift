@@ -12,6 +12,8 @@ protocol FlushSource: AnyObject, Sendable {
   func take(upTo bytes: Int) -> FlushBatch
   /// Called after consecutive pieces of one file were written.
   func didWrite(_ run: [WriteBuffer.Piece])
+  /// Makes room in a full file system for a write that failed. Returns whether to write again.
+  func relieve(_ failure: FileFailure, for bytes: Int) -> Bool
   /// Called if the first of these pieces could not be written. Then the others, and the rest of the buffer, must not be
   /// written.
   func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure)
@@ -164,9 +166,7 @@ final class Flusher: Sendable {
       let run = Array(pieces[start..<end])
       do throws(FileFailure) {
         prepare(run, step: batch.allocation, of: source, &writing)
-        var arrays: [[UInt8]] = []
-        for piece in run { piece.bytes.append(to: &arrays) }
-        try run[0].file.write(arrays, at: run[0].offset)
+        try write(run, of: source)
       } catch {
         source.lose(Array(pieces[start...]), because: error)
         return false
@@ -175,6 +175,22 @@ final class Flusher: Sendable {
       start = end
     }
     return true
+  }
+
+  private func write(_ run: [WriteBuffer.Piece], of source: some FlushSource) throws(FileFailure) {
+    var arrays: [[UInt8]] = []
+    for piece in run { piece.bytes.append(to: &arrays) }
+    var reliefs = 0
+    while true {
+      do throws(FileFailure) {
+        return try run[0].file.write(arrays, at: run[0].offset)
+      } catch {
+        reliefs += 1
+        guard reliefs <= Log.mostReliefs,
+          source.relieve(error, for: run.reduce(0) { $0 + $1.bytes.count })
+        else { throw error }
+      }
+    }
   }
 
   private func prepare(

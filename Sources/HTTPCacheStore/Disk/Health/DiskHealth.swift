@@ -6,8 +6,11 @@
 /// After some failures it pauses: for a number of writes, and for at most some seconds. So a busy store tries again soon,
 /// and an idle one with its next response. The log's lock guards it.
 struct DiskHealth: Sendable {
-  /// Operations that failed, and have not succeeded since: "create", "write", "sync", "remove".
+  /// Operations that failed, and have not succeeded since: "create", "write", "sync", "remove", and ``filling``.
   private var failing: Set<String> = []
+  /// Stands for a file system that has less room than the capacity. The store evicts for what it writes, and does not
+  /// pause.
+  static let filling = "fill"
   /// Number of failures since the disk last worked.
   private var failures = 0
   /// Number of writes still to skip.
@@ -24,7 +27,7 @@ struct DiskHealth: Sendable {
   private static let longestWait = 30
 
   mutating func fail(_ failure: FileFailure, at now: Duration) {
-    if failing.isEmpty { events.append(.failing(failure.storeError)) }
+    if failing.isSubset(of: [Self.filling]) { events.append(.failing(failure.storeError)) }
     failing.insert(failure.operation)
     failures += 1
     let excess = min(failures - Self.patience, 16)
@@ -32,10 +35,18 @@ struct DiskHealth: Sendable {
     end = excess <= 0 ? nil : now + .seconds(min(Self.longestWait, 1 << (excess - 1)))
   }
 
+  /// Records that the file system is full.
+  mutating func fill(_ failure: FileFailure) {
+    if failing.isEmpty { events.append(.full(failure.storeError)) }
+    failing.insert(Self.filling)
+  }
+
   /// Records a success of one operation: a successful write to an open file does not show that a new file can be
   /// created.
   mutating func succeed(_ operation: String) {
-    guard !failing.isEmpty, failing.remove(operation) != nil, failing.isEmpty else { return }
+    guard !failing.isEmpty, failing.remove(operation) != nil, failing.isSubset(of: [Self.filling]) else {
+      return
+    }
     failures = 0
     pause = 0
     events.append(.recovered)

@@ -76,6 +76,7 @@ extension Log {
       let end = last.count + count + summary.recordCount + summary.growth(kind)
       if end <= segmentSize, last.bodyFileBytes < segmentSize { return }
       seal()
+      regainCapacity()
     }
     guard space.fits(context.room(for: count)) else { throw .noRoom }
     try beginSegment()

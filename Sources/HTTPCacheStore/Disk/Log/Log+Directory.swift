@@ -49,7 +49,7 @@ extension Log {
     if lockFile != nil { return true }
     let (directory, hasher) = (context.directory, context.hasher)
     let opening = DiskOpening(
-      directory: directory, files: context.files, hashMask: hasher.mask, markLimit: 0)
+      directory: directory, files: context.files, hashMask: hasher.mask)
     do throws(StoreError) {
       lockFile = try opening.remake(seed: hasher.seed)
     } catch {

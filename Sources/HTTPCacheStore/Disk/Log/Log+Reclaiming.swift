@@ -41,6 +41,46 @@ extension Log {
     return space.fits(needed + (isVital ? 0 : pinReserve))
   }
 
+  /// The least capacity that the log keeps to while the file system is full. With less room, the disk counts as failing.
+  private static let leastCapacity = 1 << 20
+  /// How often a write is tried again after room was made for it: others may take the room.
+  static let mostReliefs = 3
+
+  /// Makes room in a file system that is full: the log keeps to the bytes that it has, as if its capacity were lower, and
+  /// evicts its oldest entries. The caller then writes again.
+  ///
+  /// Nothing is carried forward, because that would need room. The capacity returns as the log is written.
+  ///
+  /// - Parameters:
+  ///   - failure: of the write that found no room.
+  ///   - needed: the bytes of that write, which count as used.
+  /// - Returns: whether the write may succeed now.
+  mutating func relieve(_ failure: FileFailure, for needed: Int) -> Bool {
+    guard failure.isFull, !isClosed, space.used - needed >= Self.leastCapacity else { return false }
+    context.counters.ioErrors.increment()
+    let limit = min(space.capacity, space.used - needed)
+    // Pins depend on the capacity: only entries beside them are evicted.
+    if pins.list.isEmpty {
+      health.fill(failure)
+      space.capacity = limit
+    }
+    var isRelieved = false
+    // As much again: the next writes need room, too.
+    while space.used > limit - min(needed, limit / 8), !segments.isEmpty {
+      guard reclaimOldest(carrying: false) else { break }
+      isRelieved = true
+    }
+    return isRelieved
+  }
+
+  /// Raises a capacity that was lowered because the file system was full. If it is still full, the next write lowers the
+  /// capacity again.
+  mutating func regainCapacity() {
+    guard space.capacity < space.configured else { return }
+    space.capacity = min(space.configured, space.capacity + segmentSize)
+    if space.capacity == space.configured { health.succeed(DiskHealth.filling) }
+  }
+
   /// Removes the oldest segment and its entries. Entries hit since they were written are carried forward to the log's
   /// end first.
   ///

@@ -66,7 +66,8 @@ final class SharedLog: Sendable {
     }
     withLock { log in
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
-      log.space.capacity = bytes
+      (log.space.capacity, log.space.configured) = (bytes, bytes)
+      log.health.succeed(DiskHealth.filling)
       log.protectPins(capacity: bytes)
       _ = log.makeRoom(0)
       log.settlePins()
@@ -202,6 +203,10 @@ extension SharedLog: FlushSource {
 
   func didWrite(_ run: [WriteBuffer.Piece]) {
     withLock { log in log.didWrite(run) }
+  }
+
+  func relieve(_ failure: FileFailure, for bytes: Int) -> Bool {
+    withLock { log in log.relieve(failure, for: bytes) }
   }
 
   func lose(_ pieces: [WriteBuffer.Piece], because failure: FileFailure) {

@@ -19,7 +19,6 @@ struct DiskOpening {
   let directory: FilePath
   let files: any FileSystem
   let hashMask: UInt64
-  let markLimit: Int
   var progress: (@Sendable (OpeningProgress) -> Void)?
   let counters = DiskCounters()
 
@@ -49,7 +48,7 @@ struct DiskOpening {
       directory: directory, files: files, hasher: hasher, counters: counters, progress: progress)
     let log = try reporting { () throws(FileFailure) in try recovery.run(names: names) }
     return Result(
-      hasher: hasher, lockFile: lockFile, log: log, marks: ScopeMarks(log.marks, limit: markLimit),
+      hasher: hasher, lockFile: lockFile, log: log, marks: ScopeMarks(log.marks),
       counters: counters, pins: pins(names, hasher), discarded: unreadable)
   }
 

@@ -154,9 +154,12 @@ struct LogRecovery {
     _ chain: [SegmentSummary], of segment: inout Log.Segment, _ result: inout Result
   ) throws(FileFailure) -> End? {
     var marks: [SegmentSummary.Row] = []
+    var isFirst = true
     result.summary = SegmentSummary()
     for summary in chain {
       let isKnown = summary.forEach(below: segment.count) { row in
+        if isFirst { result.marks = ScopeMarks.Snapshot() }
+        isFirst = false
         if row.kind == .marks { marks.append(row) } else { apply(row, segment: &segment, &result) }
       }
       guard isKnown else { return nil }
@@ -193,6 +196,8 @@ struct LogRecovery {
       let end = offset + header.recordCount
       guard end <= segment.count else { return .torn(offset) }
       let row = SegmentSummary.Row(header, offset: offset)
+      // If there were marks when the segment began, all that were needed are in its first record.
+      if offset == DiskFormat.segmentHeaderSize { result.marks = ScopeMarks.Snapshot() }
       switch header.kind {
       case .marks:
         // An unreadable mark may concern anything before it.

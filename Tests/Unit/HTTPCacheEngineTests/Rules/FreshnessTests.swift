@@ -125,6 +125,38 @@ struct FreshnessTests {
   }
 
   @Test(
+    "Dates are compared with the wall clock, and times with the monotonic clock (§4.2.3)",
+    arguments: [
+      // how far the wall clock is ahead; fields; age on arrival and lifetime, in seconds
+      (3600, ["Cache-Control: max-age=60"], 5, 60), (-3600, ["Cache-Control: max-age=60"], 5, 60),
+      (3600, ["Date: \(date(0))", "Cache-Control: max-age=60"], 3600, 60),
+      (-3600, ["Date: \(date(0))", "Cache-Control: max-age=60"], 5, 60),
+      (-3600, ["Date: \(date(-3630))", "Cache-Control: max-age=60"], 30, 60),
+      (3600, ["Expires: \(date(3700))"], 5, 100), (-3600, ["Expires: \(date(100))"], 5, 3700),
+      (3600, ["Last-Modified: \(date(0))"], 5, 360),
+    ] as [(Int64, [String], Int64, Int64)])
+  func twoClocks(lead: Int64, lines: [String], age: Int64, lifetime: Int64) throws {
+    var answer = response()
+    answer.headerFields += HTTPFields(lines: lines)
+    let engine = CacheEngine.privately
+    guard case .forward(let forwarding) = engine.plan(request(), []) else { return }
+    let outcome = engine.outcome(
+      of: .init(
+        forwarding: forwarding, candidates: [], result: .response(answer),
+        requestTime: arrival.advanced(bySeconds: -5), responseTime: arrival,
+        arrival: arrival.advanced(bySeconds: lead)))
+    guard case .store(let stored, _) = outcome.storage else {
+      Issue.record("not stored")
+      return
+    }
+    #expect(stored.facts.initialAge == age * 1000 && stored.facts.lifetime.seconds == lifetime)
+    #expect(stored.facts.responseTime == arrival)
+    let date = lines.contains { $0.hasPrefix("Date") }
+    #expect(
+      date || stored.fields[.date] == HTTPDate(arrival.advanced(bySeconds: lead)).fieldValue)
+  }
+
+  @Test(
     "A response is fresh while its lifetime exceeds its age",
     arguments: [
       (0, true, 0), (59, true, 59), (60, false, 60), (61, false, 61), (1 << 40, false, 1 << 40),

@@ -11,6 +11,8 @@ import Testing
 struct FlusherTests {
   /// A buffer for files in memory, without a log.
   private final class Source: FlushSource {
+    func relieve(_ failure: FileFailure, for bytes: Int) -> Bool { false }
+
     struct State: Sendable {
       var buffer = WriteBuffer()
       var written: [[Int]] = []

@@ -18,7 +18,7 @@ struct PartBench {
     writeBuffer: Int = 0, sync: DiskSync = .removals, observer: (@Sendable (DiskEvent) -> Void)? = nil
   ) throws {
     self.capacity = capacity
-    opened = try DiskOpening(directory: directory, files: files, hashMask: .max, markLimit: 100)
+    opened = try DiskOpening(directory: directory, files: files, hashMask: .max)
       .open(startEmpty: false)
     let options = DiskOptions(
       segmentSize: nil, largeBodyThreshold: 1 << 20, maximumVariants: 4, sync: sync, writeBuffer: writeBuffer,

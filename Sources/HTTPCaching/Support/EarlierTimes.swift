@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import Synchronization
+
+/// The times of responses that earlier processes stored, in the time of this process.
+///
+/// The time of a process is monotonic, and begins at the wall clock's (``CacheClock/now``). So the times of two processes
+/// differ if the wall clock was wrong when one of them began. Only the wall clock compares them. An entry has both times:
+/// its responses have that of the process, and ``StoredEntry/storedAt`` is the wall clock's. The earlier of the two counts.
+///
+/// If the wall clock goes forward in this process, it was behind before: what earlier processes stored is older than it
+/// seemed. If it goes back later, it remains unknown which of the two was wrong. Nothing may become fresh again, so the
+/// greatest lead counts. What seems stored in the future is validated once. Then it has the time of this process.
+final class EarlierTimes: Sendable {
+  /// The number of the first insert or update of this process: entries with a lower revision are earlier.
+  private let first: UInt64
+  /// When this cache was opened.
+  private let start: Timestamp
+  private let clock: any CacheClock
+  /// The greatest lead of the wall clock that was seen, in milliseconds.
+  private let greatestLead = Atomic<Int64>(0)
+
+  init(_ store: CacheStore, clock: any CacheClock) {
+    first = store.firstNumber
+    self.clock = clock
+    start = clock.now
+  }
+
+  /// Whether an earlier process wrote an entry.
+  @inline(__always)
+  private func isEarlier(_ entry: StoredEntry) -> Bool { entry.revision < first }
+
+  private var lead: Int64 {
+    let lead = clock.wallTime.millisecondsSince(clock.now)
+    return Swift.max(lead, greatestLead.max(lead, ordering: .relaxed).oldValue)
+  }
+
+  /// Returns the time of a response in the time of this process; the greatest time if it seems stored in the future.
+  ///
+  /// - Parameter latest: the latest time of the entry's responses.
+  private func converted(_ time: Timestamp, in entry: StoredEntry, latest: Timestamp) -> Timestamp {
+    let ahead = Swift.max(0, latest.millisecondsSince(Timestamp(milliseconds: entry.storedAt)))
+    let converted = time.advanced(byMilliseconds: -ahead).advanced(byMilliseconds: -lead)
+    return converted > start ? Timestamp(milliseconds: .max) : converted
+  }
+
+  /// Returns the present time for a decision about the only response of an entry, whose own time is not converted; `nil`
+  /// if the entry must be decoded for that.
+  @inline(__always)
+  func now(for entry: StoredEntry) -> Timestamp? {
+    isEarlier(entry) ? now(forEarlier: entry) : clock.now
+  }
+
+  private func now(forEarlier entry: StoredEntry) -> Timestamp? {
+    var time: Timestamp?
+    entry.withMetadata { time = StoredResponse.onlyResponseTime(in: $0) }
+    guard let time else { return nil }
+    let converted = converted(time, in: entry, latest: time)
+    guard converted <= time else { return nil }
+    return clock.now.advanced(byMilliseconds: time.millisecondsSince(converted))
+  }
+
+  /// Converts the times of candidates to the time of this process.
+  func convert(_ candidates: inout Candidates) {
+    for (index, entry) in candidates.entries.enumerated() where isEarlier(entry) {
+      let time = candidates.responses[index].facts.responseTime
+      // The latest one may be none of the candidates.
+      var latest = time
+      entry.withMetadata { bytes in
+        latest =
+          StoredResponse.onlyResponseTime(in: bytes)
+          ?? StoredResponse.all(decoding: bytes).map(\.facts.responseTime).max() ?? time
+      }
+      candidates.responses[index].facts.responseTime = converted(time, in: entry, latest: latest)
+    }
+  }
+
+  /// Returns the responses in the metadata of an entry that gets new ones: they then count as written by this process.
+  ///
+  /// If the metadata changed since the lookup, they are converted once too often, and only seem older.
+  func present(_ metadata: RawSpan, of entry: StoredEntry) -> [StoredResponse] {
+    var responses = StoredResponse.all(decoding: metadata)
+    guard isEarlier(entry), let latest = responses.map(\.facts.responseTime).max() else { return responses }
+    for index in responses.indices {
+      responses[index].facts.responseTime = converted(
+        responses[index].facts.responseTime, in: entry, latest: latest)
+    }
+    return responses
+  }
+}
+
+extension HTTPCache {
+  /// Returns the stored responses under a key, with their times in the time of this process.
+  func candidates(
+    _ stored: StoredEntries, under key: CacheKey, where isWanted: (StoredResponse) -> Bool = { _ in true }
+  ) -> Candidates {
+    var candidates = Candidates(stored, under: key, in: store, where: isWanted)
+    earlier.convert(&candidates)
+    return candidates
+  }
+
+  /// The wall clock's time of storing, for ``StoredEntry/storedAt``.
+  ///
+  /// The clocks are read one after the other: a difference of less than 10 ms does not count.
+  func storedAt(_ time: Timestamp) -> Int64 {
+    let difference = clock.wallTime.millisecondsSince(clock.now)
+    return abs(difference) < 10
+      ? time.milliseconds : time.advanced(by: .milliseconds(difference)).milliseconds
+  }
+}
