@@ -351,7 +351,7 @@ struct ManyVariantsTests {
     }
   }
 
-  @Test("Variants that are all under one key, as earlier versions stored them, are found, and further ones too")
+  @Test("Variants that are all under one key, as earlier versions stored them, are found, as are others")
   func underOneKey() async throws {
     try await with(.disk) { setting, reopen in
       let origin = origin()
