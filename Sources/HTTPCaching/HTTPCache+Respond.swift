@@ -77,7 +77,7 @@ extension HTTPCache {
     let partition = partition ?? configuration.partition
     let endCount = flights.endCount
     let course: RequestCourse
-    switch resident(for: request, content: content, partition) {
+    switch resident(for: request, content: content, partition, mayForward: true) {
     case .entries(let key, let found):
       if let response = hit(request, policy, key, found, partition) { return response }
       course = RequestCourse(asked, lookup(of: found, key, for: request, partition), endCount: endCount)
@@ -105,7 +105,7 @@ extension HTTPCache {
     guard !policy.ignoresStored else { return nil }
     let partition = partition ?? configuration.partition
     let lookup: Lookup
-    switch resident(for: request, partition) {
+    switch resident(for: request, partition, mayForward: false) {
     case .entries(let key, let found):
       if let response = hit(request, policy, key, found, partition) { return traced(response, request) }
       lookup = self.lookup(of: found, key, for: request, partition)

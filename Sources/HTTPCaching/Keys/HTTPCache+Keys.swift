@@ -60,14 +60,15 @@ extension HTTPCache {
   }
 
   func resident(
-    for request: HTTPRequest, content: MessageBody = .empty, _ partition: String
+    for request: HTTPRequest, content: MessageBody = .empty, _ partition: String, mayForward: Bool
   ) -> Resident {
     let request = keyed(request)
     // A hit excludes a request with a `Host` field, and `lookup(of:_:for:_:)` does before any other use.
     guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(targetOf: request, partition: partition)
     else { return .otherwise }
-    return entries(of: key, for: request, inMemory: true).map { .entries(key, $0) } ?? .perhapsOnDisk
+    return entries(of: key, for: request, inMemory: true, mayForward: mayForward).map { .entries(key, $0) }
+      ?? .perhapsOnDisk
   }
 
   /// Returns what was found under a key that was made without a look at the request's fields.

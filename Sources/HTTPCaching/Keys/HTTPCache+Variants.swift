@@ -25,17 +25,21 @@ extension HTTPCache {
   /// If an index leads to none that the request selects, the result has the variants that were used most recently, whose
   /// entity tags the request to the origin may name (RFC 9111 §4.3.2).
   ///
-  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
-  func entries(of key: CacheKey, for request: HTTPRequest, inMemory: Bool) -> FoundEntries? {
+  /// - Parameters:
+  ///   - inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
+  ///   - mayForward: whether the request may go to the origin: otherwise, only what can answer it is of use.
+  func entries(
+    of key: CacheKey, for request: HTTPRequest, inMemory: Bool, mayForward: Bool = true
+  ) -> FoundEntries? {
     guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
     if entries.isEmpty { return FoundEntries(entries: entries) }
     if let only = entries.only, only.variant != VariantIndex.variant { return FoundEntries(entries: entries) }
-    return several(entries, of: key, for: request, inMemory: inMemory)
+    return several(entries, of: key, for: request, inMemory: inMemory, mayForward: mayForward)
   }
 
   @inline(never)  // The hit of a resource with a single variant does without.
   private func several(
-    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, inMemory: Bool
+    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, inMemory: Bool, mayForward: Bool
   ) -> FoundEntries? {
     var variants = known(entries)
     guard let index = variants.index else { return FoundEntries(entries: entries, variants: variants) }
@@ -66,7 +70,9 @@ extension HTTPCache {
       }
       if isFound { variants.selected.append(id) }
     }
-    if variants.selected.isEmpty { found += others(own, under: key, by: index) }
+    if variants.selected.isEmpty, mayForward || configuration.rules.negotiatesLanguage {
+      found += others(own, under: key, by: index)
+    }
     var ids: Set<EntryID> = []
     var all = StoredEntries(found.filter { ids.insert($0.id).inserted }.sorted { $0.id > $1.id })
     // Of the first of these lookups.
@@ -90,8 +96,10 @@ extension HTTPCache {
   private func others(
     _ own: [StoredEntry], under key: StoreKey, by index: VariantIndex
   ) -> some Sequence<StoredEntry> {
-    // A language that is preferred to all others may be in any of them.
-    let maximum = configuration.rules.negotiatesLanguage ? 64 : Validation.mostTags
+    let isOfUsers = index.lists.allSatisfy { $0.contains(where: configuration.rules.withheldFields.contains) }
+    // A language that is preferred to all others may be in any of them. What is selected by a user's credentials is hardly
+    // ever the same for another: one response then says that there are variants.
+    let maximum = configuration.rules.negotiatesLanguage ? 64 : isOfUsers ? 1 : Validation.mostTags
     let recent = order.mostRecent(maximum, under: store.number(of: key)).compactMap { variant in
       variant.isApart
         ? store.peek(index.key(of: variant.id, under: key)).first { VariantAlias($0) == nil }
