@@ -214,7 +214,9 @@ extension HTTPCache {
     // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.
     let needed = destination == .memory ? length : 0
     let hasRoom = response.body.isInMemory || transit.used + needed < transit.capacity
-    arrival.settlement = Settlement(hasRoom ? .expected : .open)
+    let isRemoved = isRemoved(
+      lookup.key, scopes(arrival.outcome, under: lookup.key), since: arrival.tokens.key)
+    arrival.settlement = Settlement(hasRoom && !isRemoved ? .expected : .open)
     return writer
   }
 

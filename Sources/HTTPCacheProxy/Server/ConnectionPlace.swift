@@ -20,6 +20,8 @@ final class ConnectionPlace: Sendable {
   let channel: any Channel
   let connection: NIOLoopBound<any TabledConnection>
   private let table: ConnectionTable
+  /// When it was opened, in nanoseconds: since then it is idle, until its first request.
+  let opened: UInt64
   /// Since when the connection is idle, in nanoseconds; otherwise ``busy`` or ``parked``.
   private let state: Atomic<UInt64>
   /// A request is in progress.
@@ -31,7 +33,8 @@ final class ConnectionPlace: Sendable {
     self.channel = channel
     self.connection = NIOLoopBound(connection, eventLoop: channel.eventLoop)
     self.table = table
-    state = Atomic(Self.idle(since: channel.eventLoop.now))
+    opened = Self.idle(since: channel.eventLoop.now)
+    state = Atomic(opened)
   }
 
   private static func idle(since time: NIODeadline) -> UInt64 { Swift.max(time.uptimeNanoseconds, 2) }
@@ -72,6 +75,9 @@ final class ConnectionPlace: Sendable {
     ).exchanged
   }
 
+  /// Lets a connection that was chosen to make room be idle since then again. Call it on its event loop.
+  func unclaim(idleSince: UInt64) { state.store(idleSince, ordering: .releasing) }
+
   /// Chooses the connection to make room, if it has been idle since that time.
   func claim(idleSince: UInt64) -> Bool {
     state.compareExchange(
@@ -96,13 +102,13 @@ struct IdleOrder {
   mutating func remove(_ place: ConnectionPlace) { places[ObjectIdentifier(place)] = nil }
 
   /// Takes out the connection that is idle longest; it counts as busy, and parked, from then on.
-  mutating func takeOldest() -> ConnectionPlace? {
+  mutating func takeOldest() -> (since: UInt64, place: ConnectionPlace)? {
     while true {
       while let (since, place) = sorted.popLast() {
         // It may be closed already.
         guard places[ObjectIdentifier(place)] != nil, place.claim(idleSince: since) else { continue }
         remove(place)
-        return place
+        return (since, place)
       }
       for place in Array(places.values) {
         if let since = place.idleSince {

@@ -56,6 +56,9 @@ final class ConnectionTable: Sendable {
   /// The time between the choice of a connection and its end: the event loop reads what has arrived. Without it, a
   /// connection that was accepted together with the one that needs its place would lose its first request.
   static let grace = TimeAmount.milliseconds(1)
+  /// The time that a connection has for its first request before it may be closed to make room. Without it, new clients
+  /// would take each other's places while all others have requests in progress, and get empty replies.
+  static let firstRequest = TimeAmount.seconds(1)
 
   private let state: Mutex<State>
   /// Counts the connections of clients; `nil` for those of administrators.
@@ -95,7 +98,7 @@ final class ConnectionTable: Sendable {
   func admit(_ channel: any Channel, waiting: Int = 1, else onRoom: @escaping @Sendable () -> Void) -> Bool {
     enum Decision {
       case admitted
-      case makesRoom(ConnectionPlace)
+      case makesRoom(ConnectionPlace, since: UInt64)
       case allBusy
       case waits
     }
@@ -111,7 +114,7 @@ final class ConnectionTable: Sendable {
         return (state.leaving > 0 ? .waits : .allBusy, limit)
       }
       state.leaving += 1
-      return (.makesRoom(victim), limit)
+      return (.makesRoom(victim.place, since: victim.since), limit)
     }
     switch decision {
     case .admitted:
@@ -119,10 +122,10 @@ final class ConnectionTable: Sendable {
       statistics?.connectionOpened()
       channel.closeFuture.whenComplete { [self] _ in release() }
       return true
-    case .makesRoom(let victim):
+    case .makesRoom(let victim, let since):
       roomLog.failed(
         "idle_closed", "more than \(limit) \(name): those that are idle longest are closed to make room")
-      close(victim, for: nil)
+      close(victim, idleSince: since, for: nil)
     case .allBusy:
       roomLog.failed("all_busy", "more than \(limit) \(name), all with a request in progress: new ones wait")
     case .waits: break
@@ -179,13 +182,22 @@ final class ConnectionTable: Sendable {
     onRoom?()
   }
 
-  /// Closes a connection that was chosen to make room, unless a request has arrived meanwhile.
+  /// Closes a connection that was chosen to make room, unless a request has arrived meanwhile, or another place is free.
   ///
-  /// - Parameter client: the client for whose other connection it makes room; `nil` for that of any client.
-  private func close(_ place: ConnectionPlace, for client: IPAddress?) {
-    place.channel.eventLoop.scheduleTask(in: Self.grace) { [self] in
+  /// - Parameters:
+  ///   - since: since when it is idle.
+  ///   - client: the client for whose other connection it makes room; `nil` for that of any client.
+  private func close(_ place: ConnectionPlace, idleSince since: UInt64, for client: IPAddress?) {
+    let loop = place.channel.eventLoop
+    let first =
+      since == place.opened ? NIODeadline.uptimeNanoseconds(since) + Self.firstRequest : .distantPast
+    let soon = loop.now + Self.grace
+    loop.scheduleTask(deadline: Swift.max(soon, first)) { [self] in
       let unsent = (try? place.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-      let isClosed = place.connection.value.isIdle && unsent == 0
+      let isIdle = place.connection.value.isIdle && unsent == 0
+      let isWanted = first <= soon || client != nil || state.withLock { $0.onRoom != nil }
+      let isClosed = isIdle && isWanted
+      if isIdle, !isClosed { place.unclaim(idleSince: since) }
       if isClosed {
         statistics?.idleClosed.increment()
         place.channel.close(promise: nil)
@@ -193,6 +205,7 @@ final class ConnectionTable: Sendable {
       // Otherwise, the search goes on. This connection keeps its place until it is idle again.
       let onRoom = state.withLock { state in
         if client == nil { state.leaving -= 1 }
+        if isIdle, !isClosed, state.places[ObjectIdentifier(place)] != nil { state.idle.insert(place) }
         if !isClosed, let client { state.join(client, place) }
         return state.takeOnRoom()
       }
@@ -210,16 +223,17 @@ final class ConnectionTable: Sendable {
   func admit(_ place: ConnectionPlace, of address: IPAddress) -> Bool {
     let client = address.ofOneClient
     let id = ObjectIdentifier(place)
-    let (isAdmitted, limit, victim): (Bool, Int, ConnectionPlace?) = state.withLock { state in
+    let (isAdmitted, limit, victim): (Bool, Int, (since: UInt64, place: ConnectionPlace)?) = state.withLock {
+      state in
       guard let limit = state.limits.perAddress, state.places[id] != nil else { return (true, 0, nil) }
-      var victim: ConnectionPlace?
+      var victim: (since: UInt64, place: ConnectionPlace)?
       if let others = state.clients[client], others.count >= limit {
         let idle = others.values.compactMap { place in place.idleSince.map { (since: $0, place: place) } }
           .sorted { $0.since < $1.since }
         guard let oldest = idle.first(where: { $0.place.claim(idleSince: $0.since) }) else {
           return (false, limit, nil)
         }
-        victim = oldest.place
+        victim = oldest
         state.idle.remove(oldest.place)
         state.leaveClient(ObjectIdentifier(oldest.place))
       }
@@ -230,7 +244,7 @@ final class ConnectionTable: Sendable {
       roomLog.failed(
         "address_idle_closed",
         "\(client.textOfOneClient) has more than \(limit) \(name): those that are idle longest are closed")
-      close(victim, for: client)
+      close(victim.place, idleSince: victim.since, for: client)
     } else if !isAdmitted {
       roomLog.failed(
         "address_refused",

@@ -95,11 +95,13 @@ extension HTTPCache {
   /// Returns variants that memory holds, those used most recently first.
   private func others(
     _ own: [StoredEntry], under key: StoreKey, by index: VariantIndex
-  ) -> some Sequence<StoredEntry> {
+  ) -> ArraySlice<StoredEntry> {
+    let negotiates = configuration.rules.negotiatesLanguage
     let isOfUsers = index.lists.allSatisfy { $0.contains(where: configuration.rules.withheldFields.contains) }
-    // A language that is preferred to all others may be in any of them. What is selected by a user's credentials is hardly
-    // ever the same for another: one response then says that there are variants.
-    let maximum = configuration.rules.negotiatesLanguage ? 64 : isOfUsers ? 1 : Validation.mostTags
+    // What is selected by a user's credentials is hardly ever the same for another.
+    if isOfUsers, !negotiates { return [] }
+    // A language that is preferred to all others may be in any of them.
+    let maximum = negotiates ? 64 : Validation.mostTags
     let recent = order.mostRecent(maximum, under: store.number(of: key)).compactMap { variant in
       variant.isApart
         ? store.peek(index.key(of: variant.id, under: key)).first { VariantAlias($0) == nil }
@@ -137,7 +139,9 @@ extension HTTPCache {
     var target = place
     var (apart, isNew) = (VariantIndex?.none, false)
     if !known.own.contains(id), known.own.count >= mostVariants(under: place.key, by: known.index) {
-      guard let (index, isFirst) = index(under: place, adding: names) else { return nil }
+      // A removal since the lookup removed that index: nothing leads to the response then.
+      let present = known.index.flatMap { $0.contains(names) ? ($0, false) : nil }
+      guard let (index, isFirst) = present ?? index(under: place, adding: names) else { return nil }
       (apart, isNew) = (index, isFirst)
       let key = index.key(of: id, under: place.key)
       target = (key, place.token.map { store.removalToken(for: key, since: $0) })

@@ -157,6 +157,43 @@ struct ConnectionTableTests {
     port.finish()
   }
 
+  @Test(
+    "A connection has a second for its first request, and keeps its place if another becomes free meanwhile")
+  func firstRequest() throws {
+    let port = Port(2)
+    let busy = try #require(try port.open())
+    busy.begin()
+    let new = try Connection(port.loop)
+    #expect(port.table.admit(new.channel) {})
+    new.place = port.table.add(new.channel, new)
+    #expect(try port.open() == nil)
+    port.loop.advanceTime(by: ConnectionTable.firstRequest - ConnectionTable.grace)
+    #expect(new.channel.isActive)
+    // It sends its request in time, so another must make room.
+    new.begin()
+    port.loop.advanceTime(by: .seconds(1))
+    #expect(new.channel.isActive && busy.channel.isActive)
+    new.end()
+    #expect(try port.open() == nil)
+    port.loop.advanceTime(by: ConnectionTable.grace)
+    #expect(!new.channel.isActive)
+    // Nobody waits any more when the second of this one is over.
+    let next = try Connection(port.loop)
+    #expect(port.table.admit(next.channel) {})
+    next.place = port.table.add(next.channel, next)
+    #expect(try port.open() == nil)
+    busy.channel.close(promise: nil)
+    port.loop.advanceTime(by: .seconds(2))
+    #expect(next.channel.isActive)
+    // It is still among the idle ones.
+    #expect(try port.open() != nil)
+    #expect(try port.open() == nil)
+    port.loop.advanceTime(by: ConnectionTable.grace)
+    #expect(!next.channel.isActive)
+    for connection in [new, next] { connection.place = nil }
+    port.finish()
+  }
+
   @Test("As many connections make room as wait for a place, however often they ask")
   func several() throws {
     let port = Port(4)

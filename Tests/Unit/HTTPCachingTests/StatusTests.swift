@@ -114,6 +114,30 @@ struct StatusTests {
     }
   }
 
+  @Test(
+    "A response whose resource was removed before it arrived is not reported as stored",
+    arguments: [false, true])
+  func removedBefore(byGroup: Bool) async throws {
+    let setting = try Setting()
+    let target = try #require(TargetURI(.get()))
+    let groups = try #require(HTTPField.Name("Cache-Groups"))
+    let origin = MemoryOrigin { [cache = setting.cache] request, _ in
+      if byGroup { cache.invalidateGroup("g", of: target) } else { cache.removeResponses(for: request) }
+      let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+      feed.yield([1, 2, 3])
+      feed.finish()
+      return TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60", groups: "\"g\""]),
+        body: MessageBody(stream, length: 3))
+    }
+    let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
+    #expect(!response.cacheStatus.isStored)
+    #expect(try await response.body.collect(upTo: .max) == [1, 2, 3])
+    #expect(
+      !response.finalHead.headerFields[values: try #require(.cacheStatus)].joined().contains("; stored"))
+    #expect(setting.cache.storedResponse(for: .get()) == nil)
+  }
+
   @Test("A validation whose update comes too late is not reported as stored")
   func updateTooLate() async throws {
     let setting = try Setting()
