@@ -219,9 +219,13 @@ extension HTTPCache {
   /// - Returns: the number of responses.
   func removeVariants(under key: StoreKey, keepingPin: Bool) -> Int {
     // First, so that a variant that is stored meanwhile is not forgotten.
-    let apart = order.forget(store.number(of: key))
+    let forgotten = order.forget(store.number(of: key))
     // Without the index, nothing leads to those that are apart.
     let count = store.remove(key, keepingPin: keepingPin)
-    return apart == 0 ? count : max(0, count - 1) + apart
+    if !keepingPin { store.unpin { StoredKey($0).isVariant(under: key) } }
+    guard let (apart, nonce) = forgotten, !apart.isEmpty else { return count }
+    // So these evictions only make room.
+    for id in apart { store.evict(VariantIndex.key(of: id, under: key, nonce: nonce), variant: id) }
+    return max(0, count - 1) + apart.count
   }
 }

@@ -114,13 +114,12 @@ final class VariantOrder: Sendable {
 
   /// Forgets the variants of a key that was removed.
   ///
-  /// - Returns: how many of them were apart.
-  @discardableResult
-  func forget(_ key: UInt64) -> Int {
+  /// - Returns: those that were apart, and the nonce of their index.
+  func forget(_ key: UInt64) -> (apart: [VariantID], nonce: UInt64)? {
     state.withLock { state in
-      guard let family = state.families.remove(key) else { return 0 }
+      guard let family = state.families.remove(key) else { return nil }
       state.count -= family.members.count
-      return family.members.mostRecent().count(where: \.value)
+      return family.nonce.map { (family.members.mostRecent().filter(\.value).map(\.key), $0) }
     }
   }
 
