@@ -79,6 +79,13 @@ extension HTTPCache {
       let (old, entry) = (candidates.responses[update.candidate], candidates.entries[update.candidate])
       // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
+      if update == outcome.addition, let place = copy(update.response, of: entry, pending, since: tokens) {
+        hasUpdated = true
+        note(.updated, request, update.reason, partition: partition)
+        shared?.offer(
+          key, place.id, at: place.key, count: entry.bodyCount, since: tokens.shared, pending.lease)
+        continue
+      }
       let isUpdated = store.updateMetadata(
         of: entry, key: entry.storeKey, storedAt: storedAt(update.response.facts.responseTime),
         in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: token
@@ -106,6 +113,31 @@ extension HTTPCache {
       store.remove(entry.storeKey, variant: entry.variant)
     }
     return hasUpdated
+  }
+}
+
+extension HTTPCache {
+  /// Content of more bytes than this is not copied for a response that could share it.
+  private static let mostCopied = 1 << 20
+
+  /// Stores a response whose content a 304 chose with a copy of that content, if as many responses share the content as one
+  /// entry may have. Further ones then share the copy.
+  ///
+  /// - Returns: where it is stored; `nil` if it is to share the content.
+  private func copy(
+    _ response: StoredResponse, of entry: StoredEntry, _ pending: PendingExchange, since tokens: RemovalTokens
+  ) -> (id: EntryID, key: StoreKey)? {
+    let candidates = pending.lookup.candidates
+    guard candidates.entries.count(where: { $0.id == entry.id }) >= StoredResponse.mostSharing,
+      response.parts == nil, entry.bodyCount <= Self.mostCopied,
+      let place = place(for: response, pending.lookup, tokens: tokens),
+      let content = try? entry.body.readAll()
+    else { return nil }
+    let new = NewEntry(
+      key: place.key, variant: store.fingerprint(of: response.selecting.variantKey),
+      metadata: response.encoded(), body: Array(content), storedAt: storedAt(response.facts.responseTime),
+      scopes: pending.lookup.key.map { response.scopes(under: $0).map { StoreScope($0) } } ?? [])
+    return store.insert(new, unlessRemovedSince: place.token).id.map { ($0, place.key) }
   }
 }
 

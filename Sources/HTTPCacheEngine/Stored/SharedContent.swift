@@ -5,7 +5,7 @@
 extension StoredResponse {
   /// Maximum number of responses that share one content. There is one for each set of selecting fields that the origin
   /// chose the content for. A resource that varies on `User-Agent` has any number of them.
-  static let mostSharing = 8
+  package static let mostSharing = 8
   /// Maximum bytes of all their stored forms.
   static let mostBytesSharing = 16 << 10
 

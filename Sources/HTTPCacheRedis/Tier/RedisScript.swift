@@ -108,8 +108,8 @@ struct RedisScript: Sendable {
 
   /// Sets the variant of an entry; returns 2 instead if the entry has too many variants.
   ///
-  /// Up to 64 fields are 32 variants with their contents, which one lookup reads. A variant without content may be a note
-  /// of how further variants are found: there is room for more of them.
+  /// There are 8 variants, of two fields each, or of one if the content is in pieces: each lookup reads all of them. A variant
+  /// without content may be a note of how further variants are found: there is room for more of them.
   ///
   /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds; the 8th is the name of the content's field,
   /// and the 9th the content, unless it is in pieces.
@@ -122,7 +122,7 @@ struct RedisScript: Sendable {
       if old then
         discard_pieces(KEYS[1], old)
       else
-        local most = ARGV[9] == '' and 128 or 64
+        local most = ARGV[9] == '' and 80 or ARGV[9] and 16 or 8
         if redis.call('HLEN', KEYS[1]) >= most then return 2 end
       end
       redis.call('HSET', KEYS[1], ARGV[1],

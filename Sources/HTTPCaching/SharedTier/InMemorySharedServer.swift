@@ -63,7 +63,7 @@ package final class InMemorySharedServer: Sendable {
   }
 
   /// Maximum number of variants of a key that have a body.
-  package static let mostVariants = 32
+  package static let mostVariants = 8
 
   /// Loses the oldest records of the log.
   ///

@@ -96,14 +96,14 @@ struct RedisSharedTierTests {
       let position = try await position(tier)
       for variant: UInt8 in 0..<60 {
         let result = try await tier.store(entry("content", variant: [variant], at: position))
-        #expect(result == (variant < 32 ? .stored : .full))
+        #expect(result == (variant < 8 ? .stored : .full))
       }
       for variant: UInt8 in 100..<108 {
         #expect(try await tier.store(entry("", variant: [variant], at: position)) == .stored)
       }
-      #expect(try await tier.store(entry("new", variant: [31], at: position)) == .stored)
+      #expect(try await tier.store(entry("new", variant: [7], at: position)) == .stored)
       let found = try await tier.find(key)
-      #expect(found.count == 40)
+      #expect(found.count == 16)
       #expect(found.contains { $0.body == Array("new".utf8) })
       await tier.close()
     }
