@@ -14,19 +14,21 @@ extension SharedTierLink {
       id: node, applied: state.withLock { $0.step.applied }, lifetime: options.trust + options.trust / 2)
     do {
       let head = try await tier.heartbeat(me, within: max(options.trust / 2, options.wait))
-      heard(head, sent: sent, isInTime: clock.now <= sent.advanced(by: options.wait))
+      heard(head, since: me.applied, sent: sent, isInTime: clock.now <= sent.advanced(by: options.wait))
     } catch {
       if !(error is CancellationError) { failed(error, isHeartbeat: true) }
       publishTrust()
     }
   }
 
-  private func heard(_ head: SharedLogHead, sent: Timestamp, isInTime: Bool) {
+  private func heard(
+    _ head: SharedLogHead, since position: SharedLogPosition?, sent: Timestamp, isInTime: Bool
+  ) {
     let until = sent.advanced(by: options.trust).milliseconds
     let (action, isBack) = state.withLock { state -> (StepState.Action, Bool) in
       if state.isStopped { return (.nothing, false) }
       // Nothing of the old log is trusted from here on, before the new position is used.
-      let action = state.step.heard(head, trustUntil: until)
+      let action = state.step.heard(head, since: position, trustUntil: until)
       switch action {
       case .nothing: break
       case .resume(let number), .restart(let number, _):

@@ -45,17 +45,24 @@ struct StepState: Sendable {
   ///
   /// - Parameters:
   ///   - head: the answer.
+  ///   - sent: the position when it was sent. Records that were applied since then may be later than the answer.
   ///   - until: when the trust ends that the heartbeat gives, counted from the time when it was sent.
-  mutating func heard(_ head: SharedLogHead, trustUntil until: Int64) -> Action {
+  mutating func heard(
+    _ head: SharedLogHead, since sent: SharedLogPosition?, trustUntil until: Int64
+  ) -> Action {
     guard let applied else {
       guard let kept = kept.take() else { return restart(at: head, "this node has just begun") }
       if let cause = Self.objection(to: kept, head) { return restart(at: head, cause) }
       begin(at: head)
       return .resume(after: kept.number)
     }
-    if let cause = Self.objection(to: applied, head) { return restart(at: head, cause) }
-    last = head.last
-    if applied.number == head.last.number {
+    // What was applied meanwhile came after the answer: the log has not lost it.
+    let isOvertaken = sent.map { $0.epoch == applied.epoch && $0.number <= head.last.number } ?? false
+    var position = applied
+    if isOvertaken { position.number = min(applied.number, head.last.number) }
+    if let cause = Self.objection(to: position, head) { return restart(at: head, cause) }
+    last = SharedLogPosition(epoch: head.last.epoch, number: max(applied.number, head.last.number))
+    if applied.number >= head.last.number {
       trustedUntil = max(trustedUntil, until)
       pending = nil
     } else if pending == nil {

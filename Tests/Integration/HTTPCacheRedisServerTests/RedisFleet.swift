@@ -78,7 +78,12 @@ struct RedisFleet {
 
   /// Waits until a cache has stored a number of responses in the tier. Nothing announces it.
   func stored(_ count: Int, by node: Int) async throws {
-    try await eventually { statistics(node).stores >= count }
+    do {
+      try await eventually { statistics(node).stores >= count }
+    } catch {
+      Issue.record("of \(count) responses, some are not in the tier: \(statistics(node))")
+      throw error
+    }
   }
 
   /// Closes the caches, and waits until they have left the tier.
