@@ -63,7 +63,7 @@ final class ConnectionTable: Sendable {
   private let state: Mutex<State>
   /// Counts the connections of clients; `nil` for those of administrators.
   private let statistics: ProxyStatistics?
-  /// Logs that there is no room, and that connections cannot be accepted.
+  /// Logs when all places are taken, and when connections cannot be accepted.
   private let (roomLog, acceptLog): (FailureLog, FailureLog)
   private let name: String
 
@@ -93,7 +93,7 @@ final class ConnectionTable: Sendable {
   ///
   /// - Parameters:
   ///   - waiting: the number of connections that wait for a place, with this one. So many others are closed.
-  ///   - onRoom: if there is no place, called once when the call may succeed.
+  ///   - onRoom: if all places are taken, called once when the call may succeed.
   /// - Returns: whether there is a place.
   func admit(_ channel: any Channel, waiting: Int = 1, else onRoom: @escaping @Sendable () -> Void) -> Bool {
     enum Decision {

@@ -336,7 +336,7 @@ final class OriginClient: Sendable {
     }
   }
 
-  /// Returns whose fault it is that there is no connection.
+  /// Returns what failed if a connection could not be made: the origin, or this process.
   private static func kind(of error: any Error) -> OriginError.Kind {
     if let error = error as? ChannelError, error.isTimeout { return .connectionTimeout }
     return DescriptorLimit.shortage(in: error) == nil ? .connectionRefused : .proxyInternalError

@@ -167,7 +167,7 @@ extension HTTPCache {
     return store.isPinned(key) ? VariantIndex.mostPinned : index == nil ? most : 0
   }
 
-  /// Returns the index under a key, with a list of names; makes one if there is none.
+  /// Returns the index under a key, with a list of names in it; makes the index if the key has none.
   ///
   /// - Returns: `nil` if the key was removed meanwhile.
   private func index(
