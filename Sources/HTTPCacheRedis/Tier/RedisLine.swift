@@ -59,11 +59,11 @@ final class RedisLine: Sendable {
         waiting?.resume(returning: request)
       }
     } onCancel: {
-      // The command may block for long: only the end of the connection ends it.
-      state.withLock { state in
-        defer { state.worker = nil }
-        return state.worker
-      }?.task.cancel()
+      // The command may block for long: only the end of the connection ends it. If the worker has not taken the request yet,
+      // it takes none any more.
+      let (worker, request) = state.withLock { ($0.worker.take(), $0.request.take()) }
+      worker?.task.cancel()
+      request?.continuation.resume(throwing: CancellationError())
     }
   }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Dispatch
 import HTTPCacheRedis
 import HTTPCaching
 import LoopbackRedis
+import NIOCore
+import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
@@ -220,6 +223,32 @@ struct RedisSharedTierTests {
       _ = try? await waiting.value
       _ = try await tier.append(removal())
       #expect(try await tier.records(after: start, waiting: .seconds(20)).records.count == 1)
+      await tier.close()
+    }
+  }
+
+  @Test("A task that is cancelled before its command is taken ends, and the next call works")
+  func cancelledEarly() async throws {
+    try await withDatabase { endpoint in
+      let group = WatchedGroup()
+      let tier = try tier(endpoint) { $0.client.eventLoopGroup = group }
+      let start = try await position(tier)
+      let (begin, cancelled) = (Gate(), Gate())
+      let waiting = Task {
+        await begin.wait()
+        return try await tier.records(after: start, waiting: .seconds(60))
+      }
+      // The command is there already when its connection is made, and is taken after that.
+      group.beforeNext {
+        waiting.cancel()
+        cancelled.open()
+      }
+      begin.open()
+      await cancelled.wait()
+      _ = try await tier.append(removal())
+      // A second command at a time would be refused.
+      #expect(try await tier.records(after: start, waiting: .seconds(20)).records.count == 1)
+      await #expect(throws: CancellationError.self) { try await waiting.value }
       await tier.close()
     }
   }
@@ -451,5 +480,26 @@ struct RedisSharedTierTests {
       #expect(try await self.position(tier) == position)
       await tier.close()
     }
+  }
+}
+
+/// The event loops that SwiftNIO shares, for a test that acts before a connection gets one.
+private final class WatchedGroup: EventLoopGroup {
+  private let loops = MultiThreadedEventLoopGroup.singleton
+  private let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// Calls a function before the next event loop is given out, once.
+  func beforeNext(_ function: @escaping @Sendable () -> Void) { action.withLock { $0 = function } }
+
+  func next() -> any EventLoop {
+    action.withLock { $0.take() }?()
+    return loops.next()
+  }
+
+  func makeIterator() -> EventLoopIterator { loops.makeIterator() }
+
+  /// The shared loops never end.
+  func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+    queue.async { callback(nil) }
   }
 }
