@@ -16,8 +16,8 @@ final class RedisLine: Sendable {
     var request: Request?
     var worker: (task: Task<Void, Never>, number: Int)?
     var lastWorker = 0
-    /// The worker, while it waits for a request.
-    var waiting: CheckedContinuation<Request?, Never>?
+    /// The worker with a number, while it waits for a request.
+    var waiting: (continuation: CheckedContinuation<Request?, Never>, number: Int)?
     var isStopped = false
   }
 
@@ -50,7 +50,7 @@ final class RedisLine: Sendable {
           if state.isStopped || state.request != nil || Task.isCancelled {
             return (nil as CheckedContinuation<Request?, Never>?, true)
           }
-          if let waiting = state.waiting.take() { return (waiting, false) }
+          if let waiting = state.waiting.take() { return (waiting.continuation, false) }
           state.request = request
           if state.worker == nil { begin(&state) }
           return (nil, false)
@@ -114,13 +114,15 @@ final class RedisLine: Sendable {
         let result: Request?? = state.withLock { state in
           if state.worker?.number != number || state.isStopped || Task.isCancelled { return .some(nil) }
           if let request = state.request.take() { return .some(request) }
-          state.waiting = continuation
+          state.waiting = (continuation, number)
           return nil
         }
         if let result { continuation.resume(returning: result) }
       }
     } onCancel: {
-      state.withLock { $0.waiting.take() }?.resume(returning: nil)
+      // A worker that begins late must not end the wait of its successor.
+      state.withLock { state in state.waiting?.number == number ? state.waiting.take() : nil }?
+        .continuation.resume(returning: nil)
     }
   }
 
@@ -130,7 +132,7 @@ final class RedisLine: Sendable {
       return (state.worker.take(), state.waiting.take(), state.request.take())
     }
     worker?.task.cancel()
-    waiting?.resume(returning: nil)
+    waiting?.continuation.resume(returning: nil)
     request?.continuation.resume(throwing: RedisError(.closed, "the shared tier was closed"))
   }
 }
