@@ -23,6 +23,8 @@ private final class Arrival {
   var refusal: InsertRefusal?
   /// Records whether the response was stored; `nil` if it is not being stored.
   var settlement: Settlement?
+  /// The memory reserved for its content in flight, in bytes.
+  var reserved = 0
 
   init(
     _ outcome: CacheEngine.Outcome, of exchange: CacheEngine.Exchange, _ pending: PendingExchange,
@@ -170,7 +172,8 @@ extension HTTPCache {
     guard flight.hasLeader || isStored else { return }
     // The transfer contains the content to be stored. A leader that gets only the network's part begins at that part.
     let transfer = Transfer(
-      length: arrival.length(of: response), writer: consume writer, budget: transit)
+      length: arrival.length(of: response), writer: consume writer, budget: transit,
+      reserved: arrival.reserved)
     var delivery = Flight.Delivery(
       response: respond(with: response, .empty, arrival.outcome, pending, settlement: arrival.settlement))
     if flight.hasLeader {
@@ -212,8 +215,11 @@ extension HTTPCache {
       return nil
     }
     // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.
-    let needed = destination == .memory ? length : 0
-    let hasRoom = response.body.isInMemory || transit.used + needed < transit.capacity
+    var hasRoom = true
+    if destination == .memory, response.body.bytes == nil {
+      hasRoom = transit.reserve(length)
+      arrival.reserved = hasRoom ? length : 0
+    }
     let isRemoved = isRemoved(
       lookup.key, scopes(arrival.outcome, under: lookup.key), since: arrival.tokens.key)
     arrival.settlement = Settlement(hasRoom && !isRemoved ? .expected : .open)

@@ -69,6 +69,8 @@ final class Transfer: Sendable {
     var producer: CheckedContinuation<Void, Never>?
     /// The bytes that this transfer has reported to the budget.
     var counted = 0
+    /// The bytes that the window may have without asking the budget.
+    var reserved = 0
 
     var writer: EntryWriter? {
       switch keeper {
@@ -97,11 +99,13 @@ final class Transfer: Sendable {
   let length: Int?
   private let live = LiveCount(.transfer)
 
-  /// - Parameter writer: writes the content into the store; `nil` if it is not stored.
-  init(length: Int?, writer: EntryWriter?, budget: TransitBudget) {
+  /// - Parameters:
+  ///   - writer: writes the content into the store; `nil` if it is not stored.
+  ///   - reserved: the bytes reserved in the budget for this transfer.
+  init(length: Int?, writer: EntryWriter?, budget: TransitBudget, reserved: Int = 0) {
     self.length = length
     self.budget = budget
-    state = Mutex(State(keeper: writer.map { .window($0) } ?? .none))
+    state = Mutex(State(keeper: writer.map { .window($0) } ?? .none, counted: reserved, reserved: reserved))
   }
 
   deinit {
@@ -176,7 +180,7 @@ final class Transfer: Sendable {
       state.window.append(chunk)
       state.end += chunk.count
       trim(&state)
-      if case .window = state.keeper, budget.isFull {
+      if case .window = state.keeper, state.end > state.reserved, budget.isFull {
         storing = .transitFull
         stopStoring(&state)
       }
@@ -311,7 +315,11 @@ final class Transfer: Sendable {
       state.window.drop(before: slowest)
     }
     var occupied = state.window.occupied
-    if case .file = state.keeper { occupied += Self.fileChunk }
+    switch state.keeper {
+    case .window: occupied = max(occupied, state.reserved)
+    case .file: occupied += Self.fileChunk
+    case .none, .remains, .entry: break
+    }
     budget.change(by: occupied - state.counted)
     state.counted = occupied
   }

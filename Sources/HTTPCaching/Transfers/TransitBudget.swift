@@ -31,6 +31,17 @@ package final class TransitBudget: Sendable {
   /// Whether only transfers without a block may take one.
   package var isFull: Bool { used >= capacity }
 
+  /// Reserves the bytes of content whose length is announced, so that it can be complete in flight.
+  ///
+  /// Reservations are made up to half of the capacity: bytes that were only announced never make the budget full.
+  ///
+  /// - Returns: whether they are reserved. The caller gives them back with ``change(by:)``.
+  package func reserve(_ bytes: Int) -> Bool {
+    guard used + bytes <= capacity / 2 else { return false }
+    change(by: bytes)
+    return true
+  }
+
   /// Records a change of the bytes that one transfer uses.
   package func change(by bytes: Int) {
     guard bytes != 0 else { return }

@@ -68,6 +68,45 @@ struct TransitTests {
   }
 
   @Test(
+    "Each response that says stored is stored, however many arrive at a time (RFC 9211 §2.5)",
+    .timeLimit(.minutes(5)), arguments: [1, 2, 12])
+  func reserved(count: Int) async throws {
+    let setting = try Setting { $0.transitCapacity = 8 << 20 }
+    setting.cache.store.setCapacity(memory: 64 << 20)
+    let isOpen = Gate()
+    let origin = MemoryOrigin { _, _ in
+      let pieces = Pieces(32)
+      let stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+        await isOpen.wait()
+        var iterator = pieces.stream.makeAsyncIterator()
+        return try await iterator.next()
+      }
+      return TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(stream, length: 32 * TransitTests.piece.count))
+    }
+    var responses: [CachedResponse] = []
+    for number in 0..<count {
+      responses.append(
+        try await setting.cache.respond(to: .get("/\(number)"), transport: origin.transport))
+    }
+    let saidStored = responses.indices.filter { responses[$0].cacheStatus.isStored }
+    #expect(saidStored.count == min(count, 4))
+    #expect(setting.cache.transit.used >= saidStored.count << 20)
+    isOpen.open()
+    // The last first: those without a reservation have the rest of the budget before the others.
+    for response in responses.reversed() {
+      #expect(try await response.body.collect(upTo: .max).count == 1 << 20)
+    }
+    for number in saidStored {
+      #expect(setting.cache.storedResponse(for: .get("/\(number)")) != nil, "\(number)")
+    }
+    responses = []
+    try await setting.cache.flights.emptied()
+    #expect(setting.cache.transit.used == 0)
+  }
+
+  @Test(
     "A response whose last reader left is finished if little is missing, and abandoned otherwise",
     .timeLimit(.minutes(5)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
   func worthFinishing(missing: Int?, isFinished: Bool) async throws {
