@@ -249,13 +249,6 @@ extension HTTPCache {
       forwarding.reason = .noVariantMatches
       plan = .forward(forwarding)
     }
-    if case .forward(var forwarding) = plan, lookup.variants?.index != nil,
-      forwarding.reason == .nothingStored
-    {
-      // The index leads to no response that the request selects.
-      forwarding.reason = .noVariantMatches
-      plan = .forward(forwarding)
-    }
     if case .forward(var forwarding) = plan, lookup.isUnconfirmed, forwarding.reason == .storedInvalidated {
       forwarding.reason = .storedUnconfirmed
       plan = .forward(forwarding)
