@@ -20,24 +20,29 @@ struct Purge: Sendable {
 
   /// Purges, on a thread that may wait for the disk.
   ///
-  /// - Returns: the number of responses.
-  func run(_ context: ProxyContext) async -> Int {
+  /// - Returns: the number of responses; `nil` if they were not counted.
+  func run(_ context: ProxyContext) async -> Int? {
     let cache = context.cache
     let count = await BlockingExecutor.run { purge(cache) }
-    context.logger.notice(
-      "purged", metadata: ["what": "\(self)", "soft": "\(isSoft)", "responses": "\(count)"])
+    var metadata: Logger.Metadata = ["what": "\(self)", "soft": "\(isSoft)"]
+    metadata["responses"] = count.map { "\($0)" }
+    context.logger.notice("purged", metadata: metadata)
     return count
   }
 
-  private func purge(_ cache: HTTPCache) -> Int {
+  private func purge(_ cache: HTTPCache) -> Int? {
     switch extent {
     case .everything: return isSoft ? cache.expireAllResponses() : cache.removeAllResponses()
-    case .groups(let groups, let targets):
+    case .groups(let groups, let targets) where isSoft:
       return groups.reduce(0) { sum, group in
-        targets.reduce(sum) { sum, target in
-          sum + (isSoft ? cache.expireGroup(group, of: target) : cache.removeGroup(group, of: target))
-        }
+        targets.reduce(sum) { sum, target in sum + cache.expireGroup(group, of: target) }
       }
+    case .groups(let groups, let targets):
+      // To count them would take a pass over all that is stored. An application may purge a group with each write.
+      for group in groups {
+        for target in targets { cache.invalidateGroup(group, of: target) }
+      }
+      return nil
     case .targets(let targets, let patterns):
       let count = targets.reduce(0) { sum, target in
         let request = HTTPRequest(
@@ -63,8 +68,8 @@ struct Purge: Sendable {
   }
 
   /// Returns the result of a purge as text.
-  func text(_ count: Int, _ reach: HTTPCache.RemovalReach? = nil) -> String {
-    let responses = count == 1 ? "1 response" : "\(count) responses"
+  func text(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
+    let responses = count.map { $0 == 1 ? "1 response" : "\($0) responses" } ?? "the responses"
     let result = isSoft ? "Marked \(responses) stale" : "Removed \(responses)"
     return switch reach {
     case nil: result + ".\n"
@@ -75,8 +80,8 @@ struct Purge: Sendable {
   }
 
   /// Returns the result of a purge as JSON.
-  func json(_ count: Int, _ reach: HTTPCache.RemovalReach? = nil) -> String {
-    "{\"purged\":\(count),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
+  func json(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
+    "{\"purged\":\(count.map { "\($0)" } ?? "null"),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
   }
 }
 

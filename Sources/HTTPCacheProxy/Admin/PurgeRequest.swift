@@ -60,7 +60,7 @@ struct PurgeRequest: Sendable {
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
     var (isAll, isSoft) = (false, false)
-    for (name, value) in Self.parameters(query[...]) + contentParameters {
+    for (name, value) in try Self.parameters(query[...]) + contentParameters() {
       switch name {
       case "url": targets.append(try Self.target(value))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
@@ -97,11 +97,11 @@ struct PurgeRequest: Sendable {
     return Purge(extent: .targets(targets, patterns), isSoft: isSoft)
   }
 
-  private var contentParameters: [(name: String, value: String)] {
+  private func contentParameters() throws(Fault) -> [(name: String, value: String)] {
     let text = String(decoding: content, as: UTF8.self)
     // Some clients send everything as a form.
     guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
-      return Self.parameters(text.prefix { !$0.isNewline })
+      return try Self.parameters(text.prefix { !$0.isNewline })
     }
     return text.split(whereSeparator: \.isNewline).filter { !$0.isEmpty }.map { ("url", String($0)) }
   }
@@ -140,26 +140,37 @@ struct PurgeRequest: Sendable {
     return text
   }
 
-  private static func parameters(_ query: Substring) -> [(name: String, value: String)] {
-    query.split(separator: "&").map { pair in
-      let name = pair.prefix { $0 != "=" }
-      return (decoded(name), decoded(pair[name.endIndex...].dropFirst()))
+  private static func parameters(_ query: Substring) throws(Fault) -> [(name: String, value: String)] {
+    var parameters: [(name: String, value: String)] = []
+    for pair in query.split(separator: "&") {
+      let name = try decoded(pair.prefix { $0 != "=" })
+      let value = pair.drop { $0 != "=" }.dropFirst()
+      // Forms write a blank as +. In a URL, which has no blanks, + is itself.
+      let isText = name == "group"
+      parameters.append(
+        (name, try decoded(isText ? value.replacing("+", with: "%20")[...] : value)))
     }
+    return parameters
   }
 
-  /// Percent-decodes a text; `+` stays `+`.
-  private static func decoded(_ text: Substring) -> String {
+  /// Percent-decodes a text.
+  private static func decoded(_ text: Substring) throws(Fault) -> String {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        bytes.append(decoded)
-        rest = rest.dropFirst(2)
-      } else {
+      guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)
+        continue
       }
+      let digits = rest.prefix(2)
+      guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+        let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+      else {
+        throw Fault(
+          "expected two hexadecimal digits after each %, found '\(text.prefix(200))'; write %25 for %.")
+      }
+      bytes.append(decoded)
+      rest = rest.dropFirst(2)
     }
     return String(decoding: bytes, as: UTF8.self)
   }

@@ -158,13 +158,16 @@ struct ClientRequest: Sendable {
       return
     }
     let lowercased = target.prefix(8).lowercasedASCII
-    let prefix = lowercased.hasPrefix("http://") ? 7 : lowercased.hasPrefix("https://") ? 8 : 0
-    guard prefix > 0 else {
+    guard let scheme = ["http", "https"].first(where: { lowercased.hasPrefix($0 + "://") }) else {
       throw MessageFault("the request target is neither a path nor a URI (RFC 9112 §3.2)")
     }
-    let rest = target.dropFirst(prefix)
+    // The response would be stored under the URL of the other scheme.
+    guard scheme == request.scheme else {
+      throw MessageFault(421, "the request target has a scheme that is not served here (RFC 9110 §7.4)")
+    }
+    let rest = target.dropFirst(scheme.utf8.count + 3)
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
-    guard let host = Authority.normalized(String(authority), scheme: request.scheme ?? "http") else {
+    guard let host = Authority.normalized(String(authority), scheme: scheme) else {
       throw MessageFault("the request target does not name a host and a port")
     }
     let path = rest[authority.endIndex...]

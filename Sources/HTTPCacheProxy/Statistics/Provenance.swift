@@ -92,6 +92,6 @@ struct Provenance: Sendable {
     failure = (error as? MessageFault)?.reason ?? "\(error)"
   }
 
-  /// A code for programs.
-  var code: String? { (settlement?.reason ?? reason)?.rawValue ?? originError?.rawValue }
+  /// A code for programs; `nil` if the client left before it was known whether the response is stored.
+  var code: String? { (settlement == nil ? reason : settlement?.reason)?.rawValue ?? originError?.rawValue }
 }

@@ -65,7 +65,7 @@ public struct StoreStatistics: Sendable, Hashable {
   /// Records or bodies whose bytes differ from those written, found at opening or on a read. Each is treated as
   /// missing.
   public var corruptRecords = 0
-  /// Operations of the file system that failed.
+  /// Operations of the file system that failed, without writes that succeeded after entries were evicted from a full one.
   public var ioErrors = 0
   /// How often the disk stopped taking new entries; see ``DiskEvent``.
   public var diskFailures = 0

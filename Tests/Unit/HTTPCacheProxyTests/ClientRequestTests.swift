@@ -9,6 +9,12 @@ import Testing
 
 @Suite("Requests of clients", .timeLimit(.minutes(10)))
 struct ClientRequestTests {
+  private func read(_ head: String, scheme: String = "http") throws -> ClientRequest {
+    try ClientRequest(
+      ByteBuffer(string: head), HeadReader(limits: .init(), isResponse: false), scheme: scheme, authority: "a"
+    )
+  }
+
   @Test(
     "A field that CGI takes for one that the proxy sets or removes is removed",
     arguments: [
@@ -19,10 +25,21 @@ struct ClientRequestTests {
     ])
   func underscores(name: String) throws {
     let head = "GET / HTTP/1.1\r\nHost: a\r\n\(name): 5\r\nX_Other: 1\r\nX-Other: 2\r\n_: 3\r\n\r\n"
-    let request = try ClientRequest(
-      ByteBuffer(string: head), HeadReader(limits: .init(), isResponse: false), scheme: "http", authority: "a"
-    )
+    let request = try read(head)
     #expect(request.request.headerFields.map(\.name.rawName) == ["X_Other", "X-Other", "_"])
     #expect(request.framing == .none)
+  }
+
+  @Test(
+    "A target whose scheme is not that of the proxy is refused (RFC 9110 §7.4)",
+    arguments: ["http", "https"], ["http", "https", "HTTP", "hTTpS"])
+  func scheme(served: String, named: String) throws {
+    let head = "GET \(named)://b.example/x?y HTTP/1.1\r\nHost: a\r\n\r\n"
+    guard served == named.lowercased() else {
+      #expect(throws: MessageFault.self) { try read(head, scheme: served) }
+      return
+    }
+    let request = try read(head, scheme: served).request
+    #expect(request.scheme == served && request.authority == "b.example" && request.path == "/x?y")
   }
 }

@@ -57,7 +57,6 @@ extension Log {
   /// - Returns: whether the write may succeed now.
   mutating func relieve(_ failure: FileFailure, for needed: Int) -> Bool {
     guard failure.isFull, !isClosed, space.used - needed >= Self.leastCapacity else { return false }
-    context.counters.ioErrors.increment()
     let limit = min(space.capacity, space.used - needed)
     // Pins depend on the capacity: only entries beside them are evicted.
     if pins.list.isEmpty {

@@ -228,6 +228,32 @@ struct ProxyLogTests {
       ])
   }
 
+  @Test("A response is not logged as stored if its client left before it was complete")
+  func leftEarly() async throws {
+    let lines = try await log {
+      $0.allowsHalfClosure = false
+    } origin: { request, connection in
+      try await connection.send(
+        "HTTP/1.1 200 OK\r\n" + (request.contains("/known") ? "Content-Length: 1000000\r\n" : "")
+          + "Cache-Control: max-age=60\r\n\r\nhello")
+      _ = await connection.readAll()
+      return false
+    } _: { proxy in
+      for target in ["/known", "/unknown"] {
+        try await RawClient.connect(to: proxy.port).talk { conversation in
+          try await conversation.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+          _ = await conversation.read(until: "hello")
+        }
+      }
+    }
+    #expect(lines.count == 2)
+    for line in lines {
+      expect(line, ["status": "200", "cache": "network", "aborted": "1"])
+      // The fetch may have ended before the line was written.
+      #expect(["null", "incompleteContent"].contains(line["reason"]))
+    }
+  }
+
   @Test("Each failed request is logged with its error, and the log tells when the origin fails and answers")
   func failures() async throws {
     let handler = InMemoryLogHandler()
