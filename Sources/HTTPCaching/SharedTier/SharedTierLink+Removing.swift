@@ -13,16 +13,32 @@ extension SharedTierLink {
   /// Maximum queued removals; beyond it they become one of everything.
   private static let queueLimit = 4096
 
-  /// Queues a removal for the log. Call it before the local removal begins.
+  /// Queues a removal for the log. Call it before the local removal begins. May block on the disk while the tier cannot be
+  /// reached.
   func add(_ removal: Removal) {
-    state.withLock { state in
+    let isReachable = state.withLock { state in
       if state.queue.count >= Self.queueLimit {
         state.queue = [.everything(softly: false)]
+        state.unkept = 1
       } else {
         state.queue.append(removal)
+        state.unkept += 1
+      }
+      return state.breaker.isClosed
+    }
+    if !isReachable { keepRemovals() }
+    wake(.removals)
+  }
+
+  /// Writes the queued removals to the file, so that they are delivered even if the process ends before the tier can be
+  /// reached. Removes the file if no removal is queued.
+  func keepRemovals() {
+    removalsFile?.update(node: node) {
+      state.withLock { state in
+        defer { state.unkept = 0 }
+        return (state.queue.count, state.queue.suffix(state.unkept))
       }
     }
-    wake(.removals)
   }
 
   /// Adds the queued removals to the log, oldest first.
@@ -40,6 +56,7 @@ extension SharedTierLink {
         state.withLock { state in
           // The queue may have become one removal of everything meanwhile.
           if state.queue.first == removal { state.queue.removeFirst() }
+          state.unkept = min(state.unkept, state.queue.count)
           if state.step.applied?.epoch == position.epoch { state.index.add(removal, position.number) }
           state.lastRemoval = position
           if state.recent.count == Self.recentLimit { state.recent.removeFirst(Self.recentLimit / 2) }
@@ -47,9 +64,11 @@ extension SharedTierLink {
         }
       } catch {
         if !(error is CancellationError) { failed(error) }
+        keepRemovals()
         return false
       }
     }
+    if removalsFile?.mayExist == true { keepRemovals() }
     return true
   }
 

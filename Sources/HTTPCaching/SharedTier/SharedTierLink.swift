@@ -26,6 +26,8 @@ final class SharedTierLink: Sendable {
     var breaker = TierBreaker()
     /// The removals that the tier has not been told yet, oldest first.
     var queue: [Removal] = []
+    /// How many of them, the latest, are not in the file of removals.
+    var unkept = 0
     /// The position of this node's latest removal in the log.
     var lastRemoval: SharedLogPosition?
     /// Removals that were added to the log a short time ago, for a new log that may lack them.
@@ -64,6 +66,7 @@ final class SharedTierLink: Sendable {
   let suspects = Atomic<UInt64>(0)
   let suspectTime = Atomic<Int64>(.min)
   let positionFile: SharedPositionFile?
+  let removalsFile: SharedRemovalsFile?
   let cache = Mutex<@Sendable () -> HTTPCache?>({ nil })
 
   init(
@@ -79,7 +82,8 @@ final class SharedTierLink: Sendable {
     // If a loss of power can undo a removal, the position would be too far ahead afterwards.
     positionFile = store.syncsRemovals ? file : nil
     let kept = positionFile?.read()
-    state = Mutex(State(step: StepState(keeping: kept?.position)))
+    removalsFile = store.directory.map { SharedRemovalsFile(in: $0) }
+    state = Mutex(State(step: StepState(keeping: kept?.position), queue: removalsFile?.read() ?? []))
     if let kept {
       suspects.store(kept.suspects, ordering: .relaxed)
       suspectTime.store(kept.suspectTime, ordering: .relaxed)
@@ -115,6 +119,7 @@ final class SharedTierLink: Sendable {
       return (state.tasks, Array(state.leases.values), dropped)
     }
     guard let stopped else { return }
+    keepRemovals()
     for task in stopped.tasks { task.cancel() }
     wake(.removals)
     wake(.writes)

@@ -20,7 +20,7 @@ enum DirectoryState {
   private static let systemNames: Set = ["lost+found"]
 
   /// Names of files that HTTPCaching keeps beside those of the store.
-  private static let foreignNames: Set = ["shared-position", "shared-position.new"]
+  private static let foreignNames: Set = ["shared-position", "shared-position.new", "shared-removals"]
 
   static func isCacheFile(_ name: String) -> Bool {
     [DiskFormat.lockName, DiskFormat.formatName, DiskFormat.removalsName].contains(name)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -367,6 +368,81 @@ struct RemovalLogTests {
       #expect(other.text == (position == .kept ? "1" : "2"))
       #expect(other.source == (position == .kept ? .hit : .network))
       fleet.nodes[1].cache.close()
+    }
+  }
+
+  /// How a node ends.
+  enum Ending: CaseIterable { case closed, killed }
+
+  @Test(
+    "A removal that the tier could not be told of reaches all nodes after a restart", arguments: Way.allCases,
+    Ending.allCases)
+  func keptRemoval(way: Way, ending: Ending) async throws {
+    // Its request needs the origin, and the node is not in step: nothing is taken from the tier.
+    if way == .unsafeMethod { return }
+    try await withTemporaryDirectory { directory in
+      var fleet = try await fleet(ResponseShape())
+      fleet.nodes.append(try fleet.makeNode(directory: directory) { $0.partition = "p" })
+      await fleet.step()
+      for node in [2, 0, 1] {
+        _ = try await fleet.get("/a/1", at: node)
+        // The next node waits for the lease of this one.
+        await fleet.step()
+      }
+      let node = fleet.nodes[2]
+      node.tier.fault = .failing
+      await node.link.heartbeat()
+      fleet.origin.change()
+      try await way.run(fleet, at: 2)
+      await node.link.deliverRemovals()
+      if ending == .closed {
+        node.cache.close()
+      } else {
+        node.cache.store.close()
+      }
+      fleet.nodes[2] = try fleet.makeNode(directory: directory) { $0.partition = "p" }
+      #expect(fleet.nodes[2].statistics.queuedRemovals == 1)
+      await fleet.step()
+      for node in [0, 1, 2] {
+        #expect(try await fleet.get("/a/1", at: node).text == "2", "\(way) \(node)")
+        await fleet.step()
+      }
+      #expect(fleet.nodes[2].statistics.queuedRemovals == 0)
+      #expect(SharedRemovalsFile(in: directory).read().isEmpty)
+      fleet.nodes[2].cache.close()
+    }
+  }
+
+  @Test("Removals are kept in their order, and a damaged file of them stands for everything")
+  func removalsFile() async throws {
+    let removals: [Removal] = [
+      .target(
+        TargetURI(scheme: "https", authority: "a.example", path: "/"), partition: "p", softly: true,
+        keepingPins: false),
+      .scopes([[1, 2], []]), .partition("q"), .groupOfAnyOrigin("g", softly: false),
+    ]
+    try await withTemporaryDirectory { directory in
+      let file = SharedRemovalsFile(in: directory)
+      let path = directory.appending(SharedRemovalsFile.name)
+      #expect(file.read().isEmpty)
+      for removal in removals { file.update(node: 7) { (1, [removal]) } }
+      #expect(file.read() == removals)
+      let whole = try [UInt8](Data(contentsOf: URL(filePath: path.string)))
+      for count in 0..<whole.count {
+        try Data(whole[..<count]).write(to: URL(filePath: path.string))
+        let read = file.read()
+        // At the end of a record, nothing shows that more were written: they are synced one after the other.
+        #expect(read == [.everything(softly: false)] || read == Array(removals.prefix(read.count)))
+        #expect(read.count < removals.count)
+      }
+      for index in whole.indices {
+        var damaged = whole
+        damaged[index] ^= 0x10
+        try Data(damaged).write(to: URL(filePath: path.string))
+        #expect(file.read() == [.everything(softly: false)], "\(index)")
+      }
+      file.update(node: 7) { (0, []) }
+      #expect(file.read().isEmpty)
     }
   }
 
