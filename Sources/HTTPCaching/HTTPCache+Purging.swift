@@ -127,7 +127,12 @@ extension HTTPCache {
   ///   - partition: the partition (default: the configuration's).
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateGroup(_ group: String, of target: TargetURI, partition: String? = nil) {
-    invalidate(target, GroupName.inField(group), partition)
+    invalidateGroup(inField: GroupName.inField(group), of: target, partition: partition)
+  }
+
+  /// The same for a group as it is named in fields.
+  package func invalidateGroup(inField group: String, of target: TargetURI, partition: String? = nil) {
+    invalidate(target, group, partition)
   }
 
   /// Invalidates all responses of an origin, including those in flight.
@@ -167,7 +172,11 @@ extension HTTPCache {
   /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
   @discardableResult
   public func expireGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    let group = GroupName.inField(group)
+    expireGroup(inField: GroupName.inField(group), of: target, partition: partition)
+  }
+
+  /// The same for a group as it is named in fields.
+  package func expireGroup(inField group: String, of target: TargetURI, partition: String? = nil) -> Int {
     shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: true))
     return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
   }

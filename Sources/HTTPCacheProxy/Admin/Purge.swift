@@ -9,7 +9,7 @@ struct Purge: Sendable {
   enum Extent: Sendable {
     /// Responses stored for targets, and for the targets that match patterns.
     case targets([TargetURI], [TargetPattern])
-    /// Responses in groups of the targets' origins.
+    /// Responses in groups of the targets' origins, as the groups are named in fields.
     case groups([String], of: [TargetURI])
     case everything
   }
@@ -35,18 +35,17 @@ struct Purge: Sendable {
     case .everything: return isSoft ? cache.expireAllResponses() : cache.removeAllResponses()
     case .groups(let groups, let targets) where isSoft:
       return groups.reduce(0) { sum, group in
-        targets.reduce(sum) { sum, target in sum + cache.expireGroup(group, of: target) }
+        targets.reduce(sum) { sum, target in sum + cache.expireGroup(inField: group, of: target) }
       }
     case .groups(let groups, let targets):
       // To count them would take a pass over all that is stored. An application may purge a group with each write.
       for group in groups {
-        for target in targets { cache.invalidateGroup(group, of: target) }
+        for target in targets { cache.invalidateGroup(inField: group, of: target) }
       }
       return nil
     case .targets(let targets, let patterns):
       let count = targets.reduce(0) { sum, target in
-        let request = HTTPRequest(
-          method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
+        let request = target.request
         return sum + (isSoft ? cache.expireResponses(for: request) : cache.removeResponses(for: request))
       }
       return count
@@ -82,6 +81,13 @@ struct Purge: Sendable {
   /// Returns the result of a purge as JSON.
   func json(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
     "{\"purged\":\(count.map { "\($0)" } ?? "null"),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
+  }
+}
+
+extension TargetURI {
+  /// A request for the target.
+  var request: HTTPRequest {
+    HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
   }
 }
 

@@ -69,7 +69,7 @@ struct PurgeRequest: Sendable {
         patterns.append(.prefix(try Self.pattern(value, name)))
       case "group":
         guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
-        groups.append(value)
+        groups += GroupName.possible(value)
       case "all": isAll = try Self.flag(value, name)
       case "soft": isSoft = try Self.flag(value, name)
       default: throw Fault("unknown parameter '\(name)'.")
@@ -116,7 +116,10 @@ struct PurgeRequest: Sendable {
   }
 
   private static func target(_ text: String) throws(Fault) -> TargetURI {
-    guard let target = TargetURI(absolute: text), target.scheme == "http" || target.scheme == "https" else {
+    guard let target = TargetURI(absolute: text), target.scheme == "http" || target.scheme == "https",
+      // Requests for other targets are refused, so nothing is stored for them.
+      TargetURI(target.request) != nil
+    else {
       throw Fault("url: expected http://HOST/PATH or https://HOST/PATH, found '\(text.prefix(200))'.")
     }
     try refuseUserInformation(text, "url")

@@ -125,8 +125,9 @@ struct AccessLogFormatter {
     line.append(",\"forward\":")
     line.append(json: entry.provenance?.forward?.rawValue)
     if let failure = entry.provenance?.failure {
-      line.append(",\"error\":")
-      line.append(json: failure)
+      line.append(",\"error\":\"")
+      line.append(failure, escape: .jsonText)
+      line.append("\"")
     }
     line.append(",\"head_seconds\":")
     if let time = entry.microsecondsToHead { line.append(seconds: time) } else { line.append("null") }

@@ -83,8 +83,10 @@ struct LineWriter {
   enum Escape {
     /// As `\x22`, as nginx does: a quoted text ends at the next quotation mark, whatever is in it.
     case hexadecimal
-    /// As `\u0022`. A byte beyond ASCII becomes the character of the same number.
+    /// As `\u0022`. A byte beyond ASCII becomes the character of the same number: octets of clients have no encoding.
     case json
+    /// The same for a text of the proxy, whose UTF-8 stays.
+    case jsonText
   }
 
   mutating func append(_ text: String, escape: Escape) {
@@ -97,16 +99,16 @@ struct LineWriter {
     field.withUnsafeBytesOfValue { append(UnsafeRawBufferPointer($0), escape: escape) }
   }
 
-  /// Escapes quotation marks, backslashes, control characters, and everything beyond ASCII.
+  /// Escapes quotation marks, backslashes, control characters, and, in octets, everything beyond ASCII.
   mutating func append(_ bytes: UnsafeRawBufferPointer, escape: Escape) {
     let bytes = UnsafeRawBufferPointer(
       start: bytes.baseAddress, count: Swift.min(bytes.count, Self.textLimit))
     if Self.isPlain(bytes) { return append(bytes) }
     for byte in bytes {
-      if Self.isPlain(byte) {
+      if Self.isPlain(byte) || (escape == .jsonText && byte >= 0x80) {
         append(byte)
       } else {
-        append(escape == .json ? "\\u00" : "\\x")
+        append(escape == .hexadecimal ? "\\x" : "\\u00")
         append(Self.digit(byte >> 4))
         append(Self.digit(byte & 15))
       }

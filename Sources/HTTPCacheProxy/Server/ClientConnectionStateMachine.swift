@@ -336,6 +336,8 @@ struct ClientConnectionStateMachine {
     // The client has sent its last request, and still waits for responses.
     switch state {
     case .answering(var exchange) where exchange.content != .whole:
+      // The origin is not to blame for the missing end.
+      guard exchange.hasHead else { return refuse(Self.brokenOff) }
       exchange.content = .whole
       exchange.closes = true
       state = .answering(exchange)
@@ -348,7 +350,7 @@ struct ClientConnectionStateMachine {
     }
   }
 
-  static let brokenOff = MessageFault("the client aborted its request")
+  static let brokenOff = MessageFault("the request ended before its content was complete (RFC 9112 §8)")
 
   /// Handles a client that closed its half of the connection, which counts as leaving: it no longer waits for a
   /// response. Output that is already written is sent.

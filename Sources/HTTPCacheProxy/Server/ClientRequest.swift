@@ -159,7 +159,7 @@ struct ClientRequest: Sendable {
     }
     let lowercased = target.prefix(8).lowercasedASCII
     guard let scheme = ["http", "https"].first(where: { lowercased.hasPrefix($0 + "://") }) else {
-      throw MessageFault("the request target is neither a path nor a URI (RFC 9112 §3.2)")
+      throw MessageFault("the request target is neither a path nor an HTTP URI (RFC 9112 §3.2)")
     }
     // The response would be stored under the URL of the other scheme.
     guard scheme == request.scheme else {

@@ -22,6 +22,12 @@ package enum GroupName {
     return text
   }
 
+  /// Returns the texts in fields that a name may stand for: the name may be written as an origin writes it.
+  package static func possible(_ name: String) -> [String] {
+    let text = inField(name)
+    return text == name || name.utf8.contains(where: needsEncoding) ? [text] : [text, name]
+  }
+
   private static let percent = UInt8(ascii: "%")
 
   private static func needsEncoding(_ byte: UInt8) -> Bool { byte < 0x20 || byte > 0x7E }

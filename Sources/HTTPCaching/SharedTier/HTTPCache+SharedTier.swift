@@ -31,9 +31,10 @@ extension HTTPCache {
 
   /// Purges a group of any origin, in any partition, here and at the other nodes.
   package func purgeGroupOfAnyOrigin(_ group: String, softly: Bool) -> Int {
-    let group = GroupName.inField(group)
-    shared?.add(.groupOfAnyOrigin(group, softly: softly))
-    return purge(.groupOfAnyOrigin(group), softly: softly)
+    GroupName.possible(group).reduce(0) { count, group in
+      shared?.add(.groupOfAnyOrigin(group, softly: softly))
+      return count + purge(.groupOfAnyOrigin(group), softly: softly)
+    }
   }
 
   // MARK: - Trust

@@ -14,7 +14,7 @@ struct AdminTests {
         "hello",
         """
         Cache-Control: max-age=3600\r
-        Cache-Groups: "g", "gr%C3%B6%C3%9Fe", "two words", "a+b"\r
+        Cache-Groups: "g", "gr%C3%B6%C3%9Fe", "two words", "a+b", "100%25"\r
 
         """))
     return true
@@ -103,6 +103,7 @@ struct AdminTests {
         ("?group=g&url=\(url)/", "", paths), ("?group=gr%C3%B6%C3%9Fe&url=\(url)/", "", paths),
         ("?group=two+words&url=\(url)/", "", paths), ("", "group=two%20words&url=\(url)/", paths),
         ("?group=a%2Bb&url=\(url)/", "", paths), ("?group=a+b&url=\(url)/", "", []),
+        ("?group=100%2525&url=\(url)/", "", paths), ("?group=100%25&url=\(url)/", "", []),
         ("?group=none&url=\(url)/", "", []),
         ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
       ] {
@@ -170,6 +171,7 @@ struct AdminTests {
       ("?group=g", ""), ("?group=&url=http://a.example/", ""), ("?group=g&url=http://a.example/&glob=*", ""),
       ("?group=50%&url=http://a.example/", ""), ("?group=50%2&url=http://a.example/", ""),
       ("?group=%+1&url=http://a.example/", ""), ("?url=http://a.example/%zz", ""), ("?%=", ""),
+      ("?url=http://a.example/a%20b", ""),
       ("", "group=%C3%&url=http://a.example/"),
       ("?All", ""), ("", "http://a.example/\nftp://a.example/\n"), ("", "nonsense"), ("?all", "glob=*"),
       ("?glob=" + String(repeating: "a", count: 2001), ""),

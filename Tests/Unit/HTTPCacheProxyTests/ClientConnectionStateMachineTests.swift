@@ -397,12 +397,19 @@ struct ClientConnectionStateMachineTests {
         (.next, .input(.head)), (.request(), .answerer(.cache)),
       ]),
     Course(
-      "A client that closes its half amid its content gets the response, and no further one",
+      "A client that closes its half amid its content gets the response that has begun, and no further one",
       allowsHalfClosure: true,
       [
         (.open, .flag(true)), (.request(upload), .answerer(.cacheWithContent)),
-        (.inputEnd(), .action(.failContent(brokenOff, closes: false))), (.next, .input(.nothing)),
-        (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)),
+        (.head(.length(0)), .flag(true)), (.inputEnd(), .action(.failContent(brokenOff, closes: false))),
+        (.next, .input(.nothing)), (.responseEnd(), .flag(true)),
+      ]),
+    Course(
+      "A client that closes its half amid its content before the response is refused",
+      allowsHalfClosure: true,
+      [
+        (.open, .flag(true)), (.request(upload), .answerer(.cacheWithContent)),
+        (.inputEnd(), .action(.refuse(brokenOff, since: time(0)))), (.next, .input(.nothing)),
       ]),
     Course(
       "A proxy that stops closes an idle connection",

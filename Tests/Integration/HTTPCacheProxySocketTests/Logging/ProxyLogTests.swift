@@ -150,7 +150,7 @@ struct ProxyLogTests {
       ),
       (
         "GET / HTTP/1.1\r\n\r\n",
-        ["unreadable": "GET / HTTP/1.1", "status": "400", "error": "Host is missing (RFC 9112 §3.2)".latin1]
+        ["unreadable": "GET / HTTP/1.1", "status": "400", "error": "Host is missing (RFC 9112 §3.2)"]
       ),
       ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", ["unreadable": "GET / HTTP/2.0", "status": "505"]),
       ("\u{16}\u{3}\u{1}\r\n\r\n", ["unreadable": "\u{16}\u{3}\u{1}", "status": "400"]),
@@ -312,9 +312,4 @@ struct ProxyLogTests {
     await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
     #expect(await proxy.addresses() == nil)
   }
-}
-
-extension String {
-  /// As a log in JSON shows it: a character for each byte.
-  fileprivate var latin1: String { String(String.UnicodeScalarView(utf8.map { Unicode.Scalar($0) })) }
 }
