@@ -35,7 +35,7 @@ extension CacheEngine {
     /// The same, as the wall clock shows it: the dates of the origin are compared with it.
     package var arrival: Timestamp
 
-    var times: ExchangeTimes {
+    package var times: ExchangeTimes {
       ExchangeTimes(request: requestTime, response: responseTime, arrival: arrival)
     }
 

@@ -39,6 +39,12 @@ private final class Arrival {
 
   var request: HTTPRequest { pending.request }
 
+  /// Whether requests that have waited for the response can use it without a revalidation.
+  var isShared: Bool {
+    guard case .store(let stored, _) = outcome.storage else { return false }
+    return stored.isReusable(after: exchange.times)
+  }
+
   /// Whether the answer has stored content before or after the network's.
   var isCompleted: Bool { if case .completed = outcome.answer { true } else { false } }
 
@@ -140,33 +146,26 @@ extension HTTPCache {
   ) async {
     let arrival = Arrival(outcome, of: exchange, pending, flight, tokens)
     let writer = openWriter(response, arrival)
-    if writer == nil {
-      if let reason = arrival.outcome.storage.reason {
-        note(
-          .notStored, arrival.request, reason, refusal: arrival.refusal, partition: pending.lookup.partition)
-      }
+    let isShared = writer != nil && arrival.isShared
+    // A part says nothing about the whole.
+    if outcome.assembly == nil { noteSharing(isShared, pending, status: response.head.status.code) }
+    if writer == nil, let reason = arrival.outcome.storage.reason {
+      note(
+        .notStored, arrival.request, reason, refusal: arrival.refusal, partition: pending.lookup.partition)
+    }
+    if writer == nil || (!isShared && response.body.bytes == nil) {
+      // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
       land(flight, pending.lookup.key, .notShared)
-      // The other nodes need the origin, too: they do not wait for the end of this response.
       pending.lease?.release()
     }
-    if pending.call.localOrigin != nil {
-      // A server error says nothing about the resource: the next response may be shared again.
-      if let key = pending.lookup.key, pending.forwarding.isCollapsible, response.head.status.code < 500 {
-        flights.note(key, isShared: writer != nil && isReusable(arrival.outcome))
-      }
-      if writer == nil, !arrival.isCompleted {
-        var answer = respond(with: response, .empty, arrival.outcome, pending, settlement: nil)
-        answer.isPassedThrough = true
-        return flight.deliver(.success(.init(response: answer)))
-      }
+    if pending.call.localOrigin != nil, writer == nil, !arrival.isCompleted {
+      var answer = respond(with: response, .empty, arrival.outcome, pending, settlement: nil)
+      answer.isPassedThrough = true
+      return flight.deliver(.success(.init(response: answer)))
     }
     if let bytes = response.body.bytes {
       await passOn(bytes, of: response, writer, arrival)
       return
-    }
-    if case .store(let stored, _) = arrival.outcome.storage, !stored.isReusable(at: clock.now) {
-      // Waiting requests would need the origin in any case, and the end may never come: a stream of events.
-      land(flight, pending.lookup.key, .notShared)
     }
     let isStored = writer != nil
     guard flight.hasLeader || isStored else { return }
@@ -186,12 +185,6 @@ extension HTTPCache {
     flight.begin(transfer, shared: shared(response, arrival, transfer, isStored: isStored))
     flight.deliver(.success(delivery))
     await pump(response.body, to: transfer, arrival)
-  }
-
-  /// Whether requests that wait for the response can use it without a revalidation.
-  private func isReusable(_ outcome: CacheEngine.Outcome) -> Bool {
-    guard case .store(let stored, _) = outcome.storage else { return false }
-    return stored.isReusable(at: clock.now)
   }
 
   /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.
@@ -394,7 +387,9 @@ extension HTTPCache {
     if let content, result.isOvertakenPart {
       (result, reason) = await combine(content, arrival)
       finish(result, reason, arrival)
-      land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
+      land(
+        arrival.flight, arrival.pending.lookup.key,
+        .stored(status: stored.status.code, at: arrival.exchange.times))
       return nil
     }
     if case .success(let id) = result {
@@ -405,7 +400,9 @@ extension HTTPCache {
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
       land(arrival.flight, arrival.pending.lookup.key, .notShared)
     } else {
-      land(arrival.flight, arrival.pending.lookup.key, .stored(status: stored.status.code))
+      land(
+        arrival.flight, arrival.pending.lookup.key,
+        .stored(status: stored.status.code, at: arrival.exchange.times))
     }
     return try? result.get()
   }

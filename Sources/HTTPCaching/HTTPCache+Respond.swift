@@ -182,9 +182,14 @@ extension HTTPCache {
         // An unreadable entry has been dropped, and the next lookup does not find it.
         if await body.canBegin() { return serve(service, body, course) }
       case .follow(let claim, let pending):
-        switch try await follow(claim, pending) {
+        switch try await follow(claim, pending, isPatient: !course.hasSeenFailure) {
         case .answer(let response): return response
-        case .lookUpAgain(let result): course.collapsing = result
+        case .lookUpAgain(let landing):
+          course.note(landing, forward: pending.forwarding.reason.forward)
+          // The next request begins a new fetch, instead of waiting for an origin that is silent.
+          if case .overdue = landing, claim.flight.isSilent, let key = pending.lookup.key {
+            flights.close(claim.flight, for: key)
+          }
         }
       case .share(let pending, let claim):
         switch await share(pending) {
@@ -236,7 +241,7 @@ extension HTTPCache {
     course.start = course.start ?? now
     let lookup = course.lookup
     var plan = engine.plan(
-      for: call.request, policy: call.policy, candidates: lookup.candidates.responses, now: now,
+      for: call.request, policy: call.policy, candidates: course.responses, now: now,
       revalidatesInBackground: call.revalidatesInBackground)
     if case .forward(var forwarding) = plan, lookup.key == nil, forwarding.reason == .nothingStored {
       forwarding.reason = call.request.reasonWithoutKey
@@ -262,15 +267,18 @@ extension HTTPCache {
       land(claim.flight, ledKey, .notShared)
     }
     switch plan {
-    case .serve(let service):
+    case .serve(var service):
+      let facts = lookup.candidates.responses[service.candidate].facts
+      (service.ageInSeconds, service.remainingSeconds) = (
+        facts.ageInSeconds(at: now), facts.remainingSeconds(at: now)
+      )
       let body = content(of: service, lookup, for: call.request)
       return body.isReadyToBegin ? .answer(serve(service, body, course)) : .begin(service, body)
     case .fail(let refusal): return .answer(try refuse(call.request, refusal, lookup.partition))
     case .forward(let forwarding):
       // The response to the other request does not fit this one. This one sends its own, because a second wait might
       // never end.
-      guard let key = lookup.key, forwarding.isCollapsible, course.collapsing == .notTried,
-        call.localOrigin == nil || !flights.isUnshared(key)
+      guard let key = lookup.key, course.collapsing == .notTried, mayWait(forwarding, key)
       else { return send(course.pending(forwarding), nil, course) }
       let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
         store.mayBeRemoved(key, since: $0)
@@ -324,43 +332,46 @@ extension HTTPCache {
 
   private enum Followed {
     case answer(CachedResponse)
-    case lookUpAgain(Collapsing)
+    case lookUpAgain(Flight.Landing)
   }
 
   /// Shares another request's fetch: reads its response as it arrives, or waits until it is stored.
-  private func follow(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
+  ///
+  /// - Parameter isPatient: whether the request tries once more if the fetch fails.
+  private func follow(
+    _ claim: Flight.Claim, _ pending: PendingExchange, isPatient: Bool
+  ) async throws -> Followed {
     try await traced(.wait, of: pending.request) { span in
-      let followed = try await followUntraced(claim, pending)
+      let followed = try await followUntraced(claim, pending, isPatient: isPatient)
       // Its span exists by now.
       if let context = claim.flight.span { span?.link(to: context) }
       return followed
     }
   }
 
-  private func followUntraced(_ claim: Flight.Claim, _ pending: PendingExchange) async throws -> Followed {
+  private func followUntraced(
+    _ claim: Flight.Claim, _ pending: PendingExchange, isPatient: Bool
+  ) async throws -> Followed {
     let flight = claim.flight
     var landing = await flight.follow(mayShare: true)
     if case .shared(let shared) = landing {
       switch read(shared, claim, pending) {
       case .answer(let response): return .answer(response)
-      case .notForThis: return .lookUpAgain(.inVain)
+      case .notForThis: return .lookUpAgain(.notShared)
       case .whenStored: landing = await flight.follow()
       }
     }
     switch landing {
     case .cancelled: throw CancellationError()
     case .failed(let error):
-      // All callers share one attempt, but each of them may have a stored response to use instead.
+      // Each of them may have a stored response to use instead. Otherwise one of them tries once more, for all.
       let (error, result) = TransportFault.cause(of: error)
       let outcome = engine.outcome(of: exchange(result, pending, requestTime: clock.now))
       let collapsed = pending.with(collapsing: .collapsed(status: nil))
+      if isPatient, !outcome.answer.isStored { return .lookUpAgain(landing) }
       guard let response = await respond(toFailure: outcome, collapsed) else { throw error }
       return .answer(response)
-    case .notShared, .shared: return .lookUpAgain(.inVain)
-    // One of the requests that waited leads the next fetch.
-    case .abandoned: return .lookUpAgain(.notTried)
-    case .stored(let status):
-      return .lookUpAgain(.collapsed(forward: pending.forwarding.reason.forward, status: status))
+    case .notShared, .shared, .abandoned, .overdue, .stored: return .lookUpAgain(landing)
     }
   }
 
@@ -422,7 +433,7 @@ extension HTTPCache {
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run(on: executor(for: call)) { [self] flight in
       switch await shareInBackground(pending) {
-      case .filled: land(flight, key, .stored(status: 200))
+      case .filled: land(flight, key, .abandoned)
       case .nothing(let lease): await fly(pending.with(lease: lease), flight)
       }
       // The task itself wants the result.
@@ -476,7 +487,8 @@ extension HTTPCache {
       let body = content(of: answer, pending)
       guard await body.canBegin() else { return await flyAgain(pending, flight) }
       let status = response.head.status.code
-      land(flight, key, .stored(status: status))
+      noteSharing(answer.response.isReusable(after: exchange.times), pending, status: status)
+      land(flight, key, .stored(status: status, at: exchange.times))
       flight.deliver(
         .success(
           .init(
@@ -609,6 +621,10 @@ struct SharedResponse: Sendable {
   var transfer: Transfer
   /// What is known about its storing.
   var settlement: Settlement
+}
+
+extension CacheEngine.Outcome.Answer {
+  fileprivate var isStored: Bool { if case .stored = self { true } else { false } }
 }
 
 extension CacheEngine.Forwarding {

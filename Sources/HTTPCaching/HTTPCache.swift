@@ -94,6 +94,9 @@ public final class HTTPCache: Sendable {
     /// to stay in memory until it is complete is then delivered without being stored. Each response may always use one
     /// block, up to 64 KiB.
     public var transitCapacity: Int
+    /// Maximum time that a request waits for the response to another, equal one (default: 5 seconds). It then sends its
+    /// own to the origin.
+    public var followerTimeout: Duration
     /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
     /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
     public var observer: (@Sendable (CacheEvent) -> Void)?
@@ -124,6 +127,7 @@ public final class HTTPCache: Sendable {
       maximumQueryContent = 64 << 10
       maximumVariants = 1000
       transitCapacity = 64 << 20
+      followerTimeout = .seconds(5)
     }
   }
 
@@ -182,7 +186,7 @@ public final class HTTPCache: Sendable {
     self.configuration = configuration
     self.clock = clock
     earlier = EarlierTimes(store, clock: clock)
-    flights = FlightTable(clock: clock)
+    flights = FlightTable(clock: clock, patience: configuration.followerTimeout)
     unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
     order = VariantOrder(
       maximum: configuration.maximumVariants, memoryCapacity: configuration.memoryCapacity)

@@ -35,9 +35,39 @@ final class RequestCourse {
   var led: (claim: Flight.Claim, key: CacheKey)?
   var hasLookedAgain = false
   var hasAskedTier = false
+  /// Whether a fetch that it waited for has failed.
+  var hasSeenFailure = false
+  /// The times of the fetch that it waited for, if that response is stored.
+  var awaited: ExchangeTimes?
 
   init(_ call: Call, _ lookup: Lookup, endCount: Int) {
     (self.call, self.lookup, self.endCount) = (call, lookup, endCount)
+  }
+
+  /// The stored responses, as they are judged for this request.
+  var responses: [StoredResponse] {
+    guard let awaited else { return lookup.candidates.responses }
+    return lookup.candidates.responses.map { response in
+      guard response.facts.responseTime == awaited.response else { return response }
+      var response = response
+      response.facts.leaveOutDelay(of: awaited)
+      return response
+    }
+  }
+
+  /// Takes the result of a fetch that the request has waited for.
+  ///
+  /// - Parameter forward: why the request would have gone to the origin.
+  func note(_ landing: Flight.Landing, forward: CacheStatus.Forward?) {
+    switch landing {
+    case .stored(let status, let times):
+      collapsing = .collapsed(forward: forward, status: status)
+      if let start, start <= times.response { awaited = times }
+    // One of the requests that waited leads the next fetch.
+    case .abandoned: break
+    case .failed: hasSeenFailure = true
+    case .notShared, .shared, .overdue, .cancelled: collapsing = .inVain
+    }
   }
 
   /// What goes to the origin.

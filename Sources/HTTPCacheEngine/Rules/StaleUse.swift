@@ -66,7 +66,18 @@ extension StoredResponse {
   /// Whether the response can answer an ordinary request without a revalidation.
   ///
   /// If it cannot, it is useless to coalesced requests: each of them needs its own request to the origin.
-  public func isReusable(at now: Timestamp) -> Bool {
+  public func isReusable(at now: Timestamp) -> Bool { isReusable(facts, at: now) }
+
+  /// Whether the response can answer a request that has waited for it, when it arrives.
+  ///
+  /// - Parameter times: of the exchange that brought it.
+  package func isReusable(after times: ExchangeTimes) -> Bool {
+    var facts = facts
+    facts.leaveOutDelay(of: times)
+    return isReusable(facts, at: times.response)
+  }
+
+  private func isReusable(_ facts: ReuseFacts, at now: Timestamp) -> Bool {
     guard parts == nil, !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
     return facts.staleness(at: now) == nil
       || StaleUse.permission(for: facts, request: CacheControl(), now: now) != nil

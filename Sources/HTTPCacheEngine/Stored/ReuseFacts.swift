@@ -119,6 +119,16 @@ package struct ReuseFacts: Hashable, Sendable {
   /// make it fresh again.
   package func isFromTheFuture(at now: Timestamp) -> Bool { now < responseTime }
 
+  /// Leaves the time from the request to the response (`response_delay`, §4.2.3) out of the age, for requests that have
+  /// waited for this very response. They would not get a more recent one in less time.
+  ///
+  /// - Parameter times: of the exchange that brought or validated the response.
+  package mutating func leaveOutDelay(of times: ExchangeTimes) {
+    let apparentAge = times.arrival.seconds.saturatingSubtracted(date.seconds).saturatingMultiplied(by: 1000)
+    let delay = Swift.max(0, times.response.millisecondsSince(times.request))
+    initialAge = Swift.max(0, apparentAge, initialAge.saturatingSubtracted(delay))
+  }
+
   /// Ends the freshness lifetime at a time, unless it ended before: the response is stale from then on, and its
   /// staleness counts from there.
   package mutating func expire(at now: Timestamp) {

@@ -5,11 +5,11 @@
 ///
 /// Two clocks say them. The monotonic one says how long something took, and how long a response has been here. The wall
 /// clock says what the origin's dates mean. It may be set forward and back at any time.
-struct ExchangeTimes: Hashable, Sendable {
+package struct ExchangeTimes: Hashable, Sendable {
   /// When the request was sent, by the monotonic clock.
-  var request: Timestamp
+  package var request: Timestamp
   /// When the response arrived, by the monotonic clock.
-  var response: Timestamp
+  package var response: Timestamp
   /// When the response arrived, by the wall clock.
-  var arrival: Timestamp
+  package var arrival: Timestamp
 }

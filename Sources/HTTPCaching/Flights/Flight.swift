@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCacheStore
 import Synchronization
 
@@ -21,7 +22,7 @@ final class Flight: Sendable {
   /// The result for the followers.
   enum Landing: Sendable {
     /// All changes to the store are done: look up the store again. The origin answered with this status code.
-    case stored(status: Int)
+    case stored(status: Int, at: ExchangeTimes)
     /// The response is being stored, and its content can be read meanwhile.
     case shared(SharedResponse)
     /// Only the leader may use the response.
@@ -30,6 +31,8 @@ final class Flight: Sendable {
     case abandoned
     /// The origin was unreachable, or the response ended early.
     case failed(any Error)
+    /// The follower has waited for as long as it may.
+    case overdue
     /// The follower itself was cancelled.
     case cancelled
   }
@@ -61,6 +64,8 @@ final class Flight: Sendable {
     var isAbandoned = false
     var leader: Leader
     var followers: [Int: Follower] = [:]
+    /// Ends the waiting of the followers.
+    var timer: Task<Void, Never>?
     var lastFollower = 0
     var transfer: Transfer?
     var shared: SharedResponse?
@@ -87,19 +92,23 @@ final class Flight: Sendable {
   /// it.
   let start: RemovalToken?
   private let clock: any CacheClock
+  /// Maximum time that a follower waits.
+  private let patience: Duration
   private let live = LiveCount(.flight)
 
-  private init(hasLeader: Bool, start: RemovalToken?, clock: any CacheClock) {
+  private init(hasLeader: Bool, start: RemovalToken?, clock: any CacheClock, patience: Duration) {
     self.start = start
     self.clock = clock
+    self.patience = patience
     state = Mutex(State(claims: 1, leader: hasLeader ? .expected : .gone))
   }
 
   /// Makes a flight with its first claim: the leader's, or that of the task if no caller waits for it.
   static func make(
-    hasLeader: Bool = true, at start: RemovalToken? = nil, on clock: any CacheClock
+    hasLeader: Bool = true, at start: RemovalToken? = nil, on clock: any CacheClock,
+    patience: Duration = .seconds(5)
   ) -> Claim {
-    Claim(counted: Flight(hasLeader: hasLeader, start: start, clock: clock))
+    Claim(counted: Flight(hasLeader: hasLeader, start: start, clock: clock, patience: patience))
   }
 
   // MARK: - Claims
@@ -141,6 +150,9 @@ final class Flight: Sendable {
 
   /// Whether the request was abandoned: the next one for the same key needs its own fetch.
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  /// Whether nothing of the response has arrived.
+  var isSilent: Bool { state.withLock { $0.transfer == nil && $0.landing == nil } }
 
   /// The context of the span of the request to the origin, for links to it; `nil` without a tracer.
   var span: (any Sendable)? {
@@ -211,12 +223,36 @@ final class Flight: Sendable {
     let followers = state.withLock { state in
       guard state.landing == nil else { return [CheckedContinuation<Landing, Never>]() }
       state.landing = landing
-      state.transfer?.changeWaiters(by: -state.followers.count)
-      (state.transfer, state.shared) = (nil, nil)
-      defer { state.followers = [:] }
-      return state.followers.values.map(\.continuation)
+      state.timer?.cancel()
+      state.timer = nil
+      defer { (state.transfer, state.shared) = (nil, nil) }
+      return takeFollowers(&state)
     }
     for follower in followers { follower.resume(returning: landing) }
+  }
+
+  private func takeFollowers(_ state: inout State) -> [CheckedContinuation<Landing, Never>] {
+    defer { state.followers = [:] }
+    state.transfer?.changeWaiters(by: -state.followers.count)
+    return state.followers.values.map(\.continuation)
+  }
+
+  /// Begins to measure how long the followers wait. The first of them waits longest, so one timer is enough.
+  private func startTimer(_ state: inout State) {
+    guard state.timer == nil else { return }
+    let (clock, patience) = (clock, patience)
+    state.timer = Task { [weak self] in
+      guard (try? await clock.sleep(for: patience)) != nil else { return }
+      self?.endWaiting()
+    }
+  }
+
+  private func endWaiting() {
+    let followers = state.withLock { state in
+      state.timer = nil
+      return takeFollowers(&state)
+    }
+    for follower in followers { follower.resume(returning: .overdue) }
   }
 
   // MARK: - The callers
@@ -267,6 +303,7 @@ final class Flight: Sendable {
           if mayShare, let shared = state.shared { return .shared(shared) }
           state.followers[number] = Follower(continuation: continuation, mayShare: mayShare)
           state.transfer?.changeWaiters(by: 1)
+          startTimer(&state)
           return nil
         }
         if let landing { continuation.resume(returning: landing) }

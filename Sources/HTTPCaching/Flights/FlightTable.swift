@@ -9,14 +9,18 @@ import Synchronization
 package final class FlightTable: Sendable {
   private let flights = Monitor<[CacheKey: Flight]>([:])
   private let clock: any CacheClock
+  private let patience: Duration
+  /// Which of the last responses could be shared.
+  let memory: SharingMemory
   /// The keys of the fetches that ended last, as hashes, each at the index of its number.
   private let ended = Mutex([Int](repeating: 0, count: 64))
   private let endings = Atomic<Int>(0)
-  /// The hashes of keys whose last response could not be shared, each at an index by its value.
-  private let unshared = Mutex([Int](repeating: 0, count: 1024))
 
-  init(clock: any CacheClock) {
+  /// - Parameter patience: maximum time that a request waits for another.
+  init(clock: any CacheClock, patience: Duration = .seconds(5)) {
     self.clock = clock
+    self.patience = patience
+    memory = SharingMemory(clock: clock)
   }
 
   /// Joins the fetch for a key, or makes a new one that the caller leads.
@@ -34,7 +38,7 @@ package final class FlightTable: Sendable {
       if let flight = flights[key], flight.start.map(isOutdated) != true, let claim = flight.claim() {
         return (claim, false)
       }
-      let claim = Flight.make(at: token, on: clock)
+      let claim = Flight.make(at: token, on: clock, patience: patience)
       flights[key] = claim.flight
       return (claim, true)
     }
@@ -47,7 +51,7 @@ package final class FlightTable: Sendable {
   ) -> Flight.Claim? {
     flights.withLock { flights in
       if let flight = flights[key], !flight.isAbandoned, flight.start.map(isOutdated) != true { return nil }
-      let claim = Flight.make(hasLeader: false, at: token, on: clock)
+      let claim = Flight.make(hasLeader: false, at: token, on: clock, patience: patience)
       flights[key] = claim.flight
       return claim
     }
@@ -64,21 +68,6 @@ package final class FlightTable: Sendable {
         endings.store(number + 1, ordering: .releasing)
       }
     }
-  }
-
-  /// Remembers whether the last response for a key could be shared.
-  func note(_ key: CacheKey, isShared: Bool) {
-    let hash = key.hashValue
-    unshared.withLock { hashes in
-      let index = Int(UInt(bitPattern: hash) % UInt(hashes.count))
-      if !isShared { hashes[index] = hash } else if hashes[index] == hash { hashes[index] = 0 }
-    }
-  }
-
-  /// Whether the last response for a key could not be shared. A wrong answer, because of equal hashes, costs a fetch.
-  func isUnshared(_ key: CacheKey) -> Bool {
-    let hash = key.hashValue
-    return unshared.withLock { $0[Int(UInt(bitPattern: hash) % UInt($0.count))] == hash }
   }
 
   /// The number of fetches that have ended: a moment to record before the store is looked up.

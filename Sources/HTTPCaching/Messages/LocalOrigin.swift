@@ -8,8 +8,6 @@
 /// - Responses that declare nothing about caching are not stored (`CacheEngine.Exchange.storesUndeclared`). The
 ///   application has no other place to say that it forgot them, and a handler that never answers 304 gains nothing from
 ///   stored validators.
-/// - If the response for a key could not be shared, the next requests for the key run their handlers at once. They do
-///   not wait for each other: a handler may take long before it responds, as in long polling.
 /// - Content that is not stored stays with the caller.
 package struct LocalOrigin: Sendable {
   /// Runs the handler for a background revalidation; `nil` if only requests can run it.

@@ -64,7 +64,9 @@ extension HTTPCache {
 
   /// Whether a request may be answered from the shared tier.
   func mayShare(_ forwarding: CacheEngine.Forwarding, _ lookup: Lookup) -> Bool {
-    guard let shared, shared.sharesResponses, let key = lookup.key else { return false }
+    guard let shared, shared.sharesResponses, let key = lookup.key, !isAlone(forwarding, key) else {
+      return false
+    }
     let method = forwarding.original.method
     guard method == .get || method == .head, StoredKey(StoreKey(key.bytes)).kind == .get,
       forwarding.policy == .useProtocolCachePolicy || forwarding.policy == .returnCacheDataElseLoad
@@ -124,7 +126,7 @@ extension HTTPCache {
   /// nodes. If another node has the lease, it waits for that node, and looks once more.
   func share(_ pending: PendingExchange) async -> Sharing {
     if await fill(pending.lookup, for: pending.request) { return .filled }
-    guard let shared, let key = pending.lookup.key, pending.forwarding.isCollapsible,
+    guard let shared, let key = pending.lookup.key, mayWait(pending.forwarding, key),
       pending.request.method == .get
     else { return .nothing() }
     switch await shared.lease(key) {

@@ -136,6 +136,12 @@ struct ProxyOptions: ParsableArguments {
       """, valueName: "seconds"))
   var stallTimeout = 60.0
 
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time that a request waits for the response to an equal one, in seconds.", valueName: "seconds")
+  )
+  var followerTimeout = 5.0
+
   @Option(help: ArgumentHelp("Maximum bytes of a request's content.", valueName: "size"))
   var maximumRequest = ByteSize(bytes: 1 << 30)
 
@@ -262,6 +268,9 @@ struct ProxyOptions: ParsableArguments {
       throw ProxyConfiguration.ValidationError(
         "--origin-timeout: expected more than 0 and at most 86400 seconds")
     }
+    guard followerTimeout >= 0, followerTimeout <= 86_400 else {
+      throw ProxyConfiguration.ValidationError("--follower-timeout: expected 0 to 86400 seconds")
+    }
     guard stallTimeout > 0, stallTimeout <= 86_400 else {
       throw ProxyConfiguration.ValidationError(
         "--stall-timeout: expected more than 0 and at most 86400 seconds")
@@ -348,6 +357,7 @@ struct ProxyOptions: ParsableArguments {
     cache.name = name
     cache.maximumVariants = variants
     cache.transitCapacity = transit.bytes
+    cache.followerTimeout = .seconds(followerTimeout)
     cache.rules.targets = kind == .cdn ? ["CDN-Cache-Control"] : []
     cache.rules.whenDisconnected = staleWhenDisconnected ? .unlessForbidden : .nothing
     // A private proxy is for one user, as in the RFC.

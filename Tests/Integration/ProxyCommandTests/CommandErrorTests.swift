@@ -94,6 +94,9 @@ struct CommandErrorTests {
       "--origin http://a --connections-per-address 0", 64,
       "httpcache: --connections-per-address: expected at least 1"),
     .options(
+      "--origin http://a --follower-timeout -1", 64,
+      "httpcache: --follower-timeout: expected 0 to 86400 seconds"),
+    .options(
       "--origin http://a --stall-timeout 0", 64,
       "httpcache: --stall-timeout: expected more than 0 and at most 86400 seconds"),
     .options(

@@ -121,6 +121,28 @@ struct LeaseTests {
     #expect(try await other.value == "2")
   }
 
+  @Test(
+    "A stream that nobody else can use frees the lease with its head, and later requests for it ask no tier")
+  func stream() async throws {
+    let fleet = try await SharedFleet(2)
+    func head(_ node: Int) async throws -> CachedResponse {
+      try await fleet.nodes[node].cache.respond(to: .get("/")) { _, _ in
+        let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+        feed.yield([1])
+        return TransportResponse(
+          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-cache"]),
+          body: MessageBody(stream))
+      }
+    }
+    let first = try await head(0)
+    #expect(fleet.nodes[0].tier.callCount > 0)
+    try await fleet.server.wait { $0.leases == 0 }
+    let calls = fleet.nodes[0].tier.callCount
+    let (second, other) = (try await head(0), try await head(1))
+    #expect(fleet.nodes[0].tier.callCount == calls)
+    for response in [first, second, other] { #expect(response.source == .network) }
+  }
+
   @Test("A failed request lets the other nodes send their own")
   func fails() async throws {
     let fleet = try await SharedFleet(2)

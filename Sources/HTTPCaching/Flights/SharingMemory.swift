@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPTypes
+import Synchronization
+
+/// What the last response to a request says of the next one with the same key.
+enum Sharing: Sendable {
+  /// It could answer no other request.
+  case never
+  /// It answers others, too.
+  case always
+}
+
+/// Remembers for a while whether responses could be shared, by key. Requests with credentials are remembered apart.
+///
+/// A key has one place among a fixed number, by its hash. If another key takes it, requests for the first one wait for each
+/// other once more.
+final class SharingMemory: Sendable {
+  private struct Note {
+    var hash = 0
+    /// When it is forgotten, in milliseconds.
+    var end = Int64.min
+    var sharing: Sharing?
+  }
+
+  /// After this time, a resource may be another.
+  static let lifetime = Duration.seconds(120)
+  private static let count = 4096
+
+  /// Empty until the first note: most caches of an app need none.
+  private let notes = Mutex<[Note]>([])
+  private let clock: any CacheClock
+
+  init(clock: any CacheClock) {
+    self.clock = clock
+  }
+
+  /// Records what a response says; `nil` forgets what the last one said.
+  func note(_ sharing: Sharing?, of key: CacheKey, withCredentials: Bool) {
+    notes.withLock { notes in
+      if notes.isEmpty {
+        if sharing == nil { return }
+        notes = Array(repeating: Note(), count: Self.count)
+      }
+      let (hash, index) = Self.place(of: key, withCredentials)
+      if sharing != nil || notes[index].hash == hash {
+        notes[index] = Note(
+          hash: hash, end: clock.now.advanced(by: Self.lifetime).milliseconds, sharing: sharing)
+      }
+    }
+  }
+
+  /// Returns what the last response said; `nil` if that is unknown.
+  func sharing(of key: CacheKey, withCredentials: Bool) -> Sharing? {
+    notes.withLock { notes in
+      guard !notes.isEmpty else { return nil }
+      let (hash, index) = Self.place(of: key, withCredentials)
+      let note = notes[index]
+      guard note.hash == hash, note.sharing != nil, note.end > clock.now.milliseconds else { return nil }
+      return note.sharing
+    }
+  }
+
+  private static func place(of key: CacheKey, _ withCredentials: Bool) -> (hash: Int, index: Int) {
+    let hash = withCredentials ? ~key.hashValue : key.hashValue
+    return (hash, Int(UInt(bitPattern: hash) % UInt(count)))
+  }
+}
+
+/// A request for something that is not stored waits for an equal one in flight, if it can expect to use that response. The
+/// page "CoalescedRequests" has a table.
+extension HTTPCache {
+  /// Whether a request waits for an equal one in flight, and others for it.
+  func mayWait(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
+    guard forwarding.isCollapsible else { return false }
+    let hasCredentials = hasCredentials(forwarding.original)
+    switch flights.memory.sharing(of: key, withCredentials: hasCredentials) {
+    case .never: return false
+    case .always: return true
+    // In a shared cache, few responses to requests with credentials may answer others (§3.5), and their senders must not
+    // wait for each other. If one is stored, that is known.
+    case nil: return !hasCredentials || forwarding.selected != nil
+    }
+  }
+
+  /// Whether a request is known to get a response of its own, so that other nodes cannot have it either.
+  func isAlone(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
+    flights.memory.sharing(of: key, withCredentials: hasCredentials(forwarding.original)) == .never
+  }
+
+  /// Records whether a response can answer other requests.
+  func noteSharing(_ isShared: Bool, _ pending: PendingExchange, status: Int) {
+    let request = pending.request
+    guard let key = pending.lookup.key, pending.forwarding.isCollapsible else { return }
+    let hasCredentials = hasCredentials(request)
+    if isShared {
+      flights.memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
+    } else if status < 500, !request.headerFields.contains(.cacheControl) {
+      // A server error says nothing about the resource, and the directives of one client decide nothing for others.
+      flights.memory.note(.never, of: key, withCredentials: hasCredentials)
+    }
+  }
+
+  /// Whether a request has credentials that separate it from others. A private cache has one user.
+  private func hasCredentials(_ request: HTTPRequest) -> Bool {
+    isShared && request.headerFields.contains(.authorization)
+  }
+}

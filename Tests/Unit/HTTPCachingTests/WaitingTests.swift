@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Requests that wait for each other", .timeLimit(.minutes(10)))
+struct WaitingTests {
+  /// An origin that answers when the test says so.
+  private final class HeldOrigin: Sendable {
+    /// Each request of a round waits at its gate.
+    let gates: [Gate]
+    let origin: MemoryOrigin
+
+    init(
+      rounds: Int = 3, each count: Int, _ answer: @escaping @Sendable (Int) -> TransportResponse
+    ) {
+      let gates = (0..<rounds).map { _ in Gate() }
+      self.gates = gates
+      origin = MemoryOrigin { _, number in
+        await gates[min((number - 1) / count, rounds - 1)].wait()
+        return answer(number)
+      }
+    }
+  }
+
+  private static let authorization: HTTPFields = [.authorization: "Bearer a"]
+
+  private func get(
+    _ count: Int, _ setting: Setting, _ origin: MemoryOrigin, fields: HTTPFields = [:]
+  ) -> [Task<Answer, any Error>] {
+    (0..<count).map { _ in Task { try await setting.get(from: origin, fields: fields) } }
+  }
+
+  /// A response that answers only its own request.
+  enum Alone: String, CaseIterable {
+    case noStore, noCache, noCacheWithValidator, stale, varyStar, setsCookie, undeclaredError
+    case streamNoCache, large
+
+    func response(_ number: Int) -> TransportResponse {
+      switch self {
+      case .noStore: .ok("\(number)", [.cacheControl: "no-store"])
+      case .noCache: .ok("\(number)", [.cacheControl: "no-cache"])
+      case .noCacheWithValidator: .ok("\(number)", [.cacheControl: "no-cache", .eTag: "\"\(number)\""])
+      case .stale: .ok("\(number)", [.cacheControl: "max-age=0"])
+      case .varyStar: .ok("\(number)", [.cacheControl: "max-age=60", .vary: "*"])
+      case .setsCookie: .ok("\(number)", [.setCookie: "a=\(number)"])
+      case .undeclaredError: .ok("\(number)", [:], status: .forbidden)
+      case .streamNoCache:
+        TransportResponse(
+          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-cache"]),
+          body: MessageBody(
+            AsyncThrowingStream<ArraySlice<UInt8>, any Error> { continuation in
+              continuation.yield(Array("\(number)".utf8)[...])
+              continuation.finish()
+            }))
+      case .large:
+        TransportResponse(
+          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+          body: MessageBody([UInt8](repeating: 0x30, count: 5 << 20)))
+      }
+    }
+  }
+
+  @Test(
+    "Once a response could not be shared, requests for it do not wait for each other",
+    arguments: Alone.allCases, [CacheEngine.Configuration.Kind.shared, .private])
+  func alone(kind: Alone, cache: CacheEngine.Configuration.Kind) async throws {
+    // A private cache stores cookies for its only user.
+    if kind == .setsCookie, cache == .private { return }
+    let setting = try Setting(kind: cache)
+    let held = HeldOrigin(each: 4) { kind.response($0) }
+    let first = get(4, setting, held.origin)
+    // Nothing is known yet.
+    try await setting.cache.flights.followers(3)
+    held.gates[0].open()
+    for request in first { _ = try await request.value }
+    #expect(held.origin.requests.count == 4)
+    for round in 1...2 {
+      let next = get(4, setting, held.origin)
+      await held.gates[round].arrived(4)
+      #expect(setting.cache.flights.followerCount == 0)
+      held.gates[round].open()
+      for request in next { _ = try await request.value }
+    }
+    #expect(held.origin.requests.count == 12)
+  }
+
+  @Test(
+    "After two minutes, or when a response is stored that others can use, requests wait for each other again")
+  func forgets() async throws {
+    for isStored in [false, true] {
+      let setting = try Setting()
+      let gate = Gate()
+      let origin = MemoryOrigin { _, number in
+        if number > 2 { await gate.wait() }
+        return .ok("\(number)", [.cacheControl: isStored && number == 2 ? "max-age=1" : "no-store"])
+      }
+      _ = try await setting.get(from: origin)
+      if isStored { _ = try await setting.get(from: origin) } else { setting.clock.advance(seconds: 118) }
+      setting.clock.advance(seconds: 2)
+      let requests = get(3, setting, origin)
+      try await setting.cache.flights.followers(2)
+      gate.open()
+      for request in requests { _ = try await request.value }
+    }
+  }
+
+  @Test("A server error, and what one client asks for, does not part the others")
+  func partsNobody() async throws {
+    let cases: [(HTTPFields, HTTPResponse.Status)] = [
+      ([:], .internalServerError), ([.cacheControl: "no-store"], .ok),
+    ]
+    for (fields, status) in cases {
+      let setting = try Setting(kind: .shared)
+      let gate = Gate()
+      let origin = MemoryOrigin { _, number in
+        if number > 1 { await gate.wait() }
+        return .ok(
+          "\(number)", number == 1 ? [:] : [.cacheControl: "max-age=60"], status: number == 1 ? status : .ok)
+      }
+      _ = try await setting.get(from: origin, fields: fields)
+      let requests = get(3, setting, origin)
+      try await setting.cache.flights.followers(2)
+      gate.open()
+      for request in requests { #expect(try await request.value.text == "2") }
+    }
+  }
+
+  @Test(
+    "In a shared cache, requests with credentials wait for each other only once a response was shared (§3.5)",
+    arguments: ["private", "max-age=60", "no-store"])
+  func credentials(cacheControl: String) async throws {
+    let setting = try Setting(kind: .shared)
+    let held = HeldOrigin(each: 4) { .ok("\($0)", [.cacheControl: cacheControl]) }
+    for gate in held.gates {
+      let requests = get(4, setting, held.origin, fields: Self.authorization)
+      await gate.arrived(4)
+      gate.open()
+      let texts = try await texts(requests)
+      #expect(Set(texts).count == 4)
+    }
+  }
+
+  private func texts(_ requests: [Task<Answer, any Error>]) async throws -> [String] {
+    var texts: [String] = []
+    for request in requests { texts.append(try await request.value.text) }
+    return texts
+  }
+
+  @Test("A shared response to a request with credentials is known, so that the next requests share a fetch")
+  func sharedCredentials() async throws {
+    for isStored in [false, true] {
+      let setting = try Setting(kind: .shared)
+      let gate = Gate()
+      let origin = MemoryOrigin { _, number in
+        if number > 1 { await gate.wait() }
+        return .ok("\(number)", [.cacheControl: "public, max-age=60"])
+      }
+      _ = try await setting.get(from: origin, fields: Self.authorization)
+      if !isStored { setting.cache.removeAllResponses() } else { setting.clock.advance(seconds: 200) }
+      let requests = get(4, setting, origin, fields: Self.authorization)
+      try await setting.cache.flights.followers(3)
+      gate.open()
+      #expect(try await texts(requests) == ["2", "2", "2", "2"])
+    }
+  }
+
+  @Test("A user's request does not wait behind another user's")
+  func otherUsers() async throws {
+    let setting = try Setting(kind: .shared)
+    let gate = Gate()
+    let origin = MemoryOrigin { request, _ in
+      if request.headerFields[.authorization] == "slow" { await gate.wait() }
+      return .ok("fast")
+    }
+    let slow = get(1, setting, origin, fields: [.authorization: "slow"])
+    await gate.arrived(1)
+    #expect(try await setting.get(from: origin, fields: [.authorization: "fast"]).text == "fast")
+    gate.open()
+    _ = try await texts(slow)
+  }
+
+  @Test(
+    "A request waits for another no longer than the limit, and later ones do not wait for a silent origin")
+  func overdue() async throws {
+    let setting = try Setting { $0.followerTimeout = .seconds(3) }
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 { await gate.wait() }
+      return .ok("\(number)", [.cacheControl: "max-age=60"])
+    }
+    let first = get(1, setting, origin)
+    await gate.arrived(1)
+    let others = get(5, setting, origin)
+    try await setting.cache.flights.followers(5)
+    try await setting.clock.sleepers()
+    setting.clock.advance(seconds: 3)
+    #expect(Set(try await texts(others)) == ["2", "3", "4", "5", "6"])
+    setting.cache.removeAllResponses()
+    #expect(try await setting.get(from: origin).text == "7")
+    gate.open()
+    #expect(try await texts(first) == ["1"])
+    try await setting.cache.flights.emptied()
+  }
+
+  @Test("If a fetch fails, one of the waiting requests repeats it for all", arguments: [false, true])
+  func failure(failsAgain: Bool) async throws {
+    let setting = try Setting()
+    let gates = [Gate(), Gate()]
+    let origin = MemoryOrigin { _, number in
+      await gates[min(number, 2) - 1].wait()
+      if number == 1 || failsAgain { throw Unreachable() }
+      return .ok("\(number)", [.cacheControl: "max-age=60"])
+    }
+    let first = get(1, setting, origin)
+    await gates[0].arrived(1)
+    let others = get(4, setting, origin)
+    try await setting.cache.flights.followers(4)
+    gates[0].open()
+    await #expect(throws: Unreachable.self) { try await first[0].value }
+    try await setting.cache.flights.followers(3)
+    gates[1].open()
+    for request in others {
+      if failsAgain {
+        await #expect(throws: Unreachable.self) { try await request.value }
+      } else {
+        #expect(try await request.value.text == "2")
+      }
+    }
+    #expect(origin.requests.count == 2)
+    try await setting.cache.flights.emptied()
+  }
+
+  @Test("If a fetch fails, the waiting requests use a stale response where that is allowed")
+  func failureWithStale() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 { return .ok("old", [.cacheControl: "max-age=1, stale-if-error=600"]) }
+      await gate.wait()
+      throw Unreachable()
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 10)
+    let requests = get(4, setting, origin)
+    try await setting.cache.flights.followers(3)
+    gate.open()
+    for request in requests { #expect(try await request.value.reason == .staleIfError) }
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test(
+    "A response that is stale only because it took long answers the requests that waited for it, and no others",
+    arguments: [false, true])
+  func slowResponse(isStreamed: Bool) async throws {
+    let setting = try Setting(kind: .shared)
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 { await gate.wait() }
+      let fields: HTTPFields = [.cacheControl: "max-age=1"]
+      guard isStreamed else { return .ok("\(number)", fields) }
+      return TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: fields),
+        body: MessageBody(
+          AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+            $0.yield(Array("\(number)".utf8)[...])
+            $0.finish()
+          }))
+    }
+    let requests = get(20, setting, origin)
+    try await setting.cache.flights.followers(19)
+    setting.clock.advance(seconds: 2)
+    gate.open()
+    for request in requests {
+      let answer = try await request.value
+      #expect(answer.text == "1")
+      // The age is what it is (§4.2.3).
+      if answer.source == .hit {
+        #expect(answer.response.head.headerFields[.age] == "2")
+        #expect(answer.response.cacheStatus.isCollapsed == true)
+      }
+    }
+    #expect(origin.requests.count == 1)
+    #expect(try await setting.get(from: origin).text == "2")
+  }
+}
