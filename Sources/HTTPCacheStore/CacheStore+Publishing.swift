@@ -11,6 +11,18 @@ extension CacheStore {
     return bodyCount > disk.largeBodyThreshold && expected <= disk.maximumEntrySize - head
   }
 
+  /// Whether memory has the capacity for a body of this size.
+  func memoryTakes(_ entry: NewEntry, bodyCount: Int) -> Bool {
+    let head = entry.key.bytes.count + entry.metadata.count
+    return entry.tiers.contains(.memory) && bodyCount <= memory.limit - head - EntryBlock.mostOverhead
+  }
+
+  /// Whether the disk fails, as far as is known. It does not wait for the disk.
+  package var isDiskFailing: Bool { disk?.log.isFailing ?? false }
+
+  /// Whether no body file may be written now, because the disk has failed.
+  var isPausingBodies: Bool { disk?.log.isPausingBodies ?? false }
+
   /// The disk tier, if the entry must be written to it.
   private func diskTier(for entry: NewEntry) -> DiskTier? {
     entry.tiers.contains(.disk) && usesDisk ? disk : nil

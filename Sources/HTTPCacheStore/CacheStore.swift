@@ -308,7 +308,7 @@ public final class CacheStore: Sendable {
   /// Begins an entry whose body arrives in pieces. Nothing of it is visible before ``EntryWriter/commit()``.
   ///
   /// If disk is among the tiers, a body larger than ``Configuration/largeBodyThreshold`` goes to disk as it arrives. It
-  /// is then not kept in memory.
+  /// is then not kept in memory. While the disk fails, it stays in memory instead, if memory has the capacity.
   ///
   /// - Parameters:
   ///   - key: the resource.

@@ -22,6 +22,8 @@ public final class EntryWriter: Sendable {
     /// The body, once it is large.
     var file: BodyFileWriter?
     var isInMemory = true
+    /// Whether the body is large, and in memory because the disk fails.
+    var avoidsDisk = false
     /// The bytes that were accepted.
     var count = 0
     /// Set as soon as the writer accepts no more bytes.
@@ -65,7 +67,7 @@ public final class EntryWriter: Sendable {
         return false
       }
       do throws(AppendFailure) {
-        if state.file == nil, mustStream(state.entry, count: count) { try spill(&state) }
+        if state.file == nil, try destination(ofBody: count, &state) == .file { try spill(&state) }
         if state.file != nil {
           try state.file?.append(bytes)
         } else {
@@ -74,6 +76,7 @@ public final class EntryWriter: Sendable {
         state.count = count
         return true
       } catch {
+        if keepInMemory(bytes, &state) { return true }
         refuse(InsertRefusal(error.reason), &state)
         return false
       }
@@ -217,12 +220,45 @@ public final class EntryWriter: Sendable {
         refuse(refusal, &state)
         return nil
       }
-      return mustStream(state.entry, count: count) ? .file : .memory
+      do throws(AppendFailure) {
+        return try destination(ofBody: count, &state)
+      } catch {
+        refuse(InsertRefusal(error.reason), &state)
+        return nil
+      }
     }
   }
 
-  private func mustStream(_ entry: NewEntry, count: Int) -> Bool {
-    !isEditable && store.mustStream(entry, bodyCount: count, expected: max(count, expectedLength ?? 0))
+  /// Where a body of this many bytes belongs.
+  ///
+  /// While the disk fails, a large body stays in memory if that has the capacity. The commit then offers it to the disk:
+  /// this shows whether the disk works again, and loses nothing if not. A body that only the disk can hold is streamed
+  /// to it, except during a pause.
+  private func destination(ofBody count: Int, _ state: inout State) throws(AppendFailure) -> Destination {
+    let expected = max(count, expectedLength ?? 0)
+    guard !isEditable, store.mustStream(state.entry, bodyCount: count, expected: expected) else {
+      return .memory
+    }
+    guard state.file == nil, state.avoidsDisk || store.isDiskFailing else { return .file }
+    state.avoidsDisk = store.memoryTakes(state.entry, bodyCount: expected)
+    if state.avoidsDisk { return .memory }
+    if store.isPausingBodies { throw .inputOutput }
+    return .file
+  }
+
+  /// Keeps a whole body in memory that the disk could not take. The caller has it in memory already. Of a body that
+  /// arrives in pieces, much may be in the file by now.
+  private func keepInMemory(_ bytes: ArraySlice<UInt8>, _ state: inout State) -> Bool {
+    guard state.count == 0, bytes.count == expectedLength, store.isDiskFailing,
+      store.memoryTakes(state.entry, bodyCount: bytes.count)
+    else { return false }
+    state.file?.discard()
+    state.file = nil
+    (state.isInMemory, state.avoidsDisk) = (true, true)
+    state.blocks = ContentBlocks()
+    state.blocks.append(bytes)
+    state.count = bytes.count
+    return true
   }
 
   /// Whether the body is in memory, not in a file.

@@ -208,7 +208,8 @@ extension HTTPCache {
       return nil
     }
     // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.
-    var hasRoom = true
+    // A failing disk may still be tried with content for which memory has no capacity.
+    var hasRoom = destination == .memory || !store.isDiskFailing
     if destination == .memory, response.body.bytes == nil {
       hasRoom = transit.reserve(length)
       arrival.reserved = hasRoom ? length : 0

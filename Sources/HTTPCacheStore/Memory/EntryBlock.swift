@@ -170,6 +170,9 @@ struct EntryBlock: @unchecked Sendable {
   static let indexOverhead =
     Int((EntryTable.placesPerEntry * Double(MemoryLayout<EntryTable.Place>.stride)).rounded(.up))
 
+  /// Upper limit of what a large entry costs beside the bytes of its key, metadata and body.
+  static let mostOverhead = 512
+
   /// Bytes that the entry occupies: its allocations and ``indexOverhead``.
   var cost: Int { withHead(Self.cost) }
 

@@ -205,7 +205,8 @@ final class StoredHeading: Sendable {
 /// The result of storing a response while it is read.
 package final class Settlement: Sendable {
   enum State {
-    /// The content is still to arrive, and its length is unknown, or there may be no room for it.
+    /// The content is still to arrive, and its length is unknown, or there may be no room for it, or the disk
+    /// fails.
     case open
     /// The content has a known length, and fits a tier.
     case expected

@@ -170,7 +170,133 @@ struct FailingDiskTests {
       writer.append(pattern(number, 2 << 20))
       #expect(writer.commit().refusal?.reason == .inputOutput)
     }
+    #expect(store.disk?.capacity == 64 << 20 && store.isDiskFailing)
     #expect(holds(try #require(store.lookup(key(1)).first), number: 1, size: 200_000))
+  }
+
+  /// Streams a body in pieces, as it arrives.
+  private func stream(_ number: Int, _ size: Int, length: Int? = nil, into store: CacheStore) -> EntryWriter {
+    let writer = store.makeWriter(
+      key: key(number), variant: one, metadata: [], storedAt: 0, expectedLength: length)
+    let body = pattern(number, size)
+    for start in stride(from: 0, to: size, by: 100_000) {
+      guard writer.append(body[start..<min(size, start + 100_000)]) else { break }
+    }
+    return writer
+  }
+
+  private func isFound(_ number: Int, _ size: Int, in store: CacheStore) -> Bool {
+    store.lookup(key(number)).first.map {
+      (try? $0.body.readAll()).map { $0 == pattern(number, size)[...] } ?? false
+    }
+      ?? false
+  }
+
+  @Test(
+    "Large bodies stay in memory while others fill the file system, and go to disk once there is room",
+    arguments: [0, 64 << 10], [false, true])
+  func largeInMemory(writeBuffer: Int, hasLength: Bool) throws {
+    let files = FaultyFileSystem()
+    let events = Mutex<[DiskEvent]>([])
+    var configuration = scratch.configuration(memory: 16 << 20, disk: 64 << 20)
+    configuration.writeBuffer = writeBuffer
+    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    let store = try CacheStore(configuration, files: files)
+    let size = 1 << 20
+    let length = hasLength ? size : nil
+    files.set { $0.room = 0 }
+    // What was written until the failure is lost.
+    #expect(stream(0, size, length: length, into: store).commit().refusal?.reason == .inputOutput)
+    for number in 1..<100 {
+      let writer = stream(number, size, length: length, into: store)
+      #expect(writer.isInMemory && writer.commit().id != nil)
+      #expect(isFound(number, size, in: store))
+    }
+    #expect(store.usage.diskEntries == 0 && store.usage.memoryEntries > 10)
+    files.set { $0.room = nil }
+    // Whatever the pause was, it ends.
+    files.set { $0.uptime += .seconds(30) }
+    let attempt = stream(100, size, length: length, into: store)
+    #expect(attempt.isInMemory && attempt.commit().id != nil)
+    let next = stream(101, size, length: length, into: store)
+    #expect(!next.isInMemory && next.commit().id != nil)
+    store.flush()
+    store.clearMemory()
+    for number in [100, 101] { #expect(isFound(number, size, in: store)) }
+    store.disk?.log.events.drain()
+    #expect(events.withLock { $0.map(\.kind) } == [.failing, .recovered])
+  }
+
+  @Test("The number of large bodies that stay in memory counts for the next attempt to write")
+  func largeAttempts() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 2 << 20, disk: 64 << 20), files: files)
+    files.set { $0.failing = [.create: EIO] }
+    // The last failure begins a pause of 16 writes.
+    for number in 0..<4 { store.insert(entry(key(number), number: number, size: 300_000)) }
+    #expect(store.usage.diskEntries == 0 && store.statistics.ioErrors == 4)
+    files.set { $0.failing = [:] }
+    var tries = 0
+    while store.usage.diskEntries == 0, tries < 4096 {
+      #expect(stream(100 + tries, 300_000, into: store).commit().id != nil)
+      tries += 1
+    }
+    #expect(tries == 17)
+  }
+
+  @Test("A failure to write large bodies keeps small entries from the disk only if they fail, too")
+  func largeOnly() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 2 << 20, disk: 64 << 20), files: files)
+    store.insert(entry(key(1), number: 1, tiers: .disk))
+    // The segment is open: only body files are created.
+    files.set { $0.failing = [.create: EMFILE] }
+    for number in 100..<120 { _ = stream(number, 300_000, into: store).commit() }
+    #expect(store.insert(entry(key(2), number: 2, tiers: .disk)).id != nil)
+    #expect(store.isDiskFailing)
+  }
+
+  @Test("A body that only the disk can hold is refused while the disk pauses, before any of it arrives")
+  func tooLargeForMemory() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 1 << 20, disk: 64 << 20), files: files)
+    let size = 2 << 20
+    files.set { $0.room = 0 }
+    func writer(_ number: Int) -> EntryWriter {
+      store.makeWriter(key: key(number), variant: one, metadata: [], storedAt: 0, expectedLength: size)
+    }
+    for number in 0..<4 {
+      #expect(writer(number).destination(ofBody: size) == .file)
+      #expect(stream(number, size, length: size, into: store).commit().refusal?.reason == .inputOutput)
+    }
+    let refused = writer(4)
+    #expect(refused.destination(ofBody: size) == nil && refused.refusal?.reason == .inputOutput)
+    // Of unknown length, it is refused as soon as memory cannot hold it.
+    let growing = stream(5, size, into: store)
+    #expect(growing.isInMemory && growing.commit().refusal?.reason == .inputOutput)
+    // Smaller ones are not refused, up to the last byte that memory can hold.
+    let most = (1 << 20) - key(6).bytes.count - EntryBlock.mostOverhead
+    #expect(stream(6, most, length: most, into: store).commit().id != nil)
+    #expect(isFound(6, most, in: store))
+    files.set { $0.room = nil }
+    #expect(writer(7).destination(ofBody: size) == nil)
+    files.set { $0.uptime += .seconds(30) }
+    #expect(writer(8).destination(ofBody: size) == .file)
+    #expect(stream(8, size, length: size, into: store).commit().id != nil)
+    #expect(isFound(8, size, in: store) && !store.isDiskFailing)
+  }
+
+  @Test("A large body that is complete stays in memory if the disk fails to take it")
+  func wholeBody() throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(memory: 4 << 20, disk: 64 << 20), files: files)
+    files.set { $0.room = 100_000 }
+    let writer = store.makeWriter(
+      key: key(1), variant: one, metadata: [], storedAt: 0, expectedLength: 1 << 20)
+    #expect(writer.destination(ofBody: 1 << 20) == .file)
+    #expect(writer.append(pattern(1, 1 << 20)) && writer.isInMemory && writer.commit().id != nil)
+    #expect(isFound(1, 1 << 20, in: store))
+    #expect(store.usage.diskEntries == 0)
   }
 
   /// Uses the store each time it is told something.

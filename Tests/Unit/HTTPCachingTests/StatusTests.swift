@@ -2,11 +2,18 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPTypes
 import TestSupport
 import Testing
 
 @testable import HTTPCaching
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 @Suite("Cache-Status of responses", .timeLimit(.minutes(10)))
 struct StatusTests {
@@ -90,6 +97,49 @@ struct StatusTests {
     #expect(response.finalHead.headerFields[values: name] == [start + arriving.finalStatus])
     #expect(setting.log.events.count { $0.action == .stored || $0.action == .notStored } == 1)
     #expect((setting.cache.storedResponse(for: .get()) != nil) == arriving.finalStatus.contains("; stored"))
+  }
+
+  @Test(
+    "Cache-Status does not have stored while the disk fails, unless memory has room",
+    arguments: [300_000, 4 << 20])
+  func failingDisk(memory: Int) async throws {
+    try await withTemporaryDirectory { directory in
+      let store = try CacheStore(.init(memoryCapacity: memory, diskCapacity: 16 << 20, directory: directory))
+      let cache = HTTPCache(store: store, configuration: .init())
+      defer { cache.close() }
+      // Moved away, and a link that leads nowhere in its place: no directory can be made there.
+      let moved = directory.string + "-moved"
+      #expect(rename(directory.string, moved) == 0)
+      #expect(symlink("/nowhere", directory.string) == 0)
+      defer {
+        unlink(directory.string)
+        rename(moved, directory.string)
+      }
+      let content = [UInt8](repeating: 120, count: 600_000)
+      var statuses: [CacheStatus] = []
+      // The last one is refused at once: by then, the store pauses for longer than a request takes.
+      while statuses.last?.reason != .diskFailing, statuses.count < 40 {
+        let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+        for start in stride(from: 0, to: content.count, by: 100_000) {
+          feed.yield(content[start..<start + 100_000])
+        }
+        feed.finish()
+        let response = try await cache.respond(to: .get("/\(statuses.count)")) { _, _ in
+          TransportResponse(
+            head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+            body: MessageBody(stream, length: content.count))
+        }
+        statuses.append(response.cacheStatus)
+        #expect(try await response.body.collect(upTo: .max) == content[...])
+        // Until a write has failed, the store cannot know.
+        guard statuses.count > 1 else { continue }
+        let isStored = memory > content.count
+        #expect(response.cacheStatus.isStored == isStored)
+        #expect(response.finalStorage == (isStored ? .storedWithLifetime : .diskFailing))
+        #expect((cache.storedCopy(for: .get("/\(statuses.count - 1)")) != nil) == isStored)
+      }
+      #expect((statuses.last?.reason == .diskFailing) == (memory < content.count))
+    }
   }
 
   @Test("A coalesced request that reads an arriving response says stored only if its length is known")

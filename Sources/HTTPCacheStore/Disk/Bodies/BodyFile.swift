@@ -53,7 +53,7 @@ struct BodyFileWriter: Sendable {
       } catch {
         reliefs += 1
         guard reliefs <= Log.mostReliefs, bodies.log.relieve(error, for: bytes.count) else {
-          bodies.log.context.counters.ioErrors.increment()
+          bodies.log.withLock { [error] log in log.failBody(error) }
           throw .inputOutput
         }
       }

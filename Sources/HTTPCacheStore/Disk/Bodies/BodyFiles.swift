@@ -30,6 +30,7 @@ struct BodyFiles: Sendable {
   /// Ends a reservation: the file now belongs to an entry.
   func keep(_ number: UInt64, reserved: Int) {
     log.withLock { log in
+      log.health.succeed(DiskHealth.bodies)
       if log.endReservation(reserved, of: number) { log.unsynced.bodies.insert(number) }
     }
   }
@@ -40,13 +41,13 @@ struct BodyFiles: Sendable {
   /// directory, with files of the same names.
   func create() throws(AppendFailure) -> (number: UInt64, file: any File) {
     let created = log.withLock { log -> (UInt64, any File)? in
-      guard !log.isClosed, log.lockFile != nil || log.mayTry(), log.hasDirectory(), log.isInPlace()
+      guard !log.isClosed, log.mayTryBody(), log.hasDirectory(), log.isInPlace()
       else { return nil }
       let number = log.context.sequence.take()
       do throws(FileFailure) {
         return (number, try log.context.files.open(log.bodyPath(number), creating: true))
       } catch {
-        log.context.counters.ioErrors.increment()
+        log.failBody(error)
         return nil
       }
     }

@@ -88,11 +88,22 @@ struct Log: Sendable {
     return health.mayTry(at: files.uptime)
   }
 
+  /// The same for a body file.
+  mutating func mayTryBody() -> Bool {
+    let files = context.files
+    return health.mayTryBody(at: files.uptime)
+  }
+
   var isPausing: Bool { health.isPausing(at: context.files.uptime) }
 
   mutating func fail(_ failure: FileFailure) {
     context.counters.ioErrors.increment()
     health.fail(failure, at: context.files.uptime)
+  }
+
+  mutating func failBody(_ failure: FileFailure) {
+    context.counters.ioErrors.increment()
+    health.failBody(failure, at: context.files.uptime)
   }
 
   /// Returns the files that were written to since the last call, and whether the name of one is not synced.

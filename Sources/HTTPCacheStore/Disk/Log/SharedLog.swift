@@ -22,6 +22,7 @@ final class SharedLog: Sendable {
   private let shownCapacity: Atomic<Int>
   private let shownBuffer = Atomic<Int>(0)
   private let shownPins: Atomic<Int>
+  private let shownBodyState = Atomic<Int>(0)
 
   init(_ log: Log, flusher: Flusher) {
     context = log.context
@@ -45,6 +46,7 @@ final class SharedLog: Sendable {
       if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
       shownBuffer.store(log.buffer.count, ordering: .relaxed)
       shownPins.store(log.pins.list.count, ordering: .relaxed)
+      shownBodyState.store(log.health.bodyState, ordering: .relaxed)
       if !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty { flusher.schedule(self) }
       if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
       return result
@@ -57,6 +59,15 @@ final class SharedLog: Sendable {
 
   /// Number of pinned keys.
   var pinCount: Int { shownPins.load(ordering: .relaxed) }
+
+  /// Whether the disk fails, as far as is known, without waiting for a write.
+  var isFailing: Bool { shownBodyState.load(ordering: .relaxed) != 0 }
+
+  /// Whether no body file may be written now, because the disk has failed.
+  var isPausingBodies: Bool {
+    let end = shownBodyState.load(ordering: .relaxed)
+    return end > 1 && context.files.uptime.nanoseconds < end
+  }
 
   func setCapacity(_ bytes: Int) {
     if pinCount > 0 {
