@@ -86,6 +86,7 @@ extension CacheEngine {
     // The selected response stays: it may answer if this request fails.
     again.nominated = []
     again.completion = nil
+    again.firstReason = exchange.forwarding.firstReason ?? exchange.forwarding.reason
     again.reason = reason
     return Outcome(.forwardAgain(again), reason: reason)
   }

@@ -196,7 +196,7 @@ private struct Planner {
       } else if selected != nil || !others.isEmpty {
         (outgoing, nominated) = Validation.request(
           from: request, client: fields, selected: selected,
-          others: others.filter { content(of: $0) != nil }, candidates: candidates)
+          others: others.filter { content(of: $0) != nil && isOfUse($0) }, candidates: candidates)
       }
     }
     switch policy {
@@ -211,6 +211,14 @@ private struct Planner {
     return CacheEngine.Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
       policy: policy, reason: reason, isTargetCacheable: isTargetCacheable)
+  }
+
+  /// Whether a 304 with the tag of a response that Vary does not select could answer. A weak tag does not tell codings
+  /// apart (RFC 9110 §8.8.1), so the client must accept the stored one; see ``CacheEngine/outcome(of:)``.
+  private func isOfUse(_ other: Int) -> Bool {
+    candidates[other].entityTag?.isWeak != true
+      || ContentCoding.areAccepted(
+        candidates[other].values(of: .contentEncoding), by: request.headerFields)
   }
 
   private func add(_ directive: String, to request: inout HTTPRequest) {

@@ -64,6 +64,8 @@ extension CacheEngine {
     package var policy: RequestCachePolicy
     /// Why the request goes to the origin.
     public var reason: Reason
+    /// Why the client's request first went to the origin, if this one repeats it because the response was of no use.
+    package var firstReason: Reason?
     /// Whether the request has a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 

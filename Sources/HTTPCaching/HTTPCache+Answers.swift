@@ -189,8 +189,9 @@ extension HTTPCache {
   }
 
   private func forwarded(_ pending: PendingExchange, _ status: Int?, isStored: Bool) -> Forwarded {
-    Forwarded(
-      reason: pending.forwarding.reason.forward, status: status, isStored: isStored,
+    let forwarding = pending.forwarding
+    return Forwarded(
+      reason: (forwarding.firstReason ?? forwarding.reason).forward, status: status, isStored: isStored,
       isCollapsed: pending.collapsing.isCollapsed)
   }
 

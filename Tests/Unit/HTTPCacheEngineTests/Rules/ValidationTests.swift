@@ -93,6 +93,52 @@ struct ValidationTests {
     #expect(validation.nominated == [0])
   }
 
+  @Test(
+    "A weak tag is not sent for a client that does not accept the coding of its response (RFC 9110 §12.5.3)",
+    arguments: [
+      // The stored tag, its coding, the client's Accept-Encoding, whether the tag is sent.
+      ("W/\"x\"", "gzip", nil, false), ("W/\"x\"", "gzip", "br", false),
+      ("W/\"x\"", "gzip", "br, gzip", true),
+      ("W/\"x\"", "gzip", "gzip;q=0, *", false), ("W/\"x\"", "identity", "br", true),
+      // A 304 with a strong tag can only mean the stored representation.
+      ("\"x\"", "gzip", "br", true),
+    ] as [(String, String, String?, Bool)])
+  func codingNotAccepted(tag: String, coding: String, accepting: String?, isSent: Bool) throws {
+    let stored = try stored(
+      "ETag: \(tag)", "Vary: Accept-Encoding", "Content-Encoding: \(coding)",
+      asked: request("Accept-Encoding: gzip"))
+    var asked = request()
+    asked.headerFields[.acceptEncoding] = accepting
+    let forwarding = try #require(engine.plan(asked, [stored], after: 1).forwarding)
+    #expect(forwarding.reason == .noVariantMatches && forwarding.reason.forward == .varyMiss)
+    #expect(forwarding.nominated == (isSent ? [0] : []))
+    #expect(forwarding.request.headerFields[.ifNoneMatch] == (isSent ? tag : nil))
+    // The client's own tag is sent all the same.
+    asked.headerFields[.ifNoneMatch] = "\"own\""
+    let own = try #require(engine.plan(asked, [stored], after: 1).forwarding)
+    #expect(own.request.headerFields[.ifNoneMatch] == (isSent ? "\(tag), \"own\"" : "\"own\""))
+  }
+
+  @Test("A request that is repeated in full has the reason of the first one, for Cache-Status")
+  func firstReason() throws {
+    let asked = request("Accept-Encoding: gzip")
+    let stored = try stored(
+      "ETag: \"x\"", "Vary: Accept-Encoding", "Content-Encoding: gzip", asked: asked)
+    func firstReason(_ asked: HTTPRequest, _ head: HTTPResponse) throws -> CacheEngine.Reason? {
+      guard case .forwardAgain(let again) = try validate([stored], head, asked).answer else { return nil }
+      #expect(again.reason == .validationUnusable)
+      return again.firstReason
+    }
+    // The 304 does not tell which representation it means.
+    #expect(try firstReason(request(), response(304)) == .noVariantMatches)
+    #expect(try firstReason(asked, response(304, "ETag: \"y\"")) == .stale)
+    var reload = asked
+    reload.headerFields[.cacheControl] = "max-age=0"
+    #expect(try firstReason(reload, response(304, "ETag: \"y\"")) == .stale)
+    reload.headerFields[.cacheControl] = "no-cache"
+    #expect(try firstReason(reload, response(304, "ETag: \"y\"")) == .requestNoCache)
+  }
+
   @Test("The client's entity tags are sent along with those of the cache (§4.3.2)")
   func union() throws {
     let stored = try stored("ETag: \"a\"")
