@@ -116,9 +116,12 @@ extension StringProtocol {
   /// The text with the capital letters of ASCII in lowercase.
   ///
   /// `lowercased()` maps the KELVIN SIGN to k: a name from the network would equal one that it is not.
+  ///
+  /// Inlinable: unspecialised in other modules, it took 1.7 µs of a miss in the proxy.
+  @inlinable
   package var lowercasedASCII: String {
     let bytes = utf8
     guard bytes.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return String(self) }
-    return String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
+    return String(decoding: bytes.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 }
