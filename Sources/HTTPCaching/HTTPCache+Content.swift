@@ -155,7 +155,7 @@ extension HTTPCache {
     }
     if writer == nil || (!isShared && response.body.bytes == nil) {
       // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
-      land(flight, pending.lookup.key, .notShared)
+      land(flight, .notShared)
       pending.lease?.release()
     }
     if pending.call.localOrigin != nil, writer == nil, !arrival.isCompleted {
@@ -255,7 +255,7 @@ extension HTTPCache {
         // A failure of stored content ends only the storing.
         writer.cancel()
         refuse(Refused(.storeFailed), arrival)
-        land(arrival.flight, arrival.pending.lookup.key, .notShared)
+        land(arrival.flight, .notShared)
       }
       delivery.response.settle()
     }
@@ -308,7 +308,7 @@ extension HTTPCache {
       if let writer = transfer.takeWriter() {
         let entry = await publishing(arrival) { await keepBeginning(writer, arrival, error) }
         transfer.finish(.failure(error), entry: transfer.hasLaggards ? self.body(of: entry, arrival) : nil)
-        land(arrival.flight, arrival.pending.lookup.key, .failed(error))
+        land(arrival.flight, .failed(error))
       }
       transfer.finish(.failure(error))
       return
@@ -362,7 +362,7 @@ extension HTTPCache {
   /// Reports that the content is not stored, so that no request waits for it.
   private func giveUp(_ refused: Refused, _ arrival: Arrival) {
     refuse(refused, arrival)
-    land(arrival.flight, arrival.pending.lookup.key, .notShared)
+    land(arrival.flight, .notShared)
   }
 
   /// Content of more bytes than this is not published on an event loop.
@@ -388,9 +388,7 @@ extension HTTPCache {
     if let content, result.isOvertakenPart {
       (result, reason) = await combine(content, arrival)
       finish(result, reason, arrival)
-      land(
-        arrival.flight, arrival.pending.lookup.key,
-        .stored(status: stored.status.code, at: arrival.exchange.times))
+      land(arrival.flight, .stored(status: stored.status.code, at: arrival.exchange.times))
       return nil
     }
     if case .success(let id) = result {
@@ -399,11 +397,9 @@ extension HTTPCache {
     }
     finish(result, reason, arrival)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
-      land(arrival.flight, arrival.pending.lookup.key, .notShared)
+      land(arrival.flight, .notShared)
     } else {
-      land(
-        arrival.flight, arrival.pending.lookup.key,
-        .stored(status: stored.status.code, at: arrival.exchange.times))
+      land(arrival.flight, .stored(status: stored.status.code, at: arrival.exchange.times))
     }
     return try? result.get()
   }

@@ -187,9 +187,7 @@ extension HTTPCache {
         case .lookUpAgain(let landing):
           course.note(landing, forward: pending.forwarding.reason.forward)
           // The next request begins a new fetch, instead of waiting for an origin that is silent.
-          if case .overdue = landing, claim.flight.isSilent, let key = pending.lookup.key {
-            flights.close(claim.flight, for: key)
-          }
+          if case .overdue = landing, claim.flight.isSilent { flights.close(claim.flight) }
         }
       case .share(let pending, let claim):
         switch await share(pending) {
@@ -227,7 +225,7 @@ extension HTTPCache {
     {
       course.led = nil
       // Requests that have joined it look up the store.
-      if let claim { land(claim.flight, key, .notShared) }
+      if let claim { land(claim.flight, .notShared) }
       return .answer(response)
     }
     course.lookup = self.lookup(found, under: key, lookup.partition)
@@ -264,7 +262,7 @@ extension HTTPCache {
         return send(course.pending(forwarding), claim, course)
       }
       // Requests that have joined it since must send their own, and must not wait for this one.
-      land(claim.flight, ledKey, .notShared)
+      land(claim.flight, .notShared)
     }
     switch plan {
     case .serve(var service):
@@ -280,11 +278,12 @@ extension HTTPCache {
       // never end.
       guard let key = lookup.key, course.collapsing == .notTried, mayWait(forwarding, key)
       else { return send(course.pending(forwarding), nil, course) }
-      let (claim, isLeader) = flights.join(key, at: store.removalToken(for: StoreKey(key.bytes))) {
+      let fetchKey = fetchKey(key, lookup, for: call.request)
+      let (claim, isLeader) = flights.join(fetchKey, at: store.removalToken(for: StoreKey(key.bytes))) {
         store.mayBeRemoved(key, since: $0)
       }
       guard isLeader else { return .follow(claim, course.pending(forwarding)) }
-      if !course.hasLookedAgain, flights.mayHaveEnded(key, since: course.endCount) {
+      if !course.hasLookedAgain, flights.mayHaveEnded(fetchKey, since: course.endCount) {
         // Another fetch ended since the store was looked up, and may have stored the response.
         course.hasLookedAgain = true
         course.led = (claim, key)
@@ -424,7 +423,7 @@ extension HTTPCache {
   private func revalidate(_ service: CacheEngine.Service, _ call: Call, _ lookup: Lookup) {
     guard let revalidation = service.revalidation, let key = lookup.key,
       let claim = flights.startInBackground(
-        key, at: store.removalToken(for: StoreKey(key.bytes)),
+        fetchKey(key, lookup, for: call.request), at: store.removalToken(for: StoreKey(key.bytes)),
         isOutdated: { store.mayBeRemoved(key, since: $0) })
     else { return }
     var call = call
@@ -433,7 +432,7 @@ extension HTTPCache {
     let pending = PendingExchange(call: call, forwarding: revalidation, lookup: lookup, isInBackground: true)
     claim.flight.run(on: executor(for: call)) { [self] flight in
       switch await shareInBackground(pending) {
-      case .filled: land(flight, key, .abandoned)
+      case .filled: land(flight, .abandoned)
       case .nothing(let lease): await fly(pending.with(lease: lease), flight)
       }
       // The task itself wants the result.
@@ -457,11 +456,11 @@ extension HTTPCache {
         return response
       }
     } catch is TransportAbandoned {
-      land(flight, key, .abandoned)
+      land(flight, .abandoned)
       flight.deliver(.failure(CancellationError()))
       return
     } catch {
-      land(flight, key, .failed(error))
+      land(flight, .failed(error))
       let (error, result) = TransportFault.cause(of: error)
       let outcome = engine.outcome(of: exchange(result, pending, requestTime: requestTime))
       if let response = await respond(toFailure: outcome, pending) {
@@ -488,14 +487,14 @@ extension HTTPCache {
       guard await body.canBegin() else { return await flyAgain(pending, flight) }
       let status = response.head.status.code
       noteSharing(answer.response.isReusable(after: exchange.times), pending, status: status)
-      land(flight, key, .stored(status: status, at: exchange.times))
+      land(flight, .stored(status: status, at: exchange.times))
       flight.deliver(
         .success(
           .init(
             response: respond(
               with: answer, body, outcome, pending, forwardStatus: status, isUpdated: isUpdated))))
     case .generated(let refusal):
-      land(flight, key, .notShared)
+      land(flight, .notShared)
       flight.deliver(.success(.init(response: generate(refusal, pending, status: response.head.status.code))))
     case .network, .completed, .failure:
       guard await MessageBody([beginning(of: outcome, pending)]).canBegin() else {
@@ -516,14 +515,14 @@ extension HTTPCache {
       await fly(pending.with(forwarding: forwarding, lookup: lookup), flight)
     case .serve, .fail:
       // It was forwarded with stored responses, so it can be sent without them.
-      land(flight, pending.lookup.key, .notShared)
+      land(flight, .notShared)
       flight.deliver(.failure(HTTPCacheError.notCached(plan.reason)))
     }
   }
 
   /// Ends a fetch for all requests that may join it.
-  func land(_ flight: Flight, _ key: CacheKey?, _ landing: Flight.Landing) {
-    if let key { flights.close(flight, for: key) }
+  func land(_ flight: Flight, _ landing: Flight.Landing) {
+    flights.close(flight)
     flight.land(landing)
   }
 }

@@ -88,6 +88,8 @@ final class Flight: Sendable {
   }
 
   private let state: Mutex<State>
+  /// What other requests must have to join it; `nil` if none can.
+  let key: FetchKey?
   /// The moment when the fetch began, in the history of removals and invalidations; `nil` if other requests cannot join
   /// it.
   let start: RemovalToken?
@@ -96,7 +98,10 @@ final class Flight: Sendable {
   private let patience: Duration
   private let live = LiveCount(.flight)
 
-  private init(hasLeader: Bool, start: RemovalToken?, clock: any CacheClock, patience: Duration) {
+  private init(
+    key: FetchKey?, hasLeader: Bool, start: RemovalToken?, clock: any CacheClock, patience: Duration
+  ) {
+    self.key = key
     self.start = start
     self.clock = clock
     self.patience = patience
@@ -105,10 +110,11 @@ final class Flight: Sendable {
 
   /// Makes a flight with its first claim: the leader's, or that of the task if no caller waits for it.
   static func make(
-    hasLeader: Bool = true, at start: RemovalToken? = nil, on clock: any CacheClock,
+    for key: FetchKey? = nil, hasLeader: Bool = true, at start: RemovalToken? = nil, on clock: any CacheClock,
     patience: Duration = .seconds(5)
   ) -> Claim {
-    Claim(counted: Flight(hasLeader: hasLeader, start: start, clock: clock, patience: patience))
+    Claim(
+      counted: Flight(key: key, hasLeader: hasLeader, start: start, clock: clock, patience: patience))
   }
 
   // MARK: - Claims

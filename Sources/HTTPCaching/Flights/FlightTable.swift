@@ -5,9 +5,17 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import Synchronization
 
-/// The flights that other requests may join, by cache key: see ``Flight``.
+/// What requests must have in common to share a fetch.
+struct FetchKey: Hashable, Sendable {
+  let key: CacheKey
+  /// The variants that the request selects, one for each list of names that `Vary` is known to nominate: a response to a
+  /// request for another variant would be of no use.
+  var variants: [VariantID] = []
+}
+
+/// The flights that other requests may join, by what these must have in common: see ``Flight``.
 package final class FlightTable: Sendable {
-  private let flights = Monitor<[CacheKey: Flight]>([:])
+  private let flights = Monitor<[FetchKey: Flight]>([:])
   private let clock: any CacheClock
   private let patience: Duration
   /// Which of the last responses could be shared.
@@ -32,13 +40,13 @@ package final class FlightTable: Sendable {
   ///   - token: the present moment, for a new fetch.
   ///   - isOutdated: whether the key may have been removed since a fetch began.
   func join(
-    _ key: CacheKey, at token: RemovalToken? = nil, isOutdated: (RemovalToken) -> Bool = { _ in false }
+    _ key: FetchKey, at token: RemovalToken? = nil, isOutdated: (RemovalToken) -> Bool = { _ in false }
   ) -> (claim: Flight.Claim, isLeader: Bool) {
     flights.withLock { flights in
       if let flight = flights[key], flight.start.map(isOutdated) != true, let claim = flight.claim() {
         return (claim, false)
       }
-      let claim = Flight.make(at: token, on: clock, patience: patience)
+      let claim = Flight.make(for: key, at: token, on: clock, patience: patience)
       flights[key] = claim.flight
       return (claim, true)
     }
@@ -47,18 +55,19 @@ package final class FlightTable: Sendable {
   /// Starts a fetch that no caller waits for; returns `nil` if the key already has one that began after its last
   /// invalidation.
   func startInBackground(
-    _ key: CacheKey, at token: RemovalToken, isOutdated: (RemovalToken) -> Bool = { _ in false }
+    _ key: FetchKey, at token: RemovalToken, isOutdated: (RemovalToken) -> Bool = { _ in false }
   ) -> Flight.Claim? {
     flights.withLock { flights in
       if let flight = flights[key], !flight.isAbandoned, flight.start.map(isOutdated) != true { return nil }
-      let claim = Flight.make(hasLeader: false, at: token, on: clock, patience: patience)
+      let claim = Flight.make(for: key, hasLeader: false, at: token, on: clock, patience: patience)
       flights[key] = claim.flight
       return claim
     }
   }
 
   /// Lets no further requests join: the next request for the key starts a new fetch.
-  func close(_ flight: Flight, for key: CacheKey) {
+  func close(_ flight: Flight) {
+    guard let key = flight.key else { return }
     flights.withLock { flights in
       guard let index = flights.index(forKey: key), flights[index].value === flight else { return }
       flights.remove(at: index)
@@ -80,7 +89,7 @@ package final class FlightTable: Sendable {
   /// The response of a fetch is stored before the fetch ends. A request that found neither a stored response nor a
   /// fetch may have looked up the store before that, so it looks again. If more fetches have ended than the table
   /// records, any of them may have been for the key.
-  func mayHaveEnded(_ key: CacheKey, since endCount: Int) -> Bool {
+  func mayHaveEnded(_ key: FetchKey, since endCount: Int) -> Bool {
     guard self.endCount != endCount else { return false }
     return ended.withLock { ended in
       let newer = endings.load(ordering: .relaxed) - endCount
@@ -99,7 +108,7 @@ package final class FlightTable: Sendable {
   /// The number of requests that are coalesced with another.
   package var followerCount: Int { flights.withLock { Self.followers($0) } }
 
-  private static func followers(_ flights: [CacheKey: Flight]) -> Int {
+  private static func followers(_ flights: [FetchKey: Flight]) -> Int {
     flights.values.reduce(0) { $0 + $1.followerCount }
   }
 

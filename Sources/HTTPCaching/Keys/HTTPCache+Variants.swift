@@ -46,6 +46,7 @@ extension HTTPCache {
     let key = StoreKey(key.bytes)
     let own = entries.filter { $0.variant != VariantIndex.variant }
     let selected = engine.variantKeys(of: request.headerFields, on: index.lists).map(store.fingerprint)
+    variants.requested = selected
     var found = own.filter { entry in
       if selected.contains(entry.variant) || unselectedVariants.contains(entry.variant) { return true }
       var sharesContent = false
@@ -108,6 +109,35 @@ extension HTTPCache {
         : own.first { $0.variant == variant.id }
     }
     return (recent + own).prefix(maximum)
+  }
+
+  /// Returns what other requests must have in common with a request to share its fetch.
+  func fetchKey(_ key: CacheKey, _ lookup: Lookup, for request: HTTPRequest) -> FetchKey {
+    if let requested = lookup.variants?.requested, !requested.isEmpty {
+      return FetchKey(key: key, variants: requested)
+    }
+    return FetchKey(key: key, variants: variantKeys(lookup, of: request).map(store.fingerprint))
+  }
+
+  /// Returns the same for the nodes of a shared tier.
+  func leaseKey(_ key: CacheKey, _ lookup: Lookup, for request: HTTPRequest) -> [UInt8] {
+    let variants = variantKeys(lookup, of: request)
+    if variants.isEmpty { return key.bytes }
+    var bytes = SharedBytes()
+    bytes.add(key.bytes)
+    bytes.add(SharedEntryForm.checksum(variants.flatMap { $0 }))
+    return bytes.bytes
+  }
+
+  /// Returns the variant keys of a request, one for each list of names that `Vary` is known to nominate.
+  private func variantKeys(_ lookup: Lookup, of request: HTTPRequest) -> [[UInt8]] {
+    if let index = lookup.variants?.index {
+      return engine.variantKeys(of: request.headerFields, on: index.lists)
+    }
+    let lists = Set(lookup.candidates.responses.compactMap(\.selectingNames)).subtracting([[]])
+    if lists.isEmpty { return [] }
+    return engine.variantKeys(
+      of: request.headerFields, on: lists.sorted { $0.lexicographicallyPrecedes($1) })
   }
 
   /// Records that a stored response answers a request.

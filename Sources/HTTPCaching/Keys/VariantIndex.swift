@@ -101,6 +101,8 @@ struct KnownVariants: Sendable {
   /// The variants under the key itself that a request may select, the one stored first first.
   var own: [VariantID] = []
   var index: VariantIndex?
-  /// The variants that the request selects, as far as the index leads to them.
+  /// The variants that the request selects, one for each list of names; empty without an index.
+  var requested: [VariantID] = []
+  /// Those of them that the index leads to.
   var selected: [VariantID] = []
 }

@@ -129,7 +129,7 @@ extension HTTPCache {
     guard let shared, let key = pending.lookup.key, mayWait(pending.forwarding, key),
       pending.request.method == .get
     else { return .nothing() }
-    switch await shared.lease(key) {
+    switch await shared.lease(leaseKey(key, pending.lookup, for: pending.request)) {
     case .leads(let lease): return .nothing(under: lease)
     case .alone: return .nothing()
     case .waited: return await fill(pending.lookup, for: pending.request) ? .filled : .nothing()
@@ -142,7 +142,7 @@ extension HTTPCache {
       return .nothing()
     }
     if await fill(pending.lookup, for: pending.request) { return .filled }
-    switch await shared.lease(key, mayWait: false) {
+    switch await shared.lease(leaseKey(key, pending.lookup, for: pending.request), mayWait: false) {
     case .leads(let lease): return .nothing(under: lease)
     case .alone: return .nothing()
     case .waited: return .filled

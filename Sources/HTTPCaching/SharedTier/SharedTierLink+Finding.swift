@@ -80,9 +80,9 @@ extension SharedTierLink {
   /// Takes the lease of a key, or waits until another node has released it.
   ///
   /// - Parameter mayWait: whether the caller can wait for the other node.
-  func lease(_ key: CacheKey, mayWait: Bool = true) async -> Leasing {
+  func lease(_ key: [UInt8], mayWait: Bool = true) async -> Leasing {
     guard let lifetime = options.lease, mayFind(at: clock.now) else { return .alone }
-    let lease = SharedLease(key: key.bytes, owner: .random(in: 1 ... .max), lifetime: lifetime)
+    let lease = SharedLease(key: key, owner: .random(in: 1 ... .max), lifetime: lifetime)
     state.withLock { $0.leases[lease.owner] = lease }
     guard let isOurs = await ask({ try await $0.acquire(lease, within: $1) }) else {
       // The answer may be lost, and the lease be ours.

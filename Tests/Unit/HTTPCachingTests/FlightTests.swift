@@ -44,11 +44,11 @@ struct FlightTests {
     // The time is asked for between the two.
     clock.meddle { [weak cache] in
       guard let cache else { return }
-      let (claim, _) = cache.flights.join(key)
+      let (claim, _) = cache.flights.join(FetchKey(key: key))
       cache.store(
         HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
         content: Array("another's".utf8), for: .get())
-      cache.flights.close(claim.flight, for: key)
+      cache.flights.close(claim.flight)
     }
     let response = try await cache.respond(to: .get(), transport: origin.transport)
     #expect(try await response.body.collect(upTo: .max) == Array("another's".utf8)[...])
@@ -59,14 +59,14 @@ struct FlightTests {
 
   @Test("Ended fetches are known by key until too many have ended")
   func endings() throws {
-    func key(_ number: Int) -> CacheKey {
-      CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)"))
+    func key(_ number: Int) -> FetchKey {
+      FetchKey(key: CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)")))
     }
     let flights = FlightTable(clock: ManualClock(Timestamp(seconds: 0)))
     func end(_ number: Int) {
       let (claim, isLeader) = flights.join(key(number))
       #expect(isLeader)
-      flights.close(claim.flight, for: key(number))
+      flights.close(claim.flight)
     }
     let start = flights.endCount
     #expect(!flights.mayHaveEnded(key(1), since: start))
