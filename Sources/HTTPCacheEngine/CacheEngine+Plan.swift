@@ -210,7 +210,8 @@ private struct Planner {
     }
     return CacheEngine.Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
-      policy: policy, reason: reason, isTargetCacheable: isTargetCacheable)
+      policy: policy, reason: reason, hasAuthorization: fields.hasAuthorization,
+      isTargetCacheable: isTargetCacheable)
   }
 
   /// Whether a 304 with the tag of a response that Vary does not select could answer. A weak tag does not tell codings

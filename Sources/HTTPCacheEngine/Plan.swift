@@ -66,6 +66,8 @@ extension CacheEngine {
     public var reason: Reason
     /// Why the client's request first went to the origin, if this one repeats it because the response was of no use.
     package var firstReason: Reason?
+    /// Whether the request has `Authorization` (RFC 9111 §3.5).
+    package var hasAuthorization = false
     /// Whether the request has a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 

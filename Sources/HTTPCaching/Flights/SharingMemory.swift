@@ -75,7 +75,7 @@ extension HTTPCache {
   /// Whether a request waits for an equal one in flight, and others for it.
   func mayWait(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
     guard forwarding.isCollapsible else { return false }
-    let hasCredentials = hasCredentials(forwarding.original)
+    let hasCredentials = hasCredentials(forwarding)
     switch flights.memory.sharing(of: key, withCredentials: hasCredentials) {
     case .never: return false
     case .always: return true
@@ -87,14 +87,14 @@ extension HTTPCache {
 
   /// Whether a request is known to get a response of its own, so that other nodes cannot have it either.
   func isAlone(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
-    flights.memory.sharing(of: key, withCredentials: hasCredentials(forwarding.original)) == .never
+    flights.memory.sharing(of: key, withCredentials: hasCredentials(forwarding)) == .never
   }
 
   /// Records whether a response can answer other requests.
   func noteSharing(_ isShared: Bool, _ pending: PendingExchange, status: Int) {
     let request = pending.request
     guard let key = pending.lookup.key, pending.forwarding.isCollapsible else { return }
-    let hasCredentials = hasCredentials(request)
+    let hasCredentials = hasCredentials(pending.forwarding)
     if isShared {
       flights.memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
     } else if status < 500, !request.headerFields.contains(.cacheControl) {
@@ -104,7 +104,7 @@ extension HTTPCache {
   }
 
   /// Whether a request has credentials that separate it from others. A private cache has one user.
-  private func hasCredentials(_ request: HTTPRequest) -> Bool {
-    isShared && request.headerFields.contains(.authorization)
+  private func hasCredentials(_ forwarding: CacheEngine.Forwarding) -> Bool {
+    isShared && forwarding.hasAuthorization
   }
 }
