@@ -94,7 +94,7 @@ struct CommandErrorTests {
       "--origin http://a --connections-per-address 0", 64,
       "httpcache: --connections-per-address: expected at least 1"),
     .options(
-      "--origin http://a --follower-timeout -1", 64,
+      "--origin http://a --follower-timeout 1e9", 64,
       "httpcache: --follower-timeout: expected 0 to 86400 seconds"),
     .options(
       "--origin http://a --stall-timeout 0", 64,
