@@ -266,10 +266,12 @@ extension HTTPCache {
     }
     switch plan {
     case .serve(var service):
-      let facts = lookup.candidates.responses[service.candidate].facts
-      (service.ageInSeconds, service.remainingSeconds) = (
-        facts.ageInSeconds(at: now), facts.remainingSeconds(at: now)
-      )
+      if course.awaited != nil {
+        // What is left out of the age to judge the response is part of the `Age` that the client sees (§4.2.3).
+        let facts = lookup.candidates.responses[service.candidate].facts
+        service.ageInSeconds = facts.ageInSeconds(at: now)
+        service.remainingSeconds = facts.remainingSeconds(at: now)
+      }
       let body = content(of: service, lookup, for: call.request)
       return body.isReadyToBegin ? .answer(serve(service, body, course)) : .begin(service, body)
     case .fail(let refusal): return .answer(try refuse(call.request, refusal, lookup.partition))
@@ -363,7 +365,7 @@ extension HTTPCache {
     switch landing {
     case .cancelled: throw CancellationError()
     case .failed(let error):
-      // Each of them may have a stored response to use instead. Otherwise one of them tries once more, for all.
+      // A stored response may be used instead. Otherwise one of the waiting requests repeats the fetch, for all.
       let (error, result) = TransportFault.cause(of: error)
       let outcome = engine.outcome(of: exchange(result, pending, requestTime: clock.now))
       let collapsed = pending.with(collapsing: .collapsed(status: nil))

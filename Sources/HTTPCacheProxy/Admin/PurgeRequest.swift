@@ -145,24 +145,27 @@ struct PurgeRequest: Sendable {
 
   private static func parameters(_ query: Substring) throws(Fault) -> [(name: String, value: String)] {
     var parameters: [(name: String, value: String)] = []
-    for pair in query.split(separator: "&") {
-      let name = try decoded(pair.prefix { $0 != "=" })
-      let value = pair.drop { $0 != "=" }.dropFirst()
+    // As bytes: a combining character behind a separator would make it another `Character`.
+    for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+      let name = try decoded(pair.prefix { $0 != UInt8(ascii: "=") })
+      let value = pair.drop { $0 != UInt8(ascii: "=") }.dropFirst()
       // Forms write a blank as +. In a URL, which has no blanks, + is itself.
-      let isText = name == "group"
-      parameters.append(
-        (name, try decoded(isText ? value.replacing("+", with: "%20")[...] : value)))
+      parameters.append((name, try decoded(value, blank: name == "group" ? UInt8(ascii: "+") : nil)))
     }
     return parameters
   }
 
   /// Percent-decodes a text.
-  private static func decoded(_ text: Substring) throws(Fault) -> String {
+  ///
+  /// - Parameter blank: the byte that stands for a blank, if any.
+  private static func decoded(
+    _ text: Substring.UTF8View, blank: UInt8? = nil
+  ) throws(Fault) -> String {
     var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
+    var rest = text
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
+        bytes.append(byte == blank ? UInt8(ascii: " ") : byte)
         continue
       }
       let digits = rest.prefix(2)
@@ -170,7 +173,8 @@ struct PurgeRequest: Sendable {
         let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
       else {
         throw Fault(
-          "expected two hexadecimal digits after each %, found '\(text.prefix(200))'; write %25 for %.")
+          "expected two hexadecimal digits after each %, found '\(String(decoding: text.prefix(200), as: UTF8.self))'; write %25 for %."
+        )
       }
       bytes.append(decoded)
       rest = rest.dropFirst(2)

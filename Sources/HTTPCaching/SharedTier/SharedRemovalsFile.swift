@@ -46,7 +46,8 @@ final class SharedRemovalsFile: Sendable {
   /// May block on the disk.
   ///
   /// - Parameter queued: how many removals are queued, and those that are to be added.
-  func update(node: UInt64, _ queued: () -> (count: Int, new: ArraySlice<Removal>)) {
+  /// - Returns: how many could not be added.
+  func update(node: UInt64, _ queued: () -> (count: Int, new: ArraySlice<Removal>)) -> Int {
     exists.withLock { exists in
       let (count, new) = queued()
       if count == 0 {
@@ -54,8 +55,9 @@ final class SharedRemovalsFile: Sendable {
         exists = false
       } else if !new.isEmpty {
         exists = true
-        append(new, node)
+        if !append(new, node) { return new.count }
       }
+      return 0
     }
   }
 
@@ -73,19 +75,25 @@ final class SharedRemovalsFile: Sendable {
     return bytes
   }
 
-  private func append(_ removals: ArraySlice<Removal>, _ node: UInt64) {
+  /// - Returns: whether the removals, and the name of the file, are on the disk.
+  private func append(_ removals: ArraySlice<Removal>, _ node: UInt64) -> Bool {
     var bytes = SharedBytes()
     for removal in removals {
       let payload = removal.payload(node: node)
       bytes.add(payload)
       bytes.add(SharedEntryForm.checksum(payload))
     }
-    guard
-      let file = try? FileDescriptor.open(
+    do {
+      let file = try FileDescriptor.open(
         path, .writeOnly, options: [.create, .append], permissions: [.ownerReadWrite])
-    else { return }
-    defer { try? file.close() }
-    _ = try? file.writeAll(bytes.bytes)
-    _ = fsync(file.rawValue)
+      let isSynced = try file.closeAfter {
+        _ = try file.writeAll(bytes.bytes)
+        return fsync(file.rawValue) == 0
+      }
+      let directory = try FileDescriptor.open(path.removingLastComponent(), .readOnly)
+      return try directory.closeAfter { fsync(directory.rawValue) == 0 } && isSynced
+    } catch {
+      return false
+    }
   }
 }

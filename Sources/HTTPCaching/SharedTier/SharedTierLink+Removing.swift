@@ -33,12 +33,16 @@ extension SharedTierLink {
   /// Writes the queued removals to the file, so that they are delivered even if the process ends before the tier can be
   /// reached. Removes the file if no removal is queued.
   func keepRemovals() {
-    removalsFile?.update(node: node) {
+    guard let removalsFile else { return }
+    let missing = removalsFile.update(node: node) {
       state.withLock { state in
         defer { state.unkept = 0 }
         return (state.queue.count, state.queue.suffix(state.unkept))
       }
     }
+    guard missing > 0 else { return }
+    // The next attempt to deliver them tries again.
+    state.withLock { $0.unkept = min($0.queue.count, $0.unkept + missing) }
   }
 
   /// Adds the queued removals to the log, oldest first.

@@ -171,7 +171,7 @@ struct AdminTests {
       ("?group=g", ""), ("?group=&url=http://a.example/", ""), ("?group=g&url=http://a.example/&glob=*", ""),
       ("?group=50%&url=http://a.example/", ""), ("?group=50%2&url=http://a.example/", ""),
       ("?group=%+1&url=http://a.example/", ""), ("?url=http://a.example/%zz", ""), ("?%=", ""),
-      ("?url=http://a.example/a%20b", ""),
+      ("?url=http://a.example/a%20b", ""), ("", "all=1&\u{301}soft=2"),
       ("", "group=%C3%&url=http://a.example/"),
       ("?All", ""), ("", "http://a.example/\nftp://a.example/\n"), ("", "nonsense"), ("?all", "glob=*"),
       ("?glob=" + String(repeating: "a", count: 2001), ""),

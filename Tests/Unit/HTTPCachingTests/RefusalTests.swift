@@ -9,12 +9,6 @@ import SystemPackage
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 @Suite("Refusals of the store", .timeLimit(.minutes(10)))
 struct RefusalTests {
   /// What keeps a response of 600,000 bytes from being stored.
@@ -85,14 +79,8 @@ struct RefusalTests {
       configuration.observer = { log.add($0) }
       let store = try CacheStore(.init(memoryCapacity: 0, diskCapacity: 4 << 20, directory: directory))
       let cache = HTTPCache(store: store, configuration: configuration)
-      // Moved away, and a link that leads nowhere in its place: no directory can be made there.
-      let moved = directory.string + "-moved"
-      #expect(rename(directory.string, moved) == 0)
-      #expect(symlink("/nowhere", directory.string) == 0)
-      defer {
-        unlink(directory.string)
-        rename(moved, directory.string)
-      }
+      let restore = try cutOff(directory)
+      defer { restore() }
       let content = String(repeating: "x", count: size)
       let answer = try await cache.respond(to: .get()) { _, _ in .ok(content) }
       #expect(try await answer.body.collect(upTo: .max).count == size)

@@ -9,12 +9,6 @@ import Testing
 
 @testable import HTTPCaching
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 @Suite("Cache-Status of responses", .timeLimit(.minutes(10)))
 struct StatusTests {
   private func statuses(_ answer: Answer) throws -> [String] {
@@ -107,14 +101,8 @@ struct StatusTests {
       let store = try CacheStore(.init(memoryCapacity: memory, diskCapacity: 16 << 20, directory: directory))
       let cache = HTTPCache(store: store, configuration: .init())
       defer { cache.close() }
-      // Moved away, and a link that leads nowhere in its place: no directory can be made there.
-      let moved = directory.string + "-moved"
-      #expect(rename(directory.string, moved) == 0)
-      #expect(symlink("/nowhere", directory.string) == 0)
-      defer {
-        unlink(directory.string)
-        rename(moved, directory.string)
-      }
+      let restore = try cutOff(directory)
+      defer { restore() }
       let content = [UInt8](repeating: 120, count: 600_000)
       var statuses: [CacheStatus] = []
       // The last one is refused at once: by then, the store pauses for longer than a request takes.

@@ -127,6 +127,18 @@ extension TransportResponse {
 
 struct Unreachable: Error {}
 
+/// Moves a directory away, and puts a link that leads nowhere in its place: no directory can be made there.
+///
+/// - Returns: undoes it.
+func cutOff(_ directory: FilePath) throws -> () -> Void {
+  let (path, moved) = (directory.string, directory.string + "-moved")
+  guard rename(path, moved) == 0, symlink("/nowhere", path) == 0 else { throw Errno(rawValue: errno) }
+  return {
+    unlink(path)
+    rename(moved, path)
+  }
+}
+
 /// Makes a directory of its own and removes it when the body is done.
 func withTemporaryDirectory(_ body: (FilePath) async throws -> Void) async throws {
   var template = Array("/tmp/httpcache-XXXXXX".utf8CString)

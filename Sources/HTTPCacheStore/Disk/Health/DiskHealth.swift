@@ -13,8 +13,8 @@ struct DiskHealth: Sendable {
   /// Stands for a file system that has less room than the capacity. The store evicts for what it writes, and does not
   /// pause.
   static let filling = "fill"
-  /// Whether one of the others is among them.
-  private var isFailing = false
+  /// Whether one of the others is among them. The first condition is all that a working disk costs.
+  private var isFailing: Bool { !failing.isEmpty && !failing.isSubset(of: [Self.filling]) }
   /// Stands for every operation on a body file.
   static let bodies = "body"
   /// The pause of all writes.
@@ -36,7 +36,7 @@ struct DiskHealth: Sendable {
     private var failures = 0
     /// Number of writes still to skip.
     private var writes = 0
-    /// When the pause ends, however few writes were skipped; `nil` if there is none.
+    /// When the pause ends at the latest; `nil` without a pause.
     var end: Duration? { writes > 0 ? limit : nil }
     private var limit: Duration?
 
@@ -71,7 +71,6 @@ struct DiskHealth: Sendable {
 
   private mutating func note(_ failure: FileFailure, of operation: String) {
     if !isFailing { events.append(.failing(failure.storeError)) }
-    isFailing = true
     failing.insert(operation)
   }
 
@@ -86,7 +85,6 @@ struct DiskHealth: Sendable {
   mutating func succeed(_ operation: String) {
     guard !failing.isEmpty, failing.remove(operation) != nil else { return }
     if operation == Self.bodies { bodyPause = Pause() }
-    isFailing = !failing.isSubset(of: [Self.filling])
     guard !isFailing else { return }
     (pause, bodyPause) = (Pause(), Pause())
     events.append(.recovered)
