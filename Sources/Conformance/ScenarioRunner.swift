@@ -143,7 +143,7 @@ package struct ScenarioRunner: Sendable {
         trace.append("step \(index + 1): \(error)")
       }
       // Work in the background belongs to this step, and must end at its time.
-      try await cache.flights.emptied()
+      try await cache.fetches.emptied()
       story.originRequests = origin.requests.count
       let check = AnswerCheck(
         scenario: scenario, step: step, number: index + 1, head: answer.head, interim: interim.heads,

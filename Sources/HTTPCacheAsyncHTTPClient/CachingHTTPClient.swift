@@ -126,27 +126,45 @@ public final class CachingHTTPClient: Sendable {
       return try await origin.client.execute(hop.request, deadline: hop.deadline, logger: hop.logger)
     }
     // The store must not answer a GET with content.
-    if hop.request.body == nil,
-      let stored = cache.storedResponse(for: head, policy: hop.options.policy, partition: partition)
-    {
-      return HTTPClientResponse(stored)
+    guard hop.request.body == nil else {
+      return try await withDeadline(hop.deadline) { [self] in try await load(head, hop, partition) }
     }
-    return try await withDeadline(hop.deadline) { [self] in try await load(head, hop, partition) }
+    switch cache.begin(head, policy: hop.options.policy, partition: partition) {
+    case .answer(let stored): return HTTPClientResponse(stored)
+    case .pending(let pending):
+      return try await withDeadline(hop.deadline) { [self] in
+        let version = LastVersion()
+        let response = try await cache.respond(
+          to: pending, lifetime: lifetime(of: hop), transport: transport(hop, like: hop.request, version))
+        return answer(response, version)
+      }
+    }
   }
 
-  private func load(_ head: HTTPRequest, _ hop: Hop, _ partition: String?) async throws -> HTTPClientResponse
-  {
+  /// Answers a request with content.
+  private func load(
+    _ head: HTTPRequest, _ hop: Hop, _ partition: String?
+  ) async throws -> HTTPClientResponse {
     let (content, body) = try await RequestContent.split(
       hop.request.body, of: head, upTo: cache.maximumQueryContent)
     var template = hop.request
     template.body = body
     let version = LastVersion()
     let response = try await cache.respond(
-      to: head, body: content, policy: hop.options.policy, partition: partition,
-      lifetime: lifetime(of: hop)
-    ) { [origin, template, logger = hop.logger] forwarded, _ in
+      to: head, body: content, policy: hop.options.policy, partition: partition, lifetime: lifetime(of: hop),
+      transport: transport(hop, like: template, version))
+    return answer(response, version)
+  }
+
+  private func transport(
+    _ hop: Hop, like template: HTTPClientRequest, _ version: LastVersion
+  ) -> Transport {
+    { [origin, logger = hop.logger] forwarded, _ in
       try await origin.send(forwarded, like: template, logger, version)
     }
+  }
+
+  private func answer(_ response: CachedResponse, _ version: LastVersion) -> HTTPClientResponse {
     var answer = HTTPClientResponse(response)
     if response.source == .network, let version = version.value { answer.version = version }
     return answer

@@ -15,8 +15,8 @@ extension CacheMiddleware {
   /// `next` may be called only here, in the task of the request, because it is neither escaping nor `Sendable`. The
   /// cache sends requests from tasks of its own. So this task serves the ``HandlerDesk`` until the cache has an answer.
   func fetch(
-    _ request: Request, _ head: HTTPRequest, _ content: MessageBody, _ context: Context,
-    _ partition: String?, _ scope: CacheScope?, _ next: Next
+    _ request: Request, _ head: HTTPRequest, begun pending: PendingRequest?, _ content: MessageBody,
+    _ context: Context, _ partition: String?, _ scope: CacheScope?, _ next: Next
   ) async throws -> Response {
     let desk = HandlerDesk()
     let route = RouteCache.Storage(cache, head, partition, validator, within: scope?.route)
@@ -25,7 +25,8 @@ extension CacheMiddleware {
       // No ask comes after the answer, except from a fetch whose leader was cancelled: it is refused.
       defer { desk.close() }
       return try await cache.respond(
-        to: head, body: content, partition: partition, from: LocalOrigin(background: background)
+        to: head, begun: pending, body: content, partition: partition,
+        from: LocalOrigin(background: background)
       ) { try await desk.run($0, $1) }
     }()
     var result: HandlerResult?

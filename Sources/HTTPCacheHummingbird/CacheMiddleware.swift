@@ -92,9 +92,15 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
       return try await revalidate(run, request, head, context, partition, next)
     }
     let content = MessageBody(requestBody: request.body, of: head)
-    if content.length == 0, let response = cache.storedResponse(for: head, partition: partition) {
-      return Response(response, to: head.method)
+    var pending: PendingRequest?
+    if content.length == 0 {
+      let beginning = cache.begin(
+        head, partition: partition, revalidatesInBackground: scope?.entrance != nil)
+      switch beginning {
+      case .answer(let response): return Response(response, to: head.method)
+      case .pending(let begun): pending = begun
+      }
     }
-    return try await fetch(request, head, content, context, partition, scope, next)
+    return try await fetch(request, head, begun: pending, content, context, partition, scope, next)
   }
 }

@@ -84,8 +84,8 @@ extension HTTPCache {
   ///
   /// - Complexity: O(1) on average.
   public func isPinned(_ request: HTTPRequest, partition: String? = nil) -> Bool {
-    guard let target = TargetURI(request).map({ keyed($0) }) else { return false }
-    return store.isPinned(exactKey(target, partition ?? configuration.partition))
+    guard let target = TargetURI(request).map({ responses.keyed($0) }) else { return false }
+    return store.isPinned(responses.exactKey(target, partition ?? configuration.partition))
   }
 
   /// The pinned targets of all partitions, in the order in which they were pinned, and what they occupy.
@@ -107,7 +107,8 @@ extension HTTPCache {
 
   /// Whether the disk has a response that a pin of this target protects.
   package func hasPinnedResponse(_ request: HTTPRequest, partition: String? = nil) -> Bool {
-    guard let keys = try? pinKeys(request, partition).keys, let target = TargetURI(request).map({ keyed($0) })
+    guard let keys = try? pinKeys(request, partition).keys,
+      let target = TargetURI(request).map({ responses.keyed($0) })
     else { return false }
     // The anchor of a path is not a response.
     let anchor = StoreKey(CacheKey.pathAnchor(target, partition: partition ?? configuration.partition).bytes)
@@ -120,16 +121,16 @@ extension HTTPCache {
   private func pinKeys(
     _ request: HTTPRequest, _ partition: String?
   ) throws(HTTPCacheError) -> (keys: [StoreKey], isPinned: Bool) {
-    guard let target = TargetURI(request).map({ keyed($0) }) else { throw .noTarget }
+    guard let target = TargetURI(request).map({ responses.keyed($0) }) else { throw .noTarget }
     let partition = partition ?? configuration.partition
-    var keys = [exactKey(target, partition)]
+    var keys = [responses.exactKey(target, partition)]
     let isPinned = store.isPinned(keys[0])
     if configuration.rules.usesNoVarySearch {
       keys.append(StoreKey(CacheKey.pathAnchor(target, partition: partition).bytes))
-      if let common = commonKey(of: target, partition: partition) { keys.append(common) }
+      if let common = responses.commonKey(of: target, partition: partition) { keys.append(common) }
     }
     // Further variants of a pinned target are stored under its own key.
-    keys += keysOfVariants(under: keys[0]) ?? []
+    keys += responses.keysOfVariants(under: keys[0]) ?? []
     return (keys, isPinned)
   }
 

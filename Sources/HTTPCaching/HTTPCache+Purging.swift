@@ -33,7 +33,7 @@ extension HTTPCache {
   /// - Returns: the number of responses that are now stale.
   @discardableResult
   public func expireResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
-    guard let target = TargetURI(request).map({ keyed($0) }) else { return 0 }
+    guard let target = TargetURI(request).map({ responses.keyed($0) }) else { return 0 }
     let partition = partition ?? configuration.partition
     shared?.add(.target(target, partition: partition, softly: true, keepingPins: true))
     return expire(keyed: target, partition: partition)
@@ -45,6 +45,17 @@ extension HTTPCache {
     return purge(
       .keys { key in key.isIn(partition: partition) && key.isOf(target) },
       in: storeKeys(of: target, partition: partition), softly: true)
+  }
+
+  /// Removes all stored responses for a target, however they are found, here and at the other nodes.
+  ///
+  /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
+  /// - Returns: the number of responses, not counting those to QUERY.
+  @discardableResult
+  func removeAll(for target: TargetURI, partition: String, keepingPins: Bool = false) -> Int {
+    let target = responses.keyed(target)
+    shared?.add(.target(target, partition: partition, softly: false, keepingPins: keepingPins))
+    return responses.removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
   }
 
   // MARK: - By pattern
@@ -145,11 +156,11 @@ extension HTTPCache {
   private func invalidate(_ target: TargetURI, _ group: String?, _ partition: String?) {
     let scope = scope(target, group, partition)
     shared?.add(.scopes([scope.bytes]))
-    mark([scope])
+    responses.mark([scope])
   }
 
   private func scope(_ target: TargetURI, _ group: String?, _ partition: String?) -> StoreScope {
-    let key = CacheKey(keyed(target), partition: partition ?? configuration.partition)
+    let key = CacheKey(responses.keyed(target), partition: partition ?? configuration.partition)
     return StoreScope(key.scope(group: group))
   }
 
@@ -161,9 +172,11 @@ extension HTTPCache {
   @discardableResult
   public func removeGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
     let group = GroupName.inField(group)
-    shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: false))
-    mark([scope(target, group, partition)])
-    return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: false)
+    shared?.add(
+      .group(group, responses.keyed(target), partition: partition ?? configuration.partition, softly: false))
+    responses.mark([scope(target, group, partition)])
+    return purge(
+      .group(group, target: responses.keyed(target), partition ?? configuration.partition), softly: false)
   }
 
   /// Marks all stored responses in a group of an origin as stale. Responses in flight for it are not stored.
@@ -177,8 +190,10 @@ extension HTTPCache {
 
   /// The same for a group as it is named in fields.
   package func expireGroup(inField group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    shared?.add(.group(group, keyed(target), partition: partition ?? configuration.partition, softly: true))
-    return purge(.group(group, target: keyed(target), partition ?? configuration.partition), softly: true)
+    shared?.add(
+      .group(group, responses.keyed(target), partition: partition ?? configuration.partition, softly: true))
+    return purge(
+      .group(group, target: responses.keyed(target), partition ?? configuration.partition), softly: true)
   }
 
   // MARK: - The common implementation
@@ -230,10 +245,10 @@ extension HTTPCache {
   private func storeKeys(of target: TargetURI, partition: String) -> [StoreKey]? {
     let keys =
       [StoreKey(CacheKey(target, partition: partition).bytes)]
-      + (commonKey(of: target, partition: partition).map { [$0] } ?? [])
+      + (responses.commonKey(of: target, partition: partition).map { [$0] } ?? [])
     var all = keys
     for key in keys {
-      guard let variants = keysOfVariants(under: key) else { return nil }
+      guard let variants = responses.keysOfVariants(under: key) else { return nil }
       all += variants
     }
     return all

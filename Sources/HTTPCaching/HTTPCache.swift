@@ -136,21 +136,15 @@ public final class HTTPCache: Sendable {
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
-  let earlier: EarlierTimes
-  package let flights: FlightTable
+  /// Finds the stored responses of requests, and the places of new ones.
+  let responses: ResponseStore
+  let answers: Answers
+  package let fetches: FetchTable
   let hub = EventHub()
   /// The shared tier; `nil` without one.
   let shared: SharedTierLink?
   /// The bytes that content in flight occupies, here and in an adapter.
   package let transit: TransitBudget
-  /// The variants that no field of a request selects: those without `Vary`, and with `Vary: *`.
-  let unselectedVariants: [VariantID]
-  /// The order in which the variants of resources with several were last used.
-  let order: VariantOrder
-  /// Locked while the anchor of a QUERY target, or the index of many variants, is made.
-  let anchorMaking = Mutex<Void>(())
-  /// Separates the parts of multipart responses; clients and origins cannot predict it.
-  let boundary: String
 
   /// Opens a cache with its own store.
   ///
@@ -185,14 +179,12 @@ public final class HTTPCache: Sendable {
     self.store = store
     self.configuration = configuration
     self.clock = clock
-    earlier = EarlierTimes(store, clock: clock)
-    flights = FlightTable(clock: clock, patience: configuration.followerTimeout)
-    unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
-    order = VariantOrder(
-      maximum: configuration.maximumVariants, memoryCapacity: configuration.memoryCapacity)
-    transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
     engine = CacheEngine(configuration.rules)
-    boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
+    responses = ResponseStore(store, engine, configuration, clock: clock)
+    answers = Answers(responses: responses, hub: hub)
+    fetches = FetchTable(
+      clock: clock, patience: configuration.followerTimeout, isShared: configuration.rules.kind == .shared)
+    transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
     shared = configuration.sharedTier.map {
       SharedTierLink($0, store: store, clock: clock, sharesResponses: configuration.rules.kind == .shared)
     }
@@ -218,7 +210,7 @@ public final class HTTPCache: Sendable {
       !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
     )
     shared?.add(.partition(partition))
-    mark([StoreScope(CacheKey.scope(ofPartition: partition))])
+    responses.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
     store.unpin { StoredKey($0).isIn(partition: partition) }
   }
 
@@ -256,7 +248,10 @@ public final class HTTPCache: Sendable {
     store.close()
   }
 
-  // MARK: - Helpers of the two entry points
+  // MARK: - What it is
+
+  /// The version of this package; `httpcache --version` and the metric `httpcache_build_info` show it.
+  public static let version = "0.1.0"
 
   /// See ``Configuration/maximumQueryContent``.
   package var maximumQueryContent: Int { configuration.maximumQueryContent }

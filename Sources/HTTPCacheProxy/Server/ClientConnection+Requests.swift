@@ -126,10 +126,15 @@ extension ClientConnection {
 
   /// RFC 9111 §4: a hit needs only memory. This handles a HEAD or GET without content, as nearly all requests are.
   private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    guard request.request.method == .get || request.request.method == .head,
-      let response = self.context.cache.storedResponse(for: request.request)
-    else {
+    guard request.request.method == .get || request.request.method == .head else {
       current?.task = respond(to: request, body: .empty, context)
+      return
+    }
+    let response: CachedResponse
+    switch self.context.cache.begin(request.request) {
+    case .answer(let answer): response = answer
+    case .pending(let pending):
+      current?.task = respond(to: request, begun: pending, body: .empty, context)
       return
     }
     guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece(self.context)
@@ -180,12 +185,15 @@ extension ClientConnection {
   }
 
   /// Responds in its own task, on the event loop of the connection: from the disk, from the origin, or from a coalesced request.
-  private func respond(to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext) -> Task<
-    Void, Never
-  > {
+  ///
+  /// - Parameter pending: the request, if it has begun.
+  private func respond(
+    to client: ClientRequest, begun pending: PendingRequest? = nil, body: MessageBody,
+    _ context: ChannelHandlerContext
+  ) -> Task<Void, Never> {
     let responder = Responder(context: self.context, channel: context.channel, client: client)
     let executor = self.context.executors[context.eventLoop]
-    return Task(executorPreference: executor) { await responder.run(body, on: executor) }
+    return Task(executorPreference: executor) { await responder.run(body, begun: pending, on: executor) }
   }
 }
 

@@ -15,11 +15,13 @@ struct Responder: Sendable {
   let client: ClientRequest
 
   /// - Parameters:
+  ///   - pending: the request, if it has begun.
   ///   - executor: runs the request to the origin.
   ///   - refusal: the origin's response to a request for another protocol, if it did not switch. The cache neither
   ///     answers such a request nor stores its response.
   func run(
-    _ body: MessageBody, on executor: LoopExecutor, refusal: Result<TransportResponse, any Error>? = nil
+    _ body: MessageBody, begun pending: PendingRequest? = nil, on executor: LoopExecutor,
+    refusal: Result<TransportResponse, any Error>? = nil
   ) async {
     let origin = context.origin
     let call = OriginClient.Call(
@@ -34,7 +36,7 @@ struct Responder: Sendable {
       var request = client.request
       if refusal != nil { request.headerFields[.cacheControl] = "no-store" }
       var response = try await context.cache.respond(
-        to: request, body: body,
+        to: request, begun: pending, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
         interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) },
         on: executor

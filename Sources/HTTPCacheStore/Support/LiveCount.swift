@@ -11,7 +11,7 @@ package struct LiveCount: ~Copyable, Sendable {
   /// The kind of object. The raw value is the label in `/metrics`.
   package enum Kind: String, CaseIterable, Sendable {
     /// Requests to the origin that callers may wait for.
-    case flight
+    case fetch
     /// Response contents between the origin, the store and their readers.
     case transfer
     /// Callers that read a transfer.
@@ -30,7 +30,7 @@ package struct LiveCount: ~Copyable, Sendable {
 
     fileprivate var counter: Counter {
       switch self {
-      case .flight: Self.flights
+      case .fetch: Self.fetches
       case .transfer: Self.transfers
       case .reader: Self.readers
       case .writer: Self.writers
@@ -40,7 +40,7 @@ package struct LiveCount: ~Copyable, Sendable {
       }
     }
 
-    private static let flights = Counter()
+    private static let fetches = Counter()
     private static let transfers = Counter()
     private static let readers = Counter()
     private static let writers = Counter()

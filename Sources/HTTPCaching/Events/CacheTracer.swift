@@ -39,12 +39,12 @@ package protocol TracedSpan: Sendable {
   func record(_ status: HTTPResponse.Status)
 }
 
-extension HTTPCache {
+extension HTTPCache.Configuration {
   /// Runs one step of a request, and records it if there is a tracer.
   func traced<Result>(
     _ step: TracedStep, of request: HTTPRequest, _ work: ((any TracedSpan)?) async throws -> Result
   ) async rethrows -> Result {
-    guard let tracer = configuration.tracer else { return try await work(nil) }
+    guard let tracer else { return try await work(nil) }
     return try await tracer.trace(step, of: request) { span in try await work(span) }
   }
 }

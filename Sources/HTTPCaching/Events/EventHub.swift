@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
 import Synchronization
 
 /// The listeners to the events of a cache.
@@ -90,4 +93,21 @@ private struct ActionSet {
   }
 
   func contains(_ action: CacheEvent.Action) -> Bool { bits & ActionSet(action).bits != 0 }
+}
+
+extension EventHub {
+  /// Makes an event, if an observer wants its kind.
+  @inline(__always)
+  func note(
+    _ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: CacheEngine.Reason,
+    source: CachedResponse.Source? = nil, byteCount: Int? = nil, refusal: InsertRefusal? = nil,
+    partition: String
+  ) {
+    guard wants(action) else { return }
+    var event = CacheEvent(
+      action: action, request: request, reason: reason, source: source, byteCount: byteCount,
+      partition: partition)
+    event.refusal = refusal
+    send(event)
+  }
 }

@@ -43,20 +43,19 @@ extension HTTPCache {
       }
       if tiers.isEmpty { return .failure(Refused(.refusedByApplication)) }
       let lookup =
-        lookUp(request, content: MessageBody(requestContent), partition, inMemory: false)
+        responses.lookUp(request, content: MessageBody(requestContent), partition, inMemory: false)
         ?? Lookup(partition: partition)
-      let tokens = removalTokens(lookup)
       let plan = engine.plan(
-        for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.candidates.responses,
+        for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.responses,
         now: clock.now)
       guard case .forward(let forwarding) = plan else { return .failure(Refused(plan.reason)) }
       let call = Call(
         request: request, body: MessageBody(requestContent), policy: forwarding.policy,
         transport: { _, _ in throw CancellationError() })
-      let pending = PendingExchange(call: call, forwarding: forwarding, lookup: lookup)
+      let sent = SentRequest(call, forwarding, lookup, in: self)
       let outcome = engine.outcome(
-        of: exchange(.response(response), pending, length: content.count, requestTime: clock.now))
-      apply(outcome, pending, since: tokens)
+        of: sent.exchange(.response(response), length: content.count, requestTime: clock.now))
+      sent.apply(outcome)
       switch outcome.storage {
       case .none: return .failure(Refused(outcome.reason))
       case .refuse(let reason): return .failure(Refused(reason))
@@ -66,24 +65,26 @@ extension HTTPCache {
         if let length = stored.value(of: .contentLength), Int(length) != content.count {
           return .failure(Refused(.incompleteContent))
         }
-        guard let place = place(for: stored, lookup, tokens: tokens) else {
-          return .failure(Refused(lookup.key == nil ? request.reasonWithoutKey : reasonWithoutPlace))
+        guard let place = responses.place(for: stored, lookup, tokens: sent.tokens) else {
+          return .failure(
+            Refused(lookup.key == nil ? request.reasonWithoutKey : responses.reasonWithoutPlace))
         }
         let entry = NewEntry(
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
-          metadata: stored.encoded(), body: content, storedAt: storedAt(stored.facts.responseTime),
-          tiers: tiers, scopes: scopes(outcome, under: lookup.key))
-        return insert(entry, annotation: annotation, unlessRemovedSince: place.token, of: stored).map { _ in
-          reason
-        }
+          metadata: stored.encoded(), body: content, storedAt: responses.storedAt(stored.facts.responseTime),
+          tiers: tiers, scopes: outcome.scopes(under: lookup.key))
+        return responses.insert(entry, annotation: annotation, unlessRemovedSince: place.token, of: stored)
+          .map { _ in
+            reason
+          }
       }
     }()
     switch reason {
     case .success(let reason):
-      note(.stored, request, reason, byteCount: content.count, partition: partition)
+      hub.note(.stored, request, reason, byteCount: content.count, partition: partition)
       return reason
     case .failure(let refused):
-      note(.notStored, request, refused.reason, refusal: refused.refusal, partition: partition)
+      hub.note(.notStored, request, refused.reason, refusal: refused.refusal, partition: partition)
       return refused.reason
     }
   }
@@ -105,18 +106,18 @@ extension HTTPCache {
       HTTPField.Name.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
     ] { request.headerFields[name] = nil }
     guard
-      let lookup = lookUp(
+      let lookup = responses.lookUp(
         request, content: MessageBody(requestContent), partition ?? configuration.partition, inMemory: false),
       case .serve(let service) = engine.plan(
-        for: request, policy: .returnCacheDataDontLoad, candidates: lookup.candidates.responses,
+        for: request, policy: .returnCacheDataDontLoad, candidates: lookup.responses,
         now: clock.now),
       case .whole = service.content
     else { return nil }
-    let entry = lookup.candidates.entries[service.candidate]
+    let entry = lookup.entries[service.candidate]
     // The store has already removed a damaged entry.
     guard let content = try? entry.body.readAll() else { return nil }
     return StoredCopy(
-      head: lookup.candidates.responses[service.candidate].response(ageInSeconds: service.ageInSeconds),
+      head: lookup.responses[service.candidate].response(ageInSeconds: service.ageInSeconds),
       content: content,
       annotation: Annotation.find(beside: entry, in: store))
   }

@@ -43,68 +43,6 @@ public typealias StorageHook = @Sendable (inout StorageProposal) -> Void
 ///   - response: the origin's response, as it arrived.
 public typealias LifetimeRule = @Sendable (_ request: HTTPRequest, _ response: HTTPResponse) -> Duration?
 
-extension HTTPCache {
-  /// Publishes a written entry, after the application's hook has been called.
-  ///
-  /// - Parameters:
-  ///   - isBeginning: whether less content arrived than was announced; `stored` then has the length.
-  ///   - isOvertaken: whether an entry in the same place prevents this one from being stored.
-  func commit(
-    _ writer: EntryWriter, as stored: StoredResponse, isBeginning: Bool = false,
-    unless isOvertaken: (@Sendable (StoredEntry) -> Bool)?, for request: HTTPRequest,
-    _ willStore: StorageHook?
-  ) -> Result<EntryID, Refused> {
-    let metadata = isBeginning ? stored.encoded() : nil
-    guard let willStore, let taken = writer.takeEntry() else {
-      return Self.result(
-        writer.commit(metadata: metadata, unless: isOvertaken, keepsContent: stored.parts != nil), of: stored)
-    }
-    var entry = taken.entry
-    metadata.map { entry.metadata = $0 }
-    var proposal = StorageProposal(
-      request: request, response: stored.response(age: nil), content: entry.body)
-    willStore(&proposal)
-    if proposal.tiers.isEmpty { return .failure(Refused(.refusedByApplication)) }
-    if stored.parts == nil, proposal.content != entry.body {
-      var edited = stored
-      edited.replaceContent(count: proposal.content.count)
-      entry.metadata = edited.encoded()
-      entry.body = proposal.content
-    }
-    entry.tiers = proposal.tiers
-    return insert(
-      entry, annotation: proposal.annotation, unlessRemovedSince: taken.token, unless: isOvertaken, of: stored
-    )
-  }
-
-  /// Stores an entry, and its annotation.
-  func insert(
-    _ entry: NewEntry, annotation: [UInt8]?, unlessRemovedSince token: RemovalToken?,
-    unless isOvertaken: (@Sendable (StoredEntry) -> Bool)? = nil, of stored: StoredResponse
-  ) -> Result<EntryID, Refused> {
-    let result = Self.result(
-      store.insert(entry, unlessRemovedSince: token, unless: isOvertaken), of: stored)
-    if let annotation, case .success(let id) = result {
-      let annotation = Annotation(annotation, of: id).entry(beside: entry)
-      // A token is good for one key.
-      store.insert(
-        annotation,
-        unlessRemovedSince: token.map { store.removalToken(for: annotation.key, since: $0) })
-    }
-    return result
-  }
-
-  private static func result(_ outcome: InsertOutcome, of stored: StoredResponse) -> Result<EntryID, Refused>
-  {
-    switch outcome {
-    case .stored(let id): .success(id)
-    case .refused(let refusal) where refusal.reason == .overtaken && stored.parts != nil:
-      .failure(Refused(.partNotCombined))
-    case .refused(let refusal): .failure(Refused(refusal))
-    }
-  }
-}
-
 /// The response was not stored.
 struct Refused: Error {
   let reason: CacheEngine.Reason

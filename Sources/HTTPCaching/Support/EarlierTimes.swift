@@ -63,18 +63,18 @@ final class EarlierTimes: Sendable {
     return clock.now.advanced(byMilliseconds: time.millisecondsSince(converted))
   }
 
-  /// Converts the times of candidates to the time of this process.
-  func convert(_ candidates: inout Candidates) {
-    for (index, entry) in candidates.entries.enumerated() where isEarlier(entry) {
-      let time = candidates.responses[index].facts.responseTime
-      // The latest one may be none of the candidates.
+  /// Converts the times of stored responses to the time of this process.
+  func convert(_ lookup: inout Lookup) {
+    for (index, entry) in lookup.entries.enumerated() where isEarlier(entry) {
+      let time = lookup.responses[index].facts.responseTime
+      // The latest one may be none of these.
       var latest = time
       entry.withMetadata { bytes in
         latest =
           StoredResponse.onlyResponseTime(in: bytes)
           ?? StoredResponse.all(decoding: bytes).map(\.facts.responseTime).max() ?? time
       }
-      candidates.responses[index].facts.responseTime = converted(time, in: entry, latest: latest)
+      lookup.responses[index].facts.responseTime = converted(time, in: entry, latest: latest)
     }
   }
 
@@ -89,25 +89,5 @@ final class EarlierTimes: Sendable {
         responses[index].facts.responseTime, in: entry, latest: latest)
     }
     return responses
-  }
-}
-
-extension HTTPCache {
-  /// Returns the stored responses under a key, with their times in the time of this process.
-  func candidates(
-    _ stored: StoredEntries, under key: CacheKey, where isWanted: (StoredResponse) -> Bool = { _ in true }
-  ) -> Candidates {
-    var candidates = Candidates(stored, under: key, in: store, where: isWanted)
-    earlier.convert(&candidates)
-    return candidates
-  }
-
-  /// The wall clock's time of storing, for ``StoredEntry/storedAt``.
-  ///
-  /// The clocks are read one after the other: a difference of less than 10 ms does not count.
-  func storedAt(_ time: Timestamp) -> Int64 {
-    let difference = clock.wallTime.millisecondsSince(clock.now)
-    return abs(difference) < 10
-      ? time.milliseconds : time.advanced(by: .milliseconds(difference)).milliseconds
   }
 }

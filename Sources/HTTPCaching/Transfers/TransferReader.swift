@@ -13,11 +13,11 @@ final class TransferReader: AsyncSequence, Sendable {
   private let transfer: Transfer
   private let reader: Transfer.ReaderID
   /// Keeps the fetch alive for this reader.
-  private let claim: Mutex<Flight.Claim?>
+  private let claim: Mutex<Fetch.Claim?>
   private let isBeingRead = Atomic(false)
   private let live = LiveCount(.reader)
 
-  init(_ transfer: Transfer, _ reader: Transfer.ReaderID, _ claim: Flight.Claim) {
+  init(_ transfer: Transfer, _ reader: Transfer.ReaderID, _ claim: Fetch.Claim) {
     self.transfer = transfer
     self.reader = reader
     self.claim = Mutex(claim)
@@ -29,8 +29,8 @@ final class TransferReader: AsyncSequence, Sendable {
 
   /// The objects that it keeps alive; tests check that they are released.
   var parts: [AnyObject] {
-    let flight = claim.withLock { $0?.flight }
-    return [transfer] + [transfer.writer].compactMap { $0 } + [flight].compactMap { $0 }
+    let fetch = claim.withLock { $0?.fetch }
+    return [transfer] + [transfer.writer].compactMap { $0 } + [fetch].compactMap { $0 }
   }
 
   private func leave() {

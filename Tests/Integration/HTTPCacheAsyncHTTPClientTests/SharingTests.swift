@@ -146,7 +146,7 @@ struct SharingTests {
       #expect(try await fixture.get("/") == .init(source: .stale, body: "1"))
       await revalidated.arrived(1)
       revalidated.open()
-      try await fixture.cache.flights.emptied()
+      try await fixture.cache.fetches.emptied()
       #expect(try await fixture.get("/") == .init(source: .hit, body: "2"))
     }
   }

@@ -36,7 +36,7 @@ struct StaleTests {
       await gate.arrived(1)
       #expect(try await server.send(.get, "/a").text == "1")
       gate.open()
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(try await server.send(.get, "/a").text == "2")
       #expect(runs.count == 2)
     }
@@ -90,7 +90,7 @@ struct StaleTests {
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
       try await server.send(.get, "/a")
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       let reply = try await server.send(.get, "/a")
       #expect(reply.text == "2")
       #expect(reply.fields["server"].count == 1)
@@ -106,9 +106,9 @@ struct StaleTests {
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
       #expect(try await server.send(.get, "/a").text == "1")
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(try await server.send(.get, "/a").text == "1")
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(runs.count == 1)
     }
   }
@@ -155,7 +155,7 @@ struct StaleTests {
       try await server.send(.get, "/a")
       setting.clock.advance(seconds: 90)
       #expect(try await server.send(.get, "/a").status == (revalidates ? 200 : 404))
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(try await server.send(.get, "/a").status == 404)
       #expect(try await server.send(.get, "/a").status == 500)
     }

@@ -167,7 +167,7 @@ struct StreamingTests {
         }
       }
       try await ended.reached(20)
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
     }
     #expect(started.count == 20)
     // Other tests may run at the same time.

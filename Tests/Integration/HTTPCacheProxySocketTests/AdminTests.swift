@@ -40,7 +40,7 @@ struct AdminTests {
       #expect(metrics.contains("\nhttpcache_stored_total 1\n"))
       #expect(metrics.contains("\nhttpcache_stored_bytes_total 5\n"))
       #expect(metrics.contains("\nhttpcache_latency_seconds_count 3\n"))
-      for kind in ["flight", "transfer", "reader", "writer", "client_connection", "origin_connection"] {
+      for kind in ["fetch", "transfer", "reader", "writer", "client_connection", "origin_connection"] {
         #expect(metrics.contains("\nhttpcache_live_objects{kind=\"\(kind)\"} "))
       }
       #expect(metrics.contains("\nhttpcache_transit_bytes 0\n"))

@@ -124,7 +124,7 @@ struct TracingTests {
     clock.advance(seconds: 10)
     tracer.clearFinishedSpans()
     try await read(try await cache.respond(to: request, transport: transport))
-    try await cache.flights.emptied()
+    try await cache.fetches.emptied()
     #expect(Set(spans()) == ["HTTP cache stale", "HTTP cache revalidation"])
     #expect(Set(tracer.finishedSpans.map(\.traceID)).count == 1)
   }

@@ -33,7 +33,7 @@ struct ObservingTests {
         _ path: String = "/", policy: URLRequest.CachePolicy = .useProtocolCachePolicy
       ) async throws -> CacheStatus {
         let status = try await setting.load(path, policy: policy).response.cacheStatus
-        try await setting.cache.flights.emptied()
+        try await setting.cache.fetches.emptied()
         return try #require(status)
       }
       let first = try await status()
@@ -97,7 +97,7 @@ struct ObservingTests {
       setting.session.finishTasksAndInvalidate()
       await gate.arrived(1)
       gate.open()
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       let next = URLSession(configuration: .caching(with: setting.cache, base: .ephemeral.patient))
       defer { next.finishTasksAndInvalidate() }
       let (data, response) = try await next.data(for: setting.request())

@@ -14,7 +14,7 @@ struct StressTests {
       await StressLoad.answer(request)
     } test: { setting async throws in
       #expect(await StressLoad.run(600, setting) == [])
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
     }
   }
 }

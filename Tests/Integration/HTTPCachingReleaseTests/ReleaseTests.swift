@@ -97,7 +97,7 @@ struct ReleaseTests {
             try await watched.expectReleased(except: cache, cell, ending)
           }
           #expect(cache.transit.used == 0, "\(cell)")
-          #expect(cache.flights.count == 0, "\(cell)")
+          #expect(cache.fetches.count == 0, "\(cell)")
           cache.close()
         }
         cache = nil
@@ -209,7 +209,7 @@ private struct Exchange: Sendable {
     let (asked, mayAnswer) = (Gate(), Gate())
     let transport: Transport = { [cell, ending, watched, weak cache, probe] request, _ in
       withExtendedLifetime(probe) {}
-      cache?.flights.each { watched.add($0) }
+      cache?.fetches.each { watched.add($0) }
       asked.open()
       await mayAnswer.wait()
       if ending == .headFails { throw Unreachable() }
@@ -250,7 +250,7 @@ private struct Exchange: Sendable {
     try await read(load, feed, followers)
     feed.finish()
     for follower in followers { _ = try? await follower.value }
-    try await cache.flights.emptied()
+    try await cache.fetches.emptied()
   }
 
   private func watch(_ response: CachedResponse, _ watched: Watched) {

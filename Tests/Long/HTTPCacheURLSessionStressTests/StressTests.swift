@@ -18,7 +18,7 @@ struct StressTests {
       await StressLoad.answer(request)
     } test: { setting async throws in
       #expect(await StressLoad.run(Self.requests, setting) == [])
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
     }
   }
 }

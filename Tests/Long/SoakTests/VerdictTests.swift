@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The soak test's verdict", .timeLimit(.minutes(10)))
 struct VerdictTests {
-  private let verdict = Verdict(limits: [.rss: 200 << 20, .flight: 10])
+  private let verdict = Verdict(limits: [.rss: 200 << 20, .fetch: 10])
 
   /// A sample each second of 100.
   private func problems(_ column: Column, _ value: (Int) -> Int) -> [String] {
@@ -19,7 +19,7 @@ struct VerdictTests {
   func flat() {
     #expect(problems(.rss) { _ in 100 << 20 } == [])
     #expect(problems(.rss) { $0 < 20 ? $0 * 5 << 20 : 100 << 20 } == [])
-    #expect(problems(.flight) { $0 % 10 } == [])
+    #expect(problems(.fetch) { $0 % 10 } == [])
   }
 
   @Test("A series that grows below its limit fails")
@@ -29,14 +29,14 @@ struct VerdictTests {
 
   @Test("A spike fails after the first tenth of the run, and not within it")
   func spike() {
-    #expect(problems(.flight) { $0 == 50 ? 11 : 0 } == ["flight 11 after 50 s (limit: 10)"])
-    #expect(problems(.flight) { $0 == 5 ? 11 : 0 } == [])
+    #expect(problems(.fetch) { $0 == 50 ? 11 : 0 } == ["fetch 11 after 50 s (limit: 10)"])
+    #expect(problems(.fetch) { $0 == 5 ? 11 : 0 } == [])
   }
 
   @Test("A column that is never counted fails")
   func uncounted() {
-    let verdict = Verdict(limits: [:], counted: [.flight, .reader])
-    let samples = [Sample(time: 1, values: [.flight: 1, .reader: 0]), Sample(time: 2, values: [.flight: 0])]
+    let verdict = Verdict(limits: [:], counted: [.fetch, .reader])
+    let samples = [Sample(time: 1, values: [.fetch: 1, .reader: 0]), Sample(time: 2, values: [.fetch: 0])]
     #expect(verdict.problems(samples, duration: 2) == ["never counted: reader"])
   }
 

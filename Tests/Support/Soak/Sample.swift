@@ -10,7 +10,7 @@ enum Column: String, CaseIterable, Sendable {
   /// Resident memory, descriptors and threads of the door's process.
   case rss, fds, threads
   /// Live objects; see `LiveCount.Kind`.
-  case flight, transfer, reader, writer
+  case fetch, transfer, reader, writer
   case clients = "client_connection"
   case origins = "origin_connection"
   /// Bytes of content in flight, of the store in memory and on disk.

@@ -79,7 +79,7 @@ struct DoorSizes: Sendable {
     if kind.runsClients { rss += Self.largeAtOnce * 2 * Cell.large }
     var limits: [Column: Int] = [
       .rss: rss, .memory: memory, .disk: Self.disk, .transit: Self.transit + requests * 64 << 10,
-      .flight: requests, .transfer: requests, .reader: requests, .writer: requests,
+      .fetch: requests, .transfer: requests, .reader: requests, .writer: requests,
       .clients: clients * 2, .origins: requests + Self.idleOriginConnections, .threads: 64,
     ]
     // The server of the routes has a connection to the origin for each request, too.
@@ -87,14 +87,14 @@ struct DoorSizes: Sendable {
       $0 + clients * 2 + requests * (kind == .routes ? 2 : 1) + Self.idleOriginConnections + files
     }
     let counted: [Column] =
-      [.flight, .transfer, .reader, .writing] + (kind == .proxy ? [.clients, .origins] : [])
+      [.fetch, .transfer, .reader, .writing] + (kind == .proxy ? [.clients, .origins] : [])
     return Verdict(
       limits: limits, noise: kind.runsClients ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
   }
 
   var atRest: Verdict {
     var limits: [Column: Int] = [
-      .flight: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .origins: Self.idleOriginConnections,
+      .fetch: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .origins: Self.idleOriginConnections,
       .transit: 0,
     ]
     limits[.fds] = baseDescriptors.map { $0 + Self.idleOriginConnections + files }

@@ -135,7 +135,7 @@ struct StubTests {
     await clock.sleepers(1)
     cancelled.cancel()
     await #expect(throws: CancellationError.self) { try await cancelled.value }
-    try await cache.flights.emptied()
+    try await cache.fetches.emptied()
     async let slow = cache.get("https://a.test/slow", through: stubs.transport)
     await clock.sleepers(1)
     clock.advance(by: .seconds(3599))

@@ -130,7 +130,7 @@ struct ConcurrencyTests {
       #expect(mistakes.all == [])
       // Nothing is lost: in the end each has its last version, from whoever answers.
       for number in 0..<6 { #expect(try await step.get(number) == nil) }
-      try await cache.flights.emptied()
+      try await cache.fetches.emptied()
       #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)
       #expect(store.statistics.memoryEvictions > 0)
       cache.close()

@@ -63,7 +63,7 @@ struct EventTests {
           : .ok("four", [.cacheControl: "no-store"])
       })
     #expect(answer.text == "four")
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     let expected: [CacheEngine.Reason] = isLate ? [.incompleteContent] : [.responseNoStore]
     #expect(log.events.map(\.reason) == expected)
   }
@@ -146,7 +146,7 @@ struct EventTests {
       let setting = try setting()
       events = setting.cache.events()
       _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
     }
     var actions: [CacheEvent.Action] = []
     for await event in events { actions.append(event.action) }
@@ -185,7 +185,7 @@ struct EventTests {
       let setting = try setting()
       let first: HTTPFields = [.cacheControl: "max-age=1", .eTag: "\"a\""]
       _ = try await setting.get("/", from: MemoryOrigin { _, _ in .ok("old", first) })
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       setting.clock.advance(seconds: 2)
       updates = setting.cache.updates(for: .get("/", fields: [.accept: "anything"]))
       var request = HTTPRequest.get(second.path)
@@ -197,7 +197,7 @@ struct EventTests {
         to: request, partition: second.partition, transport: origin.transport)
       _ = try await response.body.collect(upTo: .max)
       #expect(origin.requests.count == 1)
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
     }
     var sizes: [Int?] = []
     for await update in updates { sizes.append(update.byteCount) }
@@ -226,7 +226,7 @@ struct EventTests {
     setting.clock.advance(seconds: 11)
     let (log, _) = listen(setting.cache)
     #expect(try await setting.get(from: origin).source == .stale)
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(log.events.map(\.action) == [.served, .forwarded, .stored])
     #expect(log.events.first?.source == .stale)
   }

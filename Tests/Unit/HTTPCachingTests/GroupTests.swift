@@ -54,7 +54,7 @@ struct GroupTests {
     for number in 0..<100_000 { setting.cache.invalidateGroup("\(number)", of: target) }
     // They are settled in proportion to what is stored.
     #expect(setting.cache.store.markPressure < .tooHigh)
-    setting.cache.settleMarks()
+    setting.cache.responses.settleMarks()
     #expect(setting.cache.store.markPressure == .low)
     for path in others { #expect(try await send(setting, path, origin) == .hit) }
     for path in named {
@@ -76,7 +76,7 @@ struct GroupTests {
     }
     setting.cache.invalidateGroup("a", of: try #require(TargetURI(.get())))
     setting.cache.removePartition("p")
-    setting.cache.settleMarks()
+    setting.cache.responses.settleMarks()
     let count = setting.cache.store.usage.memoryEntries
     #expect(count == 3)
     #expect(setting.cache.storedResponse(for: .get("/1?a")) == nil)
@@ -177,7 +177,7 @@ struct GroupTests {
     let first = try await setting.cache.respond(to: .get("/slow"), transport: slow.transport)
     _ = try await send(setting, "/post?a", others, method: .post)
     let second = Task { try await setting.get("/slow", from: slow).text }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     feed.yield(Array("old".utf8)[...])
     feed.finish()
     #expect(try await first.body.collect(upTo: .max) == Array("old".utf8)[...])

@@ -49,7 +49,7 @@ struct InterimTests {
     let stale = try await ask(setting, origin)
     #expect(stale.response.source == .stale)
     try await origin.reach(2)
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(stale.log.heads.isEmpty)
   }
 

@@ -59,7 +59,7 @@ struct LocalOriginTests {
     _ = try await respond(setting, origin, background: background)
     setting.clock.advance(seconds: 90)
     #expect(try await respond(setting, origin, background: background).source == .stale)
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     let response = try await respond(setting, origin, background: background)
     #expect(response.source == .hit)
     #expect(response.body.bytes.map { Array($0) } == Array("back 1".utf8))
@@ -103,7 +103,7 @@ struct LocalOriginTests {
           ? try await respond(setting, origin, background: isInBackground ? origin : nil)
           : try await setting.get(from: origin).response
         statuses.append(response.head.status.code)
-        try await setting.cache.flights.emptied()
+        try await setting.cache.fetches.emptied()
         setting.clock.advance(seconds: 90)
       }
       responses.append(statuses)
@@ -126,7 +126,7 @@ struct LocalOriginTests {
     await gate.arrived(1)
     try await withThrowingTaskGroup(of: CachedResponse.Source.self) { group in
       for _ in 0..<20 { group.addTask { try await respond(setting, origin).source } }
-      try await setting.cache.flights.followers(20)
+      try await setting.cache.fetches.followers(20)
       gate.open()
       for try await source in group { #expect(source == .network || source == .hit) }
     }

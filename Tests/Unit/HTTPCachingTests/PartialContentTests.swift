@@ -301,7 +301,7 @@ struct PartialContentTests {
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-4"])
     try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<16 { group.addTask { try await setting.get(from: origin).text } }
-      try await setting.cache.flights.followers(15)
+      try await setting.cache.fetches.followers(15)
       isFollowed.open()
       for try await text in group { #expect(text == "0123456789") }
     }

@@ -161,7 +161,7 @@ struct PurgeTests {
       setting.clock.advance(seconds: 50)
       let answer = try? await setting.get("/a/1", from: unreachable)
       #expect((answer?.source == .stale) == isServed, "\(directives)")
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       setting.clock.advance(seconds: 20)
       let late = try? await setting.get("/a/1", from: unreachable)
       #expect(late?.source != .stale, "\(directives)")

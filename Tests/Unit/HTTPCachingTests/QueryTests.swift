@@ -110,7 +110,7 @@ struct QueryTests {
     _ = try await Self.ask(setting, origin, "select a")
     setting.clock.advance(seconds: 70)
     let answer = try await Self.ask(setting, origin, "select a")
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(answer.source == (window.isEmpty ? .validated : .stale))
     #expect(answer.text == "1 select a")
     #expect(origin.bodies.withLock { $0 } == ["select a", "select a"])
@@ -154,7 +154,7 @@ struct QueryTests {
             to: request, body: MessageBody(Array("select a".utf8)), transport: transport)
         }
       }
-      try await setting.cache.flights.followers(15)
+      try await setting.cache.fetches.followers(15)
       gate.open()
       try await group.waitForAll()
     }

@@ -221,7 +221,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     gate.open()
     #expect(try await statuses(leader.value)[0].contains("; collapsed") == false)
     #expect(
@@ -242,7 +242,7 @@ struct StatusTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     gate.open()
     _ = try await leader.value
     #expect(

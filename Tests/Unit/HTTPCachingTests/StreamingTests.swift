@@ -106,7 +106,7 @@ struct StreamingTests {
     }
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin) }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     follower.cancel()
     await #expect(throws: CancellationError.self) { try await follower.value }
     isFollowed.open()
@@ -126,7 +126,7 @@ struct StreamingTests {
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text.utf8.count }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     let piece = [UInt8](repeating: 65, count: 100_000)
     for _ in 0..<10 { feed.yield(piece[...]) }
     feed.finish()

@@ -76,14 +76,14 @@ struct WaitingTests {
     let held = HeldOrigin(each: 4) { kind.response($0) }
     let first = get(4, setting, held.origin)
     // Nothing is known yet.
-    try await setting.cache.flights.followers(3)
+    try await setting.cache.fetches.followers(3)
     held.gates[0].open()
     for request in first { _ = try await request.value }
     #expect(held.origin.requests.count == 4)
     for round in 1...2 {
       let next = get(4, setting, held.origin)
       await held.gates[round].arrived(4)
-      #expect(setting.cache.flights.followerCount == 0)
+      #expect(setting.cache.fetches.followerCount == 0)
       held.gates[round].open()
       for request in next { _ = try await request.value }
     }
@@ -104,7 +104,7 @@ struct WaitingTests {
       if isStored { _ = try await setting.get(from: origin) } else { setting.clock.advance(seconds: 118) }
       setting.clock.advance(seconds: 2)
       let requests = get(3, setting, origin)
-      try await setting.cache.flights.followers(2)
+      try await setting.cache.fetches.followers(2)
       gate.open()
       for request in requests { _ = try await request.value }
     }
@@ -125,7 +125,7 @@ struct WaitingTests {
       }
       _ = try await setting.get(from: origin, fields: fields)
       let requests = get(3, setting, origin)
-      try await setting.cache.flights.followers(2)
+      try await setting.cache.fetches.followers(2)
       gate.open()
       for request in requests { #expect(try await request.value.text == "2") }
     }
@@ -164,7 +164,7 @@ struct WaitingTests {
       _ = try await setting.get(from: origin, fields: Self.authorization)
       if !isStored { setting.cache.removeAllResponses() } else { setting.clock.advance(seconds: 200) }
       let requests = get(4, setting, origin, fields: Self.authorization)
-      try await setting.cache.flights.followers(3)
+      try await setting.cache.fetches.followers(3)
       gate.open()
       #expect(try await texts(requests) == ["2", "2", "2", "2"])
     }
@@ -197,7 +197,7 @@ struct WaitingTests {
     let first = get(1, setting, origin)
     await gate.arrived(1)
     let others = get(5, setting, origin)
-    try await setting.cache.flights.followers(5)
+    try await setting.cache.fetches.followers(5)
     try await setting.clock.sleepers()
     setting.clock.advance(seconds: 3)
     #expect(Set(try await texts(others)) == ["2", "3", "4", "5", "6"])
@@ -205,7 +205,7 @@ struct WaitingTests {
     #expect(try await setting.get(from: origin).text == "7")
     gate.open()
     #expect(try await texts(first) == ["1"])
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
   }
 
   @Test("If a fetch fails, one of the waiting requests repeats it for all", arguments: [false, true])
@@ -220,10 +220,10 @@ struct WaitingTests {
     let first = get(1, setting, origin)
     await gates[0].arrived(1)
     let others = get(4, setting, origin)
-    try await setting.cache.flights.followers(4)
+    try await setting.cache.fetches.followers(4)
     gates[0].open()
     await #expect(throws: Unreachable.self) { try await first[0].value }
-    try await setting.cache.flights.followers(3)
+    try await setting.cache.fetches.followers(3)
     gates[1].open()
     for request in others {
       if failsAgain {
@@ -233,7 +233,7 @@ struct WaitingTests {
       }
     }
     #expect(origin.requests.count == 2)
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
   }
 
   @Test("If a fetch fails, the waiting requests use a stale response where that is allowed")
@@ -248,7 +248,7 @@ struct WaitingTests {
     _ = try await setting.get(from: origin)
     setting.clock.advance(seconds: 10)
     let requests = get(4, setting, origin)
-    try await setting.cache.flights.followers(3)
+    try await setting.cache.fetches.followers(3)
     gate.open()
     for request in requests { #expect(try await request.value.reason == .staleIfError) }
     #expect(origin.requests.count == 2)
@@ -273,7 +273,7 @@ struct WaitingTests {
           }))
     }
     let requests = get(20, setting, origin)
-    try await setting.cache.flights.followers(19)
+    try await setting.cache.fetches.followers(19)
     setting.clock.advance(seconds: 2)
     gate.open()
     for request in requests {

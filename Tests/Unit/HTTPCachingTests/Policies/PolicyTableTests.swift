@@ -51,7 +51,7 @@ struct PolicyTableTests {
     run.clock.advance(seconds: PolicyRun.delay)
     for trial in run.trials { try await run.ask(trial) }
     // What is validated behind has no one who waits for it.
-    try await run.cache.flights.emptied()
+    try await run.cache.fetches.emptied()
     for trial in run.trials { try await run.lookAfterwards(trial) }
     #expect(run.trials.count == 19 * 18 * 5)
     #expect(run.differences.isEmpty, "\(run.differences.count): \(run.differences.prefix(20))")

@@ -85,7 +85,7 @@ struct LeaseTests {
       let calls = node.tier.callCount
       node.tier.fault = .holding
       let requests = (0..<8).map { _ in Task { try await node.get("/", from: origin) } }
-      try await node.cache.flights.followers(7)
+      try await node.cache.fetches.followers(7)
       node.tier.fault = .none
       for request in requests {
         let answer = try await request.value
@@ -93,7 +93,7 @@ struct LeaseTests {
         #expect(answer.source == .hit)
       }
       #expect(node.tier.callCount == calls + 1)
-      #expect(node.cache.flights.count == 0)
+      #expect(node.cache.fetches.count == 0)
       #expect(fleet.origin.requests.count == 1)
     }
   }
@@ -209,7 +209,7 @@ struct LeaseTests {
     // One for the first request, and one for the revalidation.
     #expect(fleet.nodes[0].statistics.leases + fleet.nodes[1].statistics.leases == 2)
     origin.gate.open()
-    for node in fleet.nodes { try await node.cache.flights.emptied() }
+    for node in fleet.nodes { try await node.cache.fetches.emptied() }
     #expect(origin.count.current == 1)
   }
 }

@@ -112,7 +112,7 @@ struct SharedTransferTests {
     for _ in 0..<20 { source.yield([UInt8](repeating: 1, count: 32 << 10)[...]) }
     async let read = leader.body.collect(upTo: 64 << 20)
     async let late = cache.respond(to: Self.request, transport: transport)
-    try await cache.flights.followers(1)
+    try await cache.fetches.followers(1)
     source.finish()
     #expect(try await late.body.collect(upTo: 64 << 20) == read)
   }
@@ -140,7 +140,7 @@ struct SharedTransferTests {
     #expect(other.text == "new" && origin.requests.count == 2)
     source.finish()
     #expect(try await leader.body.collect(upTo: .max) == Array("old".utf8)[...])
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     let after = try await setting.get(from: origin)
     #expect(after.text == "new" && after.source == .hit && origin.requests.count == 2)
     #expect(setting.log.reasons(.notStored) == [.overtaken])
@@ -164,7 +164,7 @@ struct SharedTransferTests {
     #expect(try await setting.get(from: origin).text == "by hand")
     source.finish()
     #expect(try await leader.body.collect(upTo: .max).isEmpty)
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(origin.requests.count == 2)
   }
 
@@ -198,7 +198,7 @@ struct SharedTransferTests {
     source.finish()
     #expect(try await leader.body.collect(upTo: .max) == Array("1".utf8)[...])
     if status == nil { #expect(try await other.body.collect(upTo: .max) == Array("1".utf8)[...]) }
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
   }
 
   @Test("A transfer error reaches all readers")
@@ -225,7 +225,7 @@ struct SharedTransferTests {
     #expect(leader != nil && follower != nil)
     (leader, follower) = (nil, nil)
     // Ends because the task is cancelled, though the origin goes on.
-    try await cache.flights.emptied()
+    try await cache.fetches.emptied()
     source.finish()
   }
 }

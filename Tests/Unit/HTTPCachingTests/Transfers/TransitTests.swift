@@ -60,7 +60,7 @@ struct TransitTests {
       #expect(received == 64 * Self.piece.count)
     }
     responses = []
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(setting.cache.transit.used == 0)
     let reasons = Set(setting.log.reasons(.notStored))
     #expect(reasons == [.transitFull])
@@ -102,7 +102,7 @@ struct TransitTests {
       #expect(setting.cache.storedResponse(for: .get("/\(number)")) != nil, "\(number)")
     }
     responses = []
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(setting.cache.transit.used == 0)
   }
 
@@ -129,7 +129,7 @@ struct TransitTests {
     if isFinished {
       feed.yield([UInt8](repeating: 2, count: missing ?? 0)[...])
       feed.finish()
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(try await setting.get(from: origin).source == .hit)
     } else {
       await isCancelled.wait()
@@ -154,7 +154,7 @@ struct TransitTests {
     try await setting.clock.sleepers()
     setting.clock.advance(seconds: 1)
     await isCancelled.wait()
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(setting.log.reasons(.notStored) == [.incompleteContent])
   }
 }

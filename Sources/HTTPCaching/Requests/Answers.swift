@@ -5,26 +5,49 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// Assembles the responses that clients get.
-extension HTTPCache {
+/// Assembles the responses that clients get, and makes their events.
+struct Answers: Sendable {
   /// The request to the origin for a response, as `Cache-Status` reports it.
-  struct Forwarded {
-    /// Why it was sent; for a coalesced request, why it would have been sent.
-    var reason: CacheStatus.Forward?
-    /// The origin's status code, if the origin answered.
-    var status: Int?
-    /// Whether the response is stored.
-    var isStored: Bool
-    /// Whether the request was coalesced (RFC 9211 §2.6).
-    var isCollapsed: Bool?
+  ///
+  /// - Parameters:
+  ///   - reason: why it was sent; for a coalesced request, why it would have been sent.
+  ///   - status: the origin's status code, if the origin answered.
+  ///   - isStored: whether the response is stored.
+  ///   - isCollapsed: whether the request was coalesced (RFC 9211 §2.6).
+  private typealias Forwarded = (
+    reason: CacheStatus.Forward?, status: Int?, isStored: Bool, isCollapsed: Bool?
+  )
+
+  let responses: ResponseStore
+  let hub: EventHub
+  /// Separates the parts of multipart responses; clients and origins cannot predict it.
+  let boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
+
+  private var configuration: HTTPCache.Configuration { responses.configuration }
+
+  // MARK: - A hit in memory
+
+  /// Returns a response from memory that needs no check but that of its age.
+  func serve(
+    _ hit: CacheEngine.Hit, _ entry: StoredEntry, _ variants: KnownVariants?, under key: CacheKey,
+    to request: HTTPRequest, _ partition: String
+  ) -> CachedResponse {
+    responses.noteUse(of: entry, under: key, variants)
+    let body = request.method == .head ? MessageBody.empty : MessageBody(entry.body)
+    hub.note(.served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition)
+    return CachedResponse(
+      StoredHeading(
+        entry, ageInSeconds: hit.ageInSeconds,
+        cacheStatus: cacheStatus(of: hit.reason, key, remainingSeconds: hit.remainingSeconds, nil)),
+      body: body, reason: hit.reason)
   }
 
   /// Returns the `Cache-Status` of a response (RFC 9211).
   ///
   /// - Parameter forwarded: the request to the origin; `nil` if there was none.
-  func cacheStatus(
+  private func cacheStatus(
     of detail: CacheEngine.Reason, _ key: CacheKey?, isHit: Bool = true, remainingSeconds: Int64?,
-    _ forwarded: Forwarded? = nil
+    _ forwarded: Forwarded?
   ) -> CacheStatus {
     CacheStatus(
       cache: configuration.name, isHit: isHit && forwarded == nil, forward: forwarded?.reason,
@@ -74,17 +97,17 @@ extension HTTPCache {
     collapsing: Collapsing
   ) -> CachedResponse {
     var response = serve(
-      service, lookup.candidates.responses[service.candidate], body, to: request, lookup,
+      service, lookup.responses[service.candidate], body, to: request, lookup,
       collapsing: collapsing)
     if request.method == .head { response.lengthOfEntry = completeLength(service.candidate, lookup) }
-    noteUse(of: lookup.candidates.entries[service.candidate], under: lookup.key, lookup.variants)
+    responses.noteUse(of: lookup.entries[service.candidate], under: lookup.key, lookup.variants)
     return response
   }
 
   /// Returns the length of a complete stored response.
   private func completeLength(_ candidate: Int, _ lookup: Lookup) -> Int? {
-    lookup.candidates.responses[candidate].parts == nil
-      ? lookup.candidates.entries[candidate].body.count : nil
+    lookup.responses[candidate].parts == nil
+      ? lookup.entries[candidate].body.count : nil
   }
 
   /// Serves a response that is stored, or still being stored, with its content.
@@ -94,11 +117,11 @@ extension HTTPCache {
     collapsing: Collapsing
   ) -> CachedResponse {
     let source: CachedResponse.Source = service.isStale ? .stale : .hit
-    note(
+    hub.note(
       .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition)
     var forwarded: Forwarded?
     if case .collapsed(let forward, let status, let isStored) = collapsing {
-      forwarded = Forwarded(reason: forward, status: status, isStored: isStored, isCollapsed: true)
+      forwarded = (forward, status, isStored, isCollapsed: true)
     }
     return answer(
       stored.response(service.content, ageInSeconds: service.ageInSeconds, boundary: boundary), body,
@@ -109,15 +132,15 @@ extension HTTPCache {
   /// Returns the content of the stored response that a plan selected.
   func content(of service: CacheEngine.Service, _ lookup: Lookup, for request: HTTPRequest) -> MessageBody {
     content(
-      service.content, of: lookup.candidates.responses[service.candidate],
-      lookup.candidates.entries[service.candidate], for: request)
+      service.content, of: lookup.responses[service.candidate],
+      lookup.entries[service.candidate], for: request)
   }
 
   /// Returns the content of a stored response that answers a request after an exchange with the origin.
-  func content(of answer: CacheEngine.Outcome.StoredAnswer, _ pending: PendingExchange) -> MessageBody {
+  func content(of answer: CacheEngine.Outcome.StoredAnswer, _ sent: SentRequest) -> MessageBody {
     content(
-      answer.content, of: answer.response, pending.lookup.candidates.entries[answer.candidate],
-      for: pending.request)
+      answer.content, of: answer.response, sent.lookup.entries[answer.candidate],
+      for: sent.request)
   }
 
   /// Returns the part of a stored response's content that answers the request.
@@ -140,65 +163,66 @@ extension HTTPCache {
   /// - Parameter isUpdated: whether the exchange updated a stored response.
   func respond(
     with answer: CacheEngine.Outcome.StoredAnswer, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
-    _ pending: PendingExchange,
+    _ sent: SentRequest,
     forwardStatus: Int?, isUpdated: Bool
   ) -> CachedResponse {
     let source: CachedResponse.Source =
       outcome.reason.isValidation ? .validated : (answer.isStale ? .stale : .hit)
-    noteAnswer(to: pending, outcome.reason, source, byteCount: body.length)
-    noteUse(
-      of: pending.lookup.candidates.entries[answer.candidate], under: pending.lookup.key,
-      pending.lookup.variants)
+    sent.noteAnswer(outcome.reason, source, byteCount: body.length)
+    responses.noteUse(
+      of: sent.lookup.entries[answer.candidate], under: sent.lookup.key,
+      sent.lookup.variants)
     var response = self.answer(
       answer.response.response(answer.content, ageInSeconds: answer.ageInSeconds, boundary: boundary), body,
       from: source,
-      outcome.reason, pending.lookup.key, remainingSeconds: answer.remainingSeconds,
-      forwarded(pending, forwardStatus, isStored: isUpdated))
-    if pending.request.method == .head {
-      response.lengthOfEntry = completeLength(answer.candidate, pending.lookup)
+      outcome.reason, sent.lookup.key, remainingSeconds: answer.remainingSeconds,
+      forwarded(sent, forwardStatus, isStored: isUpdated))
+    if sent.request.method == .head {
+      response.lengthOfEntry = completeLength(answer.candidate, sent.lookup)
     }
     return response
   }
 
-  /// Returns the origin's response, with stored content before and after its own if the outcome says so.
+  /// Returns the origin's response without its content, with the head of a stored one if it completes that.
   ///
   /// - Parameter settlement: says later whether the response was stored; `nil` if it is not being stored.
   func respond(
-    with response: TransportResponse, _ body: MessageBody, _ outcome: CacheEngine.Outcome,
-    _ pending: PendingExchange,
+    with response: TransportResponse, _ outcome: CacheEngine.Outcome, _ sent: SentRequest,
     settlement: Settlement?
   ) -> CachedResponse {
     var head = response.head
     if case .completed(let answer) = outcome.answer {
       head = answer.response.response(ageInSeconds: answer.ageInSeconds)
     }
-    if settlement != nil { head = engine.headWhileStoring(head) }
+    if settlement != nil { head = responses.engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
-    if head.headerFields[.date] == nil { head.headerFields[.date] = HTTPDate(clock.wallTime).fieldValue }
-    noteAnswer(to: pending, outcome.reason, .network)
+    if head.headerFields[.date] == nil {
+      head.headerFields[.date] = HTTPDate(responses.clock.wallTime).fieldValue
+    }
+    sent.noteAnswer(outcome.reason, .network)
     // As long as it is unknown whether it will be stored, `Cache-Status` does not say it, nor why (RFC 9211 §2.5).
     let isStored = settlement?.isStored ?? false
     let isOpen = settlement != nil && !isStored
     var answer = answer(
-      head, body, from: .network, outcome.reason, pending.lookup.key,
+      head, .empty, from: .network, outcome.reason, sent.lookup.key,
       remainingSeconds: remainingSeconds(outcome),
-      forwarded(pending, response.head.status.code, isStored: isStored),
+      forwarded(sent, response.head.status.code, isStored: isStored),
       storage: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)
     answer.settlement = settlement
     return answer
   }
 
-  private func forwarded(_ pending: PendingExchange, _ status: Int?, isStored: Bool) -> Forwarded {
-    let forwarding = pending.forwarding
-    return Forwarded(
-      reason: (forwarding.firstReason ?? forwarding.reason).forward, status: status, isStored: isStored,
-      isCollapsed: pending.collapsing.isCollapsed)
+  private func forwarded(_ sent: SentRequest, _ status: Int?, isStored: Bool) -> Forwarded {
+    let forwarding = sent.forwarding
+    return (
+      (forwarding.firstReason ?? forwarding.reason).forward, status, isStored, sent.collapsing.isCollapsed
+    )
   }
 
   /// Returns the remaining lifetime of a response that is being stored, in whole seconds.
   private func remainingSeconds(_ outcome: CacheEngine.Outcome) -> Int64? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
-    return stored.facts.remainingSeconds(at: clock.now)
+    return stored.facts.remainingSeconds(at: responses.clock.now)
   }
 
   // MARK: - Neither store nor origin
@@ -209,7 +233,7 @@ extension HTTPCache {
   func refuse(_ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String) throws
     -> CachedResponse
   {
-    note(
+    hub.note(
       .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
       partition: partition)
     // The client sends only-if-cached in the request and gets a response to it (RFC 9111 §5.2.1.7). The caller sets the
@@ -220,30 +244,30 @@ extension HTTPCache {
 
   /// Answers a request whose transport failed: with a stored response, or a generated error. Returns `nil` if the
   /// caller gets the transport's error.
-  func respond(toFailure outcome: CacheEngine.Outcome, _ pending: PendingExchange) async -> CachedResponse? {
+  func respond(toFailure outcome: CacheEngine.Outcome, _ sent: SentRequest) async -> CachedResponse? {
     switch outcome.answer {
     case .stored(let answer):
-      let body = content(of: answer, pending)
+      let body = content(of: answer, sent)
       if await body.canBegin() {
-        return respond(with: answer, body, outcome, pending, forwardStatus: nil, isUpdated: false)
+        return respond(with: answer, body, outcome, sent, forwardStatus: nil, isUpdated: false)
       }
-      noteFailure(of: pending, .originUnreachable)
+      sent.noteFailure(.originUnreachable)
       return nil
     case .generated(let refusal):
-      return generate(refusal, pending, status: nil)
+      return generate(refusal, sent, status: nil)
     case .network, .completed, .forwardAgain, .failure:
-      noteFailure(of: pending, outcome.reason)
+      sent.noteFailure(outcome.reason)
       return nil
     }
   }
 
   /// Generates the response to a request that the origin has not answered, or not with a response to it.
   func generate(
-    _ refusal: CacheEngine.Refusal, _ pending: PendingExchange, status: Int?
+    _ refusal: CacheEngine.Refusal, _ sent: SentRequest, status: Int?
   ) -> CachedResponse {
-    noteFailure(of: pending, refusal.reason)
+    sent.noteFailure(refusal.reason)
     return generate(
-      refusal, for: pending.request, pending.lookup.key, forwarded(pending, status, isStored: false))
+      refusal, for: sent.request, sent.lookup.key, forwarded(sent, status, isStored: false))
   }
 
   private func generate(
@@ -252,16 +276,5 @@ extension HTTPCache {
     let body: MessageBody = request.method == .head ? .empty : MessageBody(refusal.content[...])
     return answer(
       refusal.response, body, from: .generated, refusal.reason, key, remainingSeconds: nil, forwarded)
-  }
-}
-
-extension Collapsing {
-  /// The `collapsed` parameter (RFC 9211 §2.6).
-  fileprivate var isCollapsed: Bool? {
-    switch self {
-    case .notTried: nil
-    case .inVain: false
-    case .collapsed: true
-    }
   }
 }

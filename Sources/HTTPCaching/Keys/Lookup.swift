@@ -4,17 +4,35 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-/// The stored responses under a request's key: what the engine reads of each, and the entry of each. An entry occurs
-/// several times if responses share its content.
-struct Candidates: Sendable {
-  var entries: [StoredEntry] = []
+/// The stored responses for a request.
+struct Lookup: Sendable {
+  /// The key of the responses; `nil` if the request has no key.
+  var key: CacheKey?
+  /// The partition that the request belongs to.
+  var partition: String
+  /// The stored responses under the key: what the engine reads of each.
   var responses: [StoredResponse] = []
+  /// The entry of each response. An entry occurs several times if responses share its content.
+  var entries: [StoredEntry] = []
+  /// What was seen of the variants under the key; `nil` if there is one at most.
+  var variants: KnownVariants?
+  /// The target, if a response's `No-Vary-Search` may give it another key.
+  var target: TargetURI?
+  /// The anchor that all equivalents of the target share, by the `No-Vary-Search` of their path.
+  var anchor: Anchor?
+  /// Whether a candidate must be validated because the cache is not in step with its shared tier. It is then marked as
+  /// invalidated.
+  var isUnconfirmed = false
+}
 
+extension Lookup {
+  /// Adds the responses of entries.
+  ///
   /// Leaves out entries with an unreadable head, for example of another version. It also leaves out entries that were
-  /// invalidated with their group or origin, and entries that the caller does not want.
-  init(
+  /// invalidated with their group or origin, and responses that the caller does not want.
+  mutating func add(
     _ stored: StoredEntries, under key: CacheKey, in store: CacheStore,
-    where isWanted: (StoredResponse) -> Bool = { _ in true }
+    where isWanted: (StoredResponse) -> Bool
   ) {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
@@ -34,8 +52,6 @@ struct Candidates: Sendable {
     }
   }
 
-  init() {}
-
   /// The variants of those that a request selects by its fields.
   var selectedVariants: [VariantID] {
     zip(entries, responses).compactMap { $1.selectingNames?.isEmpty == false ? $0.variant : nil }
@@ -43,6 +59,9 @@ struct Candidates: Sendable {
 
   /// The time when the latest of them arrived or was validated.
   var latest: Timestamp? { responses.map(\.facts.responseTime).max() }
+
+  /// What was seen of the variants under the key, also if there is one at most.
+  var knownVariants: KnownVariants { variants ?? KnownVariants(own: selectedVariants) }
 }
 
 extension CacheStore {

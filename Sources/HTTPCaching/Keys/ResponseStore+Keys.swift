@@ -6,37 +6,14 @@ import HTTPCacheStore
 import HTTPTypes
 import Synchronization
 
-/// The stored responses for a request.
-struct Lookup: Sendable {
-  /// The key of the responses; `nil` if the request has no key.
-  var key: CacheKey?
-  /// The partition that the request belongs to.
-  var partition: String
-  var candidates = Candidates()
-  /// What was seen of the variants under the key; `nil` if there is one at most.
-  var variants: KnownVariants?
-  /// The target, if a response's `No-Vary-Search` may give it another key.
-  var target: TargetURI?
-  /// The anchor that all equivalents of the target share, by the `No-Vary-Search` of their path.
-  var anchor: Anchor?
-  /// Whether a candidate must be validated because the cache is not in step with its shared tier. It is then marked as
-  /// invalidated.
-  var isUnconfirmed = false
-}
-
-extension Lookup {
-  /// What was seen of the variants under the key, also if there is one at most.
-  var knownVariants: KnownVariants { variants ?? KnownVariants(own: candidates.selectedVariants) }
-}
-
-extension HTTPCache {
+extension ResponseStore {
   // MARK: - Equivalent targets
 
   /// Returns the target that stands for a target.
   func keyed(_ target: TargetURI) -> TargetURI { configuration.targetRule?(target) ?? target }
 
   /// Returns a request with the target that stands for its own.
-  private func keyed(_ request: HTTPRequest) -> HTTPRequest {
+  func keyed(_ request: HTTPRequest) -> HTTPRequest {
     guard let rule = configuration.targetRule, let target = TargetURI(request).map({ rule($0) }) else {
       return request
     }
@@ -85,9 +62,10 @@ extension HTTPCache {
     _ found: FoundEntries, under key: CacheKey, _ partition: String,
     where isWanted: (StoredResponse) -> Bool = { _ in true }
   ) -> Lookup {
-    Lookup(
-      key: key, partition: partition, candidates: candidates(found.entries, under: key, where: isWanted),
-      variants: found.variants)
+    var lookup = Lookup(key: key, partition: partition, variants: found.variants)
+    lookup.add(found.entries, under: key, in: store, where: isWanted)
+    earlier.convert(&lookup)
+    return lookup
   }
 
   /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
@@ -97,7 +75,7 @@ extension HTTPCache {
   }
 
   func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
-    await traced(.lookup, of: request) { _ in
+    await configuration.traced(.lookup, of: request) { _ in
       await BlockingExecutor.run { [self] in
         lookUp(request, content: content, partition, inMemory: false) ?? Lookup(partition: partition)
       }
@@ -140,7 +118,7 @@ extension HTTPCache {
     (common.target, common.anchor) = (target, anchor)
     // A later response to the target itself, without the field, takes precedence (RFC 9111 §4).
     let isOwn =
-      own.candidates.latest.map { own in common.candidates.latest.map { own >= $0 } ?? true } ?? false
+      own.latest.map { own in common.latest.map { own >= $0 } ?? true } ?? false
     return isOwn ? own : common
   }
 
@@ -210,11 +188,12 @@ extension HTTPCache {
     var shared: SharedLogPosition?
   }
 
-  func removalTokens(_ lookup: Lookup) -> RemovalTokens {
+  /// - Parameter shared: the position in the log of the shared tier.
+  func removalTokens(_ lookup: Lookup, shared: SharedLogPosition?) -> RemovalTokens {
     RemovalTokens(
       key: lookup.key.map { store.removalToken(for: StoreKey($0.bytes)) },
       target: lookup.target.map { store.removalToken(for: exactKey($0, lookup.partition)) },
-      shared: shared?.position)
+      shared: shared)
   }
 
   /// Returns the key for the response to a request, and the position after which a removal there prevents the storing;
@@ -249,23 +228,21 @@ extension HTTPCache {
     return (common, token)
   }
 
+  /// Whether a key, or one of some scopes, may have been removed or invalidated since a token was taken.
+  func isRemoved(_ key: CacheKey?, _ scopes: [StoreScope], since token: RemovalToken?) -> Bool {
+    guard let key, let token else { return false }
+    return store.mayBeRemoved(StoreKey(key.bytes), in: scopes, since: token)
+  }
+
   /// Why a response has no place, although its request has a key.
   var reasonWithoutPlace: CacheEngine.Reason { store.isOpen ? .removedMeanwhile : .storeClosed }
 
   // MARK: - Removing
 
-  /// Removes all stored responses for a target, however they are found.
+  /// Removes all stored responses for a target that stands for its equivalents, however they are found.
   ///
   /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
   /// - Returns: the number of responses, not counting those to QUERY.
-  @discardableResult
-  func removeAll(for target: TargetURI, partition: String, keepingPins: Bool = false) -> Int {
-    let target = keyed(target)
-    shared?.add(.target(target, partition: partition, softly: false, keepingPins: keepingPins))
-    return removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
-  }
-
-  /// Does the same for a target that stands for its equivalents, in this cache only.
   @discardableResult
   func removeAll(keyed target: TargetURI, partition: String, keepingPins: Bool) -> Int {
     let exact = exactKey(target, partition)

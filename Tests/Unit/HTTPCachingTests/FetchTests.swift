@@ -11,7 +11,7 @@ import Testing
 @testable import HTTPCaching
 
 @Suite("Request coalescing", .timeLimit(.minutes(10)))
-struct FlightTests {
+struct FetchTests {
   @Test("64 concurrent requests make one request to the origin, and all get the content")
   func collapsed() async throws {
     let setting = try Setting()
@@ -22,7 +22,7 @@ struct FlightTests {
     }
     try await withThrowingTaskGroup(of: Answer.self) { group in
       for _ in 0..<64 { group.addTask { try await setting.get(from: origin) } }
-      try await setting.cache.flights.followers(63)
+      try await setting.cache.fetches.followers(63)
       gate.open()
       var collapsed = 0
       for try await answer in group {
@@ -44,17 +44,17 @@ struct FlightTests {
     // The time is asked for between the two.
     clock.meddle { [weak cache] in
       guard let cache else { return }
-      let (claim, _) = cache.flights.join(FetchKey(key: key))
+      let (claim, _) = cache.fetches.join(FetchKey(key: key))
       cache.store(
         HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
         content: Array("another's".utf8), for: .get())
-      cache.flights.close(claim.flight)
+      cache.fetches.close(claim.fetch)
     }
     let response = try await cache.respond(to: .get(), transport: origin.transport)
     #expect(try await response.body.collect(upTo: .max) == Array("another's".utf8)[...])
     #expect(response.source == .hit)
     #expect(origin.requests.isEmpty)
-    #expect(cache.flights.count == 0)
+    #expect(cache.fetches.count == 0)
   }
 
   @Test("Ended fetches are known by key until too many have ended")
@@ -62,23 +62,23 @@ struct FlightTests {
     func key(_ number: Int) -> FetchKey {
       FetchKey(key: CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/\(number)")))
     }
-    let flights = FlightTable(clock: ManualClock(Timestamp(seconds: 0)))
+    let fetches = FetchTable(clock: ManualClock(Timestamp(seconds: 0)))
     func end(_ number: Int) {
-      let (claim, isLeader) = flights.join(key(number))
+      let (claim, isLeader) = fetches.join(key(number))
       #expect(isLeader)
-      flights.close(claim.flight)
+      fetches.close(claim.fetch)
     }
-    let start = flights.endCount
-    #expect(!flights.mayHaveEnded(key(1), since: start))
+    let start = fetches.endCount
+    #expect(!fetches.mayHaveEnded(key(1), since: start))
     for number in 1...40 { end(number) }
-    #expect(flights.mayHaveEnded(key(1), since: start) && flights.mayHaveEnded(key(40), since: start))
-    #expect(!flights.mayHaveEnded(key(41), since: start))
-    #expect(!flights.mayHaveEnded(key(1), since: start + 1))
+    #expect(fetches.mayHaveEnded(key(1), since: start) && fetches.mayHaveEnded(key(40), since: start))
+    #expect(!fetches.mayHaveEnded(key(41), since: start))
+    #expect(!fetches.mayHaveEnded(key(1), since: start + 1))
     for number in 1...40 { end(number) }
-    #expect(flights.mayHaveEnded(key(41), since: start))
-    #expect(flights.mayHaveEnded(key(1), since: start + 20))
-    #expect(!flights.mayHaveEnded(key(41), since: start + 20))
-    #expect(!flights.mayHaveEnded(key(1), since: flights.endCount))
+    #expect(fetches.mayHaveEnded(key(41), since: start))
+    #expect(fetches.mayHaveEnded(key(1), since: start + 20))
+    #expect(!fetches.mayHaveEnded(key(41), since: start + 20))
+    #expect(!fetches.mayHaveEnded(key(1), since: fetches.endCount))
   }
 
   @Test("Concurrent requests for a response that must not be shared are all forwarded")
@@ -125,7 +125,7 @@ struct FlightTests {
     async let first = setting.get(from: origin, fields: [.acceptLanguage: "de"])
     await gate.arrived(1)
     async let second = setting.get(from: origin, fields: [.acceptLanguage: "en"])
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     gate.open()
     #expect(try await first.response.cacheStatus.isCollapsed == nil)
     let answer = try await second
@@ -174,7 +174,7 @@ struct FlightTests {
     #expect(leader?.source == .network)
     let followers = (0..<4).map { _ in Task { try await setting.get(from: origin) } }
     // They read what comes, or wait for the whole: none may ask the origin.
-    try await setting.cache.flights.followers(4)
+    try await setting.cache.fetches.followers(4)
     leader = nil
     feed.yield(Array("second".utf8)[...])
     feed.finish()
@@ -202,21 +202,25 @@ struct FlightTests {
     gate.open()
   }
 
+  private func table() -> FetchTable { FetchTable(clock: ManualClock(Timestamp(seconds: 0))) }
+
   @Test("A caller that leaves before it takes its response leaves no reader behind")
   func leaderLeavesItsResponse() async throws {
     let transfer = Transfer(length: nil, writer: nil, budget: TransitBudget(capacity: 1 << 20))
-    let claim = Flight.make(on: ManualClock(Timestamp(seconds: 0)))
-    claim.flight.deliver(
-      .success(
-        .init(
-          response: CachedResponse(
-            head: HTTPResponse(status: .ok), body: .empty, source: .network, reason: .fromOrigin,
-            cacheStatus: CacheStatus(cache: "test")),
-          reading: (transfer, try #require(transfer.addReader())))))
+    let claim = Fetch.make(in: table())
+    do {
+      let reader = TransferReader(
+        transfer, try #require(transfer.addReader()), try #require(claim.fetch.claim(isLeader: true)))
+      claim.fetch.deliver(
+        .success(
+          CachedResponse(
+            head: HTTPResponse(status: .ok), body: MessageBody(reader), source: .network,
+            reason: .fromOrigin, cacheStatus: CacheStatus(cache: "test"))))
+    }
     #expect(transfer.isRead)
     let leader = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try await claim.flight.response()
+      return try await claim.fetch.response()
     }
     await #expect(throws: CancellationError.self) { _ = try await leader.value }
     #expect(!transfer.isRead)
@@ -224,17 +228,17 @@ struct FlightTests {
 
   @Test("An abandoned fetch accepts no further requests, and its task is cancelled")
   func latecomer() async throws {
-    var claim: Flight.Claim? = Flight.make(on: ManualClock(Timestamp(seconds: 0)))
-    let flight = try #require(claim?.flight)
+    var claim: Fetch.Claim? = Fetch.make(in: table())
+    let fetch = try #require(claim?.fetch)
     let isCancelled = Gate()
-    flight.run { _ in
+    fetch.run { _ in
       await untilCancelled()
       isCancelled.open()
     }
-    #expect(flight.claim() != nil)
+    #expect(fetch.claim() != nil)
     claim = nil
     await isCancelled.wait()
-    #expect(flight.claim() == nil)
+    #expect(fetch.claim() == nil)
   }
 
   /// Counts the jobs that it gets.
@@ -276,7 +280,7 @@ struct FlightTests {
     await #expect(throws: CancellationError.self) { try await first.value }
     let others = (0..<8).map { _ in Task { try await setting.get(from: origin).text } }
     await new.arrived(1)
-    try await setting.cache.flights.followers(7)
+    try await setting.cache.fetches.followers(7)
     new.open()
     for other in others { #expect(try await other.value == "2") }
     #expect(origin.requests.count == 2)
@@ -298,14 +302,14 @@ struct FlightTests {
     let leader = Task { try await setting.cache.respond(to: .get(), transport: origin.transport) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin).text }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     gate.open()
     let response = try await leader.value
     #expect(try await follower.value == "2")
     #expect(try await setting.get(from: origin).text != "1")
     feed.finish()
     _ = try await response.body.collect(upTo: .max)
-    #expect(setting.cache.flights.count == 0)
+    #expect(setting.cache.fetches.count == 0)
   }
 
   @Test("A response that proves too large to be stored reaches all coalesced requests")
@@ -315,7 +319,7 @@ struct FlightTests {
     let origin = MemoryOrigin { _, number in number == 1 ? .streamed(stream) : .ok("\(number)") }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     let piece = [UInt8](repeating: 65, count: 1 << 20)
     for _ in 0..<5 { feed.yield(piece[...]) }
     feed.finish()
@@ -324,7 +328,7 @@ struct FlightTests {
     #expect(try await follower.value.utf8.count == 5 << 20)
     #expect(setting.log.reasons(.notStored) == [.tooLargeForMemory])
     #expect(origin.requests.count == 1)
-    #expect(setting.cache.flights.count == 0)
+    #expect(setting.cache.fetches.count == 0)
   }
 
   @Test(
@@ -343,7 +347,7 @@ struct FlightTests {
     let first = get()
     try await origin.reach(1)
     let second = get()
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     var post = HTTPRequest.get()
     post.method = .post
     _ = try await setting.cache.respond(to: post, transport: origin.transport)
@@ -357,7 +361,7 @@ struct FlightTests {
     // It asked before the invalidation, and may have the one or the other.
     _ = try await second.value
     #expect(try await setting.get(from: origin).text != "1")
-    #expect(setting.cache.flights.count == 0)
+    #expect(setting.cache.fetches.count == 0)
   }
 
   @Test("A transfer that loses its last reader before the end is not stored")
@@ -373,7 +377,7 @@ struct FlightTests {
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
-    try await setting.cache.flights.followers(1)
+    try await setting.cache.fetches.followers(1)
     leader.cancel()
     await #expect(throws: CancellationError.self) { try await leader.value }
     gate.open()

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
-import HTTPTypes
 import Synchronization
 
 /// What the last response to a request says of the next one with the same key.
@@ -66,45 +65,5 @@ final class SharingMemory: Sendable {
   private static func place(of key: CacheKey, _ withCredentials: Bool) -> (hash: Int, index: Int) {
     let hash = withCredentials ? ~key.hashValue : key.hashValue
     return (hash, Int(UInt(bitPattern: hash) % UInt(count)))
-  }
-}
-
-/// A request for something that is not stored waits for an equal one in flight, if it can expect to use that response. The
-/// page "CoalescedRequests" has a table.
-extension HTTPCache {
-  /// Whether a request waits for an equal one in flight, and others for it.
-  func mayWait(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
-    guard forwarding.isCollapsible else { return false }
-    let hasCredentials = hasCredentials(forwarding)
-    switch flights.memory.sharing(of: key, withCredentials: hasCredentials) {
-    case .never: return false
-    case .always: return true
-    // In a shared cache, few responses to requests with credentials may answer others (§3.5), and their senders must not
-    // wait for each other. If one is stored, that is known.
-    case nil: return !hasCredentials || forwarding.selected != nil
-    }
-  }
-
-  /// Whether a request is known to get a response of its own, so that other nodes cannot have it either.
-  func isAlone(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
-    flights.memory.sharing(of: key, withCredentials: hasCredentials(forwarding)) == .never
-  }
-
-  /// Records whether a response can answer other requests.
-  func noteSharing(_ isShared: Bool, _ pending: PendingExchange, status: Int) {
-    let request = pending.request
-    guard let key = pending.lookup.key, pending.forwarding.isCollapsible else { return }
-    let hasCredentials = hasCredentials(pending.forwarding)
-    if isShared {
-      flights.memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
-    } else if status < 500, !request.headerFields.contains(.cacheControl) {
-      // A server error says nothing about the resource, and the directives of one client decide nothing for others.
-      flights.memory.note(.never, of: key, withCredentials: hasCredentials)
-    }
-  }
-
-  /// Whether a request has credentials that separate it from others. A private cache has one user.
-  private func hasCredentials(_ forwarding: CacheEngine.Forwarding) -> Bool {
-    isShared && forwarding.hasAuthorization
   }
 }

@@ -4,7 +4,7 @@
 import HTTPCacheEngine
 import HTTPCacheStore
 
-extension HTTPCache {
+extension ResponseStore {
   /// Invalidates the responses in some scopes: a group or an origin of a partition, or a partition.
   ///
   /// If there are many marks, it has them settled in the background. If they become too many before that, it waits.

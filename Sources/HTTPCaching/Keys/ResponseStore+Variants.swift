@@ -17,7 +17,7 @@ struct FoundEntries: Sendable {
 typealias Place = (key: StoreKey, token: RemovalToken?)
 
 /// Many variants under one key: see ``VariantIndex``.
-extension HTTPCache {
+extension ResponseStore {
   // MARK: - Finding
 
   /// Looks up the entries of a key that may answer a request: all of them, or those that an index leads to.
@@ -134,7 +134,7 @@ extension HTTPCache {
     if let index = lookup.variants?.index {
       return engine.variantKeys(of: request.headerFields, on: index.lists)
     }
-    let lists = Set(lookup.candidates.responses.compactMap(\.selectingNames)).subtracting([[]])
+    let lists = Set(lookup.responses.compactMap(\.selectingNames)).subtracting([[]])
     if lists.isEmpty { return [] }
     return engine.variantKeys(
       of: request.headerFields, on: lists.sorted { $0.lexicographicallyPrecedes($1) })

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+import Synchronization
+
+/// What requests must have in common to share a fetch.
+struct FetchKey: Hashable, Sendable {
+  let key: CacheKey
+  /// The variants that the request selects, one for each list of names that `Vary` is known to nominate: a response to a
+  /// request for another variant would be of no use.
+  var variants: [VariantID] = []
+}
+
+/// The fetches that other requests may join, by what these must have in common: see ``Fetch``.
+package final class FetchTable: Sendable {
+  private let fetches = Monitor<[FetchKey: Fetch]>([:])
+  let clock: any CacheClock
+  /// Maximum time that a request waits for another.
+  let patience: Duration
+  /// Whether the cache serves many users.
+  private let isShared: Bool
+  /// Which of the last responses could be shared.
+  let memory: SharingMemory
+  /// The keys of the fetches that ended last, as hashes, each at the index of its number.
+  private let ended = Mutex([Int](repeating: 0, count: 64))
+  private let endings = Atomic<Int>(0)
+
+  init(clock: any CacheClock, patience: Duration = .seconds(5), isShared: Bool = false) {
+    self.clock = clock
+    self.patience = patience
+    self.isShared = isShared
+    memory = SharingMemory(clock: clock)
+  }
+
+  /// Joins the fetch for a key, or makes a new one that the caller leads.
+  ///
+  /// A fetch that began before an invalidation continues for the callers that have joined it. The next request starts a
+  /// new one.
+  ///
+  /// - Parameters:
+  ///   - token: the present moment, for a new fetch.
+  ///   - isOutdated: whether the key may have been removed since a fetch began.
+  func join(
+    _ key: FetchKey, at token: RemovalToken? = nil, isOutdated: (RemovalToken) -> Bool = { _ in false }
+  ) -> (claim: Fetch.Claim, isLeader: Bool) {
+    fetches.withLock { fetches in
+      if let fetch = fetches[key], fetch.start.map(isOutdated) != true, let claim = fetch.claim() {
+        return (claim, false)
+      }
+      // An abandoned or outdated fetch that this one replaces is owned by its task.
+      let claim = Fetch.make(for: key, at: token, in: self)
+      fetches[key] = claim.fetch
+      return (claim, true)
+    }
+  }
+
+  /// Starts a fetch that no caller waits for; returns `nil` if the key already has one that began after its last
+  /// invalidation.
+  func startInBackground(
+    _ key: FetchKey, at token: RemovalToken, isOutdated: (RemovalToken) -> Bool = { _ in false }
+  ) -> Fetch.Claim? {
+    fetches.withLock { fetches in
+      if let fetch = fetches[key], !fetch.isAbandoned, fetch.start.map(isOutdated) != true { return nil }
+      let claim = Fetch.make(for: key, hasLeader: false, at: token, in: self)
+      fetches[key] = claim.fetch
+      return claim
+    }
+  }
+
+  /// Lets no further requests join: the next request for the key starts a new fetch.
+  func close(_ fetch: Fetch) {
+    guard let key = fetch.key else { return }
+    fetches.withLock { fetches in
+      guard let index = fetches.index(forKey: key), fetches[index].value === fetch else { return }
+      fetches.remove(at: index)
+      ended.withLock { ended in
+        let number = endings.load(ordering: .relaxed)
+        ended[number % ended.count] = key.hashValue
+        endings.store(number + 1, ordering: .releasing)
+      }
+    }
+  }
+
+  /// The number of fetches that have ended: a moment to record before the store is looked up.
+  var endCount: Int {
+    @inline(__always) get { endings.load(ordering: .acquiring) }
+  }
+
+  /// Whether a fetch for a key may have ended since a moment.
+  ///
+  /// The response of a fetch is stored before the fetch ends. A request that found neither a stored response nor a
+  /// fetch may have looked up the store before that, so it looks again. If more fetches have ended than the table
+  /// records, any of them may have been for the key.
+  func mayHaveEnded(_ key: FetchKey, since endCount: Int) -> Bool {
+    guard self.endCount != endCount else { return false }
+    return ended.withLock { ended in
+      let newer = endings.load(ordering: .relaxed) - endCount
+      if newer > ended.count { return true }
+      let hash = key.hashValue
+      return (endCount..<endCount + newer).contains { ended[$0 % ended.count] == hash }
+    }
+  }
+
+  /// Calls `body` with each fetch in flight.
+  func each(_ body: (Fetch) -> Void) { fetches.withLock { $0.values.forEach(body) } }
+
+  /// The number of fetches in flight.
+  var count: Int { fetches.withLock { $0.count } }
+
+  /// The number of requests that are coalesced with another.
+  package var followerCount: Int { fetches.withLock { Self.followers($0) } }
+
+  private static func followers(_ fetches: [FetchKey: Fetch]) -> Int {
+    fetches.values.reduce(0) { $0 + $1.followerCount }
+  }
+
+  // MARK: - Waiting, for tests
+
+  /// Returns when no fetch is in flight.
+  package func emptied() async throws { try await fetches.wait { $0.isEmpty } }
+
+  /// Returns when this many requests are coalesced with another.
+  package func followers(_ count: Int) async throws {
+    try await fetches.wait { Self.followers($0) >= count }
+  }
+}
+
+/// A request for something that is not stored waits for an equal one in flight, if it can expect to use that response. The
+/// page "CoalescedRequests" has a table.
+extension FetchTable {
+  /// Whether a request waits for an equal one in flight, and others for it.
+  func mayWait(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
+    guard forwarding.isCollapsible else { return false }
+    let hasCredentials = hasCredentials(forwarding)
+    switch memory.sharing(of: key, withCredentials: hasCredentials) {
+    case .never: return false
+    case .always: return true
+    // In a shared cache, few responses to requests with credentials may answer others (§3.5), and their senders must not
+    // wait for each other. If one is stored, that is known.
+    case nil: return !hasCredentials || forwarding.selected != nil
+    }
+  }
+
+  /// Whether a request is known to get a response of its own, so that other nodes cannot have it either.
+  func isAlone(_ forwarding: CacheEngine.Forwarding, _ key: CacheKey) -> Bool {
+    memory.sharing(of: key, withCredentials: hasCredentials(forwarding)) == .never
+  }
+
+  /// Records whether a response can answer other requests.
+  func note(_ isReusable: Bool, of key: CacheKey?, _ forwarding: CacheEngine.Forwarding, status: Int) {
+    guard let key, forwarding.isCollapsible else { return }
+    let hasCredentials = hasCredentials(forwarding)
+    if isReusable {
+      memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
+    } else if status < 500, !forwarding.original.headerFields.contains(.cacheControl) {
+      // A server error says nothing about the resource, and the directives of one client decide nothing for others.
+      memory.note(.never, of: key, withCredentials: hasCredentials)
+    }
+  }
+
+  /// Whether a request has credentials that separate it from others. A private cache has one user.
+  private func hasCredentials(_ forwarding: CacheEngine.Forwarding) -> Bool {
+    isShared && forwarding.hasAuthorization
+  }
+}
+
+extension CacheEngine.Forwarding {
+  /// Whether this request may share the response to an equal request in flight.
+  ///
+  /// It may not if it requires a response made after it was sent (a reload, `no-cache`), or if every use requires its
+  /// own revalidation. The response to a range request serves only requests for that range or a part of it.
+  var isCollapsible: Bool {
+    guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
+      policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
+    else { return false }
+    switch reason {
+    case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
+      .storedUnconfirmed, .contentIncomplete:
+      return true
+    default: return false
+    }
+  }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+
+/// The content of a response on its way to the readers and to the store.
+extension OriginExchange {
+  /// Whether the stored content that the answer begins with can be read.
+  func canBegin() async -> Bool {
+    await MessageBody([isCompleted ? before : .bytes([])]).canBegin()
+  }
+
+  /// Passes the origin's response to the leader, and to the store if it may be stored.
+  func passOn(_ response: TransportResponse) async {
+    let writer = openWriter(response)
+    let isShared = writer != nil && isReusable
+    // A part says nothing about the whole.
+    if outcome.assembly == nil {
+      cache.fetches.note(
+        isShared, of: sent.lookup.key, sent.forwarding, status: response.head.status.code)
+    }
+    if writer == nil, let reason = outcome.storage.reason { sent.note(.notStored, reason, refusal: refusal) }
+    // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
+    if writer == nil || (!isShared && response.body.bytes == nil) { fetch.finish(.notShared) }
+    if sent.call.localOrigin != nil, writer == nil, !isCompleted {
+      var answer = answer(response)
+      answer.isPassedThrough = true
+      return fetch.deliver(.success(answer))
+    }
+    if let bytes = response.body.bytes { return await passOn(bytes, answer(response), writer) }
+    if let transfer = beginTransfer(response, consume writer) { await pump(response.body, to: transfer) }
+  }
+
+  /// Lets the leader and the followers read the content; returns `nil` if nothing wants it.
+  ///
+  /// Only the leader has its answer afterwards: the reader of the content has a claim to this fetch.
+  private func beginTransfer(_ response: TransportResponse, _ writer: consuming EntryWriter?) -> Transfer? {
+    let isStored = writer != nil
+    guard fetch.hasLeader || isStored else { return nil }
+    // The transfer contains the content to be stored. A leader that gets only the network's part begins at that part.
+    let transfer = Transfer(
+      length: length(of: response), writer: writer, budget: cache.transit, reserved: reserved)
+    var answer = answer(response)
+    if fetch.hasLeader, let claim = fetch.claim(isLeader: true),
+      let reader = transfer.addReader(at: isCompleted || before.count == 0 ? 0 : Transfer.later)
+    {
+      answer.body = MessageBody(
+        .stream(TransferReader(transfer, reader, claim)),
+        length: isCompleted ? outcome.assembly.map { Int($0.count) } : response.body.length)
+    }
+    fetch.begin(transfer, readable: isStored ? readable(transfer) : nil)
+    fetch.deliver(.success(answer))
+    return transfer
+  }
+
+  /// Returns the answer, without content, as far as it is known when the head has arrived.
+  private func answer(_ response: TransportResponse) -> CachedResponse {
+    cache.answers.respond(with: response, outcome, sent, settlement: settlement)
+  }
+
+  /// Passes on content that is already complete. It is stored before the leader sees it, so that its next request finds
+  /// it.
+  private func passOn(
+    _ bytes: ArraySlice<UInt8>, _ answer: CachedResponse, _ writer: EntryWriter?
+  ) async {
+    var answer = answer
+    received = bytes.count
+    answer.body = MessageBody(isCompleted ? [before, .bytes(bytes), after] : [.bytes(bytes)])
+    if let writer {
+      do {
+        for try await chunk in MessageBody([before, .bytes(bytes), after]) {
+          guard writer.append(chunk) else { break }
+        }
+        _ = await conclude(writer)
+      } catch {
+        // A failure of stored content ends only the storing.
+        writer.cancel()
+        refuse(Refused(.storeFailed))
+        fetch.finish(.notShared)
+      }
+      answer.settle()
+    }
+    fetch.deliver(.success(answer))
+  }
+
+  /// Returns the response for followers to read while it is being stored; `nil` if they could not use it.
+  private func readable(_ transfer: Transfer) -> Fetch.Arriving? {
+    // The application may change the stored content, so others must not begin to read this one.
+    guard let settlement,
+      case .store(var stored, _) = outcome.storage, stored.parts == nil,
+      outcome.assembly?.candidate == nil, sent.request.method != .head,
+      sent.call.willStore == nil, stored.isReusable(at: cache.clock.now)
+    else { return nil }
+    stored.contentLength = transfer.length.map { Int64($0) }
+    return (stored, transfer, settlement)
+  }
+
+  /// Streams the content to its readers and into the store. It ends when the content is complete, or when the task is
+  /// cancelled because no caller wants it.
+  private func pump(_ body: MessageBody, to transfer: Transfer) async {
+    do {
+      if isCompleted {
+        try await hand(before, to: transfer)
+      } else {
+        await copy(before, to: transfer)
+        transfer.beginForReaders()
+      }
+      for try await chunk in body {
+        if isCompleted, let expected, chunk.count > expected - received {
+          // The leader would mistake it for the stored content that follows.
+          throw HTTPCacheError.incompleteContent
+        }
+        received += chunk.count
+        try await hand(chunk, to: transfer)
+      }
+      // A cancelled stream may end without an error.
+      try Task.checkCancellation()
+      if isCompleted {
+        guard received == expected else { throw HTTPCacheError.incompleteContent }
+        try await hand(after, to: transfer)
+      } else {
+        transfer.endForReaders()
+        await copy(after, to: transfer)
+      }
+    } catch {
+      if let writer = transfer.takeWriter() {
+        let entry = await publishing { await keepBeginning(writer, error) }
+        transfer.finish(.failure(error), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
+        fetch.finish(.failed(error))
+      }
+      transfer.finish(.failure(error))
+      return
+    }
+    // Committed before the leader sees the end, so that its next request finds the content that it has just read.
+    var entry: EntryID?
+    if let writer = transfer.takeWriter() {
+      entry = await publishing { await conclude(writer) }
+    }
+    transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
+  }
+
+  /// Passes a chunk to the store and to the readers.
+  ///
+  /// - Throws: `CancellationError` if no caller wants it.
+  private func hand(_ chunk: ArraySlice<UInt8>, to transfer: Transfer) async throws {
+    switch await transfer.append(chunk) {
+    case .stored: break
+    case .refused(let refusal): giveUp(Refused(refusal))
+    case .transitFull: giveUp(Refused(.transitFull))
+    case .notStored: if !transfer.isRead { throw CancellationError() }
+    }
+    try Task.checkCancellation()
+  }
+
+  private func hand(_ piece: MessageBody.Piece, to transfer: Transfer) async throws {
+    guard piece.count > 0 else { return }
+    for try await chunk in MessageBody([piece]) { try await hand(chunk, to: transfer) }
+  }
+
+  /// Copies stored content into the new entry. A failure ends only the storing.
+  private func copy(_ piece: MessageBody.Piece, to transfer: Transfer) async {
+    guard piece.count > 0, transfer.writer != nil else { return }
+    do {
+      // Also runs if the task is cancelled: no more bytes are needed from the network.
+      for try await chunk in MessageBody([piece]) {
+        switch await transfer.append(chunk) {
+        case .stored: break
+        case .refused(let refusal): return giveUp(Refused(refusal))
+        case .transitFull: return giveUp(Refused(.transitFull))
+        case .notStored: return
+        }
+      }
+    } catch {
+      guard let writer = transfer.takeWriter() else { return }
+      writer.cancel()
+      giveUp(Refused(.storeFailed))
+    }
+  }
+
+  /// Reports that the content is not stored, so that no request waits for it.
+  private func giveUp(_ refused: Refused) {
+    refuse(refused)
+    fetch.finish(.notShared)
+  }
+
+  /// Content of more bytes than this is not published on an event loop.
+  private static let largeContent = 1 << 20
+
+  /// Publishes the received content on a thread that may take its time if the content is large: it is then copied, and
+  /// many entries may be evicted for it.
+  private func publishing(_ body: () async -> EntryID?) async -> EntryID? {
+    guard received > Self.largeContent else { return await body() }
+    return await withTaskExecutorPreference(BlockingExecutor.shared) { await body() }
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// A request that goes to the origin, and what was known when it was sent.
+///
+/// It is a class because all steps of a fetch know it. As a struct it has several hundred bytes, and an async function
+/// keeps many copies.
+final class SentRequest: Sendable {
+  let cache: HTTPCache
+  let call: Call
+  let forwarding: CacheEngine.Forwarding
+  let lookup: Lookup
+  let collapsing: Collapsing
+  /// Whether no client waits for it: it revalidates a stored response.
+  let isInBackground: Bool
+  /// What is removed or invalidated afterwards concerns the response.
+  let tokens: ResponseStore.RemovalTokens
+
+  /// - Parameter tokens: `nil` for those of the present moment.
+  init(
+    _ call: Call, _ forwarding: CacheEngine.Forwarding, _ lookup: Lookup,
+    _ collapsing: Collapsing = .notTried,
+    isInBackground: Bool = false, tokens: ResponseStore.RemovalTokens? = nil, in cache: HTTPCache
+  ) {
+    self.cache = cache
+    self.call = call
+    self.forwarding = forwarding
+    self.lookup = lookup
+    self.collapsing = collapsing
+    self.isInBackground = isInBackground
+    self.tokens = tokens ?? cache.responses.removalTokens(lookup, shared: cache.shared?.position)
+  }
+
+  /// Returns the same with other parts, and the tokens of the present moment if none are given.
+  func with(
+    forwarding: CacheEngine.Forwarding? = nil, lookup: Lookup? = nil,
+    tokens: ResponseStore.RemovalTokens? = nil
+  ) -> SentRequest {
+    SentRequest(
+      call, forwarding ?? self.forwarding, lookup ?? self.lookup, collapsing, isInBackground: isInBackground,
+      tokens: tokens, in: cache)
+  }
+
+  /// The client's request.
+  var request: HTTPRequest { forwarding.original }
+
+  /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
+  /// §15.2).
+  func send() async throws -> TransportResponse {
+    var response = try await call.transport(forwarding.request, call.body)
+    while response.head.status.kind == .informational, let next = response.next {
+      call.interim?(response.head)
+      response = try await next()
+    }
+    return response
+  }
+
+  /// Returns what the engine decides about.
+  ///
+  /// - Parameter length: the length of the content in bytes, if it is known.
+  func exchange(
+    _ result: CacheEngine.Exchange.Result, length: Int? = nil, requestTime: Timestamp
+  ) -> CacheEngine.Exchange {
+    var lifetime: Duration?
+    if let rule = call.lifetime, case .response(let head) = result { lifetime = rule(request, head) }
+    var exchange = CacheEngine.Exchange(
+      forwarding: forwarding, candidates: lookup.responses, result: result,
+      contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
+      responseTime: cache.clock.now, arrival: cache.clock.wallTime)
+    exchange.storesUndeclared = call.localOrigin == nil
+    return exchange
+  }
+
+  /// Returns the outcome if the transport failed.
+  func outcome(of error: any Error, requestTime: Timestamp) -> CacheEngine.Outcome {
+    cache.engine.outcome(of: exchange(TransportFault.cause(of: error).result, requestTime: requestTime))
+  }
+
+  // MARK: - Events
+
+  func note(
+    _ action: CacheEvent.Action, _ reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
+    byteCount: Int? = nil, refusal: InsertRefusal? = nil
+  ) {
+    cache.hub.note(
+      action, request, reason, source: source, byteCount: byteCount, refusal: refusal,
+      partition: lookup.partition)
+  }
+
+  /// Makes the event for the client's response, if a client waits for one.
+  func noteAnswer(_ reason: CacheEngine.Reason, _ source: CachedResponse.Source, byteCount: Int? = nil) {
+    if !isInBackground { note(.answered, reason, source: source, byteCount: byteCount) }
+  }
+
+  func noteFailure(_ reason: CacheEngine.Reason) {
+    if !isInBackground { note(.failed, reason) }
+  }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+/// A request that has begun, and that memory could not answer at once: see ``HTTPCache/begin(_:policy:partition:)``.
+public struct PendingRequest: Sendable {
+  let request: HTTPRequest
+  let policy: RequestCachePolicy
+  /// Whether a stale response may be served while it is revalidated.
+  let revalidatesInBackground: Bool
+  /// How many fetches had ended before the store was looked up.
+  var endCount: Int
+  var lookup: Lookup
+  var machine = RequestMachine()
+  /// What it does next; `nil` if it looks up the disk.
+  var action: RequestMachine.Action?
+  /// When the stored responses were first judged.
+  var start: Timestamp?
+
+  init(
+    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ lookup: Lookup, endCount: Int,
+    revalidatesInBackground: Bool
+  ) {
+    (self.request, self.policy, self.lookup, self.endCount) = (request, policy, lookup, endCount)
+    self.revalidatesInBackground = revalidatesInBackground
+  }
+
+  /// Decides what the request does next, by the stored responses.
+  mutating func judge(in cache: HTTPCache) {
+    let now = cache.clock.now
+    let start = start ?? now
+    self.start = start
+    cache.shared?.markUnconfirmed(&lookup, since: start, at: now)
+    let awaited = machine.awaited.flatMap { start <= $0.response ? $0 : nil }
+    let plan = cache.engine.plan(
+      for: request, policy: policy, candidates: responses(awaited), now: now,
+      revalidatesInBackground: revalidatesInBackground)
+    switch plan {
+    case .serve(var service):
+      if awaited != nil {
+        // What is left out of the age to judge the response is part of the `Age` that the client sees (§4.2.3).
+        let facts = lookup.responses[service.candidate].facts
+        service.ageInSeconds = facts.ageInSeconds(at: now)
+        service.remainingSeconds = facts.remainingSeconds(at: now)
+      }
+      let isReady =
+        lookup.entries[service.candidate].body.isResident
+        || cache.answers.content(of: service, lookup, for: request).isReadyToBegin
+      action = machine.handle(.found(service, isReady: isReady))
+    case .fail(let refusal): action = machine.handle(.refused(refusal))
+    case .forward(var forwarding):
+      if let reason = reason(insteadOf: forwarding.reason) { forwarding.reason = reason }
+      action = machine.handle(
+        .missed(
+          RequestMachine.Demand(
+            forwarding, key: lookup.key,
+            mayWait: lookup.key.map { cache.fetches.mayWait(forwarding, $0) } ?? false,
+            maySearch: maySearch(forwarding, in: cache))))
+    }
+  }
+
+  /// Whether the shared tier may have a response.
+  private func maySearch(_ forwarding: CacheEngine.Forwarding, in cache: HTTPCache) -> Bool {
+    guard let shared = cache.shared, let key = lookup.key else { return false }
+    return shared.mayHave(forwarding, key) && !cache.fetches.isAlone(forwarding, key)
+  }
+
+  /// The stored responses, as they are judged for this request.
+  private func responses(_ awaited: ExchangeTimes?) -> [StoredResponse] {
+    guard let awaited else { return lookup.responses }
+    return lookup.responses.map { response in
+      guard response.facts.responseTime == awaited.response else { return response }
+      var response = response
+      response.facts.leaveOutDelay(of: awaited)
+      return response
+    }
+  }
+
+  /// Returns a reason that the engine does not know, because it sees only the responses that were found.
+  private func reason(insteadOf reason: CacheEngine.Reason) -> CacheEngine.Reason? {
+    switch reason {
+    case .nothingStored where lookup.key == nil: request.reasonWithoutKey
+    // The index leads to no response that the request selects.
+    case .nothingStored where lookup.variants?.index != nil: .noVariantMatches
+    case .storedInvalidated where lookup.isUnconfirmed: .storedUnconfirmed
+    default: nil
+    }
+  }
+}
+
+/// One request on its way to an answer: performs the actions of its ``RequestMachine``.
+///
+/// It belongs to the task that answers the request. It is a class because an async function keeps its own copies of what a
+/// struct contains at every point where it may wait: as variables there, the same took 13 KB of each request.
+final class RequestRun {
+  private typealias Machine = RequestMachine
+
+  private let cache: HTTPCache
+  private var call: Call
+  private var pending: PendingRequest
+
+  init(_ cache: HTTPCache, _ call: Call, _ pending: PendingRequest) {
+    (self.cache, self.call, self.pending) = (cache, call, pending)
+  }
+
+  private var request: HTTPRequest { call.request }
+
+  /// Performs actions until one of them is the answer.
+  func answer() async throws -> CachedResponse {
+    if request.method.isQuery { try await readQueryContent() }
+    while true {
+      switch pending.action {
+      case nil:
+        pending.lookup = await cache.responses.lookUpOnDisk(
+          request, content: call.body, pending.lookup.partition)
+        pending.judge(in: cache)
+      case .lookUp:
+        pending.endCount = cache.fetches.endCount
+        pending.lookup = await cache.responses.lookUp(request, content: call.body, pending.lookup.partition)
+        pending.judge(in: cache)
+      case .read(let service):
+        let content = cache.answers.content(of: service, pending.lookup, for: request)
+        handle(.read(isReadable: await content.canBegin()))
+      case .join(let demand): handle(join(demand))
+      case .wait(let demand, let claim, let mayRead): handle(await wait(demand, claim, mayRead: mayRead))
+      case .search(let demand): handle(await search(demand))
+      case .send(let demand, let claim, let collapsing, let lease):
+        handle(await send(demand, claim, collapsing, under: lease))
+      case .serve(let service, let standing): return serve(service, standing)
+      case .refuse(let refusal): return try cache.answers.refuse(request, refusal, pending.lookup.partition)
+      case .answer(let response): return response
+      case .fallBack(let demand, let error): return try await fallBack(demand, error)
+      case .fail(let error): throw error
+      }
+    }
+  }
+
+  private func handle(_ event: Machine.Event) {
+    pending.action = pending.machine.handle(event)
+  }
+
+  /// Reads the content of a QUERY request into memory, if it can be part of the key.
+  private func readQueryContent() async throws {
+    guard !call.body.isInMemory, let length = call.body.length, length <= cache.maximumQueryContent else {
+      return
+    }
+    call.body = MessageBody(try await call.body.collect(upTo: length))
+  }
+
+  // MARK: - The actions
+
+  /// Serves a stored response, and revalidates it in the background if the engine says so.
+  private func serve(_ service: CacheEngine.Service, _ standing: Machine.Standing) -> CachedResponse {
+    revalidate(service)
+    return cache.answers.serve(service, to: request, pending.lookup, collapsing: standing.collapsing)
+  }
+
+  private func join(_ demand: Machine.Demand) -> Machine.Event {
+    guard let key = demand.key else { return .leads(Fetch.make(in: cache.fetches), isLate: false) }
+    let (store, fetches) = (cache.store, cache.fetches)
+    let fetchKey = cache.responses.fetchKey(key, pending.lookup, for: request)
+    let (claim, isLeader) = fetches.join(fetchKey, at: store.removalToken(for: StoreKey(key.bytes))) {
+      store.mayBeRemoved(key, since: $0)
+    }
+    guard isLeader else { return .follows(claim) }
+    return .leads(claim, isLate: fetches.mayHaveEnded(fetchKey, since: pending.endCount))
+  }
+
+  /// Waits for the fetch of another request.
+  private func wait(
+    _ demand: Machine.Demand, _ claim: Fetch.Claim, mayRead: Bool
+  ) async -> Machine.Event {
+    await cache.configuration.traced(.wait, of: request) { span in
+      let waited = await claim.fetch.follow(mayRead: mayRead)
+      // Its span exists by now.
+      if let context = claim.fetch.span { span?.link(to: context) }
+      switch waited {
+      case .arriving(let arriving): return .arriving(read(arriving, claim, demand))
+      case .ended(.failed(let error)):
+        let outcome = unanswered(demand).outcome(of: error, requestTime: cache.clock.now)
+        return .ended(.failed(error), hasFallback: outcome.answer.isStored)
+      case .ended(let ending): return .ended(ending)
+      case .overdue: return .overdue
+      case .cancelled: return .cancelled
+      }
+    }
+  }
+
+  /// Answers a follower with a response that is still arriving, if the rules allow it for this request.
+  private func read(
+    _ arriving: Fetch.Arriving, _ claim: Fetch.Claim, _ demand: Machine.Demand
+  ) -> Machine.Reading {
+    // RFC 9111 §4: the response is judged as if it were already stored.
+    let plan = cache.engine.plan(
+      for: request, policy: call.policy, candidates: [arriving.response], now: cache.clock.now)
+    guard case .serve(let service) = plan, !isMarked(arriving.response, since: claim.fetch.start, demand)
+    else {
+      return .notForThis
+    }
+    guard service.content == .whole || service.content == .notModified, service.revalidation == nil else {
+      return .whenStored
+    }
+    var body = MessageBody.empty
+    if request.method != .head, service.content == .whole {
+      guard let reader = arriving.transfer.addReader() else { return .whenStored }
+      body = MessageBody(
+        .stream(TransferReader(arriving.transfer, reader, claim)), length: arriving.transfer.length)
+    }
+    return .answer(
+      cache.answers.serve(
+        service, arriving.response, body, to: request, pending.lookup,
+        collapsing: .collapsed(
+          forward: demand.forwarding.reason.forward, status: arriving.response.status.code,
+          isStored: arriving.settlement.isStored)))
+  }
+
+  /// Whether a group of the response was invalidated after the fetch began, and perhaps before this request was made.
+  /// (The key itself was checked when the request joined the fetch; the groups were not known then.)
+  private func isMarked(
+    _ response: StoredResponse, since start: RemovalToken?, _ demand: Machine.Demand
+  ) -> Bool {
+    guard let start, let key = demand.key else { return false }
+    return cache.store.mayBeMarked(response.scopes(under: key).map { StoreScope($0) }, since: start)
+  }
+
+  /// Looks for a response in the shared tier before a request goes to the origin.
+  ///
+  /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all
+  /// nodes. If another node has the lease, it waits for that node, and looks once more.
+  private func search(_ demand: Machine.Demand) async -> Machine.Event {
+    guard let shared = cache.shared else { return .notFilled(nil) }
+    if await shared.fill(pending.lookup, for: request, in: cache.responses) { return .filled }
+    guard let key = demand.key, demand.mayWait, request.method == .get else { return .notFilled(nil) }
+    switch await shared.lease(cache.responses.leaseKey(key, pending.lookup, for: request)) {
+    case .leads(let lease): return .notFilled(lease)
+    case .alone: return .notFilled(nil)
+    case .waited:
+      return await shared.fill(pending.lookup, for: request, in: cache.responses) ? .filled : .notFilled(nil)
+    }
+  }
+
+  /// Sends a request to the origin and waits for its response. If the caller is cancelled, the followers keep the fetch.
+  private func send(
+    _ demand: Machine.Demand, _ claim: Fetch.Claim?, _ collapsing: Collapsing, under lease: LeaseHold?
+  ) async -> Machine.Event {
+    let claim = claim ?? Fetch.make(in: cache.fetches)
+    claim.fetch.run(on: executor, under: lease) { [cache, call, lookup = pending.lookup] fetch in
+      await fetch.send(SentRequest(call, demand.forwarding, lookup, collapsing, in: cache))
+    }
+    do {
+      return .arrived(try await claim.fetch.response())
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// The executor of a fetch: threads that may block, if the cache has a disk; `nil` for Swift's own.
+  private var executor: (any TaskExecutor)? {
+    cache.store.hasDisk ? BlockingExecutor.shared : call.executor
+  }
+
+  /// Starts the revalidation of a response that is served stale meanwhile (RFC 5861 §3).
+  private func revalidate(_ service: CacheEngine.Service) {
+    let (store, lookup) = (cache.store, pending.lookup)
+    guard let revalidation = service.revalidation, let key = lookup.key,
+      let claim = cache.fetches.startInBackground(
+        cache.responses.fetchKey(key, lookup, for: request),
+        at: store.removalToken(for: StoreKey(key.bytes)),
+        isOutdated: { store.mayBeRemoved(key, since: $0) })
+    else { return }
+    var call = call
+    call.interim = nil
+    if let background = call.localOrigin?.background { call.transport = background }
+    claim.fetch.run(on: executor) { [cache, call] fetch in
+      if await Self.isNeeded(revalidation, lookup, key, fetch, in: cache) {
+        await fetch.send(SentRequest(call, revalidation, lookup, isInBackground: true, in: cache))
+      }
+      // The task itself wants the result.
+      withExtendedLifetime(claim) {}
+    }
+  }
+
+  /// Looks in the shared tier before a revalidation in the background. If another node is at it, that is enough.
+  private static func isNeeded(
+    _ revalidation: CacheEngine.Forwarding, _ lookup: Lookup, _ key: CacheKey, _ fetch: Fetch,
+    in cache: HTTPCache
+  ) async -> Bool {
+    guard let shared = cache.shared, shared.mayHave(revalidation, key),
+      !cache.fetches.isAlone(revalidation, key)
+    else { return true }
+    if await shared.fill(lookup, for: revalidation.original, in: cache.responses) { return false }
+    let leaseKey = cache.responses.leaseKey(key, lookup, for: revalidation.original)
+    switch await shared.lease(leaseKey, mayWait: false) {
+    case .leads(let lease):
+      fetch.lease = lease
+      return true
+    case .alone: return true
+    case .waited: return false
+    }
+  }
+
+  // MARK: - Failures
+
+  /// Answers with a stored response after the fetch that the request waited for has failed.
+  private func fallBack(_ demand: Machine.Demand, _ error: any Error) async throws -> CachedResponse {
+    let request = unanswered(demand)
+    let outcome = request.outcome(of: error, requestTime: cache.clock.now)
+    guard let response = await cache.answers.respond(toFailure: outcome, request) else {
+      throw TransportFault.cause(of: error).error
+    }
+    return response
+  }
+
+  /// Returns the request that another was sent for.
+  private func unanswered(_ demand: Machine.Demand) -> SentRequest {
+    SentRequest(call, demand.forwarding, pending.lookup, .collapsed(status: nil), in: cache)
+  }
+}
+
+extension CacheEngine.Outcome.Answer {
+  fileprivate var isStored: Bool { if case .stored = self { true } else { false } }
+}
