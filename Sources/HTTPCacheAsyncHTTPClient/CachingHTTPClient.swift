@@ -66,7 +66,8 @@ public final class CachingHTTPClient: Sendable {
   ///   - request: the request. Requests with schemes other than `http` and `https` bypass the cache. So do requests with
   ///     a `Host` field that differs from the URL, and requests with a `tlsConfiguration`, unless the options set their
   ///     partition: a client certificate identifies a user.
-  ///   - deadline: when the head of the response must have arrived, after all redirects.
+  ///   - deadline: when the head of the response must have arrived, after all redirects. If it has not, a stored response
+  ///     answers where `stale-if-error` permits it.
   ///   - logger: the logger of the request to the origin.
   ///   - options: the options of this request.
   /// - Returns: the response. Its content may be read once, and arrives while it is read.
@@ -132,11 +133,17 @@ public final class CachingHTTPClient: Sendable {
     switch cache.begin(head, policy: hop.options.policy, partition: partition) {
     case .answer(let stored): return HTTPClientResponse(stored)
     case .pending(let pending):
-      return try await withDeadline(hop.deadline) { [self] in
-        let version = LastVersion()
-        let response = try await cache.respond(
-          to: pending, lifetime: lifetime(of: hop), transport: transport(hop, like: hop.request, version))
-        return answer(response, version)
+      do {
+        return try await withDeadline(hop.deadline) { [self] in
+          let version = LastVersion()
+          let response = try await cache.respond(
+            to: pending, lifetime: lifetime(of: hop), transport: transport(hop, like: hop.request, version))
+          return answer(response, version)
+        }
+      } catch let error as HTTPClientError where error == .deadlineExceeded {
+        return HTTPClientResponse(
+          try await cache.respond(
+            toOverdue: head, policy: hop.options.policy, partition: partition, error: error))
       }
     }
   }

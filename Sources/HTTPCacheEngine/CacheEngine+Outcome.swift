@@ -167,9 +167,13 @@ extension CacheEngine {
           exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
     }
     let age = response.age.map(\.seconds)
+    // The answer and the changes to the store read each head once.
+    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, exchange)) }
     // A partly stored response may be named without being able to answer.
     let answers = (identified + chosen).lazy.compactMap { chosen in
-      var response = updated(chosen, by: head, exchange, keepingWithheld: true)
+      let revision =
+        revisions.first { $0.candidate == chosen }?.revision ?? revision(of: chosen, by: head, exchange)
+      var response = answer(with: revision, by: head, exchange)
       // A response stored for other selecting fields, such as another user's Cookie, may have set another user's
       // cookies.
       if configuration.kind == .shared, !matching.contains(chosen) { takeBackCookies(&response, head) }
@@ -178,7 +182,7 @@ extension CacheEngine {
     }
     guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
 
-    let (updates, removals) = changes(to: identified, by: head, exchange, client, reason: .freshened)
+    let (updates, removals) = changes(to: revisions, by: head, exchange, client, reason: .freshened)
     var outcome = Outcome(.stored(answer), reason: reason, updates: updates, removals: removals)
     if !matching.contains(answer.candidate) {
       outcome.addition = addition(of: answer.candidate, by: head, exchange, client)
@@ -193,16 +197,9 @@ extension CacheEngine {
   private func addition(
     of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields
   ) -> Outcome.Update? {
-    let response = Freshening.updated(
-      exchange.candidates[candidate], with: head,
-      request: exchange.forwarding.original.headerFields, isReselected: true,
-      times: exchange.times, lifetime: exchange.lifetime,
-      configuration: configuration)
-    let obstacle = Storability.obstacle(
-      method: .get, request: client, status: response.status.code,
-      response: parsed(response.fields, exchange), arrival: exchange.arrival,
-      configuration: configuration)
-    guard obstacle == nil, !response.selecting.isUnmatchable,
+    let revision = revision(of: candidate, by: head, exchange, isReselected: true)
+    let response = revision.response
+    guard obstacle(to: revision, exchange, client) == nil, !response.selecting.isUnmatchable,
       configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(head, exchange)
     else { return nil }
     return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
@@ -215,32 +212,50 @@ extension CacheEngine {
   ) -> Outcome {
     let identified = Freshening.identified(
       by: response, among: matching(exchange), nominated: [], candidates: exchange.candidates, client: client)
-    let changes = changes(to: identified, by: head, exchange, client, reason: .freshened)
+    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, exchange)) }
+    let changes = changes(to: revisions, by: head, exchange, client, reason: .freshened)
     return Outcome(
       .network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood), updates: changes.updates,
       removals: changes.removals)
   }
 
-  /// - Parameter keepsWithheld: whether fields stay that must not be stored, for example because of `no-cache` or
-  ///   `private`. They are for the client whose request brought them (§5.2.2.4).
-  func updated(
-    _ candidate: Int, by head: HTTPResponse, _ exchange: Exchange, keepingWithheld keepsWithheld: Bool = false
-  ) -> StoredResponse {
-    var updated = Freshening.updated(
+  /// Returns a stored response with the fields of an update.
+  ///
+  /// - Parameter isReselected: whether the fields of this request select it from now on.
+  func revision(
+    of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, isReselected: Bool = false
+  ) -> Freshening.Revision {
+    Freshening.updated(
       exchange.candidates[candidate], with: head,
-      request: exchange.forwarding.original.headerFields, times: exchange.times, lifetime: exchange.lifetime,
-      configuration: configuration)
-    if keepsWithheld {
-      let kept = updated.fields
-      for field in Freshening.update(from: head, configuration)
-      where kept[field.name] == nil
-        && !(configuration.stripsCookies && SharedCookies.names.contains(field.name))
-      {
-        updated.fields.append(field)
-      }
-      takeBackCookies(&updated, head, exchange)
+      request: exchange.forwarding.original.headerFields, isReselected: isReselected, times: exchange.times,
+      lifetime: exchange.lifetime, configuration: configuration)
+  }
+
+  /// Returns the head of an updated response for the client. It has the fields of the update that must not be stored, for
+  /// example because of `no-cache` or `private`: they are for the client whose request brought them (§5.2.2.4).
+  func answer(
+    with revision: Freshening.Revision, by head: HTTPResponse, _ exchange: Exchange
+  ) -> StoredResponse {
+    var updated = revision.response
+    let kept = updated.fields
+    for field in Freshening.update(from: head, configuration)
+    where kept[field.name] == nil
+      && !(configuration.stripsCookies && SharedCookies.names.contains(field.name))
+    {
+      updated.fields.append(field)
     }
+    takeBackCookies(&updated, head, exchange)
     return updated
+  }
+
+  /// Returns why an updated response must not be stored.
+  private func obstacle(
+    to revision: Freshening.Revision, _ exchange: Exchange, _ client: RequestFields
+  ) -> Reason? {
+    Storability.obstacle(
+      method: .get, request: client, status: revision.response.status.code,
+      response: revision.parsed.isStoredAsIs ? revision.parsed : parsed(revision.response.fields, exchange),
+      arrival: exchange.arrival, configuration: configuration)
   }
 
   /// Removes the stored cookies, which another client received, from an answer if the update withdraws the permission
@@ -277,19 +292,14 @@ extension CacheEngine {
   /// A response that must not be stored when it arrives complete must not be stored by an update either. A 304 response
   /// with `no-store`, or with `private` in a shared cache, removes the stored response (§3).
   func changes(
-    to identified: [Int], by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields,
-    reason: Reason
+    to revisions: [(candidate: Int, revision: Freshening.Revision)], by head: HTTPResponse,
+    _ exchange: Exchange, _ client: RequestFields, reason: Reason
   ) -> (updates: [Outcome.Update], removals: [Int]) {
     var (updates, removals) = ([Outcome.Update](), [Int]())
-    for candidate in identified {
-      let response = updated(candidate, by: head, exchange)
-      let obstacle = Storability.obstacle(
-        method: .get, request: client, status: response.status.code,
-        response: parsed(response.fields, exchange), arrival: exchange.arrival,
-        configuration: configuration)
-      switch obstacle {
+    for (candidate, revision) in revisions {
+      switch obstacle(to: revision, exchange, client) {
       case nil where bringsUndeclaredCookies(head, exchange): break
-      case nil: updates.append(.init(candidate: candidate, response: response, reason: reason))
+      case nil: updates.append(.init(candidate: candidate, response: revision.response, reason: reason))
       // The stored response stays as it was for the others.
       case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]): break
       default: removals.append(candidate)
@@ -447,7 +457,9 @@ extension CacheEngine {
       for candidate in matching where exchange.candidates[candidate].status == .ok {
         let stored = exchange.candidates[candidate]
         if Freshening.headMatches(response, stored) {
-          let changes = changes(to: [candidate], by: head, exchange, client, reason: .freshenedByHead)
+          let changes = changes(
+            to: [(candidate, revision(of: candidate, by: head, exchange))], by: head, exchange, client,
+            reason: .freshenedByHead)
           updates += changes.updates
           removals += changes.removals
         } else {

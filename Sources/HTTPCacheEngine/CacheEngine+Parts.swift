@@ -32,15 +32,16 @@ extension CacheEngine {
   ) -> Outcome? {
     let candidate = completion.candidate
     let existing = exchange.candidates[candidate]
+    // §3.4: the stored fields are updated from the new response, and not replaced by its fields.
+    let revision = revision(of: candidate, by: head, exchange)
     guard let parts = existing.parts,
       let part = PartialContent.part(of: head, length: exchange.contentLength),
       let length = PartialContent.completes(completion, parts, part),
       let new = stored(from: head, part, exchange),
       PartialContent.relation(of: new, to: existing) == .same,
-      // §3.4: the stored fields are updated from the new response, and not replaced by its fields.
-      let whole = updated(candidate, by: head, exchange)
+      let whole = revision.response
         .with([0..<length], completeLength: length, isCombinable: true),
-      let served = updated(candidate, by: head, exchange, keepingWithheld: true)
+      let served = answer(with: revision, by: head, exchange)
         .with([0..<length], completeLength: length, isCombinable: true)
     else { return nil }
     let answer = Outcome.StoredAnswer(
@@ -130,14 +131,16 @@ extension CacheEngine {
     case .unknown: return existing.parts == nil ? refuse(.partNotCombined) : alone
     case .same: break
     }
+    let revision = revision(of: candidate, by: head, exchange)
     guard let parts = existing.parts, parts.storedRange(of: part.range) == nil else {
-      let (updates, removals) = changes(to: [candidate], by: head, exchange, client, reason: .freshenedByPart)
+      let (updates, removals) = changes(
+        to: [(candidate, revision)], by: head, exchange, client, reason: .freshenedByPart)
       return Outcome(
         .network, reason: reason, storage: .refuse(.partAlreadyStored), updates: updates, removals: removals)
     }
     let length = part.completeLength ?? parts.completeLength
     guard PartialContent.isWorthCopying(parts.count, for: Int64(part.range.count)),
-      let combined = updated(candidate, by: head, exchange)
+      let combined = revision.response
         .with(StoredParts.union(parts.ranges, part.range), completeLength: length, isCombinable: true)
     else {
       // Only one of them can stay.

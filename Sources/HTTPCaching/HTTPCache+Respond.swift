@@ -81,6 +81,22 @@ extension HTTPCache {
     return try await answer(call, partition, begun: pending)
   }
 
+  /// Answers a request whose caller can wait no longer as if the origin had failed: with a stored response, where
+  /// `stale-if-error` or the configuration permits it (RFC 5861 §4, RFC 9111 §4.2.4).
+  ///
+  /// - Throws: `error` if no stored response may be used.
+  package func respond(
+    toOverdue request: HTTPRequest, policy: RequestCachePolicy, partition: String?, error: any Error
+  ) async throws -> CachedResponse {
+    let call = Call(request: request, body: .empty, policy: policy, transport: { _, _ in throw error })
+    var pending = PendingRequest(
+      request, policy, Lookup(partition: partition ?? configuration.partition), endCount: 0,
+      revalidatesInBackground: true)
+    pending.machine = RequestMachine(.overdue)
+    pending.action = .lookUp
+    return try await answer(call, partition, begun: pending)
+  }
+
   private func answer(
     _ call: Call, _ partition: String?, begun: PendingRequest? = nil
   ) async throws -> CachedResponse {

@@ -90,6 +90,13 @@ enum Freshening {
       from: head.headerFields, excluding: describingContent, targets: configuration.targets)
   }
 
+  /// A stored response with the fields of an update, read once.
+  struct Revision {
+    var response: StoredResponse
+    /// What all fields say, also those that must not be stored.
+    var parsed: ResponseFields
+  }
+
   /// Returns the stored response with its fields updated (§3.2).
   ///
   /// - Parameters:
@@ -101,7 +108,7 @@ enum Freshening {
   static func updated(
     _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
     times: ExchangeTimes, lifetime: Int64?, configuration: CacheEngine.Configuration
-  ) -> StoredResponse {
+  ) -> Revision {
     let update = withDate(Self.update(from: head, configuration), at: times.arrival)
     let updatedNames = Set(update.map(\.name.canonicalName))
     var fields = HTTPFields()
@@ -124,7 +131,7 @@ enum Freshening {
       isDelimited: stored.facts.flags.contains(.isDelimited), times: times, configuration: configuration)
     updated.contentLength = stored.contentLength
     updated.parts = stored.parts
-    return updated
+    return Revision(response: updated, parsed: parsed)
   }
 
   /// Makes a stored response from the fields of a response just received.

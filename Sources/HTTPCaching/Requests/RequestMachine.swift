@@ -51,10 +51,12 @@ struct RequestMachine: Sendable {
     ///
     /// - Parameter claim: the fetch that it leads, if others may have joined it.
     case filled(Fetch.Claim?, CacheKey?, Collapsing)
+    /// Its caller can wait no longer.
+    case overdue
 
     var collapsing: Collapsing {
       switch self {
-      case .first, .second, .leading: .notTried
+      case .first, .second, .leading, .overdue: .notTried
       case .alone(let collapsing, _), .filled(_, _, let collapsing): collapsing
       }
     }
@@ -130,7 +132,9 @@ struct RequestMachine: Sendable {
     case fail(any Error)
   }
 
-  private(set) var state = State.lookingUp(.first)
+  private(set) var state: State
+
+  init(_ standing: Standing = .first) { state = .lookingUp(standing) }
 
   /// The times of the fetch that the request waited for, if that response is stored: it is now looked up.
   var awaited: ExchangeTimes? { if case .lookingUp(.alone(_, let times)) = state { times } else { nil } }
@@ -207,6 +211,7 @@ struct RequestMachine: Sendable {
     case .alone(let collapsing, _): return forward(demand, nil, collapsing)
     case .filled(let claim, let key, let collapsing):
       return send(demand, demand.mayWait && demand.key == key ? claim : nil, collapsing, nil)
+    case .overdue: return send(demand, nil, .notTried, nil)
     }
   }
 

@@ -52,6 +52,34 @@ struct SharingTests {
     }
   }
 
+  @Test(
+    "After a deadline, a stale response answers where stale-if-error permits it", arguments: [false, true])
+  func staleAtDeadline(hasDisk: Bool) async throws {
+    try await withTemporaryFolder { folder in
+      let gate = Gate()
+      try await Fixture.with(disk: hasDisk ? FilePath(folder.path) : nil) { request in
+        if request.number > 2 { await gate.wait() }
+        return .init(
+          fields: [.cacheControl: request.target == "/a" ? "max-age=1, stale-if-error=100" : "max-age=1"],
+          body: "a")
+      } test: { (fixture: Fixture) async throws in
+        for path in ["/a", "/b"] { _ = try await fixture.get(path) }
+        fixture.clock.advance(seconds: 10)
+        @Sendable func get(_ path: String) async throws -> CachedResponse.Source? {
+          try await fixture.client.execute(fixture.request(path), timeout: .milliseconds(1)).cacheStatus?
+            .source
+        }
+        #expect(try await get("/a") == .stale)
+        await #expect(throws: HTTPClientError.deadlineExceeded) { try await get("/b") }
+        // One of the two may wait for the other.
+        async let first = get("/a")
+        async let second = get("/a")
+        #expect(try await [first, second] == [.stale, .stale])
+        gate.open()
+      }
+    }
+  }
+
   @Test("A fresh response is an answer although the deadline has passed")
   func pastDeadline() async throws {
     try await Fixture.with { _ in

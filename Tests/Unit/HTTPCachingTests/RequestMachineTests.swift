@@ -234,6 +234,15 @@ struct RequestMachineTests {
     }
   }
 
+  @Test("A request whose caller can wait no longer neither waits nor searches the tier")
+  func overdue() throws {
+    let parts = try Parts()
+    var machine = Machine(.overdue)
+    #expect(Self.name(machine.handle(Self.event(.missedMayBoth, parts))) == "send alone")
+    #expect(Self.name(machine.handle(Self.event(.transportFailed, parts))) == "fail")
+    #expect(machine.isAnswered)
+  }
+
   @Test("A request that waited for a response looks it up with the times of that fetch, and only then")
   func awaited() throws {
     let parts = try Parts()
