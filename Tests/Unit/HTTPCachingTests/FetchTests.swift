@@ -226,6 +226,45 @@ struct FetchTests {
     #expect(!transfer.isRead)
   }
 
+  private func isEnded(_ waited: Fetch.Waited, _ isExpected: (Fetch.Ending) -> Bool) -> Bool {
+    if case .ended(let ending) = waited { isExpected(ending) } else { false }
+  }
+
+  @Test("A leader that leaves before its request is sent ends the fetch for its followers")
+  func unsent() async throws {
+    let (table, key) = (table(), FetchKey(key: try #require(CacheKey(.get(), partition: ""))))
+    var leader: Fetch.Claim? = table.join(key).claim
+    let (follower, isLeader) = table.join(key)
+    #expect(!isLeader && leader != nil)
+    async let waited = follower.fetch.follow()
+    leader = nil
+    #expect(isEnded(await waited) { if case .notShared = $0 { true } else { false } })
+    #expect(table.count == 0 && table.join(key).isLeader)
+  }
+
+  @Test("A fetch whose task ends without a result ends for its followers and for its leader")
+  func noResult() async throws {
+    let (table, key) = (table(), FetchKey(key: try #require(CacheKey(.get(), partition: ""))))
+    let leader = table.join(key).claim
+    let follower = table.join(key).claim
+    let gate = Gate()
+    leader.fetch.run { _ in await gate.wait() }
+    let response = Task { try await leader.fetch.response() }
+    async let waited = follower.fetch.follow()
+    gate.open()
+    #expect(isEnded(await waited) { if case .abandoned = $0 { true } else { false } })
+    await #expect(throws: CancellationError.self) { _ = try await response.value }
+    #expect(table.count == 0)
+  }
+
+  @Test("Only the first end of a fetch counts")
+  func firstEnd() async throws {
+    let claim = table().join(FetchKey(key: try #require(CacheKey(.get(), partition: "")))).claim
+    claim.fetch.finish(.notShared)
+    claim.fetch.finish(.abandoned)
+    #expect(isEnded(await claim.fetch.follow()) { if case .notShared = $0 { true } else { false } })
+  }
+
   @Test("An abandoned fetch accepts no further requests, and its task is cancelled")
   func latecomer() async throws {
     var claim: Fetch.Claim? = Fetch.make(in: table())
