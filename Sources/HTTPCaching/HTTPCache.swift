@@ -90,9 +90,9 @@ public final class HTTPCache: Sendable {
     /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default:
     /// 64 MiB).
     ///
-    /// At the limit, the cache reads an origin no faster than its clients read the content. A response that would have
-    /// to stay in memory until it is complete is then delivered without being stored. Each response may always use one
-    /// block, up to 64 KiB.
+    /// One half is for content that will be stored, and one for content that only passes through: clients that read
+    /// slowly fill only the latter. At its limit, the cache reads an origin no faster than its clients read the content.
+    /// At the limit of the former, a response of more than 64 KiB is delivered without being stored. See <doc:MemoryUse>.
     public var transitCapacity: Int
     /// Maximum time that a request waits for the response to another, equal one (default: 5 seconds). It then sends its
     /// own to the origin.

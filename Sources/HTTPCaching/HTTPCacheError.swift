@@ -10,7 +10,7 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
   /// The codes of failures.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
-      case notCached, contentTooLarge, incompleteContent, bodyAlreadyRead, noTarget
+      case notCached, contentTooLarge, incompleteContent, bodyAlreadyRead, leftBehind, noTarget
     }
 
     private let value: Value
@@ -25,6 +25,9 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
     public static var incompleteContent: Code { Code(.incompleteContent) }
     /// The body of a response was read a second time; a streamed body can be read only once.
     public static var bodyAlreadyRead: Code { Code(.bodyAlreadyRead) }
+    /// The reader was so far behind another reader of the same response that its next bytes were no longer in memory, and
+    /// the response was not stored. A repeated request is answered.
+    public static var leftBehind: Code { Code(.leftBehind) }
     /// The request has no URL that a cache stores responses for: neither `http` nor `https`.
     public static var noTarget: Code { Code(.noTarget) }
 
@@ -53,6 +56,7 @@ public struct HTTPCacheError: Error, Hashable, Sendable {
   }
 
   package static var incompleteContent: HTTPCacheError { HTTPCacheError(.incompleteContent) }
+  package static var leftBehind: HTTPCacheError { HTTPCacheError(.leftBehind) }
   package static var noTarget: HTTPCacheError { HTTPCacheError(.noTarget) }
   package static var bodyAlreadyRead: HTTPCacheError { HTTPCacheError(.bodyAlreadyRead) }
 }
@@ -69,6 +73,8 @@ extension HTTPCacheError: CustomStringConvertible {
       "the origin sent more or fewer bytes than it announced; repeat the request"
     case .bodyAlreadyRead:
       "the body was already read; keep its bytes if you need them twice"
+    case .leftBehind:
+      "the content was read too slowly, and its next bytes are no longer in memory; repeat the request"
     case .noTarget:
       "the request has no URL that a cache stores responses for; use http or https"
     default: "\(code)"

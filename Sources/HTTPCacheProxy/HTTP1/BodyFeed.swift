@@ -17,7 +17,7 @@ import Synchronization
 ///
 /// - The limit is in bytes. The budget learns of each change, also when the reader leaves and waiting bytes are
 ///   dropped. A strategy sees neither the elements nor their loss.
-/// - The feed is full while *others* fill the budget, unless it is empty: an empty feed would never be read again.
+/// - The feed takes less while *others* use the budget, but at least one chunk: an empty feed would never be read again.
 /// - Many small chunks are stored as one block. As elements, 20,000 chunks of one byte would be as many arrays.
 /// - The first demand is an event, which sends 100 (Continue). When a timer fires, ``isAwaited`` tells which side must
 ///   act: the sender only while a reader waits.
@@ -54,7 +54,7 @@ final class BodyFeed: Sendable {
     var isBeingRead = false
 
     func isFull(_ transit: TransitBudget) -> Bool {
-      blocks.count > 0 && (blocks.occupied >= BodyFeed.limit || transit.isFull)
+      blocks.count > 0 && blocks.occupied >= transit.allowance(upTo: BodyFeed.limit)
     }
 
     /// Updates the budget with the bytes that the blocks occupy now.

@@ -75,18 +75,21 @@ struct Responder: Sendable {
       length: length, provenance)
   }
 
-  /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them.
+  /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them. Less
+  /// while little of the budget for content in flight is free.
   static let piece = 128 << 10
-  /// The same maximum while the budget for content in flight is full.
+  /// Maximum content of a response that does not count as content in flight.
   static let smallPiece = 16 << 10
 
   static func piece(_ context: ProxyContext) -> Int {
-    context.cache.transit.isFull ? smallPiece : piece
+    context.cache.transit.chunkSize(upTo: piece)
   }
 
   func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
     let isStored = response.source != .network
-    if response.body.isInMemory, let count = response.body.length, count <= Self.piece(context) {
+    if response.body.isInMemory, let count = response.body.length,
+      count <= max(Self.smallPiece, Self.piece(context))
+    {
       let head = head(response.head, isStored: isStored, length: count, Provenance(response))
       write(.whole(head, response.body))
       return
@@ -119,11 +122,11 @@ struct Responder: Sendable {
           last = chunk
         } else {
           write(unsent)
-          try await send(chunk)
+          try await send(chunk, of: response)
         }
       }
       write(unsent)
-      try await send(last)
+      try await send(last, of: response)
       write(.end(trailers: response.source == .network ? trailers?.fields : nil))
     } catch {
       if response.source == .network { context.watch.failed(error) }
@@ -137,9 +140,13 @@ struct Responder: Sendable {
     }
   }
 
-  /// Sends a piece, and waits until the client, or the kernel, has taken it. Until then it counts as content in flight.
-  private func send(_ chunk: ArraySlice<UInt8>) async throws {
+  /// Sends a chunk, and waits until the client, or the kernel, has taken it. Until then it counts as content in flight,
+  /// unless it is a part of a stored response in memory. The connection's copy of each piece counts, too.
+  private func send(_ chunk: ArraySlice<UInt8>, of response: CachedResponse) async throws {
     let transit = context.cache.transit
+    let held = response.body.isInMemory ? 0 : chunk.count
+    transit.change(by: held)
+    defer { transit.change(by: -held) }
     var rest = chunk
     while !rest.isEmpty {
       let piece = rest.prefix(Self.piece(context))

@@ -12,12 +12,17 @@ import Synchronization
 /// **Where the bytes are.** ``State/window`` contains the latest blocks. While a body that will be stored is small,
 /// the window contains all of it, and the entry's writer gets it at the end. A large body goes to the writer's file as
 /// it arrives, and the window contains the latest ``lead`` bytes. If the content is not stored, the window contains the
-/// bytes that the slowest reader has not read. After the last write, slow readers read the stored entry.
+/// bytes that slow readers have not read, as far as the budget allows. After the last write, slow readers read the
+/// stored entry.
 ///
-/// **Pace.** Content that is stored may run ahead of the *fastest* reader by ``lead``; the others read the stored
-/// bytes. Content that is not stored may run ahead of the *slowest* reader, because no other copy exists of its
-/// unread bytes. For callers that wait for the entry, the content continues at the origin's pace. When the budget is
-/// full, the lead is one chunk.
+/// **Pace.** The content may run ahead of the *fastest* reader by ``lead``, or less while little of the budget is free.
+/// A reader that does not read never sets the pace of others: of content that is stored it reads the stored bytes later;
+/// of other content it is left behind once its next bytes are dropped, and its read throws. A single reader is the
+/// fastest, so it is never left behind. Content with a reservation, and content that callers wait for, continues at the
+/// origin's pace: so slow readers do not keep the memory of what will be stored.
+///
+/// **Budget.** The window of content that will be stored in memory counts as storing, and so does the chunk that a writer
+/// to a file fills. Each other window counts as passing.
 ///
 /// **Ownership** goes one way: the producer and the readers own the transfer. The transfer owns nothing of theirs
 /// except the continuations of waiting tasks. It stores no closure, so it cannot be part of a retain cycle.
@@ -27,6 +32,9 @@ final class Transfer: Sendable {
   /// The number of missing bytes up to which a transfer without readers is still finished for the store. That many
   /// bytes are already in flight, in the buffers of a connection: to fetch the whole content again costs more.
   static let worthFinishing = 64 << 10
+  /// The bytes that content that is not stored keeps for slow readers even if the budget allows less: four chunks of
+  /// the proxy.
+  private static let slowReaders = 16 << 10
   /// The memory that a writer to a file uses: the chunk that it fills, in bytes. Also the maximum size of one read.
   private static let fileChunk = 64 << 10
 
@@ -47,8 +55,8 @@ final class Transfer: Sendable {
     case window(EntryWriter)
     /// The file of this writer, which gets the bytes that arrive.
     case file(EntryWriter)
-    /// The file of a writer that accepts no more bytes. Slow readers still read it.
-    case remains(EntryWriter)
+    /// The file of a writer that accepts no more bytes, with all bytes up to a position. Slow readers still read it.
+    case remains(EntryWriter, end: Int)
     /// The stored entry. No more bytes arrive.
     case entry(StoredBody)
   }
@@ -63,13 +71,17 @@ final class Transfer: Sendable {
     var result: Result<Void, any Error>?
     var readers: [ReaderID: Reader] = [:]
     var lastReader = 0
+    /// The readers whose next bytes were dropped, until they learn of it.
+    var leftBehind: Set<ReaderID> = []
+    /// Whether the writer was taken to be committed, so that no more bytes arrive.
+    var isEnding = false
     /// The number of callers that wait for the entry.
     var waiters = 0
     /// The task that appends, while it waits.
     var producer: CheckedContinuation<Void, Never>?
     /// The bytes that this transfer has reported to the budget.
-    var counted = 0
-    /// The bytes that the window may have without asking the budget.
+    var counted = (passing: 0, storing: 0)
+    /// The bytes of ``counted`` that the window may have without asking the budget.
     var reserved = 0
 
     var writer: EntryWriter? {
@@ -105,19 +117,23 @@ final class Transfer: Sendable {
   init(length: Int?, writer: EntryWriter?, budget: TransitBudget, reserved: Int = 0) {
     self.length = length
     self.budget = budget
-    state = Mutex(State(keeper: writer.map { .window($0) } ?? .none, counted: reserved, reserved: reserved))
+    state = Mutex(
+      State(
+        keeper: writer.map { .window($0) } ?? .none, counted: (passing: 0, storing: reserved),
+        reserved: reserved))
   }
 
   deinit {
     state.withLock { state in
-      budget.change(by: -state.counted)
+      budget.change(by: -state.counted.passing)
+      budget.changeStoring(by: -state.counted.storing)
       dispose(state.keeper)
     }
   }
 
   /// Deletes a file that belongs to no entry, on a thread that may block.
   private func dispose(_ keeper: Keeper) {
-    guard case .remains(let writer) = keeper else { return }
+    guard case .remains(let writer, _) = keeper else { return }
     BlockingExecutor.release(writer)
   }
 
@@ -130,30 +146,32 @@ final class Transfer: Sendable {
     case notStored
     /// The writer refused the chunk, and accepts no more.
     case refused(InsertRefusal)
-    /// There is no memory for content in flight, and this transfer can continue without the store.
+    /// There is no memory for content that will be stored, and this transfer continues without the store.
     case transitFull
   }
 
   /// Appends a chunk for the readers and the store. It waits while the content must not run further ahead of the
-  /// readers.
+  /// readers. The last bytes of a content also wait for memory, before the readers get them.
   ///
   /// May block on the disk.
   func append(_ chunk: ArraySlice<UInt8>) async -> Storing {
     guard !chunk.isEmpty else { return .stored }
-    let (storing, ready) = add(chunk, write(chunk))
+    let (storing, ready) = add(chunk, await write(chunk))
     for reader in ready { reader.resume(returning: chunk) }
     await waitForReaders()
     return storing
   }
 
-  /// Gives a chunk to the writer if it belongs in a file. Outside the lock, because only this task changes the writer.
-  private func write(_ chunk: ArraySlice<UInt8>) -> (storing: Storing, isInFile: Bool) {
+  /// Reserves memory for a chunk, or gives it to the writer if it belongs in a file. Outside the lock, because only this
+  /// task changes the writer.
+  private func write(_ chunk: ArraySlice<UInt8>) async -> (storing: Storing, isInFile: Bool) {
     let (keeper, end) = state.withLock { ($0.keeper, $0.end) }
     switch keeper {
     case .window(let writer):
       switch writer.destination(ofBody: end + chunk.count) {
-      case .memory: return (.stored, false)
+      case .memory: return (await reserveLast(chunk) ? .stored : .transitFull, false)
       case .file:
+        guard reserveFileChunk() else { return (.transitFull, false) }
         let isWritten = writer.append(state.withLock { $0.window }) && writer.append(chunk)
         return (isWritten ? .stored : .refused(writer.refusal ?? InsertRefusal(.cancelled)), true)
       case nil: return (.refused(writer.refusal ?? InsertRefusal(.cancelled)), false)
@@ -164,14 +182,61 @@ final class Transfer: Sendable {
     }
   }
 
+  /// Reserves memory for the rest of a content, if that is a small content or a chunk that completes it; it waits until
+  /// there is room. Other chunks ask when the window has them; see ``grow(_:)``.
+  private func reserveLast(_ chunk: ArraySlice<UInt8>) async -> Bool {
+    let (missing, mayWait) = state.withLock { state -> (Int, Bool) in
+      let end = state.end + chunk.count
+      let whole = max(end, length ?? 0)
+      // All of a small content at once: it waits only while it has nothing that others may wait for.
+      if whole <= TransitBudget.block { return (whole - state.counted.storing, state.end == 0) }
+      // What a larger content has is not of the part that is for the last bytes.
+      return end == length && chunk.count <= TransitBudget.block
+        ? (end - state.counted.storing, true) : (0, false)
+    }
+    guard missing > 0 else { return true }
+    if !budget.reserve(missing, of: budget.storingCapacity) {
+      guard mayWait else { return false }
+      budget.change(by: chunk.count)
+      defer { budget.change(by: -chunk.count) }
+      guard await budget.waitToReserve(missing) else { return false }
+    }
+    state.withLock { state in
+      state.counted.storing += missing
+      state.reserved = max(state.reserved, state.counted.storing)
+    }
+    return true
+  }
+
+  private func reserveFileChunk() -> Bool {
+    let missing = state.withLock { Self.fileChunk - $0.counted.storing }
+    guard missing > 0 else { return true }
+    guard budget.reserve(missing, of: budget.largeCapacity, leaving: budget.largeCapacity / 2) else {
+      return false
+    }
+    state.withLock { $0.counted.storing += missing }
+    return true
+  }
+
+  /// Asks the budget for the bytes that the window has beyond those reserved.
+  private func grow(_ state: inout State) -> Bool {
+    let occupied = state.window.occupied
+    // The blocks of reserved bytes need a little more.
+    guard occupied > state.counted.storing, state.end > state.reserved else { return true }
+    let missing = occupied - state.counted.storing
+    guard budget.reserve(missing, of: budget.largeCapacity, leaving: occupied) else { return false }
+    state.counted.storing += missing
+    return true
+  }
+
   private func add(
     _ chunk: ArraySlice<UInt8>, _ written: (storing: Storing, isInFile: Bool)
   ) -> (Storing, [CheckedContinuation<ArraySlice<UInt8>?, any Error>]) {
     state.withLock { state in
-      var storing = written.storing
-      switch (state.keeper, storing) {
+      state.isEnding = false
+      switch (state.keeper, written.storing) {
       case (.window(let writer), .stored) where written.isInFile: state.keeper = .file(writer)
-      case (_, .refused): stopStoring(&state)
+      case (_, .refused), (_, .transitFull): stopStoring(&state)
       default: break
       }
       // A reader that waits here has read all earlier bytes: it gets the chunk itself.
@@ -179,11 +244,12 @@ final class Transfer: Sendable {
         state.readersEnd == nil ? state.takeWaiting(at: state.end, advancedBy: chunk.count) : []
       state.window.append(chunk)
       state.end += chunk.count
-      trim(&state)
-      if case .window = state.keeper, state.end > state.reserved, budget.isFull {
+      var storing = written.storing
+      if case .window = state.keeper, !grow(&state) || !mayAppend(state) && !mayWait(state) {
         storing = .transitFull
         stopStoring(&state)
       }
+      trim(&state)
       return (storing, ready)
     }
   }
@@ -211,9 +277,15 @@ final class Transfer: Sendable {
   /// Whether the content may run further ahead of the readers.
   private func mayAppend(_ state: State) -> Bool {
     if state.waiters > 0 || state.readersEnd != nil { return true }
-    let positions = state.readers.values.lazy.map(\.position)
-    guard let pace = state.writer == nil ? positions.min() : positions.max() else { return true }
-    return budget.isFull ? state.end <= pace : state.end - pace <= Self.lead
+    if case .window = state.keeper, let length, state.reserved >= length { return true }
+    guard let fastest = state.readers.values.lazy.map(\.position).max() else { return true }
+    return state.end - fastest <= budget.allowance(upTo: Self.lead)
+  }
+
+  /// Whether content that is stored in memory may wait for its readers. While it waits, it has none of the memory for
+  /// the last bytes of responses, so readers that do not read cannot fill that.
+  private func mayWait(_ state: State) -> Bool {
+    budget.usedForStoring + state.counted.storing <= budget.largeCapacity
   }
 
   /// The position of readers that wait for ``beginForReaders()``.
@@ -243,7 +315,10 @@ final class Transfer: Sendable {
     case .none, .remains, .entry: return nil
     }
     return state.withLock { state in
-      defer { stopStoring(&state) }
+      defer {
+        state.isEnding = true
+        stopStoring(&state)
+      }
       return state.writer
     }
   }
@@ -252,7 +327,7 @@ final class Transfer: Sendable {
   private func stopStoring(_ state: inout State) {
     switch state.keeper {
     case .window: state.keeper = .none
-    case .file(let writer): state.keeper = .remains(writer)
+    case .file(let writer): state.keeper = .remains(writer, end: state.end)
     case .none, .remains, .entry: break
     }
     trim(&state)
@@ -261,8 +336,9 @@ final class Transfer: Sendable {
   /// Whether a reader is so far behind that it should read the stored entry.
   var hasLaggards: Bool {
     state.withLock { state in
-      state.readers.values.contains {
-        $0.position < state.window.start || state.end - $0.position > Self.lead
+      let allowance = budget.allowance(upTo: Self.lead)
+      return state.readers.values.contains {
+        $0.position < state.window.start || state.end - $0.position > allowance
       }
     }
   }
@@ -273,8 +349,8 @@ final class Transfer: Sendable {
   func finish(_ result: Result<Void, any Error>, entry: StoredBody? = nil) {
     let waiting = state.withLock { state in
       guard state.result == nil else { return [CheckedContinuation<ArraySlice<UInt8>?, any Error>]() }
-      stopStoring(&state)
       state.result = result
+      stopStoring(&state)
       if let entry, entry.count >= state.end {
         state.keeper = .entry(entry)
         state.window = ContentBlocks(at: state.end)
@@ -304,24 +380,50 @@ final class Transfer: Sendable {
   private func trim(_ state: inout State) {
     switch state.keeper {
     case .window: break
-    case .file: state.window.drop(before: budget.isFull ? state.end : state.end - Self.lead)
-    case .remains, .entry, .none:
-      let slowest = state.readers.values.lazy.map(\.position).min() ?? state.end
-      // Bytes older than the window are in a file, or in the entry, which contains all bytes.
-      if case .remains = state.keeper, slowest < state.window.start { break }
-      if case .entry = state.keeper, slowest < state.end { break }
-      dispose(state.keeper)
-      state.keeper = .none
-      state.window.drop(before: slowest)
+    case .file: state.window.drop(before: state.end - budget.allowance(upTo: Self.lead))
+    case .remains, .entry, .none: dropRead(&state)
     }
-    var occupied = state.window.occupied
+    let occupied = state.window.occupied
+    let isComplete = state.isEnding && state.result == nil
+    let counted =
+      switch state.keeper {
+      case .window: (passing: 0, storing: max(occupied, state.reserved))
+      case .none where isComplete: (passing: 0, storing: max(occupied, state.reserved))
+      case .file: (passing: occupied, storing: Self.fileChunk)
+      case .remains where isComplete: (passing: occupied, storing: Self.fileChunk)
+      case .none, .remains, .entry: (passing: occupied, storing: 0)
+      }
+    budget.change(by: counted.passing - state.counted.passing)
+    budget.changeStoring(by: counted.storing - state.counted.storing)
+    state.counted = counted
+  }
+
+  /// Drops the bytes that all readers have read. While more arrive that are not stored, it also drops those that only
+  /// readers far behind the fastest need.
+  private func dropRead(_ state: inout State) {
+    let positions = state.readers.values.lazy.map(\.position)
+    let slowest = positions.min() ?? state.end
+    var oldest = slowest
+    if state.result == nil, !state.isEnding, let fastest = positions.max() {
+      let kept = max(Self.slowReaders, budget.slowReaderAllowance)
+      oldest = max(slowest, min(fastest, state.end - kept))
+    }
     switch state.keeper {
-    case .window: occupied = max(occupied, state.reserved)
-    case .file: occupied += Self.fileChunk
-    case .none, .remains, .entry: break
+    // Bytes older than the window are in a file, or in the entry, which contains all bytes.
+    case .remains(_, let end) where slowest < state.window.start && oldest <= end: return
+    case .entry where slowest < state.end: return
+    default: break
     }
-    budget.change(by: occupied - state.counted)
-    state.counted = occupied
+    dispose(state.keeper)
+    state.keeper = .none
+    state.window.drop(before: oldest)
+    guard slowest < state.window.start else { return }
+    for (id, reader) in state.readers where reader.position < state.window.start {
+      state.readers[id] = nil
+      state.leftBehind.insert(id)
+      budget.countLeftBehind()
+      reader.waiting?.resume(throwing: HTTPCacheError.leftBehind)
+    }
   }
 
   // MARK: - Readers
@@ -340,6 +442,7 @@ final class Transfer: Sendable {
   func remove(_ reader: ReaderID) {
     let (removed, producer) = state.withLock { state in
       let removed = state.readers.removeValue(forKey: reader)
+      state.leftBehind.remove(reader)
       trim(&state)
       return (removed, takeProducer(&state))
     }
@@ -371,7 +474,10 @@ final class Transfer: Sendable {
 
   /// Returns the next step of a reader.
   private func step(_ reader: ReaderID, _ state: inout State) -> Step {
-    guard let position = state.readers[reader]?.position else { return .end(.failure(CancellationError())) }
+    guard let position = state.readers[reader]?.position else {
+      let isLeftBehind = state.leftBehind.contains(reader)
+      return .end(.failure(isLeftBehind ? HTTPCacheError.leftBehind : CancellationError()))
+    }
     let end = state.readersEnd ?? state.end
     if position >= end { return state.result.map { .end($0) } ?? .wait }
     guard position >= state.window.start else {
@@ -395,8 +501,9 @@ final class Transfer: Sendable {
 
   /// Returns the next chunk for a reader, or `nil` after the last.
   ///
-  /// - Throws: the error that was passed to ``finish(_:entry:)``; `HTTPCacheError.incompleteContent` if the next bytes
-  ///   are no longer available; `CancellationError` if the reader was removed.
+  /// - Throws: the error that was passed to ``finish(_:entry:)``; `HTTPCacheError.leftBehind` if the reader was so far
+  ///   behind the fastest that its next bytes were dropped; `HTTPCacheError.incompleteContent` if they cannot be read
+  ///   from the store; `CancellationError` if the reader was removed.
   func next(_ reader: ReaderID) async throws -> ArraySlice<UInt8>? {
     while true {
       switch state.withLock({ step(reader, &$0) }) {
@@ -425,7 +532,7 @@ final class Transfer: Sendable {
     let count = Swift.min(range.count, fileChunk)
     switch keeper {
     case .none, .window: return nil
-    case .file(let writer), .remains(let writer):
+    case .file(let writer), .remains(let writer, _):
       return await BlockingExecutor.run { writer.read(from: range.lowerBound, upTo: count) }
     case .entry(let body):
       let read = { @Sendable in try? body.read(from: range.lowerBound, upTo: count) }
@@ -436,11 +543,13 @@ final class Transfer: Sendable {
   /// Whether bytes that could not be read from the writer's file may now be in an entry, which ``finish(_:entry:)``
   /// will pass.
   private var mayBecomeEntry: Bool {
-    switch state.withLock({ $0.keeper }) {
-    // The writer still writes this file, so the read failed for another reason.
-    case .file: false
-    case .remains(let writer): writer.refusal == nil
-    case .none, .window, .entry: true
+    state.withLock { state in
+      switch state.keeper {
+      // The writer still has this file, so the read failed for another reason.
+      case .file: false
+      case .remains: state.isEnding
+      case .none, .window, .entry: true
+      }
     }
   }
 

@@ -70,7 +70,7 @@ struct BodyFeedTests {
 
   @Test(
     "A full feed signals once that it has room again",
-    arguments: [1 << 30, 40 << 10, 0])
+    arguments: [1 << 30, 5 << 20, 0])
   func demand(capacity: Int) async throws {
     let (transit, signals) = (TransitBudget(capacity: capacity), Signals())
     let feed = feed(transit, signals)
@@ -81,7 +81,8 @@ struct BodyFeedTests {
         feed.push(ByteBuffer(repeating: 0x61, count: 16 << 10))
         pushed += 16 << 10
       } while !feed.isFull
-      #expect(pushed >= min(BodyFeed.limit, capacity) && pushed <= BodyFeed.limit)
+      // 1/64 of what is free in a quarter of the budget, with this feed's own bytes.
+      #expect(pushed >= min(BodyFeed.limit, capacity / 260) && pushed <= BodyFeed.limit)
       #expect(signals.demands == round - 1)
       while pushed > 0 {
         let chunk = try await iterator.next()
