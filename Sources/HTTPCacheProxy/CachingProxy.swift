@@ -153,6 +153,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.recvAllocator, value: TransitReadAllocator(transit: cache.transit))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let connection = ClientConnection(

@@ -87,6 +87,13 @@ struct PrometheusText {
     gauge(
       "httpcache_transit_bytes", "Bytes in memory of content that is neither stored nor delivered yet.",
       cache.transit.used)
+    gauge(
+      "httpcache_transit_storing_bytes", "Those of httpcache_transit_bytes that will be stored.",
+      cache.transit.usedForStoring)
+    counter(
+      "httpcache_readers_left_behind_total",
+      "Responses that ended early because their client read more slowly than others.",
+      cache.transit.leftBehind)
   }
 
   private mutating func cache(_ cache: CacheMetrics) {

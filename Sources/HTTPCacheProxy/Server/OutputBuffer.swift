@@ -31,8 +31,13 @@ final class OutputBuffer {
     _modify {
       if isTaken {
         isTaken = false
-        // If the socket has not taken all of the old buffer, its owner keeps it, and this allocates new memory.
-        if storage.storageCapacity > Self.limit { storage = ByteBuffer() } else { storage.clear() }
+        // If the socket has not taken all of the old buffer, its owner keeps it, and the next response gets new memory:
+        // as much as it needs. Without the argument, it would get as much as the old buffer had.
+        if storage.storageCapacity > Self.limit {
+          storage = ByteBuffer()
+        } else {
+          storage.clear(minimumCapacity: 0)
+        }
       }
       yield &storage
     }

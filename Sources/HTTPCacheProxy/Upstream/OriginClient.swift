@@ -308,6 +308,7 @@ final class OriginClient: Sendable {
       .channelOption(.allowRemoteHalfClosure, value: mayBecomeTunnel)
       // A feed that has room for one read must not get more.
       .channelOption(.maxMessagesPerRead, value: 1)
+      .channelOption(.recvAllocator, value: TransitReadAllocator(transit: transit))
     let origin = configuration.origin
     do {
       return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
