@@ -73,7 +73,7 @@ struct TransitSharesTests {
       #expect(received == 100 * size)
     }
     responses = []
-    try await setting.cache.flights.emptied()
+    try await setting.cache.fetches.emptied()
     #expect(budget.used == 0 && budget.leftBehind == 0)
   }
 
@@ -236,7 +236,7 @@ struct TransitSharesTests {
       }
       #expect(setting.cache.transit.leftBehind == 3)
       idle = []
-      try await setting.cache.flights.emptied()
+      try await setting.cache.fetches.emptied()
       #expect(setting.cache.transit.used == 0)
       setting.cache.close()
     }
