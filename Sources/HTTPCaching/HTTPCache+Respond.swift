@@ -141,7 +141,8 @@ extension HTTPCache {
   /// }
   /// ```
   ///
-  /// The call never suspends: use it on an event loop. A pending request may be dropped.
+  /// The call never suspends: use it on an event loop. Continue soon, because a pending request is answered by what was
+  /// stored when it began. It may be dropped.
   ///
   /// - Parameters:
   ///   - request: the request; its target URI and fields select the stored response.
@@ -230,7 +231,7 @@ extension HTTPCache {
     var pending = PendingRequest(
       request, policy, lookup ?? Lookup(partition: partition), endCount: endCount,
       revalidatesInBackground: revalidatesInBackground)
-    if lookup != nil { pending.judge(in: self) }
+    if let lookup, mayForward || !lookup.entries.isEmpty { pending.judge(in: self) }
     return .pending(pending)
   }
 
