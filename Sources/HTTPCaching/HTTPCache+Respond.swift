@@ -112,10 +112,10 @@ extension HTTPCache {
     _ call: Call, _ partition: String?, _ begun: PendingRequest?
   ) async throws -> CachedResponse {
     if let begun { return try await RequestRun(self, call, begun).answer() }
-    let beginning = beginning(
-      of: call.request, content: call.body, call.policy, partition ?? configuration.partition,
+    switch beginning(
+      of: call.request, content: call.body, call.policy, partition,
       revalidatesInBackground: call.revalidatesInBackground)
-    switch beginning {
+    {
     case .answer(let response): return response
     case .pending(let pending): return try await RequestRun(self, call, pending).answer()
     }
@@ -159,17 +159,14 @@ extension HTTPCache {
     _ request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String?,
     revalidatesInBackground: Bool
   ) -> Beginning {
-    let beginning = beginning(
-      of: request, content: .empty, policy, partition ?? configuration.partition,
-      revalidatesInBackground: revalidatesInBackground)
-    switch beginning {
-    case .answer(let response):
-      configuration.tracer?.traceHit(response, to: request)
-      return beginning
+    switch beginning(
+      of: request, content: .empty, policy, partition, revalidatesInBackground: revalidatesInBackground)
+    {
+    case .answer(let response): return .answer(traced(response, request))
     case .pending(let pending):
       // A revalidation in the background needs the transport.
       guard case .serve(let service, _) = pending.action, service.revalidation == nil else {
-        return beginning
+        return .pending(pending)
       }
       return .answer(serve(service, pending))
     }
@@ -185,12 +182,8 @@ extension HTTPCache {
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {
     guard !policy.ignoresStored else { return nil }
-    let beginning = beginning(
-      of: request, content: .empty, policy, partition ?? configuration.partition, mayForward: false)
-    switch beginning {
-    case .answer(let response):
-      configuration.tracer?.traceHit(response, to: request)
-      return response
+    switch beginning(of: request, content: .empty, policy, partition, mayForward: false) {
+    case .answer(let response): return traced(response, request)
     case .pending(let pending):
       switch pending.action {
       case .serve(let service, _), .read(let service):
@@ -202,21 +195,25 @@ extension HTTPCache {
 
   /// Serves the stored response that was chosen without waiting.
   private func serve(_ service: CacheEngine.Service, _ pending: PendingRequest) -> CachedResponse {
-    let response = answers.serve(service, to: pending.request, pending.lookup)
-    configuration.tracer?.traceHit(response, to: pending.request)
+    traced(answers.serve(service, to: pending.request, pending.lookup), pending.request)
+  }
+
+  /// Records an answer that was given without waiting.
+  private func traced(_ response: CachedResponse, _ request: HTTPRequest) -> CachedResponse {
+    configuration.tracer?.traceHit(response, to: request)
     return response
   }
 
   // MARK: - From memory
 
-  /// Answers a request from memory, or decides what it does next.
+  /// Answers a request with a plain hit in memory, or decides what it does next.
   ///
   /// - Parameter mayForward: whether the request may go to the origin: otherwise, only what can answer it is looked up.
   private func beginning(
-    of request: HTTPRequest, content: MessageBody, _ policy: RequestCachePolicy, _ partition: String,
+    of request: HTTPRequest, content: MessageBody, _ policy: RequestCachePolicy, _ partition: String?,
     mayForward: Bool = true, revalidatesInBackground: Bool = true
   ) -> Beginning {
-    let endCount = fetches.endCount
+    let (partition, endCount) = (partition ?? configuration.partition, fetches.endCount)
     let lookup: Lookup?
     switch responses.resident(for: request, content: content, partition, mayForward: mayForward) {
     case .entries(let key, let found):

@@ -17,8 +17,8 @@ import Synchronization
 ///
 /// **The end.** ``finish(_:)`` is the only end of the waiting: no further requests join, the followers learn the result,
 /// and the lease of the shared tier ends unless the stored response has taken it. It is called at the latest when the task
-/// ends, or when the leader leaves before the task begins. So no follower waits forever, and no lease is left. The content
-/// may go on arriving for the leader.
+/// ends, or when the leader's claim is released before the task begins. So no follower waits forever, and no lease is left.
+/// (`deinit` would be too late: each follower has a claim.) The content may go on arriving for the leader.
 ///
 /// **Ownership.** The task and the claims own the fetch. The transfer does not; a reader does, through its claim.
 final class Fetch: Sendable {
@@ -273,10 +273,6 @@ final class Fetch: Sendable {
     waiting.timer?.cancel()
     for follower in waiting.followers { follower.continuation.resume(returning: .ended(ending)) }
     // Here the lease ends, unless the task that stores the response in the tier has it, too.
-  }
-
-  deinit {
-    finish(.abandoned)
   }
 
   // MARK: - The callers

@@ -77,7 +77,6 @@ extension OriginExchange {
         // A failure of stored content ends only the storing.
         writer.cancel()
         refuse(Refused(.storeFailed))
-        fetch.finish(.notShared)
       }
       answer.settle()
     }

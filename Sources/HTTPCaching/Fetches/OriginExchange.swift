@@ -139,7 +139,6 @@ extension Fetch {
     case .forward(let forwarding): await send(sent.with(forwarding: forwarding, lookup: lookup))
     case .serve, .fail:
       // It was forwarded with stored responses, so it can be sent without them.
-      finish(.notShared)
       deliver(.failure(HTTPCacheError.notCached(plan.reason)))
     }
   }

@@ -23,8 +23,6 @@ struct Answers: Sendable {
   /// Separates the parts of multipart responses; clients and origins cannot predict it.
   let boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
 
-  private var configuration: HTTPCache.Configuration { responses.configuration }
-
   // MARK: - A hit in memory
 
   /// Returns a response from memory that needs no check but that of its age.
@@ -50,7 +48,7 @@ struct Answers: Sendable {
     _ forwarded: Forwarded?
   ) -> CacheStatus {
     CacheStatus(
-      cache: configuration.name, isHit: isHit && forwarded == nil, forward: forwarded?.reason,
+      cache: responses.configuration.name, isHit: isHit && forwarded == nil, forward: forwarded?.reason,
       forwardStatus: forwarded?.status, remainingSeconds: remainingSeconds,
       isStored: forwarded?.isStored ?? false,
       isCollapsed: forwarded?.isCollapsed, key: shownKey(key), reason: detail)
@@ -59,7 +57,7 @@ struct Answers: Sendable {
   /// Returns the key if it may be shown and is short enough for a header section: the key of a QUERY contains its
   /// content.
   private func shownKey(_ key: CacheKey?) -> CacheKey? {
-    guard configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }
+    guard responses.configuration.showsKeys, let key, key.bytes.count <= 1024 else { return nil }
     return key
   }
 

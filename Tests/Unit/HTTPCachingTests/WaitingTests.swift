@@ -189,23 +189,64 @@ struct WaitingTests {
     "A request waits for another no longer than the limit, and later ones do not wait for a silent origin")
   func overdue() async throws {
     let setting = try Setting { $0.followerTimeout = .seconds(3) }
-    let gate = Gate()
+    let (silent, gate) = (Gate(), Gate())
     let origin = MemoryOrigin { _, number in
-      if number == 1 { await gate.wait() }
+      await (number == 1 ? silent : gate).wait()
       return .ok("\(number)", [.cacheControl: "max-age=60"])
     }
     let first = get(1, setting, origin)
-    await gate.arrived(1)
+    await silent.arrived(1)
     let others = get(5, setting, origin)
     try await setting.cache.fetches.followers(5)
     try await setting.clock.sleepers()
     setting.clock.advance(seconds: 3)
-    #expect(Set(try await texts(others)) == ["2", "3", "4", "5", "6"])
-    setting.cache.removeAllResponses()
-    #expect(try await setting.get(from: origin).text == "7")
+    await gate.arrived(5)
+    let later = get(1, setting, origin)
+    await gate.arrived(6)
     gate.open()
+    #expect(Set(try await texts(others)) == ["2", "3", "4", "5", "6"])
+    #expect(try await texts(later) == ["7"])
+    silent.open()
     #expect(try await texts(first) == ["1"])
     try await setting.cache.fetches.emptied()
+  }
+
+  @Test("A validated response answers the requests that waited for the validation")
+  func validated() async throws {
+    let setting = try Setting()
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      let fields: HTTPFields = [.cacheControl: "max-age=1", .eTag: "\"1\""]
+      if number == 1 { return .ok("1", fields) }
+      await gate.wait()
+      return .ok("", fields, status: .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    setting.clock.advance(seconds: 10)
+    let requests = get(4, setting, origin)
+    try await setting.cache.fetches.followers(3)
+    gate.open()
+    var statuses: [CacheStatus] = []
+    for request in requests {
+      let answer = try await request.value
+      #expect(answer.text == "1")
+      statuses.append(answer.response.cacheStatus)
+    }
+    #expect(statuses.count { $0.isCollapsed == true && $0.forwardStatus == 304 } == 3)
+    #expect(origin.requests.count == 2)
+  }
+
+  @Test("After an answer that the cache generates, the waiting requests send their own at once")
+  func generated() async throws {
+    let setting = try Setting()
+    let held = HeldOrigin(rounds: 2, each: 1) { _ in .ok("", [:], status: .notModified) }
+    let requests = get(4, setting, held.origin)
+    try await setting.cache.fetches.followers(3)
+    held.gates[0].open()
+    // None of them waits for another.
+    await held.gates[1].arrived(3)
+    held.gates[1].open()
+    for request in requests { #expect(try await request.value.source == .generated) }
   }
 
   @Test("If a fetch fails, one of the waiting requests repeats it for all", arguments: [false, true])
