@@ -22,7 +22,8 @@ struct CacheBenchServers: AsyncParsableCommand {
       """,
     subcommands: [
       ProxyCommand.self, ClientCommand.self, RoutesCommand.self, SharedCommand.self, FleetCommand.self,
-      DatabasesCommand.self, TargetsCommand.self, BaselineCommand.self, ReportCommand.self,
+      WaitingCommand.self, DatabasesCommand.self, TargetsCommand.self, BaselineCommand.self,
+      ReportCommand.self,
       ServerChildCommand.self,
     ])
 }

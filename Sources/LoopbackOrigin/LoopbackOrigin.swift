@@ -39,6 +39,8 @@ package final class LoopbackOrigin: Sendable {
       case cut(afterBytes: Int)
       /// The connection is closed without a response.
       case noResponse
+      /// The content is sent in chunks, and the response does not end until the client closes the connection.
+      case open
     }
 
     package var status: Int
@@ -146,7 +148,9 @@ package final class LoopbackOrigin: Sendable {
     var head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: response.status))
     for field in response.fields { head.headers.add(name: field.name.rawName, value: field.value) }
     let hasContent = request.method != .HEAD && response.status != 304 && response.status != 204
-    if response.isChunked {
+    var isOpen = false
+    if case .open = response.ending { isOpen = true }
+    if response.isChunked || isOpen {
       head.headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")
     } else if response.status != 304, response.status != 204, !head.headers.contains(name: "Content-Length") {
       head.headers.add(name: "Content-Length", value: String(response.body.count))
@@ -155,14 +159,14 @@ package final class LoopbackOrigin: Sendable {
     if hasContent {
       var body = response.body[...]
       if case .cut(let bytes) = response.ending { body = body.prefix(bytes) }
-      let size = response.isChunked ? 1024 : Swift.max(1, body.count)
+      let size = response.isChunked ? 1024 : 1 << 16
       while !body.isEmpty {
         try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body.prefix(size)))))
         body = body.dropFirst(size)
       }
       if case .cut = response.ending { return false }
     }
-    try await outbound.write(.end(nil))
+    if !isOpen { try await outbound.write(.end(nil)) }
     return true
   }
 }

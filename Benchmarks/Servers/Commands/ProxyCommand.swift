@@ -44,16 +44,21 @@ struct ProxyOptions: ParsableArguments {
       throw ValidationError(
         "--connections: expected at least as many as --threads (\(threads)), found \(connections)")
     }
-    let labels = httpcache.map(\.label)
-    for (index, label) in labels.enumerated() where labels.prefix(index).contains(label) {
-      throw ValidationError(
-        label.map { "--httpcache: the label '\($0)' is given twice; use another label" }
-          ?? "--httpcache: two paths without a label; give one of them a label, as in base=PATH")
-    }
+    try Self.requireLabels(httpcache)
     if syscalls, tracer == nil {
       throw ValidationError(
         "--syscalls: strace is not installed; install it (Debian: apt-get install strace), or remove the option"
       )
+    }
+  }
+
+  /// - Throws: `ValidationError` if two programs cannot be told apart.
+  static func requireLabels(_ programs: [LabelledProgram]) throws {
+    let labels = programs.map(\.label)
+    for (index, label) in labels.enumerated() where labels.prefix(index).contains(label) {
+      throw ValidationError(
+        label.map { "--httpcache: the label '\($0)' is given twice; use another label" }
+          ?? "--httpcache: two paths without a label; give one of them a label, as in base=PATH")
     }
   }
 }

@@ -10,7 +10,7 @@ extension Contender {
     case .ours, .swiftHash: "ours"
     case .oursS3FIFO, .lmdb: "s3fifo"
     case .floor, .floorApart, .rawFile, .exactLRU, .urlSession, .asyncHTTPClient, .libraryHash,
-      .bareNIO, .constantRoute, .hiredis:
+      .bareNIO, .constantRoute, .directOrigin, .hiredis:
       "floor"
     case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute, .redisClient: "dictionary"
     case .nodes, .files, .oursHyperbolic, .varnish: "nodes"

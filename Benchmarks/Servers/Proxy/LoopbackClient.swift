@@ -24,8 +24,9 @@ final class LoopbackClient {
   private let port: Int
   private var unread: [UInt8] = []
 
+  /// - Parameter receiveBuffer: the size of the socket's receive buffer; the system's default if `nil`.
   /// - Throws: ``BenchError`` if nothing listens on the port.
-  init(port: Int) throws {
+  init(port: Int, receiveBuffer: Int32? = nil) throws {
     self.port = port
     descriptor = LoopbackSocket.make()
     guard descriptor >= 0 else { throw Self.failure(port, "cannot open a socket") }
@@ -34,6 +35,9 @@ final class LoopbackClient {
     let size = socklen_t(MemoryLayout<timeval>.size)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
+    if var receiveBuffer {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+    }
     let connected = LoopbackSocket.withAddress(port) { connect(descriptor, $0, $1) }
     // All properties are set, so that `deinit` closes the socket after an error too.
     guard connected == 0 else { throw Self.failure(port, "the connection was refused") }
@@ -57,6 +61,21 @@ final class LoopbackClient {
   func request(
     _ method: String, _ path: String, host: String? = nil, fields: [String] = [], closes: Bool = false
   ) throws -> Response {
+    try send(method, path, host: host, fields: fields, closes: closes)
+    let response = try receive()
+    if closes {
+      var byte: UInt8 = 0
+      guard unread.isEmpty, recv(descriptor, &byte, 1, 0) == 0 else {
+        throw Self.failure(port, "the server did not close the connection after 'Connection: close'")
+      }
+    }
+    return response
+  }
+
+  /// Sends a request without content, and leaves the response to ``receive()`` or ``receiveFirstByte()``.
+  func send(
+    _ method: String, _ path: String, host: String? = nil, fields: [String] = [], closes: Bool = false
+  ) throws {
     let lines =
       ["\(method) \(path) HTTP/1.1", "Host: \(host ?? "127.0.0.1:\(port)")"] + fields
       + (closes ? ["Connection: close"] : [])
@@ -64,27 +83,47 @@ final class LoopbackClient {
     guard LoopbackSocket.send(request, on: descriptor) else {
       throw Self.failure(port, "the request could not be sent")
     }
-    let end = Array("\r\n\r\n".utf8)
-    var headEnd = unread.firstRange(of: end)
-    while headEnd == nil {
-      try receive()
-      headEnd = unread.firstRange(of: end)
+  }
+
+  /// Reads the whole response to the request that was sent last.
+  func receive() throws -> Response {
+    let (status, fields, headBytes) = try receiveHead()
+    guard let length = fields["content-length"].flatMap({ Int($0) }), length >= 0 else {
+      throw Self.failure(port, "the response has no valid Content-Length")
     }
-    guard let headEnd, let (status, fields) = Self.parse(unread[..<headEnd.lowerBound]),
-      let length = fields["content-length"].flatMap({ Int($0) }), length >= 0
-    else { throw Self.failure(port, "the response is not valid, or has no Content-Length") }
-    while unread.count < headEnd.upperBound + length { try receive() }
-    unread.removeFirst(headEnd.upperBound + length)
-    if closes {
-      var byte: UInt8 = 0
-      guard unread.isEmpty, recv(descriptor, &byte, 1, 0) == 0 else {
-        throw Self.failure(port, "the server did not close the connection after 'Connection: close'")
-      }
-    }
+    while unread.count < headBytes + length { try receivePiece() }
+    unread.removeFirst(headBytes + length)
     return Response(status: status, fields: fields, bodyBytes: length)
   }
 
-  private func receive() throws {
+  /// Reads a response until the first byte of its content, and returns its status. The rest can only be discarded.
+  func receiveFirstByte() throws -> Int {
+    let (status, _, headBytes) = try receiveHead()
+    while unread.count <= headBytes { try receivePiece() }
+    return status
+  }
+
+  /// Discards what has arrived, up to a number of bytes. Returns at once.
+  func discard(atMost bytes: Int) {
+    var piece = [UInt8](repeating: 0, count: bytes)
+    _ = recv(descriptor, &piece, bytes, Int32(MSG_DONTWAIT))
+  }
+
+  /// Reads the head of a response, which stays at the start of the unread bytes.
+  private func receiveHead() throws -> (status: Int, fields: [String: String], bytes: Int) {
+    let end = Array("\r\n\r\n".utf8)
+    while true {
+      if let headEnd = unread.firstRange(of: end) {
+        guard let (status, fields) = Self.parse(unread[..<headEnd.lowerBound]) else {
+          throw Self.failure(port, "the response is not valid")
+        }
+        return (status, fields, headEnd.upperBound)
+      }
+      try receivePiece()
+    }
+  }
+
+  private func receivePiece() throws {
     var piece = [UInt8](repeating: 0, count: 1 << 16)
     let count = recv(descriptor, &piece, piece.count, 0)
     guard count > 0 else { throw Self.failure(port, "the response is not complete") }

@@ -28,6 +28,8 @@ struct ProxyServer {
     var closes = false
     /// Whether our server also stores on disk.
     var usesDisk = false
+    /// Whether nginx coalesces requests, and keeps what it does not store out of files.
+    var coalesces = false
     var isRoot = geteuid() == 0
   }
 
@@ -117,6 +119,7 @@ struct ProxyServer {
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_cache bench;
+            \(setup.coalesces ? coalescing : "")
             add_header X-Cache $upstream_cache_status;
           }
         }
@@ -124,6 +127,10 @@ struct ProxyServer {
 
       """
   }
+
+  /// What nginx needs for coalesced requests. By default, each request that finds nothing goes to the origin.
+  private static let coalescing =
+    "proxy_cache_lock on; proxy_cache_use_stale updating error; proxy_max_temp_file_size 0;"
 
   /// Arguments for a cache in memory that logs no requests. Varnish has no configuration of this kind in a file.
   static func varnishArguments(_ setup: Setup) -> [String] {

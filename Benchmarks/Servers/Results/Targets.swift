@@ -250,6 +250,17 @@ extension Report {
     return [origin] + hits + removals
   }
 
+  /// What clients may wait for each other, and what they may ask the origin.
+  func waitingTargets(_ loads: [WaitingLoad]) -> [Target] {
+    loads.map { load in
+      let (limit, clients) = (load.limit, Double(load.clients))
+      let own = measurements.first(load.action, .ours, .waiting, [.concurrency: clients])
+      let what = ": \(limit.metric.waitingTitle), \(load.clients) at a time"
+      return Target(
+        load.action.rawValue + what, limit.bound, limit.value, in: limit.metric.unit, own?[limit.metric])
+    }
+  }
+
   /// What a cached route may cost, against a route with a constant response.
   var routeTargets: [Target] {
     guard let own = measurements.first(.route, .ours, .proxy) else { return [] }
@@ -260,5 +271,17 @@ extension Report {
         pair.times.map { 1 / $0 },
         pair.note)
     ]
+  }
+}
+
+extension Metric {
+  fileprivate var waitingTitle: String {
+    switch self {
+    case .timesOfOrigin: "p50 against the origin's"
+    case .maxNanoseconds: "longest time"
+    case .hitRatio: "hits"
+    case .failures: "failed requests"
+    default: "origin requests"
+    }
   }
 }

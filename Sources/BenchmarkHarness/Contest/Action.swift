@@ -83,6 +83,22 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   case removal = "removed by another proxy"
   case purge = "PURGE answered"
 
+  // Requests to a proxy that come at the same time.
+  case waitNoStore = "no-store, in a loop"
+  case waitReload = "no-store, requests with max-age=0"
+  case waitFailing = "no-store, status 503"
+  case waitPrivate = "private, last round"
+  case waitSlowUser = "fast, another user's is slow"
+  case waitLongPoll = "long poll, no-store"
+  case waitStreamNoCache = "second of a stream, no-cache"
+  case waitStream = "second of a stream, no Cache-Control"
+  case waitHang = "fast, the first hangs for 10 s"
+  case waitSlowLeader = "100 MB, the first stops reading"
+  case waitSlowReaders = "20 KB, 150 others read slowly"
+  case waitLostConnection = "first connection is lost"
+  case waitShortLived = "max-age=1, in a loop"
+  case waitUnshared = "no-store, 50 ms"
+
   /// Memory that entries occupy.
   case occupy = "memory"
   // A trace whose entries all count the same, or count by their bytes.

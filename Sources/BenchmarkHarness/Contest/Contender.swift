@@ -39,6 +39,8 @@ package enum Contender: String, CaseIterable, Codable, Sendable {
   case varnish = "Varnish"
   /// A server on SwiftNIO alone, which answers with one constant response.
   case bareNIO = "bare SwiftNIO"
+  /// The origin without a proxy.
+  case directOrigin = "the origin alone"
 
   /// The eviction policy, for comparisons of policies.
   package var policy: String {

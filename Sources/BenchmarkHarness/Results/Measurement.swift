@@ -20,6 +20,8 @@ package struct Measurement: Codable, Hashable, Sendable {
     case shared
     /// Several proxies with a shared tier.
     case fleet
+    /// Requests to a proxy that wait for each other.
+    case waiting
   }
 
   /// The reference of a ratio.

@@ -105,13 +105,15 @@ package enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Send
   case concurrency, roundTripsPerRequest
   // Of a fleet.
   case originRequestsPerURL
+  // Of requests that wait for each other: those without a good response, and the p50 as a multiple of the origin's own.
+  case failures, timesOfOrigin
 
   package var unit: Format {
     switch self {
     case .entries, .keyBytes, .threads, .connections, .concurrency, .capacityEntries, .capacity, .shards,
       .distinctKeys,
       .operations,
-      .requests, .originRequests, .hits:
+      .requests, .originRequests, .hits, .failures:
       .count
     case .operationsPerSecond: .perSecond
     case .processorNanoseconds, .nanoseconds, .p50Nanoseconds, .p90Nanoseconds, .p99Nanoseconds,
@@ -119,7 +121,7 @@ package enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Send
       .nanoseconds
     case .capacityShare, .hitRatio, .byteHitRatio, .mostShare, .liveShare, .leastLiveShare: .share
     case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet,
-      .systemCallsPerRequest, .roundTripsPerRequest, .originRequestsPerURL:
+      .systemCallsPerRequest, .roundTripsPerRequest, .originRequestsPerURL, .timesOfOrigin:
       .times
     default: .bytes
     }

@@ -138,6 +138,15 @@ extension Report {
         "p50": .p50Nanoseconds, "p99": .p99Nanoseconds, "max": .maxNanoseconds,
       ])
       return ("Several proxies, on 127.0.0.1", 2, [action, label] + columns)
+    case .waiting:
+      let name: Column = ("", { $0.name })
+      let columns = figures([
+        "clients": .concurrency, "requests": .requests, "p50": .p50Nanoseconds, "p90": .p90Nanoseconds,
+        "worst": .maxNanoseconds, "of the origin's time": .timesOfOrigin, "to the origin": .originRequests,
+        "hits": .hitRatio,
+        "failed": .failures,
+      ])
+      return ("Requests that come at the same time, on 127.0.0.1", 2, [action, name] + columns)
     case .proxy:
       let name: Column = ("", { $0.name })
       let columns = figures([
