@@ -150,14 +150,22 @@ extension FetchTable {
   }
 
   /// Records whether a response can answer other requests.
-  func note(_ isReusable: Bool, of key: CacheKey?, _ forwarding: CacheEngine.Forwarding, status: Int) {
+  ///
+  /// - Parameter storage: whether it is stored, and why (not).
+  func note(
+    _ isReusable: Bool, _ storage: CacheEngine.Reason?, of key: CacheKey?,
+    _ forwarding: CacheEngine.Forwarding, status: Int
+  ) {
     guard let key, forwarding.isCollapsible else { return }
     let hasCredentials = hasCredentials(forwarding)
     if isReusable {
       memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
-    } else if status < 500, !forwarding.original.headerFields.contains(.cacheControl) {
-      // A server error says nothing about the resource, and the directives of one client decide nothing for others.
-      memory.note(.never, of: key, withCredentials: hasCredentials)
+    } else if storage != .requestNoStore {
+      // What one request forbids decides nothing for others. A server error says little about the resource, and soon many
+      // may wait for the first response of an origin that works again.
+      memory.note(
+        .never, of: key, withCredentials: hasCredentials,
+        for: status < 500 ? SharingMemory.lifetime : SharingMemory.lifetimeOfError)
     }
   }
 

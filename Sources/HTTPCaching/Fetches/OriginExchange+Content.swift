@@ -18,7 +18,8 @@ extension OriginExchange {
     // A part says nothing about the whole.
     if outcome.assembly == nil {
       cache.fetches.note(
-        isShared, of: sent.lookup.key, sent.forwarding, status: response.head.status.code)
+        isShared, outcome.storage.reason, of: sent.lookup.key, sent.forwarding,
+        status: response.head.status.code)
     }
     if writer == nil, let reason = outcome.storage.reason { sent.note(.notStored, reason, refusal: refusal) }
     // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.

@@ -63,15 +63,13 @@ extension OriginExchange {
     let content = ReceivedContent(writer, of: stored, self)
     var result = commit(
       writer, as: stored, unless: overtaking(stored, sent.lookup))
+    var entry = try? result.get()
     if let content, result.isOvertakenPart {
       (result, reason) = await combine(content)
-      note(result, reason)
-      fetch.finish(.stored(status: stored.status.code, at: exchange.times))
-      return nil
-    }
-    if case .success(let id) = result {
+      entry = nil
+    } else if let entry {
       dropOthers(of: stored)
-      share(stored, id)
+      share(stored, entry)
     }
     note(result, reason)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
@@ -79,7 +77,7 @@ extension OriginExchange {
     } else {
       fetch.finish(.stored(status: stored.status.code, at: exchange.times))
     }
-    return try? result.get()
+    return entry
   }
 
   /// Queues a complete response for the shared tier. What the application may have changed stays here.

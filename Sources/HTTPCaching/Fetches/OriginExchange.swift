@@ -113,7 +113,7 @@ extension Fetch {
       guard await body.canBegin() else { return await sendAgain(sent) }
       let status = response.head.status.code
       cache.fetches.note(
-        answer.response.isReusable(after: exchange.times), of: key, sent.forwarding, status: status)
+        answer.response.isReusable(after: exchange.times), nil, of: key, sent.forwarding, status: status)
       finish(.stored(status: status, at: exchange.times))
       deliver(
         .success(

@@ -26,6 +26,8 @@ final class SharingMemory: Sendable {
 
   /// After this time, a resource may be another.
   static let lifetime = Duration.seconds(120)
+  /// The same for what a server error (5xx) says.
+  static let lifetimeOfError = Duration.seconds(10)
   private static let count = 4096
 
   /// Empty until the first note: most caches of an app need none.
@@ -37,7 +39,12 @@ final class SharingMemory: Sendable {
   }
 
   /// Records what a response says; `nil` forgets what the last one said.
-  func note(_ sharing: Sharing?, of key: CacheKey, withCredentials: Bool) {
+  ///
+  /// - Parameter lifetime: after this time, it is forgotten.
+  func note(
+    _ sharing: Sharing?, of key: CacheKey, withCredentials: Bool,
+    for lifetime: Duration = SharingMemory.lifetime
+  ) {
     notes.withLock { notes in
       if notes.isEmpty {
         if sharing == nil { return }
@@ -46,7 +53,7 @@ final class SharingMemory: Sendable {
       let (hash, index) = Self.place(of: key, withCredentials)
       if sharing != nil || notes[index].hash == hash {
         notes[index] = Note(
-          hash: hash, end: clock.now.advanced(by: Self.lifetime).milliseconds, sharing: sharing)
+          hash: hash, end: clock.now.advanced(by: lifetime).milliseconds, sharing: sharing)
       }
     }
   }

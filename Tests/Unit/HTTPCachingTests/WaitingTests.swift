@@ -110,25 +110,38 @@ struct WaitingTests {
     }
   }
 
-  @Test("A server error, and what one client asks for, does not part the others")
-  func partsNobody() async throws {
-    let cases: [(HTTPFields, HTTPResponse.Status)] = [
-      ([:], .internalServerError), ([.cacheControl: "no-store"], .ok),
-    ]
-    for (fields, status) in cases {
-      let setting = try Setting(kind: .shared)
-      let gate = Gate()
-      let origin = MemoryOrigin { _, number in
-        if number > 1 { await gate.wait() }
-        return .ok(
-          "\(number)", number == 1 ? [:] : [.cacheControl: "max-age=60"], status: number == 1 ? status : .ok)
-      }
-      _ = try await setting.get(from: origin, fields: fields)
-      let requests = get(3, setting, origin)
-      try await setting.cache.fetches.followers(2)
-      gate.open()
-      for request in requests { #expect(try await request.value.text == "2") }
+  /// A request whose response says nothing of the next one.
+  @Test(
+    "What one request forbids, and an error ten seconds ago, do not part the others",
+    arguments: [false, true])
+  func together(isError: Bool) async throws {
+    let setting = try Setting(kind: .shared)
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number > 1 { await gate.wait() }
+      return number == 1 && isError ? .ok("", [:], status: .serviceUnavailable) : .ok("\(number)")
     }
+    _ = try await setting.get(from: origin, fields: isError ? [:] : [.cacheControl: "no-store"])
+    if isError { setting.clock.advance(seconds: 10) }
+    let requests = get(3, setting, origin)
+    try await setting.cache.fetches.followers(2)
+    gate.open()
+    for request in requests { #expect(try await request.value.text == "2") }
+  }
+
+  @Test(
+    "Requests do not wait for each other whatever their directives, once the response could not be shared",
+    arguments: ["max-age=0", "max-stale=10", "no-transform"], [HTTPResponse.Status.ok, .serviceUnavailable])
+  func directives(directive: String, status: HTTPResponse.Status) async throws {
+    let setting = try Setting(kind: .shared)
+    let held = HeldOrigin(rounds: 2, each: 1) { .ok("\($0)", [.cacheControl: "no-store"], status: status) }
+    held.gates[0].open()
+    let fields: HTTPFields = [.cacheControl: directive]
+    _ = try await setting.get(from: held.origin, fields: fields)
+    let requests = get(3, setting, held.origin, fields: fields)
+    await held.gates[1].arrived(3)
+    held.gates[1].open()
+    for request in requests { _ = try await request.value }
   }
 
   @Test(
@@ -247,6 +260,52 @@ struct WaitingTests {
     await held.gates[1].arrived(3)
     held.gates[1].open()
     for request in requests { #expect(try await request.value.source == .generated) }
+  }
+
+  @Test("After the application has refused a response, the waiting requests send their own at once")
+  func refusedByApplication() async throws {
+    let setting = try Setting()
+    let held = HeldOrigin(rounds: 2, each: 1) { .ok("\($0)") }
+    let requests = (0..<4).map { _ in
+      Task {
+        try await setting.cache.respond(
+          to: .get(), willStore: { $0.tiers = [] }, transport: held.origin.transport)
+      }
+    }
+    try await setting.cache.fetches.followers(3)
+    held.gates[0].open()
+    await held.gates[1].arrived(3)
+    held.gates[1].open()
+    for request in requests { #expect(try await request.value.source == .network) }
+  }
+
+  @Test("A response that ends early is fetched once more for those that wait for its end")
+  func endsEarly() async throws {
+    let setting = try Setting()
+    let gates = [Gate(), Gate()]
+    let origin = MemoryOrigin { _, number in
+      let gate = gates[min(number, 2) - 1]
+      return .streamed(
+        AsyncThrowingStream {
+          await gate.wait()
+          throw Unreachable()
+        })
+    }
+    // With a hook, the content of another's response cannot be read as it arrives.
+    let requests = (0..<3).map { _ in
+      Task {
+        try await setting.cache.respond(to: .get(), willStore: { _ in }, transport: origin.transport)
+          .body.collect(upTo: 10)
+      }
+    }
+    await gates[0].arrived(1)
+    try await setting.cache.fetches.followers(2)
+    gates[0].open()
+    await gates[1].arrived(1)
+    try await setting.cache.fetches.followers(1)
+    gates[1].open()
+    for request in requests { await #expect(throws: Unreachable.self) { try await request.value } }
+    #expect(origin.requests.count == 2)
   }
 
   @Test("If a fetch fails, one of the waiting requests repeats it for all", arguments: [false, true])
