@@ -14,9 +14,9 @@ extension OriginExchange {
   /// Passes the origin's response to the leader, and to the store if it may be stored.
   func passOn(_ response: TransportResponse) async {
     let writer = openWriter(response)
-    let isShared = writer != nil && isReusable
-    // A part says nothing about the whole.
-    if outcome.assembly == nil {
+    let isShared = writer != nil && isReusable && hasRoom
+    // A part says nothing about the whole, and a lack of memory nothing about the resource.
+    if outcome.assembly == nil, hasRoom {
       cache.fetches.note(
         isShared, outcome.storage.reason, of: sent.lookup.key, sent.forwarding,
         status: response.head.status.code)

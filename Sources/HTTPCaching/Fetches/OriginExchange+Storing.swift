@@ -28,14 +28,17 @@ extension OriginExchange {
     }
     // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.
     // A failing disk may still be tried with content for which memory has no capacity.
-    var hasRoom = destination == .memory || !cache.store.isDiskFailing
+    var isExpected = destination == .memory || !cache.store.isDiskFailing
     if destination == .memory, response.body.bytes == nil {
       hasRoom = cache.transit.reserve(length)
       reserved = hasRoom ? length : 0
+      isExpected = hasRoom
+      // Small content waits for room.
+      if length <= TransitBudget.block { hasRoom = true }
     }
     let isRemoved = cache.responses.isRemoved(
       lookup.key, outcome.scopes(under: lookup.key), since: sent.tokens.key)
-    settlement = Settlement(hasRoom && !isRemoved ? .expected : .open)
+    settlement = Settlement(isExpected && !isRemoved ? .expected : .open)
     return writer
   }
 

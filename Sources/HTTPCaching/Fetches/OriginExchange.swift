@@ -23,6 +23,9 @@ final class OriginExchange {
   var settlement: Settlement?
   /// The memory reserved for its content in flight, in bytes.
   var reserved = 0
+  /// Whether the content has room until it is stored. Without it, the content of a slow reader may be dropped for a faster
+  /// one, so others fetch their own.
+  var hasRoom = true
 
   init(
     _ sent: SentRequest, _ exchange: CacheEngine.Exchange, _ outcome: CacheEngine.Outcome, for fetch: Fetch

@@ -262,6 +262,34 @@ struct WaitingTests {
     for request in requests { #expect(try await request.value.source == .generated) }
   }
 
+  @Test(
+    "Content that may have no room in flight is not shared, so a slow client loses none of it to a fast one")
+  func withoutRoom() async throws {
+    let setting = try Setting { $0.transitCapacity = 256 << 10 }
+    let content = [UInt8](repeating: 7, count: 1 << 20)
+    let gate = Gate()
+    let origin = MemoryOrigin { _, number in
+      if number == 1 { await gate.wait() }
+      let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+      for start in stride(from: 0, to: content.count, by: 64 << 10) {
+        feed.yield(content[start..<start + (64 << 10)])
+      }
+      feed.finish()
+      return TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(stream, length: content.count))
+    }
+    let requests = (0..<3).map { _ in
+      Task { try await setting.cache.respond(to: .get(), transport: origin.transport) }
+    }
+    try await setting.cache.fetches.followers(2)
+    gate.open()
+    for request in requests {
+      #expect(try await request.value.body.collect(upTo: 2 << 20).elementsEqual(content))
+    }
+    #expect(origin.requests.count == 3)
+  }
+
   @Test("After the application has refused a response, the waiting requests send their own at once")
   func refusedByApplication() async throws {
     let setting = try Setting()
