@@ -75,6 +75,8 @@ final class Fetch: Sendable {
   private struct Follower {
     var continuation: CheckedContinuation<Waited, Never>
     var mayRead: Bool
+    /// When it has waited for as long as it may.
+    var end: Timestamp
   }
 
   private struct State {
@@ -321,7 +323,9 @@ final class Fetch: Sendable {
           case .arriving(_, let readable?) where mayRead: return .arriving(readable)
           case .silent, .arriving: break
           }
-          state.followers[number] = Follower(continuation: continuation, mayRead: mayRead)
+          state.followers[number] = Follower(
+            continuation: continuation, mayRead: mayRead,
+            end: table.clock.now.advanced(by: table.patience))
           state.transfer?.changeWaiters(by: 1)
           startTimer(&state)
           return nil
@@ -337,24 +341,29 @@ final class Fetch: Sendable {
     }
   }
 
-  /// Begins to measure how long the followers wait. The first of them waits longest, so one timer is enough.
+  /// Begins to measure how long the followers wait, if there are any: one timer is enough for all.
   private func startTimer(_ state: inout State) {
-    guard state.timer == nil else { return }
-    let (clock, patience) = (table.clock, table.patience)
+    guard state.timer == nil, let end = state.followers.values.map(\.end).min() else { return }
+    let (clock, rest) = (table.clock, end.millisecondsSince(table.clock.now))
     state.timer = Task { [weak self] in
-      guard (try? await clock.sleep(for: patience)) != nil else { return }
+      guard (try? await clock.sleep(for: .milliseconds(Swift.max(0, rest)))) != nil else { return }
       self?.endWaiting()
     }
   }
 
   private func endWaiting() {
-    let (followers, isSilent) = state.withLock { state in
+    let now = table.clock.now
+    let (overdue, isSilent) = state.withLock { state in
       state.timer = nil
+      let overdue = state.followers.filter { $0.value.end <= now }
+      for number in overdue.keys { state.followers[number] = nil }
+      state.transfer?.changeWaiters(by: -overdue.count)
+      startTimer(&state)
       let isSilent = if case .silent = state.phase { true } else { false }
-      return (state.takeFollowers(), isSilent)
+      return (overdue.values, isSilent)
     }
     // The next request begins a new fetch, instead of waiting for an origin that is silent.
-    if isSilent { table.close(self) }
-    for follower in followers { follower.continuation.resume(returning: .overdue) }
+    if isSilent, !overdue.isEmpty { table.close(self) }
+    for follower in overdue { follower.continuation.resume(returning: .overdue) }
   }
 }

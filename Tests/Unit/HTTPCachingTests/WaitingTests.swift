@@ -224,6 +224,35 @@ struct WaitingTests {
     try await setting.cache.fetches.emptied()
   }
 
+  @Test("Each request waits for the limit from its own beginning")
+  func overdueOneByOne() async throws {
+    let setting = try Setting { $0.followerTimeout = .seconds(3) }
+    let (silent, gate) = (Gate(), Gate())
+    let origin = MemoryOrigin { _, number in
+      await (number == 1 ? silent : gate).wait()
+      return .ok("\(number)")
+    }
+    let first = get(1, setting, origin)
+    await silent.arrived(1)
+    let early = get(1, setting, origin)
+    try await setting.cache.fetches.followers(1)
+    try await setting.clock.sleepers()
+    setting.clock.advance(seconds: 2)
+    let late = get(1, setting, origin)
+    try await setting.cache.fetches.followers(2)
+    setting.clock.advance(seconds: 1)
+    await gate.arrived(1)
+    gate.open()
+    #expect(try await texts(early) == ["2"])
+    // The other one waits on, and then finds what is stored.
+    try await setting.clock.sleepers()
+    setting.clock.advance(seconds: 3)
+    #expect(try await texts(late) == ["2"])
+    silent.open()
+    #expect(try await texts(first) == ["1"])
+    #expect(origin.requests.count == 2)
+  }
+
   @Test("A validated response answers the requests that waited for the validation")
   func validated() async throws {
     let setting = try Setting()
