@@ -35,7 +35,14 @@ extension HTTPCache {
 
   /// Does the same for a request that ``begin(_:policy:partition:)`` could not answer at once. The request has no content.
   ///
-  /// - Parameter pending: the request that has begun.
+  /// - Parameters:
+  ///   - pending: the request that has begun.
+  ///   - interim: gets the interim (1xx) responses to this request as they arrive.
+  ///   - willStore: called before a response to this request is stored.
+  ///   - lifetime: sets the freshness lifetime of the origin's response.
+  ///   - transport: sends a request to the origin.
+  /// - Returns: the response, as ``respond(to:body:policy:partition:interim:willStore:lifetime:transport:)`` does.
+  /// - Throws: as that method.
   public func respond(
     to pending: PendingRequest, interim: InterimReceiver? = nil, willStore: StorageHook? = nil,
     lifetime: LifetimeRule? = nil, transport: @escaping Transport
