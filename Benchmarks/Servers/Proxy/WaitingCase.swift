@@ -69,7 +69,7 @@ enum WaitingCase: String, CaseIterable, Sendable, ExpressibleByArgument {
       load.leader = .sent
       return [load]
     case .slowLeader:
-      // Too large for the memory of httpcache, which then keeps only what its slowest reader has not read.
+      // Too large for the memory that httpcache has for content in flight.
       var load = WaitingLoad(
         .waitSlowLeader, .init("max-age=3600", bytes: 100_000_000), 2, .init(.maxNanoseconds, .atMost, 5.5e9))
       load.leader = .stopsReading
