@@ -105,7 +105,7 @@ test-redis-thread: check ## run them under ThreadSanitizer
 test-thread: check ## run the tests of many threads under ThreadSanitizer
 	HTTPCACHE_SANITIZER=thread TSAN_OPTIONS="$(TSAN)" $(SWIFT) test $(TRAITS) --sanitize=thread \
 	  --scratch-path "$(SCRATCH)/thread" \
-	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FlightTests|StreamingTests|ConcurrencyTests|EventTests)"
+	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FetchTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: check ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
 	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(TEST) --filter "StoreCrashTests|PowerLossTests"

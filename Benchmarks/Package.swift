@@ -25,6 +25,7 @@ let package = Package(
     .target(
       name: "Operations",
       dependencies: [
+        "CAllocations",
         .product(name: "HTTPCacheEngine", package: "HTTPCacheEngine"),
         .product(name: "HTTPCacheStore", package: "HTTPCacheEngine"),
         .product(name: "HTTPCaching", package: "HTTPCacheEngine"),
@@ -32,7 +33,7 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
-    // malloc, counted.
+    // malloc, counted; and tasks, run on one thread.
     .target(name: "CAllocations"),
     // Runs one piece so many times: for `make bench-instructions`.
     .executableTarget(name: "count", dependencies: ["Operations", "CAllocations"], swiftSettings: settings),

@@ -211,7 +211,7 @@ private struct Planner {
     return CacheEngine.Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
       policy: policy, reason: reason, hasAuthorization: fields.hasAuthorization,
-      isTargetCacheable: isTargetCacheable)
+      forbidsStoring: fields.cacheControl.contains(.noStore), isTargetCacheable: isTargetCacheable)
   }
 
   /// Whether a 304 with the tag of a response that Vary does not select could answer. A weak tag does not tell codings

@@ -17,7 +17,7 @@ extension CacheEngine {
     guard head.status == .ok, request.method == .get || request.method == .head else { return nil }
     var fields = RequestFields.of(request, now: now)
     // An origin without Last-Modified ignores the condition (§13.1.3). A cache would compare it with the time of arrival.
-    if head.headerFields[.lastModified] == nil { fields.ifModifiedSince = nil }
+    if !head.headerFields.contains(.lastModified) { fields.ifModifiedSince = nil }
     // The handler must evaluate the preconditions that come first (§13.2.2).
     guard !fields.hasOriginPrecondition,
       fields.ifNoneMatch != nil || fields.ifModifiedSince != nil || fields.range != nil

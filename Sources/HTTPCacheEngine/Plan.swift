@@ -68,6 +68,8 @@ extension CacheEngine {
     package var firstReason: Reason?
     /// Whether the request has `Authorization` (RFC 9111 §3.5).
     package var hasAuthorization = false
+    /// Whether the request has `no-store`, so that nothing of the response may be stored (RFC 9111 §5.2.1.5).
+    package var forbidsStoring = false
     /// Whether the request has a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 

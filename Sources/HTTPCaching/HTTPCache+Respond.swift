@@ -278,7 +278,7 @@ extension HTTPCache {
     else { return nil }
     var answer = response
     var head = stored.response(selection, ageInSeconds: nil, boundary: answers.boundary)
-    if let name = HTTPField.Name.cacheStatus, head.headerFields[name] == nil {
+    if let name = HTTPField.Name.cacheStatus, !head.headerFields.contains(name) {
       head.headerFields[values: name] = response.head.headerFields[values: name]
     }
     answer.head = head

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CAllocations
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
@@ -97,6 +98,10 @@ extension Operation {
       }
       return { for number in $0 { take(cache.storedResponse(for: requests[number & 1023])) } }
     },
+    // All that the cache does with a request to the origin, whose response is stored, or passed on, or a 304.
+    exchange("miss", "max-age=60"),
+    exchange("pass", "no-store"),
+    exchange("validation", "max-age=0", isValidation: true),
     Operation("plan") {
       let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
       let candidates = [try Samples.stored()]
@@ -197,6 +202,41 @@ extension Operation {
       NewEntry(
         key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
         storedAt: Samples.now.millisecondsSince1970)
+    }
+  }
+
+  /// A request through a cache, on one thread.
+  ///
+  /// - Parameters:
+  ///   - cacheControl: that of the response.
+  ///   - isValidation: whether it is the same request each time.
+  private static func exchange(_ name: String, _ cacheControl: String, isValidation: Bool = false)
+    -> Operation
+  {
+    Operation(name) {
+      let cache = HTTPCache(
+        store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .shared))
+      var head = Samples.head
+      head.headerFields[.cacheControl] = cacheControl
+      let requests = (0..<(isValidation ? 1 : mostRuns)).map(Samples.request)
+      let transport: Transport = { [head] request, _ in
+        var head = head
+        let isCondition = request.headerFields[.ifNoneMatch] != nil
+        if isCondition { head.status = .notModified }
+        return TransportResponse(head: head, body: isCondition ? .empty : MessageBody(Samples.body))
+      }
+      collect_tasks()
+      return { numbers in
+        for number in numbers {
+          let request = requests[number % requests.count]
+          switch cache.begin(request) {
+          case .answer(let response): take(response)
+          case .pending(let pending):
+            Task { take(try await cache.respond(to: pending, transport: transport)) }
+            run_collected_tasks()
+          }
+        }
+      }
     }
   }
 

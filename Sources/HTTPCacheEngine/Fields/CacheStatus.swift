@@ -83,6 +83,8 @@ public struct CacheStatus: Hashable, Sendable {
   /// `hit` and `fwd` exclude each other, and parameters about a forwarded request occur only with `fwd` (§2).
   public var fieldValue: String {
     var value = cache.isStructuredToken ? cache : Self.quoted(cache.utf8)
+    // Without a key, nearly all texts fit.
+    value.reserveCapacity(96)
     if isHit {
       value += "; hit"
     } else if let forward {

@@ -95,8 +95,9 @@ final class ConnectionPlace: Sendable {
 /// again. So each step of a search is paid for by a connection or a request.
 struct IdleOrder {
   private var places: [ObjectIdentifier: ConnectionPlace] = [:]
-  /// Of the last search, those that were idle longest at the end.
-  private var sorted: [(since: UInt64, place: ConnectionPlace)] = []
+  /// Of the last search, those that were idle longest at the end. Many are closed before they are taken, so this keeps
+  /// none of them.
+  private var sorted: [(since: UInt64, id: ObjectIdentifier)] = []
 
   mutating func insert(_ place: ConnectionPlace) { places[ObjectIdentifier(place)] = place }
   mutating func remove(_ place: ConnectionPlace) { places[ObjectIdentifier(place)] = nil }
@@ -104,15 +105,15 @@ struct IdleOrder {
   /// Takes out the connection that is idle longest; it counts as busy, and parked, from then on.
   mutating func takeOldest() -> (since: UInt64, place: ConnectionPlace)? {
     while true {
-      while let (since, place) = sorted.popLast() {
+      while let (since, id) = sorted.popLast() {
         // It may be closed already.
-        guard places[ObjectIdentifier(place)] != nil, place.claim(idleSince: since) else { continue }
+        guard let place = places[id], place.claim(idleSince: since) else { continue }
         remove(place)
         return (since, place)
       }
       for place in Array(places.values) {
         if let since = place.idleSince {
-          sorted.append((since, place))
+          sorted.append((since, ObjectIdentifier(place)))
         } else if place.park() {
           remove(place)
         }

@@ -138,10 +138,12 @@ final class OriginConnection: ChannelInboundHandler {
       _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
     ) -> EventLoopFuture<Reply> {
       let promise = channel.eventLoop.makePromise(of: Reply.self)
-      channel.eventLoop.execute {
+      let start = { @Sendable in
         connection.value.upgrade = upgrade
         connection.value.start(request, method: method, isWhole: isWhole, promise)
       }
+      // The task of a miss usually runs on this event loop.
+      if channel.eventLoop.inEventLoop { start() } else { channel.eventLoop.execute(start) }
       return promise.futureResult
     }
 
@@ -334,6 +336,7 @@ final class OriginConnection: ChannelInboundHandler {
       do throws(MessageFault) {
         var start: (status: HTTPResponse.Status, minorVersion: Int)?
         var fields = HTTPFields()
+        fields.reserveCapacity(16)
         try reader.readLines(bytes) { line throws(MessageFault) in
           if start == nil {
             start = try HeadReader.statusLine(line)

@@ -150,19 +150,16 @@ extension FetchTable {
   }
 
   /// Records whether a response can answer other requests.
-  ///
-  /// - Parameter storage: whether it is stored, and why (not).
   func note(
-    _ isReusable: Bool, _ storage: CacheEngine.Reason?, of key: CacheKey?,
-    _ forwarding: CacheEngine.Forwarding, status: Int
+    _ isReusable: Bool, of key: CacheKey?, _ forwarding: CacheEngine.Forwarding, status: Int
   ) {
     guard let key, forwarding.isCollapsible else { return }
     let hasCredentials = hasCredentials(forwarding)
     if isReusable {
       memory.note(hasCredentials ? .always : nil, of: key, withCredentials: hasCredentials)
-    } else if storage != .requestNoStore {
-      // What one request forbids decides nothing for others. A server error says little about the resource, and soon many
-      // may wait for the first response of an origin that works again.
+    } else {
+      // A server error says little about the resource, and soon many may wait for the first response of an origin that works
+      // again.
       memory.note(
         .never, of: key, withCredentials: hasCredentials,
         for: status < 500 ? SharingMemory.lifetime : SharingMemory.lifetimeOfError)
@@ -250,10 +247,11 @@ extension CacheEngine.Forwarding {
   /// Whether this request may share the response to an equal request in flight.
   ///
   /// It may not if it requires a response made after it was sent (a reload, `no-cache`), or if every use requires its
-  /// own revalidation. The response to a range request serves only requests for that range or a part of it.
+  /// own revalidation, or if it forbids that its response is stored. The response to a range request serves only requests
+  /// for that range or a part of it.
   var isCollapsible: Bool {
-    guard original.method == .get || original.method.isQuery, original.headerFields[.range] == nil,
-      policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
+    guard original.method == .get || original.method.isQuery, !original.headerFields.contains(.range),
+      !forbidsStoring, policy == .useProtocolCachePolicy || policy == .returnCacheDataElseLoad
     else { return false }
     switch reason {
     case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,

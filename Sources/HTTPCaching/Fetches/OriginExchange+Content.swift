@@ -6,43 +6,64 @@ import HTTPCacheStore
 
 /// The content of a response on its way to the readers and to the store.
 extension OriginExchange {
-  /// Whether the stored content that the answer begins with can be read.
-  func canBegin() async -> Bool {
-    await MessageBody([isCompleted ? before : .bytes([])]).canBegin()
+  /// How the content is passed on.
+  private enum Passing {
+    case done
+    /// It has arrived completely, and is stored first.
+    case whole(ArraySlice<UInt8>, EntryWriter)
+    case streamed(Transfer)
   }
 
   /// Passes the origin's response to the leader, and to the store if it may be stored.
-  func passOn(_ response: TransportResponse) async {
-    let writer = openWriter(response)
+  func passOn() async {
+    switch begin() {
+    case .done: break
+    case .whole(let bytes, let writer):
+      // It is stored before the leader sees it, so that its next request finds it.
+      await store(bytes, writer)
+      deliverAnswer()
+    case .streamed(let transfer): await pump(to: transfer)
+    }
+  }
+
+  /// Decides whether the response is stored, and who gets its content.
+  @inline(never)
+  private func begin() -> Passing {
+    let writer = openWriter()
     let isShared = writer != nil && isReusable && hasRoom
     // A part says nothing about the whole, and a lack of memory nothing about the resource.
     if outcome.assembly == nil, hasRoom {
-      cache.fetches.note(
-        isShared, outcome.storage.reason, of: sent.lookup.key, sent.forwarding,
-        status: response.head.status.code)
+      cache.fetches.note(isShared, of: sent.lookup.key, sent.forwarding, status: response.head.status.code)
     }
     if writer == nil, let reason = outcome.storage.reason { sent.note(.notStored, reason, refusal: refusal) }
     // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
     if writer == nil || (!isShared && response.body.bytes == nil) { fetch.finish(.notShared) }
     if sent.call.localOrigin != nil, writer == nil, !isCompleted {
-      var answer = answer(response)
-      answer.isPassedThrough = true
-      return fetch.deliver(.success(answer))
+      var head = head()
+      head.isPassedThrough = true
+      fetch.deliver(.success(head))
+      return .done
     }
-    if let bytes = response.body.bytes { return await passOn(bytes, answer(response), writer) }
-    if let transfer = beginTransfer(response, consume writer) { await pump(response.body, to: transfer) }
+    guard let bytes = response.body.bytes else {
+      return beginTransfer(consume writer).map { .streamed($0) } ?? .done
+    }
+    received = bytes.count
+    answer = head()
+    answer?.body = MessageBody(isCompleted ? [before, .bytes(bytes), after] : [.bytes(bytes)])
+    if let writer { return .whole(bytes, writer) }
+    deliverAnswer()
+    return .done
   }
 
   /// Lets the leader and the followers read the content; returns `nil` if nothing wants it.
   ///
   /// Only the leader has its answer afterwards: the reader of the content has a claim to this fetch.
-  private func beginTransfer(_ response: TransportResponse, _ writer: consuming EntryWriter?) -> Transfer? {
+  private func beginTransfer(_ writer: consuming EntryWriter?) -> Transfer? {
     let isStored = writer != nil
     guard fetch.hasLeader || isStored else { return nil }
     // The transfer contains the content to be stored. A leader that gets only the network's part begins at that part.
-    let transfer = Transfer(
-      length: length(of: response), writer: writer, budget: cache.transit, reserved: reserved)
-    var answer = answer(response)
+    let transfer = Transfer(length: length, writer: writer, budget: cache.transit, reserved: reserved)
+    var answer = head()
     if fetch.hasLeader, let claim = fetch.claim(isLeader: true),
       let reader = transfer.addReader(at: isCompleted || before.count == 0 ? 0 : Transfer.later)
     {
@@ -56,32 +77,34 @@ extension OriginExchange {
   }
 
   /// Returns the answer, without content, as far as it is known when the head has arrived.
-  private func answer(_ response: TransportResponse) -> CachedResponse {
+  private func head() -> CachedResponse {
     cache.answers.respond(with: response, outcome, sent, settlement: settlement)
   }
 
-  /// Passes on content that is already complete. It is stored before the leader sees it, so that its next request finds
-  /// it.
-  private func passOn(
-    _ bytes: ArraySlice<UInt8>, _ answer: CachedResponse, _ writer: EntryWriter?
-  ) async {
-    var answer = answer
-    received = bytes.count
-    answer.body = MessageBody(isCompleted ? [before, .bytes(bytes), after] : [.bytes(bytes)])
-    if let writer {
-      do {
-        for try await chunk in MessageBody([before, .bytes(bytes), after]) {
-          guard writer.append(chunk) else { break }
-        }
-        _ = await conclude(writer)
-      } catch {
-        // A failure of stored content ends only the storing.
-        writer.cancel()
-        refuse(Refused(.storeFailed))
-      }
-      answer.settle()
-    }
+  @inline(never)
+  private func deliverAnswer() {
+    guard var answer = answer.take() else { return }
+    answer.settle()
     fetch.deliver(.success(answer))
+  }
+
+  /// Stores content that has arrived completely.
+  @inline(never)
+  private func store(_ bytes: ArraySlice<UInt8>, _ writer: EntryWriter) async {
+    do {
+      if before.count == 0, after.count == 0 {
+        _ = writer.append(bytes)
+      } else {
+        for try await chunk in MessageBody([before, .bytes(bytes), after]) where !writer.append(chunk) {
+          break
+        }
+      }
+      _ = await conclude(writer)
+    } catch {
+      // A failure of stored content ends only the storing.
+      writer.cancel()
+      refuse(Refused(.storeFailed))
+    }
   }
 
   /// Returns the response for followers to read while it is being stored; `nil` if they could not use it.
@@ -98,7 +121,8 @@ extension OriginExchange {
 
   /// Streams the content to its readers and into the store. It ends when the content is complete, or when the task is
   /// cancelled because no caller wants it.
-  private func pump(_ body: MessageBody, to transfer: Transfer) async {
+  @inline(never)
+  private func pump(to transfer: Transfer) async {
     do {
       if isCompleted {
         try await hand(before, to: transfer)
@@ -106,7 +130,7 @@ extension OriginExchange {
         await copy(before, to: transfer)
         transfer.beginForReaders()
       }
-      for try await chunk in body {
+      for try await chunk in response.body {
         if isCompleted, let expected, chunk.count > expected - received {
           // The leader would mistake it for the stored content that follows.
           throw HTTPCacheError.incompleteContent

@@ -7,16 +7,16 @@ import HTTPCacheStore
 /// The storing of a response that arrives.
 extension OriginExchange {
   /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.
-  func openWriter(_ response: TransportResponse) -> EntryWriter? {
+  func openWriter() -> EntryWriter? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
     let lookup = sent.lookup
-    guard let (place, writer) = makeWriter(stored, lookup, length: length(of: response)) else {
+    guard let (place, writer) = makeWriter(stored, lookup, length: length) else {
       outcome.storage = .refuse(
         lookup.key == nil ? sent.request.reasonWithoutKey : cache.responses.reasonWithoutPlace)
       return nil
     }
     self.place = place
-    guard let length = length(of: response) else {
+    guard let length else {
       settlement = Settlement(.open)
       return writer
     }
@@ -61,26 +61,41 @@ extension OriginExchange {
   ///
   /// - Returns: the entry, if it was stored.
   func conclude(_ writer: EntryWriter) async -> EntryID? {
-    guard case .store(let stored, var reason) = outcome.storage else { return nil }
+    let (entry, overtaken) = publish(writer)
+    if let overtaken {
+      let (result, reason) = await combine(overtaken)
+      end(result, reason)
+    }
+    return entry
+  }
+
+  /// - Returns: the entry, if it was stored; the part, if another response was stored in its place.
+  @inline(never)
+  private func publish(_ writer: EntryWriter) -> (EntryID?, overtaken: ReceivedContent?) {
+    guard case .store(let stored, let reason) = outcome.storage else { return (nil, nil) }
     if let expected, expected != received { writer.cancel() }
     let content = ReceivedContent(writer, of: stored, self)
-    var result = commit(
-      writer, as: stored, unless: overtaking(stored, sent.lookup))
-    var entry = try? result.get()
-    if let content, result.isOvertakenPart {
-      (result, reason) = await combine(content)
-      entry = nil
-    } else if let entry {
+    let result = commit(writer, as: stored, unless: overtaking(stored, sent.lookup))
+    if let content, result.isOvertakenPart { return (nil, content) }
+    let entry = try? result.get()
+    if let entry {
       dropOthers(of: stored)
       share(stored, entry)
     }
+    end(result, reason)
+    return (entry, nil)
+  }
+
+  /// Reports whether the response was stored, and ends the fetch.
+  @inline(never)
+  private func end(_ result: Result<EntryID, Refused>, _ reason: CacheEngine.Reason) {
+    guard case .store(let stored, _) = outcome.storage else { return }
     note(result, reason)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
       fetch.finish(.notShared)
     } else {
       fetch.finish(.stored(status: stored.status.code, at: exchange.times))
     }
-    return entry
   }
 
   /// Queues a complete response for the shared tier. What the application may have changed stays here.
@@ -181,6 +196,7 @@ extension OriginExchange {
   /// parts of the same representation: a client that fetches several ranges at a time gets them together (§3.4).
   ///
   /// - Returns: the outcome, and the reason for which the part is stored.
+  @inline(never)
   private func combine(
     _ content: ReceivedContent, isBeginning: Bool = false
   ) async -> (Result<EntryID, Refused>, CacheEngine.Reason) {

@@ -194,7 +194,7 @@ struct Answers: Sendable {
     }
     if settlement != nil { head = responses.engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
-    if head.headerFields[.date] == nil {
+    if !head.headerFields.contains(.date) {
       head.headerFields[.date] = HTTPDate(responses.clock.wallTime).fieldValue
     }
     sent.noteAnswer(outcome.reason, .network)

@@ -129,15 +129,26 @@ final class RequestRun {
       case .search(let demand): handle(await search(demand))
       case .send(let demand, let claim, let collapsing, let lease):
         handle(await send(demand, claim, collapsing, under: lease))
-      case .serve(let service, let standing): return serve(service, standing)
-      case .refuse(let refusal): return try cache.answers.refuse(request, refusal, pending.lookup.partition)
-      case .answer(let response): return response
       case .fallBack(let demand, let error): return try await fallBack(demand, error)
-      case .fail(let error): throw error
+      case .serve, .refuse, .answer, .fail: return try end()
       }
     }
   }
 
+  /// Performs the last action, if nothing waits for it.
+  @inline(never)
+  private func end() throws -> CachedResponse {
+    switch pending.action {
+    case .serve(let service, let standing): return serve(service, standing)
+    case .refuse(let refusal): return try cache.answers.refuse(request, refusal, pending.lookup.partition)
+    case .answer(let response): return response
+    case .fail(let error): throw error
+    case nil, .lookUp, .read, .join, .wait, .search, .send, .fallBack:
+      preconditionFailure("the request goes on")
+    }
+  }
+
+  @inline(never)
   private func handle(_ event: Machine.Event) {
     pending.action = pending.machine.handle(event)
   }
@@ -158,6 +169,7 @@ final class RequestRun {
     return cache.answers.serve(service, to: request, pending.lookup, collapsing: standing.collapsing)
   }
 
+  @inline(never)
   private func join(_ demand: Machine.Demand) -> Machine.Event {
     guard let key = demand.key else { return .leads(Fetch.make(in: cache.fetches), isLate: false) }
     let (store, fetches) = (cache.store, cache.fetches)
@@ -170,6 +182,7 @@ final class RequestRun {
   }
 
   /// Waits for the fetch of another request.
+  @inline(never)
   private func wait(
     _ demand: Machine.Demand, _ claim: Fetch.Claim, mayRead: Bool
   ) async -> Machine.Event {
@@ -230,6 +243,7 @@ final class RequestRun {
   ///
   /// If the tier has no such response, the call takes the lease of the key, so that this node sends the request for all
   /// nodes. If another node has the lease, it waits for that node, and looks once more.
+  @inline(never)
   private func search(_ demand: Machine.Demand) async -> Machine.Event {
     guard let shared = cache.shared else { return .notFilled(nil) }
     if await shared.fill(pending.lookup, for: request, in: cache.responses) { return .filled }
@@ -305,6 +319,7 @@ final class RequestRun {
   // MARK: - Failures
 
   /// Answers with a stored response after the fetch that the request waited for has failed.
+  @inline(never)
   private func fallBack(_ demand: Machine.Demand, _ error: any Error) async throws -> CachedResponse {
     let request = unanswered(demand)
     let outcome = request.outcome(of: error, requestTime: cache.clock.now)

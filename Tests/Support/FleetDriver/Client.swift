@@ -55,6 +55,11 @@ enum Client {
       guard let colon = line.firstIndex(of: ":") else { continue }
       fields[line[..<colon].lowercased()] = String(line[line.index(after: colon)...].drop { $0 == " " })
     }
-    return Answer(status: status, fields: fields, body: String(text[end.upperBound...]))
+    let body = String(text[end.upperBound...])
+    // A node that is killed may have sent a part.
+    if let length = fields["content-length"], Int(length) != body.utf8.count {
+      throw DriverFailure("\(body.utf8.count) of \(length) bytes")
+    }
+    return Answer(status: status, fields: fields, body: body)
   }
 }

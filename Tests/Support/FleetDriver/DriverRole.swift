@@ -145,7 +145,7 @@ struct DriverLoad: Sendable {
       let answer = try await Client.send("GET", path, port: port)
       tally.count(answer.isUnvalidated ? "read without validation" : "read with the origin")
       guard answer.status == 200, let version = Int(answer.body) else {
-        return tally.violate("status \(answer.status) for \(path)")
+        return tally.violate("status \(answer.status) for \(path): '\(answer.body)' \(answer.fields)")
       }
       if answer.isUnvalidated, version < least {
         tally.violate(

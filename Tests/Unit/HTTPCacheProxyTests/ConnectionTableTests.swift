@@ -106,6 +106,23 @@ struct ConnectionTableTests {
     #expect(port.statistics.openConnections == 0)
   }
 
+  @Test("A search for the connection that is idle longest keeps none of the others alive")
+  func closedAfterSearch() throws {
+    var order = IdleOrder()
+    let port = Port(4)
+    weak var closed: ConnectionPlace?
+    for _ in 1...4 {
+      let place = try #require(try port.open()?.place)
+      order.insert(place)
+      closed = place
+    }
+    let oldest = order.takeOldest()
+    #expect(oldest?.place === port.connections[0].place)
+    for connection in port.connections { connection.place.map { order.remove($0) } }
+    port.finish()
+    #expect(closed == nil)
+  }
+
   @Test("A connection with a request in progress keeps its place, and new ones wait until one is idle")
   func busy() throws {
     let port = Port(2)

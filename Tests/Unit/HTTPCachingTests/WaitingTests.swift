@@ -129,6 +129,26 @@ struct WaitingTests {
     for request in requests { #expect(try await request.value.text == "2") }
   }
 
+  @Test("A request that forbids the storing of its response neither waits nor is waited for")
+  func forbidsStoring() async throws {
+    let setting = try Setting()
+    let gates = [Gate(), Gate()]
+    let origin = MemoryOrigin { request, _ in
+      let forbids = request.headerFields[.cacheControl] != nil
+      await gates[forbids ? 0 : 1].wait()
+      return .ok(forbids ? "own" : "stored")
+    }
+    let forbidding = get(3, setting, origin, fields: [.cacheControl: "no-store"])
+    await gates[0].arrived(3)
+    let others = get(3, setting, origin)
+    try await setting.cache.fetches.followers(2)
+    gates[1].open()
+    for request in others { #expect(try await request.value.text == "stored") }
+    gates[0].open()
+    for request in forbidding { #expect(try await request.value.text == "own") }
+    #expect(origin.requests.count == 4)
+  }
+
   @Test(
     "Requests do not wait for each other whatever their directives, once the response could not be shared",
     arguments: ["max-age=0", "max-stale=10", "no-transform"], [HTTPResponse.Status.ok, .serviceUnavailable])

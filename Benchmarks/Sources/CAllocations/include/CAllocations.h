@@ -10,4 +10,10 @@ long allocation_count(void);
 /// Calls `body`: a function by whose name a profiler finds what is to be measured.
 void call_measured(void (*body)(void *), void *context);
 
+/// From now on, Swift's own executor keeps its tasks for `run_collected_tasks`.
+void collect_tasks(void);
+
+/// Runs those tasks on the calling thread, until there are none.
+void run_collected_tasks(void);
+
 #endif
