@@ -35,7 +35,7 @@ public final class CachingHTTPClient: Sendable {
   public let cache: HTTPCache
   /// The options of all requests.
   public let options: Options
-  private let origin: OriginClient
+  private let origin: HopClient
 
   /// Makes a client with a cache.
   ///
@@ -47,7 +47,7 @@ public final class CachingHTTPClient: Sendable {
     self.client = client
     self.cache = cache
     self.options = options
-    origin = OriginClient(like: client)
+    origin = HopClient(like: client)
   }
 
   /// Shuts down the given client and the connections of the cache. The shared client stays open. The cache stays open.

@@ -16,11 +16,11 @@ extension CacheMiddleware {
   /// cache sends requests from tasks of its own. So this task serves the ``HandlerDesk`` until the cache has an answer.
   func fetch(
     _ request: Request, _ head: HTTPRequest, begun pending: PendingRequest?, _ content: MessageBody,
-    _ context: Context, _ partition: String?, _ scope: CacheScope?, _ next: Next
+    _ context: Context, _ partition: String?, _ task: CachingTask?, _ next: Next
   ) async throws -> Response {
     let desk = HandlerDesk()
-    let route = RouteCache.Storage(cache, head, partition, validator, within: scope?.route)
-    let background = scope?.entrance.map { BackgroundRun.transport(for: cache, through: $0) }
+    let route = RouteCache.Storage(cache, head, partition, validator, within: task?.route)
+    let background = task?.entrance.map { BackgroundRun.transport(for: cache, through: $0) }
     async let answer = {
       // No ask comes after the answer, except from a fetch whose leader was cancelled: it is refused.
       defer { desk.close() }
@@ -75,10 +75,10 @@ extension CacheMiddleware {
     _ head: HTTPRequest, body: RequestBody, _ context: Context, _ route: RouteCache.Storage, _ next: Next
   ) async -> HandlerResult {
     let request = Request(head: head, body: body)
-    var scope = CacheScope.current ?? CacheScope()
-    scope.route = route
+    var task = CachingTask.current ?? CachingTask()
+    task.route = route
     do {
-      let response = try await CacheScope.$current.withValue(scope) {
+      let response = try await CachingTask.$current.withValue(task) {
         try await next(request, context)
       }
       return try await HandlerResult(response, to: head.method, route.validator)

@@ -79,14 +79,14 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     }
     var head = request.head
     if head.authority == nil { head.authority = defaultAuthority }
-    let scope = CacheScope.current
-    if let scope, let route = scope.route, route.isNested(in: cache, head) {
+    let task = CachingTask.current
+    if let task, let route = task.route, route.isNested(in: cache, head) {
       // Another middleware of this cache has already looked up the request, and waits for the response.
       route.validator = validator
       return try await next(request, context)
     }
     let partition = partition?(request, context)
-    if let run = scope?.run, run.isExpected {
+    if let run = task?.run, run.isExpected {
       // Not for another cache: it would answer the revalidation from what it has stored.
       guard run.arrives(at: cache) else { return try await next(request, context) }
       return try await revalidate(run, request, head, context, partition, next)
@@ -95,12 +95,12 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     var pending: PendingRequest?
     if content.length == 0 {
       let beginning = cache.begin(
-        head, partition: partition, revalidatesInBackground: scope?.entrance != nil)
+        head, partition: partition, revalidatesInBackground: task?.entrance != nil)
       switch beginning {
       case .answer(let response): return Response(response, to: head.method)
       case .pending(let begun): pending = begun
       }
     }
-    return try await fetch(request, head, begun: pending, content, context, partition, scope, next)
+    return try await fetch(request, head, begun: pending, content, context, partition, task, next)
   }
 }

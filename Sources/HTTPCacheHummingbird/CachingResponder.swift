@@ -26,8 +26,8 @@ public struct CachingResponder<Base: HTTPResponder>: HTTPResponder where Base.Co
   /// Responds with the application's responder, and lets it respond again to background revalidations.
   public func respond(to request: Request, context: Base.Context) async throws -> Response {
     let base = base
-    let scope = CacheScope(entrance: { try await base.respond(to: $0, context: context) })
-    return try await CacheScope.$current.withValue(scope) {
+    let task = CachingTask(entrance: { try await base.respond(to: $0, context: context) })
+    return try await CachingTask.$current.withValue(task) {
       try await base.respond(to: request, context: context)
     }
   }

@@ -85,7 +85,7 @@ final class OriginSession: Sendable {
 
 /// The transfers of one session, by task.
 private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
-  private let running = Mutex<[Int: Transfer]>([:])
+  private let running = Mutex<[Int: SessionTransfer]>([:])
   private let authenticate: CachingOptions.Authenticate?
 
   init(_ authenticate: CachingOptions.Authenticate?) {
@@ -95,12 +95,12 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   func start(
     _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge
   ) async throws -> TransportResponse {
-    let transfer = Transfer(task, queue, challenge)
+    let transfer = SessionTransfer(task, queue, challenge)
     running.withLock { $0[task.taskIdentifier] = transfer }
     return try await transfer.response()
   }
 
-  private func transfer(_ task: URLSessionTask) -> Transfer? {
+  private func transfer(_ task: URLSessionTask) -> SessionTransfer? {
     running.withLock { $0[task.taskIdentifier] }
   }
 
@@ -164,13 +164,13 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
       let transfer = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
       transfer?.note(head)
       transfer?.completed(nil)
-      Transfer.cancel(task, on: queue)
+      SessionTransfer.cancel(task, on: queue)
     }
   #endif
 }
 
 /// One request to an origin: its head as soon as it arrives, followed by its content as a stream.
-private final class Transfer: Sendable {
+private final class SessionTransfer: Sendable {
   private struct State {
     var waiting: CheckedContinuation<TransportResponse, any Error>?
     /// Whether the task is complete; a cancellation can come before a caller waits.

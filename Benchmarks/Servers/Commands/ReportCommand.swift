@@ -33,7 +33,7 @@ struct ReportCommand: ParsableCommand {
   }
 
   func run() throws {
-    let reports = try InputError.reporting { try files.map { try ReportFile(path: $0) } }
+    let reports = try FileError.reporting { try files.map { try ReportFile(path: $0) } }
     if let svg { return try write(reports, folder: svg) }
     let page = ReportPage(files: reports).html
     guard let output else { return try Output.write(page) }

@@ -60,14 +60,14 @@ struct ReportFile {
   /// Maximum rows of each kind.
   private static let mostRows = 2_000
 
-  /// - Throws: ``InputError``.
+  /// - Throws: ``FileError``.
   init(path: String) throws {
     let bytes = try InputFile.bytes(of: path, limit: Self.mostBytes)
     try self.init(name: String(path.split(separator: "/").last ?? "-"), bytes: bytes, path: path)
   }
 
   init(name: String, bytes: [UInt8], path: String) throws {
-    func broken(_ what: String) -> InputError { InputError(path: path, what: what) }
+    func broken(_ what: String) -> FileError { FileError(path: path, what: what) }
     self.name = name
     guard !bytes.isEmpty else {
       throw broken("the file is empty; expected the output of a command with --json")

@@ -25,7 +25,7 @@ package enum BenchError: Error, CustomStringConvertible {
 }
 
 /// Why a file cannot be used.
-package struct InputError: Error, CustomStringConvertible {
+package struct FileError: Error, CustomStringConvertible {
   package var path: String
   /// Whether the file could not be read at all, instead of having the wrong contents.
   package var isUnreadable: Bool
@@ -44,7 +44,7 @@ package struct InputError: Error, CustomStringConvertible {
   package static func reporting<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch let error as InputError {
+    } catch let error as FileError {
       Output.note("\(OwnProgram.name): \(error)\n")
       throw error.exitCode
     }
@@ -66,9 +66,9 @@ package enum InputFile {
         all += piece.prefix(count)
       }
     } catch let error as Errno {
-      throw InputError(path: path, isUnreadable: true, what: "cannot read the file: \(error)")
+      throw FileError(path: path, isUnreadable: true, what: "cannot read the file: \(error)")
     }
-    throw InputError(path: path, what: "the file is larger than \(Format.bytes.text(limit))")
+    throw FileError(path: path, what: "the file is larger than \(Format.bytes.text(limit))")
   }
 }
 

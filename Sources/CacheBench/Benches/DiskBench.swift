@@ -34,7 +34,7 @@ enum DiskWorkload: String, CaseIterable, Sendable, ExpressibleByArgument {
 
 /// The measurements of `disk`.
 struct DiskBench {
-  var options: DiskOptions
+  var options: DiskBenchOptions
   var progress: ProgressLine
   /// The program that is started to open directories: this one.
   var executable = OwnProgram.path

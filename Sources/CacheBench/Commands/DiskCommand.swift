@@ -5,7 +5,7 @@ import ArgumentParser
 import BenchmarkHarness
 
 /// The flags of `disk`.
-struct DiskOptions: ParsableArguments {
+struct DiskBenchOptions: ParsableArguments {
   fileprivate static let known: KeyValuePairs<String, Contender> = ["raw": .rawFile, "files": .files]
 
   @Option(
@@ -13,7 +13,7 @@ struct DiskOptions: ParsableArguments {
     help: ArgumentHelp(
       "Yardstick for 'put', 'get' and 'mixed'; may be repeated (default: raw and files).",
       discussion: "raw or files. 'cache-bench-servers databases' compares with SQLite, LMDB and RocksDB."),
-    transform: { try Limits.choice($0, of: DiskOptions.known) })
+    transform: { try Limits.choice($0, of: DiskBenchOptions.known) })
   var givenYardsticks: [Contender] = []
   @Option(help: "Capacity of 'churn' in bytes.")
   var capacity = 128 << 20
@@ -56,7 +56,7 @@ struct DiskCommand: BenchCommand {
   @Argument(help: "Measurements to run.")
   var workloads: [DiskWorkload] = DiskWorkload.allCases
 
-  @OptionGroup var options: DiskOptions
+  @OptionGroup var options: DiskBenchOptions
   var json: Bool { options.contest.round.json }
 
   func report(_ progress: ProgressLine) throws -> Report {

@@ -199,6 +199,6 @@ struct ReplayCommand: BenchCommand {
     if let generated {
       return TraceGenerator(pattern: generated, keys: keys, requests: requests, seed: seed).trace
     }
-    return try InputError.reporting { try Trace(path: trace ?? "") }
+    return try FileError.reporting { try Trace(path: trace ?? "") }
   }
 }

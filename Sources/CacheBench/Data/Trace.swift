@@ -26,7 +26,7 @@ struct Trace: Sendable {
 
   /// Reads a file with a key and a size in bytes in each line, separated by blanks.
   ///
-  /// - Throws: ``InputError``, which names the line.
+  /// - Throws: ``FileError``, which names the line.
   init(path: String) throws {
     let bytes = try InputFile.bytes(of: path, limit: Self.mostFileBytes)
     try self.init(name: String(path.split(separator: "/").last ?? "-"), bytes: bytes, path: path)
@@ -40,8 +40,8 @@ struct Trace: Sendable {
       let parts = line.split {
         $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
       }
-      func broken(_ what: String) -> InputError {
-        InputError(path: path, what: "line \(index + 1) \(what); each line must be 'key size'")
+      func broken(_ what: String) -> FileError {
+        FileError(path: path, what: "line \(index + 1) \(what); each line must be 'key size'")
       }
       guard line.count <= Self.longestLine else { throw broken("is longer than \(Self.longestLine) bytes") }
       guard parts.count == 2 else {
@@ -56,7 +56,7 @@ struct Trace: Sendable {
       requests.append((parts[0], size))
     }
     guard !requests.isEmpty else {
-      throw InputError(path: path, what: "the file is empty; each line must be 'key size'")
+      throw FileError(path: path, what: "the file is empty; each line must be 'key size'")
     }
     self.init(name: name, requests: requests)
   }

@@ -108,7 +108,7 @@ public struct RouteCache: Sendable {
   }
 
   /// The cache of the task's route; `nil` outside of one.
-  fileprivate static var current: RouteCache? { CacheScope.current?.route.map { RouteCache($0) } }
+  fileprivate static var current: RouteCache? { CachingTask.current?.route.map { RouteCache($0) } }
 }
 
 extension RequestContext {

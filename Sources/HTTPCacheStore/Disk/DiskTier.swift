@@ -7,12 +7,12 @@ import SystemPackage
 /// memory.
 ///
 /// It connects its parts; the store sees nothing else of them. The comment at the top of each part names its state, the
-/// lock that guards it, and what it guarantees after a crash. The order of the locks is at `SharedLog`.
+/// lock that guards it, and what it guarantees after a crash. The order of the locks is at `LockedLog`.
 ///
 /// | part | what it does |
 /// |---|---|
 /// | `Catalog`, `EntryReader` | finds and reads entries |
-/// | `Log` in `SharedLog` | appends, seals and reclaims, under one lock |
+/// | `Log` in `LockedLog` | appends, seals and reclaims, under one lock |
 /// | `Flusher` | writes appended records, soon after |
 /// | `Syncer` | syncs written bytes to the disk |
 /// | `Removals`, `Sweeper` | removes entries, and makes that durable |
@@ -23,7 +23,7 @@ import SystemPackage
 final class DiskTier: Sendable {
   let context: DiskContext
   let catalog: Catalog
-  let log: SharedLog
+  let log: LockedLog
   let bodies: BodyFiles
   let removals: Removals
   let sweeper: Sweeper
@@ -40,7 +40,7 @@ final class DiskTier: Sendable {
       sequence: SequenceNumbers(after: opened.log.lastSequence), changes: changes, marks: opened.marks,
       counters: opened.counters)
     catalog = Catalog(opened.log.catalog)
-    log = SharedLog(
+    log = LockedLog(
       Log(
         opened.log, lockFile: opened.lockFile, capacity: capacity, context: context, catalog: catalog,
         pins: opened.pins),

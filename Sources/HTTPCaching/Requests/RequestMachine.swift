@@ -36,7 +36,7 @@ struct RequestMachine: Sendable {
   }
 
   /// What the request has tried before it looks up the stored responses.
-  enum Standing: Sendable {
+  enum Stage: Sendable {
     /// Nothing.
     case first
     /// It waited for a fetch that failed. It may wait for one more.
@@ -65,13 +65,13 @@ struct RequestMachine: Sendable {
   /// The states are those of a request.
   enum State: Sendable {
     /// The stored responses are looked up and judged (RFC 9111 §4).
-    case lookingUp(Standing)
+    case lookingUp(Stage)
     /// A stored response answers, if the beginning of its content can be read from disk.
-    indirect case reading(CacheEngine.Service, Standing)
+    indirect case reading(CacheEngine.Service, Stage)
     /// It joins the fetch of an equal request, or begins one.
-    case joining(Demand, Standing)
+    case joining(Demand, Stage)
     /// It waits for a fetch of another request.
-    case waiting(Demand, Fetch.Claim, Standing)
+    case waiting(Demand, Fetch.Claim, Stage)
     /// The shared tier is searched.
     case searching(Demand, Fetch.Claim?, Collapsing)
     /// Its own request was sent.
@@ -124,7 +124,7 @@ struct RequestMachine: Sendable {
     /// - Parameter claim: the fetch that it leads; `nil` if no other request may join.
     case send(Demand, Fetch.Claim?, Collapsing, LeaseHold?)
     /// Answers with the stored response.
-    indirect case serve(CacheEngine.Service, Standing)
+    indirect case serve(CacheEngine.Service, Stage)
     indirect case refuse(CacheEngine.Refusal)
     indirect case answer(CachedResponse)
     /// Answers with a stored response in place of one that another request did not get, or fails.
@@ -134,30 +134,30 @@ struct RequestMachine: Sendable {
 
   private(set) var state: State
 
-  init(_ standing: Standing = .first) { state = .lookingUp(standing) }
+  init(_ stage: Stage = .first) { state = .lookingUp(stage) }
 
   /// The times of the fetch that the request waited for, if that response is stored: it is now looked up.
   var awaited: ExchangeTimes? { if case .lookingUp(.alone(_, let times)) = state { times } else { nil } }
 
   mutating func handle(_ event: Event) -> Action {
     switch (state, event) {
-    case (.lookingUp(let standing), .found(let service, isReady: true)):
-      return answer(.serve(service, standing))
-    case (.lookingUp(let standing), .found(let service, isReady: false)):
-      state = .reading(service, standing)
+    case (.lookingUp(let stage), .found(let service, isReady: true)):
+      return answer(.serve(service, stage))
+    case (.lookingUp(let stage), .found(let service, isReady: false)):
+      state = .reading(service, stage)
       return .read(service)
     case (.lookingUp, .refused(let refusal)): return answer(.refuse(refusal))
-    case (.lookingUp(let standing), .missed(let demand)): return forward(demand, standing)
+    case (.lookingUp(let stage), .missed(let demand)): return forward(demand, stage)
 
-    case (.reading(let service, let standing), .read(isReadable: true)):
-      return answer(.serve(service, standing))
-    case (.reading(_, let standing), .read(isReadable: false)): return lookUp(standing)
+    case (.reading(let service, let stage), .read(isReadable: true)):
+      return answer(.serve(service, stage))
+    case (.reading(_, let stage), .read(isReadable: false)): return lookUp(stage)
 
     case (.joining(let demand, _), .leads(let claim, isLate: true)):
       return lookUp(.leading(claim, demand.key))
     case (.joining(let demand, _), .leads(let claim, isLate: false)): return forward(demand, claim, .notTried)
-    case (.joining(let demand, let standing), .follows(let claim)):
-      state = .waiting(demand, claim, standing)
+    case (.joining(let demand, let stage), .follows(let claim)):
+      state = .waiting(demand, claim, stage)
       return .wait(demand, claim, mayRead: true)
 
     case (.waiting, .arriving(.answer(let response))): return answer(.answer(response))
@@ -169,7 +169,7 @@ struct RequestMachine: Sendable {
     case (.waiting, .arriving(.notForThis)), (.waiting, .ended(.notShared, _)), (.waiting, .overdue):
       return lookUp(.alone(.inVain))
     // One of the requests that waited leads the next fetch.
-    case (.waiting(_, _, let standing), .ended(.abandoned, _)): return lookUp(standing)
+    case (.waiting(_, _, let stage), .ended(.abandoned, _)): return lookUp(stage)
     case (.waiting(_, _, .first), .ended(.failed, hasFallback: false)): return lookUp(.second)
     case (.waiting(let demand, _, _), .ended(.failed(let error), _)): return answer(.fallBack(demand, error))
     case (.waiting, .cancelled): return answer(.fail(CancellationError()))
@@ -188,8 +188,8 @@ struct RequestMachine: Sendable {
     }
   }
 
-  private mutating func lookUp(_ standing: Standing) -> Action {
-    state = .lookingUp(standing)
+  private mutating func lookUp(_ stage: Stage) -> Action {
+    state = .lookingUp(stage)
     return .lookUp
   }
 
@@ -199,10 +199,10 @@ struct RequestMachine: Sendable {
   }
 
   /// Sends a request that no stored response can answer, or waits for an equal one.
-  private mutating func forward(_ demand: Demand, _ standing: Standing) -> Action {
-    switch standing {
+  private mutating func forward(_ demand: Demand, _ stage: Stage) -> Action {
+    switch stage {
     case .first where demand.mayWait, .second where demand.mayWait:
-      state = .joining(demand, standing)
+      state = .joining(demand, stage)
       return .join(demand)
     case .first, .second: return forward(demand, nil, .notTried)
     // If the key is another one now, the requests that have joined must send their own.

@@ -139,7 +139,7 @@ final class RequestRun {
   @inline(never)
   private func end() throws -> CachedResponse {
     switch pending.action {
-    case .serve(let service, let standing): return serve(service, standing)
+    case .serve(let service, let stage): return serve(service, stage)
     case .refuse(let refusal): return try cache.answers.refuse(request, refusal, pending.lookup.partition)
     case .answer(let response): return response
     case .fail(let error): throw error
@@ -164,9 +164,9 @@ final class RequestRun {
   // MARK: - The actions
 
   /// Serves a stored response, and revalidates it in the background if the engine says so.
-  private func serve(_ service: CacheEngine.Service, _ standing: Machine.Standing) -> CachedResponse {
+  private func serve(_ service: CacheEngine.Service, _ stage: Machine.Stage) -> CachedResponse {
     revalidate(service)
-    return cache.answers.serve(service, to: request, pending.lookup, collapsing: standing.collapsing)
+    return cache.answers.serve(service, to: request, pending.lookup, collapsing: stage.collapsing)
   }
 
   @inline(never)

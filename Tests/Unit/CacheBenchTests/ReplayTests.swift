@@ -37,7 +37,7 @@ import Testing
     (String(repeating: "a", count: 70_000) + " 1\n", "line 1"),
   ])
   func `an invalid trace is refused with the line or the reason`(text: String, named: String) throws {
-    let error = #expect(throws: InputError.self) { _ = try trace(text) }
+    let error = #expect(throws: FileError.self) { _ = try trace(text) }
     #expect(error?.exitCode == ExitCode(65))
     #expect(error?.description.contains(named) == true)
     #expect(error?.description.contains("\u{1B}") == false)
@@ -45,7 +45,7 @@ import Testing
 
   @Test func `a missing trace, or a directory, cannot be read`() {
     for path in ["/nonexistent/trace", "/"] {
-      let error = #expect(throws: InputError.self) { _ = try Trace(path: path) }
+      let error = #expect(throws: FileError.self) { _ = try Trace(path: path) }
       #expect(error?.exitCode == ExitCode(66))
     }
   }

@@ -172,7 +172,7 @@ import Testing
     ("{\"format\": \"3\"}", "'format' has the wrong type"), ("\u{0}\u{1}", "not valid JSON"),
   ])
   func `a file that is not a report is refused with the reason`(text: String, named: String) throws {
-    let error = #expect(throws: InputError.self) {
+    let error = #expect(throws: FileError.self) {
       _ = try ReportFile(name: "x.json", bytes: Array(text.utf8), path: "x.json")
     }
     #expect(error?.exitCode == ExitCode(65))
@@ -183,7 +183,7 @@ import Testing
   @Test func `an unknown value is named in the error`() throws {
     let json = try Self.everything.json()
       .replacingOccurrences(of: "\"kind\" : \"latency\"", with: "\"kind\" : \"guess\"")
-    let error = #expect(throws: InputError.self) {
+    let error = #expect(throws: FileError.self) {
       _ = try ReportFile(name: "x", bytes: Array(json.utf8), path: "x")
     }
     #expect(error?.description.contains("kind") == true)

@@ -117,7 +117,7 @@ struct RequestMachineTests {
     case .search: "search"
     case .send(_, let claim, let collapsing, _):
       "send" + (claim == nil ? " alone" : " for all") + (collapsing == .inVain ? " after waiting" : "")
-    case .serve(_, let standing): "serve" + (standing.collapsing.isCollapsed == true ? " coalesced" : "")
+    case .serve(_, let stage): "serve" + (stage.collapsing.isCollapsed == true ? " coalesced" : "")
     case .refuse: "refuse"
     case .answer: "answer"
     case .fallBack: "fall back"

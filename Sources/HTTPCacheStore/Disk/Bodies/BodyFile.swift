@@ -134,13 +134,13 @@ final class BodyFileReader: BodyReading {
   let count: Int
   private let file: any File
   private let checksum: UInt64
-  private let log: SharedLog
+  private let log: LockedLog
   private let candidate: Catalog.Candidate
   /// The checksums of the chunks, read when the first one is needed.
   private let table = Mutex<[UInt64]?>(nil)
   private let prepared = Mutex<Chunk?>(nil)
 
-  init(file: any File, count: Int, checksum: UInt64, log: SharedLog, candidate: Catalog.Candidate) {
+  init(file: any File, count: Int, checksum: UInt64, log: LockedLog, candidate: Catalog.Candidate) {
     self.file = file
     self.count = count
     self.checksum = checksum

@@ -14,7 +14,7 @@ import SystemPackage
 /// **Crash**: the next opening removes each file that no record names. So a file is whole before its record is
 /// appended. It stays until the record that replaces it is written.
 struct BodyFiles: Sendable {
-  let log: SharedLog
+  let log: LockedLog
 
   /// Reserves bytes for an unfinished body file. Returns `false` if there is no room, or the store is closed.
   func reserve(_ bytes: Int) -> Bool {

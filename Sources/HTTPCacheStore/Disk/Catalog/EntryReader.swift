@@ -6,10 +6,10 @@
 /// **State**: none. **Lock**: none, unless an entry is damaged. Damage is a miss: the reader counts it, and drops the
 /// entry under the log's lock.
 struct EntryReader: Sendable {
-  private let log: SharedLog
+  private let log: LockedLog
   private let context: DiskContext
 
-  init(_ log: SharedLog) {
+  init(_ log: LockedLog) {
     self.log = log
     context = log.context
   }

@@ -4,7 +4,7 @@
 import Dispatch
 import Synchronization
 
-/// The source of a flusher's bytes. `SharedLog` is one; a test can use another.
+/// The source of a flusher's bytes. `LockedLog` is one; a test can use another.
 protocol FlushSource: AnyObject, Sendable {
   /// The number of bytes that wait to be written, including those being written. Returns at once.
   var bufferedBytes: Int { get }

@@ -14,10 +14,10 @@ import SystemPackage
 /// **Crash**: when a sync returns `true`, everything logged before the call survives a loss of power. If it fails, the
 /// next sync repeats it.
 final class Syncer: Sendable {
-  private let log: SharedLog
+  private let log: LockedLog
   private let syncing = Mutex(())
 
-  init(_ log: SharedLog) {
+  init(_ log: LockedLog) {
     self.log = log
   }
 

@@ -24,7 +24,7 @@ extension Log {
 
   /// Reclaims segments, oldest first, until this many more bytes fit.
   ///
-  /// A segment with pinned entries stays: ``SharedLog/makeRoom(for:isSmall:)`` makes room in their presence.
+  /// A segment with pinned entries stays: ``LockedLog/makeRoom(for:isSmall:)`` makes room in their presence.
   ///
   /// - Parameter isVital: whether the bytes may take the room that is kept for pinned entries.
   mutating func makeRoom(_ needed: Int, isVital: Bool = false) -> Bool {

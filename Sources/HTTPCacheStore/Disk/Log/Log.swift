@@ -7,7 +7,7 @@
 /// the health of the disk, and notes for the parts that remove and sync (`Suspects`, `Unsynced`,
 /// `AcknowledgedRemovals`).
 ///
-/// **Lock**: none. It is a value, and `SharedLog` guards it. Its methods take the lock of the catalog or
+/// **Lock**: none. It is a value, and `LockedLog` guards it. Its methods take the lock of the catalog or
 /// that of the marks, one at a time.
 ///
 /// **Crash**: the files hold the records in order, up to some record. An entry enters the catalog after its record is
@@ -76,7 +76,7 @@ struct Log: Sendable {
     space = DiskSpace(
       capacity: capacity, used: DiskOpening.fixedBytes + found.used + pins.fileSizes.reduce(0, +))
     protectPins(capacity: capacity)
-    // The capacity may be lower than at the last opening. With pins, `SharedLog` makes room: it must write for it.
+    // The capacity may be lower than at the last opening. With pins, `LockedLog` makes room: it must write for it.
     if pins.list.isEmpty { _ = makeRoom(0) }
   }
 

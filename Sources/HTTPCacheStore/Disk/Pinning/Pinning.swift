@@ -18,12 +18,12 @@ import SystemPackage
 /// **Crash**: after a change of the pins returns, it survives what a removal survives. Until then the older pins are
 /// there, in the other file.
 final class Pinning: Sendable {
-  private let log: SharedLog
+  private let log: LockedLog
   private let syncer: Syncer
   private let reader: EntryReader
   private let changing = Mutex(())
 
-  init(log: SharedLog, syncer: Syncer, reader: EntryReader) {
+  init(log: LockedLog, syncer: Syncer, reader: EntryReader) {
     self.log = log
     self.syncer = syncer
     self.reader = reader

@@ -14,7 +14,7 @@
 /// **Crash**: after a removal returns, no crash brings back what it removed. If it cannot be logged or synced, it
 /// removes everything: a cache may forget.
 struct Removals: Sendable {
-  let log: SharedLog
+  let log: LockedLog
   let syncer: Syncer
 
   private var isSynced: Bool { log.context.options.sync != .never }

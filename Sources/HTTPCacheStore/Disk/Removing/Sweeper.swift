@@ -14,7 +14,7 @@
 struct Sweeper: Sendable {
   let removals: Removals
 
-  private var log: SharedLog { removals.log }
+  private var log: LockedLog { removals.log }
   private var catalog: Catalog { log.catalog }
   private var hasher: KeyHasher { log.context.hasher }
 

@@ -109,7 +109,7 @@ struct LogPartTests {
   func events() throws {
     let (told, files, scratch) = (Told(), FaultyFileSystem(), ScratchDirectory())
     let bench = try PartBench(files, at: scratch.path) { told.add($0) }
-    let log = bench.makeSharedLog()
+    let log = bench.makeLockedLog()
     told.probe.withLock { $0 = { log.bytes + log.withLock { $0.space.used } } }
     files.set { $0.failing = [.create: ENOSPC] }
     for number in 0..<3 { #expect(!log.insert(bench.record(number))) }

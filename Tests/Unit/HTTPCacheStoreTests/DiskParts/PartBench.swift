@@ -34,8 +34,8 @@ struct PartBench {
     Log(opened.log, lockFile: opened.lockFile, capacity: capacity, context: context, catalog: catalog)
   }
 
-  func makeSharedLog() -> SharedLog {
-    SharedLog(makeLog(), flusher: Flusher(limit: context.options.writeBuffer))
+  func makeLockedLog() -> LockedLog {
+    LockedLog(makeLog(), flusher: Flusher(limit: context.options.writeBuffer))
   }
 
   func hash(_ number: Int) -> UInt64 { context.hasher.hash(key(number)) }
@@ -61,7 +61,7 @@ extension Log {
   }
 }
 
-extension SharedLog {
+extension LockedLog {
   func insert(_ record: (header: RecordHeader, bytes: RecordBytes)) -> Bool {
     withLock { log in log.insert(record) }
   }

@@ -15,8 +15,8 @@ import Testing
 
 @Suite("Syncing, removals, sweeps and body files", .timeLimit(.minutes(10)))
 struct RemovingPartTests {
-  private func filled(_ bench: PartBench, count: Int = 10) -> SharedLog {
-    let log = bench.makeSharedLog()
+  private func filled(_ bench: PartBench, count: Int = 10) -> LockedLog {
+    let log = bench.makeLockedLog()
     for number in 0..<count {
       #expect(log.insert(bench.record(number, storedAt: Int64(number) * 1000)))
     }
@@ -163,7 +163,7 @@ struct RemovingPartTests {
   @Test("A body being written reserves space, and releases it when discarded")
   func bodies() throws {
     let files = SimulatedFileSystem()
-    let log = try PartBench(files).makeSharedLog()
+    let log = try PartBench(files).makeLockedLog()
     let bodies = BodyFiles(log: log)
     let before = log.bytes
     var writer = try BodyFileWriter(bodies)
@@ -179,7 +179,7 @@ struct RemovingPartTests {
   @Test("A kept body counts as used and is made durable by a sync of bodies")
   func keptBody() throws {
     let files = SimulatedFileSystem()
-    let log = try PartBench(files).makeSharedLog()
+    let log = try PartBench(files).makeLockedLog()
     var writer = try BodyFileWriter(BodyFiles(log: log))
     try writer.append(pattern(1, 300_000)[...])
     _ = try writer.finish()

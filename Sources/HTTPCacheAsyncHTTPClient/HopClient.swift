@@ -13,7 +13,7 @@ import Synchronization
 
 /// The transport to origins: a client with the configuration of the given one, that follows no redirect itself. Each hop
 /// is a request to the cache.
-final class OriginClient: Sendable {
+final class HopClient: Sendable {
   let client: HTTPClient
   /// How the given client follows redirects; `nil` if it does not.
   let redirects: HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration?

@@ -8,11 +8,11 @@ import Synchronization
 /// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the
 /// figures are current. Events are then scheduled for the observer, and so is a flush if the buffer is not empty.
 ///
-/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `SharedLog`, then one of `Catalog`, `ScopeMarks`,
+/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `LockedLog`, then one of `Catalog`, `ScopeMarks`,
 /// `PurgeFences`. The observer of events runs without any of them.
 ///
 /// **Crash**: see `Log`.
-final class SharedLog: Sendable {
+final class LockedLog: Sendable {
   let context: DiskContext
   let catalog: Catalog
   let flusher: Flusher
@@ -199,7 +199,7 @@ final class SharedLog: Sendable {
   }
 }
 
-extension SharedLog: FlushSource {
+extension LockedLog: FlushSource {
   var bufferedBytes: Int { shownBuffer.load(ordering: .relaxed) }
 
   func take(upTo bytes: Int) -> FlushBatch {

@@ -8,7 +8,7 @@ import NIOCore
 import Synchronization
 
 /// What the task of a request knows about caching. It is a task-local value, so contexts need no member for it.
-struct CacheScope: Sendable {
+struct CachingTask: Sendable {
   /// Runs all of the application for a request; `nil` without a ``CachingResponder``.
   var entrance: Entrance?
   /// Set in a background revalidation.
@@ -18,7 +18,7 @@ struct CacheScope: Sendable {
 
   typealias Entrance = @Sendable (Request) async throws -> Response
 
-  @TaskLocal static var current: CacheScope?
+  @TaskLocal static var current: CachingTask?
 }
 
 /// A background revalidation on its way through the application.
@@ -33,12 +33,12 @@ final class BackgroundRun: Sendable {
 
   /// Makes the transport of background revalidations: it sends the request through the whole application, because the
   /// handler may need what the middlewares before the cache put into the context.
-  static func transport(for cache: HTTPCache, through entrance: @escaping CacheScope.Entrance) -> Transport {
+  static func transport(for cache: HTTPCache, through entrance: @escaping CachingTask.Entrance) -> Transport {
     { head, _ in
       let run = BackgroundRun(cache)
       var status: HTTPResponse.Status?
       do {
-        let outer = try await CacheScope.$current.withValue(CacheScope(run: run)) {
+        let outer = try await CachingTask.$current.withValue(CachingTask(run: run)) {
           try await entrance(Request(head: head, body: RequestBody(buffer: ByteBuffer())))
         }
         status = outer.status
