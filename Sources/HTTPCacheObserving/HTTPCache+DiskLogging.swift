@@ -10,10 +10,10 @@ extension HTTPCache.Configuration {
   /// and recovers in turn makes one line of each a minute. Also logs, with `warning`, if the opening discards an unreadable
   /// cache, or if an `HTTPURLCache` cannot open its directory.
   ///
-  /// The method sets `diskObserver`; the previous observer is still called.
+  /// The method sets `store.diskObserver`; the previous observer is still called.
   public mutating func logDiskFailures(to logger: Logger) {
     logDiskFailures(to: FailureLog(logger, recovery: "the disk works again"))
-    diskObserver = { [diskObserver] event in
+    store.diskObserver = { [diskObserver = store.diskObserver] event in
       let problem = event.error.map { "\($0.problem)" } ?? "unknown"
       switch event.kind {
       case .discarded: logger.warning("started empty", metadata: ["reason": "\(problem)"])
@@ -25,7 +25,7 @@ extension HTTPCache.Configuration {
   }
 
   package mutating func logDiskFailures(to failures: FailureLog) {
-    diskObserver = { [diskObserver] event in
+    store.diskObserver = { [diskObserver = store.diskObserver] event in
       let cause = event.error.map { ": \($0)" } ?? ""
       switch event.kind {
       case .full:

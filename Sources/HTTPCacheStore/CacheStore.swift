@@ -70,7 +70,7 @@ import SystemPackage
 /// unknown. `PurgeFences` keep out the inserts in flight during a sweep; they are checked in the same places as marks.
 /// They need not be on disk: nothing in flight outlives the process.
 public final class CacheStore: Sendable {
-  let configuration: Configuration
+  package let configuration: Configuration
   let hasher: KeyHasher
   let memory: MemoryTier
   let disk: DiskTier?
@@ -160,7 +160,7 @@ public final class CacheStore: Sendable {
         directory: directory, files: files, hashMask: hashMask,
         progress: configuration.openingProgress)
       let opened = try opening.open(
-        startEmpty: configuration.startEmpty, whenUnreadable: configuration.whenUnreadable)
+        startEmpty: configuration.startEmpty, whenUnreadable: configuration.whenUnreadable ?? .fail)
       discarded = opened.discarded
       hasher = opened.hasher
       disk = DiskTier(

@@ -61,7 +61,7 @@ public final class HTTPURLCache: Sendable {
   /// begins empty. In both cases ``diskError`` says why.
   ///
   /// With a disk, a session keeps responses of more than 256 KiB only there; to change that, set
-  /// `HTTPCache.Configuration.largeBodyThreshold` and use ``init(_:)-(HTTPCache.Configuration)``.
+  /// `largeBodyThreshold` of `HTTPCache.Configuration.store` and use ``init(_:)-(HTTPCache.Configuration)``.
   ///
   /// - Parameters:
   ///   - memoryCapacity: maximum bytes in memory.
@@ -77,12 +77,12 @@ public final class HTTPURLCache: Sendable {
   ) {
     var configuration = HTTPCache.Configuration(
       memoryCapacity: max(0, memoryCapacity), diskCapacity: max(1 << 20, diskCapacity))
-    configuration.maximumEntryShare = Self.defaultMaximumEntryShare
-    configuration.whenUnreadable = whenUnreadable
+    configuration.store.maximumEntryShare = Self.defaultMaximumEntryShare
+    configuration.store.whenUnreadable = whenUnreadable
     if diskCapacity > 0 {
       let directory = directory ?? CachesFolder.folder(named: nil)
       CachesFolder.makeParents(of: directory)
-      configuration.directory = FilePath(directory.path)
+      configuration.store.directory = FilePath(directory.path)
     }
     self.init(configuration)
   }
@@ -104,20 +104,19 @@ public final class HTTPURLCache: Sendable {
   /// Opens a cache with any configuration, for example for the use of stale responses when the origin is unreachable.
   /// It does not fail; see ``diskError``.
   ///
-  /// If what a cache stored in the directory is unreadable, the cache begins empty, unless the configuration's
+  /// If what a cache stored in the directory is unreadable, the cache begins empty, unless the store's
   /// `whenUnreadable` is `fail`. With `fail`, the directory stays as it is, and the cache works in memory only.
   public convenience init(_ configuration: HTTPCache.Configuration) {
     var configuration = configuration
-    configuration.whenUnreadable = configuration.whenUnreadable ?? .startEmpty
+    configuration.store.whenUnreadable = configuration.store.whenUnreadable ?? .startEmpty
     do {
       self.init(try HTTPCache(configuration))
     } catch {
-      var inMemory = configuration
-      inMemory.directory = nil
       // A store in memory cannot fail to open.
       let store = CacheStore.inMemory(
-        capacity: configuration.memoryCapacity, insteadOfDisk: error, observer: configuration.diskObserver)
-      self.init(HTTPCache(store: store, configuration: inMemory), diskError: error)
+        capacity: configuration.store.memoryCapacity, insteadOfDisk: error,
+        observer: configuration.store.diskObserver)
+      self.init(HTTPCache(store: store, configuration: configuration), diskError: error)
     }
   }
 
@@ -136,22 +135,22 @@ public final class HTTPURLCache: Sendable {
 
   /// Maximum bytes that responses may occupy in memory. If you lower it, the excess is evicted at once.
   public var memoryCapacity: Int {
-    get { cache.store.capacity.memory }
-    set { cache.store.setCapacity(memory: newValue) }
+    get { cache.capacity.memory }
+    set { cache.setCapacity(memory: newValue) }
   }
 
   /// Maximum bytes that responses may occupy on disk, at least 1 MiB, or 0. If you lower it, the excess is evicted at
   /// once.
   public var diskCapacity: Int {
-    get { cache.store.capacity.disk }
-    set { cache.store.setCapacity(disk: newValue) }
+    get { cache.capacity.disk }
+    set { cache.setCapacity(disk: newValue) }
   }
 
   /// The bytes that responses occupy in memory.
-  public var currentMemoryUsage: Int { cache.store.usage.memoryBytes }
+  public var currentMemoryUsage: Int { cache.usage.memoryBytes }
 
   /// The bytes that all files of the cache occupy.
-  public var currentDiskUsage: Int { cache.store.usage.diskBytes }
+  public var currentDiskUsage: Int { cache.usage.diskBytes }
 
   /// Removes all responses from memory, and leaves the disk as it is, for example when the system warns of low memory.
   /// Responses that are also on disk are hits again.

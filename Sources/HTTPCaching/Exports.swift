@@ -5,5 +5,7 @@
 @_exported import HTTPCacheEngine
 @_exported import HTTPTypes
 
+// The type of the store's configuration.
+@_exported import class HTTPCacheStore.CacheStore
 // The type of a directory's path.
 @_exported import struct SystemPackage.FilePath

@@ -30,14 +30,14 @@ extension HTTPCache {
   ///
   /// A pin ends with ``unpin(_:partition:)``, ``removeResponses(for:partition:)``, ``removePartition(_:)`` and
   /// ``removeAllResponses()``. Invalidations and other purges concern pinned responses like all others; then the pin
-  /// stays for the next response. The pinned responses of all targets take at most ``Configuration/pinnedShare`` of the
+  /// stays for the next response. The pinned responses of all targets take at most `configuration.store.pinnedShare` of the
   /// disk. A response that would exceed it is stored without protection, until you pin its target again. A lowered
-  /// ``Configuration/diskCapacity`` can cost pinned responses.
+  /// `configuration.store.diskCapacity` can cost pinned responses.
   ///
   /// With `usesNoVarySearch`, the pin also keeps the response that the target shares with others, as it is at the time of
   /// the call. Responses to QUERY are not pinned.
   ///
-  /// The call blocks until the pin and the responses would survive a crash, as far as ``Configuration/sync`` says.
+  /// The call blocks until the pin and the responses would survive a crash, as far as `configuration.store.sync` says.
   ///
   /// - Parameters:
   ///   - request: a request with the target; its method and fields do not matter.

@@ -33,28 +33,9 @@ public final class HTTPCache: Sendable {
   public struct Configuration: Sendable {
     /// The choices that RFC 9111 leaves to a cache, first of all whether it is private or shared.
     public var rules: CacheEngine.Configuration
-    /// Maximum bytes that stored responses may occupy in memory.
-    public var memoryCapacity: Int
-    /// Maximum bytes that stored responses may occupy on disk; used only with a ``directory``.
-    public var diskCapacity: Int
-    /// The directory for stored responses, created if it does not exist; `nil` keeps them in memory only. The files are
-    /// not encrypted, and readable for the user who runs the process. A directory that holds other files, and not a
-    /// cache, is refused.
-    public var directory: FilePath?
-    /// What to do with a ``directory`` whose cache is unreadable: damaged, or written by a later version. `nil` (the
-    /// default) leaves it to what opens the cache: ``HTTPCache/init(_:)`` fails, and `HTTPURLCache`, which cannot fail,
-    /// begins empty.
-    public var whenUnreadable: UnreadableDirectory?
-    /// Which response is evicted first when memory is full (default: `s3fifo`).
-    public var eviction: EvictionPolicy
-    /// Which responses are written to disk; used only with a ``directory``.
-    public var diskAdmission: DiskAdmission
-    /// When writes to disk are made to survive a loss of power; used only with a ``directory``.
-    public var sync: DiskSync
-    /// Called when the disk fails and when it works again, and if its opening discards an unreadable cache (default:
-    /// `nil`). The calls come one after the other on a separate queue, soon after the event. The observer may use the
-    /// cache.
-    public var diskObserver: (@Sendable (DiskEvent) -> Void)?
+    /// The capacities, the directory and the policies of the store. A cache over a store that is already open has that
+    /// store's.
+    public var store: CacheStore.Configuration
     /// The name that `Cache-Status` gives this cache (RFC 9211 §2): a product, a host, or any text.
     public var name: String
     /// Whether `Cache-Status` contains the key of the response, too (default: `false`). The key shows the
@@ -66,19 +47,6 @@ public final class HTTPCache: Sendable {
     public var partition: String
     /// Which target URIs are equivalent; `nil` if each URI is distinct.
     public var targetRule: TargetRule?
-    /// The largest share of the disk's capacity that one response may take, from 0 to 1; `nil` sets no limit below the
-    /// capacity. Used only with a ``directory``.
-    public var maximumEntryShare: Double?
-    /// Maximum share of the disk's capacity that pinned responses may take, from 0 to 0.75 (default: 0.5). See
-    /// ``HTTPCache/pin(_:partition:)``. Used only with a ``directory``.
-    public var pinnedShare: Double
-    /// Content of more bytes than this is not kept in memory, only on disk, in its own file (default: 256 KiB). Used only
-    /// with a ``directory``.
-    ///
-    /// Every hit of such a response reads its file. Increase the value if larger responses, such as images, must be hits
-    /// in memory. It counts as at most 1/64 of ``diskCapacity``, and at most 4 MiB (1/1024 of a disk above 4 GiB). A
-    /// response that you store by hand is in memory as well, until it is evicted.
-    public var largeBodyThreshold: Int
     /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
     /// Responses to content of unknown length are not stored.
     public var maximumQueryContent: Int
@@ -107,23 +75,22 @@ public final class HTTPCache: Sendable {
     /// Records the steps of each request; set by `HTTPCacheTracing`.
     package var tracer: (any CacheTracer)?
 
-    /// Makes a configuration. Each parameter is documented at the property of its name.
+    /// Makes a configuration.
+    ///
+    /// - Parameters:
+    ///   - kind: whether the cache is private or shared.
+    ///   - memoryCapacity: maximum bytes that stored responses may occupy in memory.
+    ///   - diskCapacity: maximum bytes that they may occupy on disk; used only with a directory.
+    ///   - directory: the directory for stored responses, created if it does not exist; `nil` keeps them in memory only.
     public init(
       kind: CacheEngine.Configuration.Kind = .private, memoryCapacity: Int = 64 << 20,
       diskCapacity: Int = 256 << 20, directory: FilePath? = nil
     ) {
       rules = .init(kind: kind)
-      self.memoryCapacity = memoryCapacity
-      self.diskCapacity = diskCapacity
-      self.directory = directory
-      eviction = .s3fifo
-      diskAdmission = .everything
-      sync = .removals
+      store = .init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory)
       name = "HTTPCacheEngine"
       showsKeys = false
       partition = ""
-      pinnedShare = 0.5
-      largeBodyThreshold = 256 << 10
       maximumQueryContent = 64 << 10
       maximumVariants = 1000
       transitCapacity = 64 << 20
@@ -131,8 +98,7 @@ public final class HTTPCache: Sendable {
     }
   }
 
-  /// The store of the responses. Several caches may share a store; see ``Configuration/partition``.
-  public let store: CacheStore
+  package let store: CacheStore
   let engine: CacheEngine
   let configuration: Configuration
   let clock: any CacheClock
@@ -151,22 +117,11 @@ public final class HTTPCache: Sendable {
   /// - Throws: `StoreError` if the directory is unusable, holds something else than a cache, or is used by another
   ///   process.
   public convenience init(_ configuration: Configuration = Configuration()) throws {
-    var options = CacheStore.Configuration(
-      memoryCapacity: configuration.memoryCapacity,
-      diskCapacity: configuration.directory == nil ? 0 : configuration.diskCapacity,
-      directory: configuration.directory)
-    options.whenUnreadable = configuration.whenUnreadable ?? .fail
-    options.eviction = configuration.eviction
-    options.diskAdmission = configuration.diskAdmission
-    options.sync = configuration.sync
-    options.diskObserver = configuration.diskObserver
-    options.maximumEntryShare = configuration.maximumEntryShare
-    options.largeBodyThreshold = configuration.largeBodyThreshold
-    options.pinnedShare = configuration.pinnedShare
-    self.init(store: try CacheStore(options), configuration: configuration)
+    self.init(store: try CacheStore(configuration.store), configuration: configuration)
   }
 
-  /// Opens a cache over a store that is already open, with a different clock if required.
+  /// Opens a cache over a store that is already open, with a different clock if required. Several caches may share a
+  /// store; see ``Configuration/partition``.
   public convenience init(
     store: CacheStore, configuration: Configuration, clock: any CacheClock = SystemCacheClock.shared
   ) {
@@ -177,6 +132,8 @@ public final class HTTPCache: Sendable {
   /// Opens a cache that takes no step in its shared tier by itself: tests take them by hand.
   init(unstarted configuration: Configuration, store: CacheStore, clock: any CacheClock) {
     self.store = store
+    var configuration = configuration
+    configuration.store = store.configuration
     self.configuration = configuration
     self.clock = clock
     engine = CacheEngine(configuration.rules)
@@ -220,7 +177,26 @@ public final class HTTPCache: Sendable {
     store.removeAll(since: time.milliseconds)
   }
 
-  // MARK: - Memory
+  // MARK: - Capacity
+
+  /// The maximum bytes that stored responses may occupy in memory and on disk.
+  public var capacity: StoreCapacity { store.capacity }
+
+  /// The bytes and the number of entries in memory and on disk.
+  public var usage: StoreUsage { store.usage }
+
+  /// What the store has counted since it was opened.
+  public var statistics: StoreStatistics { store.statistics }
+
+  /// Changes the capacities, and evicts the excess at once. May block on the disk.
+  ///
+  /// - Parameters:
+  ///   - memory: maximum bytes in memory; `nil` leaves it as it is.
+  ///   - disk: maximum bytes on disk, at least 1 MiB; 0 removes everything from the disk, with all pins, and `nil` leaves
+  ///     it as it is. It has no effect without a directory.
+  public func setCapacity(memory: Int? = nil, disk: Int? = nil) {
+    store.setCapacity(memory: memory, disk: disk)
+  }
 
   /// Removes all responses from memory, and leaves the disk as it is. It does not wait for the disk.
   ///

@@ -10,12 +10,13 @@ extension CacheStore {
   public struct Configuration: Sendable {
     /// Maximum bytes that entries occupy in memory; 0 keeps nothing in memory.
     public var memoryCapacity: Int
-    /// Maximum bytes that the files in the directory occupy; at least 1 MiB if there is a ``directory``.
+    /// Maximum bytes that the files in the directory occupy; at least 1 MiB if there is a ``directory``. Without one it
+    /// has no effect.
     public var diskCapacity: Int
     /// The directory for entries on disk; `nil` keeps them in memory only (default: `nil`).
     ///
     /// The store creates a missing directory, with its parents, private to its user. It refuses a directory that holds
-    /// other files and no cache.
+    /// other files and no cache. The files are not encrypted.
     public var directory: FilePath?
     /// The number of parts that memory is split into, so that threads do not wait for each other: a power of two up to
     /// 1,024. With `nil` the store chooses by capacity.
@@ -30,11 +31,11 @@ extension CacheStore {
     ///
     /// With `nil` only the capacities limit an entry: it may be as large as memory, or as half of the disk.
     public var maximumEntrySize: Int?
-    /// Maximum share of the disk's current capacity that one entry may take, from 0 to 1. With `nil` only the
-    /// capacities limit an entry.
+    /// Maximum share of the disk's current capacity that one entry may take, from 0 to 1 (default: `nil`). With `nil` only
+    /// the capacities limit an entry.
     ///
     /// The limit applies only while there is a disk. It then also applies to entries that are kept in memory only.
-    package var maximumEntryShare: Double?
+    public var maximumEntryShare: Double?
     /// The size in bytes of one file of the disk's log, from 64 KiB to 1 GiB. With `nil` the store chooses by capacity.
     package var segmentSize: Int?
     /// Bodies of more bytes than this have their own file on disk, and are streamed to and from it (default:
@@ -66,8 +67,9 @@ extension CacheStore {
     public var diskObserver: (@Sendable (DiskEvent) -> Void)?
     /// Whether to discard the cache that the directory holds.
     package var startEmpty = false
-    /// What to do with a directory whose cache is unreadable: damaged, or of a later version (default: `fail`).
-    public var whenUnreadable = UnreadableDirectory.fail
+    /// What to do with a directory whose cache is unreadable: damaged, or of a later version. `nil` (the default) leaves
+    /// it to what opens the store: ``CacheStore/init(_:)`` fails, and an adapter that cannot fail begins empty.
+    public var whenUnreadable: UnreadableDirectory?
     /// Called with the progress of opening the directory, which may take seconds after a crash.
     package var openingProgress: (@Sendable (OpeningProgress) -> Void)?
 

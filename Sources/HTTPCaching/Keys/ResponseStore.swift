@@ -33,7 +33,7 @@ final class ResponseStore: Sendable {
     earlier = EarlierTimes(store, clock: clock)
     unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
     order = VariantOrder(
-      maximum: configuration.maximumVariants, memoryCapacity: configuration.memoryCapacity)
+      maximum: configuration.maximumVariants, memoryCapacity: configuration.store.memoryCapacity)
   }
 
   /// The wall clock's time of storing, for ``StoredEntry/storedAt``.

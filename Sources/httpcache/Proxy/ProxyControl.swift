@@ -86,9 +86,9 @@ struct ProxyControl {
         throw read.located("\(error)")
       }
       level.value = resolved.level
-      proxy.cache.store.setCapacity(
-        memory: resolved.cache.memoryCapacity,
-        disk: resolved.cache.directory == nil ? nil : resolved.cache.diskCapacity)
+      let store = resolved.cache.store
+      proxy.cache.setCapacity(
+        memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
       running = merged
       report(changes, taken: taken, file: file)
     } catch {

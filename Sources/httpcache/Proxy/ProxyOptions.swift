@@ -352,8 +352,8 @@ struct ProxyOptions: ParsableArguments {
       kind: kind == .private ? .private : .shared, memoryCapacity: memory.bytes,
       diskCapacity: disk?.bytes ?? 10 << 30,
       directory: directory.map { FilePath($0) })
-    cache.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
-    cache.eviction = eviction
+    cache.store.whenUnreadable = startEmptyIfUnreadable ? .startEmpty : .fail
+    cache.store.eviction = eviction
     cache.name = name
     cache.maximumVariants = variants
     cache.transitCapacity = transit.bytes

@@ -23,7 +23,7 @@ struct DamageTests {
     defer { try? FileManager.default.removeItem(at: directory) }
     try await ProxyFixture.run(
       { $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0) },
-      cache: { $0.directory = FilePath(directory.path) },
+      cache: { $0.store.directory = FilePath(directory.path) },
       origin: { [counter = Counter()] _, connection in
         let number = counter.next()
         try await connection.send(

@@ -42,11 +42,8 @@ struct RedisFleet {
       options.trust = trust
       if let lease { options.lease = lease }
       configuration.sharedTier = options
-      let store = try CacheStore(
-        .init(
-          memoryCapacity: configuration.memoryCapacity,
-          diskCapacity: directory == nil ? 0 : configuration.diskCapacity, directory: directory))
-      return HTTPCache(store: store, configuration: configuration, clock: clock)
+      return HTTPCache(
+        store: try CacheStore(configuration.store), configuration: configuration, clock: clock)
     }
   }
 

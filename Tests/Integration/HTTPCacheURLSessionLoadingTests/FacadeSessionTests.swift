@@ -79,7 +79,7 @@ struct FacadeSessionTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     var configuration = HTTPCache.Configuration(
       memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)
-    configuration.maximumEntryShare = share
+    configuration.store.maximumEntryShare = share
     let cache =
       share == HTTPURLCache.defaultMaximumEntryShare
       ? HTTPURLCache(memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)

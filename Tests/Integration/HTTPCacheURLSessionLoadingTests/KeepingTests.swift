@@ -67,7 +67,7 @@ struct KeepingTests {
     arguments: [DiskAdmission.everything, .secondTime])
   func kept(admission: DiskAdmission) async throws {
     try await with {
-      $0.diskAdmission = admission
+      $0.store.diskAdmission = admission
     } test: { origin, session async throws in
       let paths = ["/article", "/large", "/loaded"]
       _ = try await session.data(from: url("/loaded", origin))
@@ -116,7 +116,7 @@ struct KeepingTests {
   @Test("Keeping more than the limit throws an error with the sizes")
   func limit() async throws {
     try await with {
-      $0.pinnedShare = 0.1
+      $0.store.pinnedShare = 0.1
     } test: { origin, session async throws in
       try await session.keep(url("/article", origin))
       let error = await #expect(throws: StoreError.self) { try await session.keep(url("/large", origin)) }
@@ -128,7 +128,7 @@ struct KeepingTests {
   @Test("Keeping needs a directory")
   func withoutDisk() async throws {
     try await with {
-      $0.directory = nil
+      $0.store.directory = nil
     } test: { origin, session async throws in
       let error = await #expect(throws: StoreError.self) { try await session.keep(url("/article", origin)) }
       #expect(error?.code == .noDisk && origin.requestCount == 0)

@@ -12,8 +12,8 @@ import Testing
 struct ProxyOptionsTests {
   private func resolved(_ arguments: [String]) throws -> String {
     let (proxy, cache, _) = try ProxyOptions.parse(arguments).resolved()
-    return "\(proxy.listen) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.memoryCapacity) "
-      + "\(cache.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.whenDisconnected != .nothing)"
+    return "\(proxy.listen) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.store.memoryCapacity) "
+      + "\(cache.store.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.whenDisconnected != .nothing)"
   }
 
   @Test(

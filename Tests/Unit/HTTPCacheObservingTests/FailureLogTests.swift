@@ -123,10 +123,10 @@ struct FailureLogTests {
     let setting = Setting()
     let told = Told()
     var configuration = HTTPCache.Configuration()
-    configuration.diskObserver = { event in told.events.withLock { $0.append(event) } }
+    configuration.store.diskObserver = { event in told.events.withLock { $0.append(event) } }
     configuration.logDiskFailures(to: setting.failures)
     let failure = DiskEvent.failing(try .sample)
-    for event in [failure, .recovered, failure] { configuration.diskObserver?(event) }
+    for event in [failure, .recovered, failure] { configuration.store.diskObserver?(event) }
     let lines = setting.lines
     #expect(lines.count == 2)
     #expect(lines.first?.hasPrefix("warning the disk fails; responses are kept in memory only: ") == true)

@@ -58,9 +58,11 @@ struct LoggingTests {
     }
     let count = Mutex(0)
     var configuration = HTTPCache.Configuration()
-    configuration.diskObserver = { _ in count.withLock { $0 += 1 } }
+    configuration.store.diskObserver = { _ in count.withLock { $0 += 1 } }
     configuration.logDiskFailures(to: logger)
-    for event in [DiskEvent.discarded(error), .unavailable(error)] { configuration.diskObserver?(event) }
+    for event in [DiskEvent.discarded(error), .unavailable(error)] {
+      configuration.store.diskObserver?(event)
+    }
     #expect(
       handler.entries.map { "\($0.level) \($0.message)" } == [
         "warning started empty", "warning works in memory only",

@@ -48,7 +48,7 @@ struct CachesFolderTests {
     let seen = Mutex<[DiskEvent]>([])
     let happened = EventCount()
     var configuration = HTTPCache.Configuration(diskCapacity: 4 << 20, directory: folder)
-    configuration.diskObserver = { event in
+    configuration.store.diskObserver = { event in
       seen.withLock { $0.append(event) }
       happened.next()
     }

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheStore
 import HTTPCaching
 import Testing
 
-@testable import HTTPCacheStore
-
 @Suite("Options of a cache's own store", .timeLimit(.minutes(10)))
 struct StoreOptionTests {
-  @Test(
-    "The store of a cache has the options of the cache's configuration", arguments: EvictionPolicy.allCases,
-    DiskAdmission.allCases)
-  func passedOn(eviction: EvictionPolicy, admission: DiskAdmission) throws {
-    var configuration = HTTPCache.Configuration(memoryCapacity: 1 << 20)
-    #expect(configuration.eviction == .s3fifo && configuration.diskAdmission == .everything)
-    configuration.eviction = eviction
-    configuration.diskAdmission = admission
-    configuration.sync = .everyStore
-    configuration.diskObserver = { _ in }
-    let store = try HTTPCache(configuration).store
-    #expect(store.configuration.sync == .everyStore && store.configuration.diskObserver != nil)
-    #expect(store.configuration.eviction == eviction && store.configuration.diskAdmission == admission)
-  }
-
   @Test(
     "With a disk, memory keeps content up to the threshold, and at most 1/64 of the disk",
     arguments: [
@@ -33,7 +17,7 @@ struct StoreOptionTests {
     try await withTemporaryDirectory { directory in
       var configuration = HTTPCache.Configuration(
         memoryCapacity: 32 << 20, diskCapacity: 64 << 20, directory: directory)
-      if let threshold { configuration.largeBodyThreshold = threshold }
+      if let threshold { configuration.store.largeBodyThreshold = threshold }
       for isStored in [false, true] {
         // Opened again, so that the second lookup finds the response on disk only.
         let cache = try HTTPCache(configuration)
@@ -52,7 +36,7 @@ struct StoreOptionTests {
   @Test("A threshold below 0 is refused")
   func negativeThreshold() {
     var configuration = HTTPCache.Configuration()
-    configuration.largeBodyThreshold = -1
+    configuration.store.largeBodyThreshold = -1
     #expect(throws: StoreError.self) { try HTTPCache(configuration) }
   }
 }
