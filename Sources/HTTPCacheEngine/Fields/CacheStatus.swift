@@ -131,25 +131,6 @@ extension String {
   }
 }
 
-extension CacheEngine.Reason {
-  /// The value of `fwd` in `Cache-Status` for this reason; `nil` if it is not a reason for a request to the origin.
-  package var forward: CacheStatus.Forward? {
-    switch self {
-    case .nothingStored: .uriMiss
-    case .noVariantMatches: .varyMiss
-    case .stale, .staleMustRevalidate, .noLifetime, .storedNoCache, .storedInvalidated, .storedUnconfirmed,
-      .storedInTheFuture, .validationUnusable, .staleWhileRevalidate:
-      .stale
-    case .requestNoCache, .requestMaxAge, .requestMinFresh, .policyRevalidates: .request
-    case .originPrecondition, .queryNotKeyed, .requestContent, .targetNotCacheable, .policyIgnoresStored:
-      .bypass
-    case .methodNotCacheable, .unsafeMethod: .method
-    case .contentIncomplete, .completionUnusable: .partial
-    default: nil
-    }
-  }
-}
-
 extension CacheStatus {
   /// Reads the last member of a `Cache-Status` field: that of the cache nearest to the client (§2).
   ///

@@ -20,7 +20,7 @@ struct DocumentationCommentTests {
         comment.append(text.dropFirst(4))
         continue
       }
-      if let name = text.wholeMatch(of: /public static var (\w+): Self .*/)?.1 {
+      if let name = text.wholeMatch(of: /case (\w+)/)?.1 {
         comments[String(name)] = comment.joined(separator: " ")
       }
       comment = []
@@ -47,7 +47,7 @@ struct DocumentationCommentTests {
             !line.contains("public import"), !line.contains("public extension"),
             try defined.wholeMatch(in: line) == nil
           else { continue }
-          let before = lines[..<index].last { !$0.hasPrefix("@") } ?? ""
+          let before = lines[..<index].last { !$0.hasPrefix("@") && !$0.hasPrefix("#") } ?? ""
           checked += 1
           #expect(before.hasPrefix("///"), "\(file.lastPathComponent):\(index + 1): \(line)")
         }
