@@ -23,13 +23,11 @@ int redisFormatCommandArgv(char **target, int argc, const char **argv, const siz
 #endif
 void redisFreeCommand(char *cmd);
 
-// The type of the value that the parser is in the middle of, by the sign that it has read already; -1 for none.
-static inline int chiredis_type_in_progress(const redisReader *_Nonnull reader) {
-  if (reader->ridx < 0) return -1;
-// Since version 1.0, which has the types of RESP 3 too, the stack grows.
-#if defined(REDIS_REPLY_DOUBLE)
-  return reader->task[reader->ridx]->type;
-#else
-  return reader->rstack[reader->ridx].type;
-#endif
+// hiredis' own names for two fields of the parser are macros, which Swift does not import.
+static inline const char *_Nonnull chiredis_error(const redisReader *_Nonnull reader) {
+  return redisReaderGetError(reader);
+}
+
+static inline void chiredis_set_private_data(redisReader *_Nonnull reader, void *_Nonnull data) {
+  (void)redisReaderSetPrivdata(reader, data);
 }

@@ -37,7 +37,7 @@ struct ReplyReaderTests {
   func divided(example: Example) throws {
     let bytes = Array(example.bytes.utf8)
     for cut in 0...bytes.count {
-      let reader = ReplyReader(limit: 1 << 20)
+      var reader = ReplyReader(limit: 1 << 20)
       var values: [RedisValue] = []
       for part in [bytes[..<cut], bytes[cut...]] {
         try reader.feed(ByteBuffer(bytes: part))
@@ -47,10 +47,26 @@ struct ReplyReaderTests {
     }
   }
 
+  @Test(
+    "A length beyond the limit is refused after each kind of reply, wherever the network divides them",
+    arguments: examples)
+  func announced(example: Example) {
+    let bytes = Array((example.bytes + "$9999999999\r\n" + Self.padding).utf8)
+    for cut in 0...bytes.count {
+      var reader = ReplyReader(limit: 1000)
+      #expect(throws: ReplyReader.Violation.self) {
+        for part in [bytes[..<cut], bytes[cut...]] {
+          try reader.feed(ByteBuffer(bytes: part))
+          while try reader.next() != nil {}
+        }
+      }
+    }
+  }
+
   @Test("A reply of 1 MiB arrives in pieces of any length")
   func large() throws {
     let content = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-    let reader = ReplyReader(limit: 2 << 20)
+    var reader = ReplyReader(limit: 2 << 20)
     var rest = (Array("*2\r\n$\(content.count)\r\n".utf8) + content + Array("\r\n:1\r\n".utf8))[...]
     var generator = SeededGenerator(seed: 1)
     var value: RedisValue?
@@ -74,12 +90,13 @@ struct ReplyReaderTests {
       "*2\r\n$600\r\n" + String(repeating: "a", count: 600) + "\r\n$600\r\n" + padding,
       String(repeating: "*1\r\n", count: 9), String(repeating: "*1\r\n", count: 100_000),
       "+" + String(repeating: "a", count: 70_000), "*" + String(repeating: "1", count: 70_000),
-      "$" + String(repeating: "1", count: 70_000), ":12a\r\n", ":99999999999999999999\r\n", ",1.5\r\n",
+      "$" + String(repeating: "1", count: 70_000), ":12a\r\n", "$01\r\na\r\n", "*01\r\n:1\r\n", ":01\r\n",
+      ":+1\r\n", ":-0\r\n", ":99999999999999999999\r\n", ",1.5\r\n",
       "#t\r\n", "_\r\n",
       "%1\r\n+a\r\n+b\r\n", ">1\r\n+a\r\n", "*2\r\n,1.5\r\n:1\r\n",
     ].map(Bytes.init))
   func violation(example: Bytes) throws {
-    let reader = ReplyReader(limit: 1000)
+    var reader = ReplyReader(limit: 1000)
     #expect(throws: ReplyReader.Violation.self) {
       try reader.feed(ByteBuffer(string: example.text))
       while try reader.next() != nil {}
@@ -90,14 +107,14 @@ struct ReplyReaderTests {
 
   @Test("Arrays of up to seven levels are parsed")
   func levels() throws {
-    let reader = ReplyReader(limit: 1000)
+    var reader = ReplyReader(limit: 1000)
     try reader.feed(ByteBuffer(string: String(repeating: "*1\r\n", count: 7) + ":1\r\n"))
     #expect(try reader.next() != nil)
   }
 
   @Test("The limit counts the bytes and elements of one reply, and starts again with the next")
   func limit() throws {
-    let reader = ReplyReader(limit: 1000)
+    var reader = ReplyReader(limit: 1000)
     let reply = "*2\r\n$400\r\n\(String(repeating: "a", count: 400))\r\n:1\r\n"
     for _ in 0..<10 {
       try reader.feed(ByteBuffer(string: reply))
@@ -110,7 +127,7 @@ struct ReplyReaderTests {
     var generator = SeededGenerator(seed: seed)
     let signs = Array("+-:$*\r\n0123456789,#_%>=(|".utf8)
     for round in 0..<500 {
-      let reader = ReplyReader(limit: 4096)
+      var reader = ReplyReader(limit: 4096)
       var bytes: [UInt8]
       if round.isMultiple(of: 2) {
         bytes = (0..<Int.random(in: 1...200, using: &generator)).map { _ in

@@ -29,7 +29,7 @@ final class ConnectionCore: ChannelInboundHandler {
   private let settings: ConnectionSettings
   private let inbox: RequestInbox
   private let report: @Sendable (Event) -> Void
-  private let reader: ReplyReader
+  private var reader: ReplyReader
   /// Succeeds when the connection ended and its socket is closed.
   private let closed: EventLoopPromise<Void>
 

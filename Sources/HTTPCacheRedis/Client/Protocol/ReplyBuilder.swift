@@ -22,6 +22,8 @@ final class ReplyBuilder {
   private(set) var remaining: Int
   /// Why a part was not accepted.
   private(set) var violation: String?
+  /// Bytes that came from the server and are not in a complete part.
+  var unparsed = 0
   private var levels: [Level] = []
   private var complete: RedisValue?
 

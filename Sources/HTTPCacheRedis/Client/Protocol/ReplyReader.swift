@@ -15,6 +15,8 @@ import NIOCore
 struct ReplyReader: ~Copyable {
   /// The longest line: a simple string, an error, or the digits of a number.
   static let maximumLine = 64 << 10
+  /// Bytes of a part that contain its sign and its length, which has up to 20 digits.
+  private static let headLength = 32
   /// hiredis keeps a buffer of up to this size when it is empty, and else allocates one for each reply.
   private static let keptBuffer = 1 << 20
 
@@ -26,6 +28,10 @@ struct ReplyReader: ~Copyable {
   private let reader: UnsafeMutablePointer<redisReader>
   private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
   private let builder: ReplyBuilder
+  /// What was added last, until all of it is parsed that can be.
+  private var latest = ByteBuffer()
+  /// The first bytes of the part that is not complete.
+  private var head: [UInt8] = []
 
   /// Makes a reader whose replies have up to `limit` bytes each.
   init(limit: Int) {
@@ -38,7 +44,7 @@ struct ReplyReader: ~Copyable {
     }
     reader.pointee.maxbuf = Self.keptBuffer
     // The builder lives as long as the reader, which holds it.
-    reader.pointee.privdata = Unmanaged.passUnretained(builder).toOpaque()
+    chiredis_set_private_data(reader, Unmanaged.passUnretained(builder).toOpaque())
     self.reader = reader
     self.functions = functions
     self.builder = builder
@@ -49,54 +55,54 @@ struct ReplyReader: ~Copyable {
     functions.deallocate()
   }
 
-  /// Adds bytes that came from the server.
-  borrowing func feed(_ buffer: ByteBuffer) throws(Violation) {
+  /// Adds bytes that came from the server, after ``next()`` returned `nil`.
+  mutating func feed(_ buffer: ByteBuffer) throws(Violation) {
     let status = buffer.withUnsafeReadableBytes { bytes in
       guard let start = bytes.baseAddress, !bytes.isEmpty else { return REDIS_OK }
       return redisReaderFeed(reader, start.assumingMemoryBound(to: CChar.self), bytes.count)
     }
     guard status == REDIS_OK else { throw Violation(what: "no memory for the reply") }
+    builder.unparsed += buffer.readableBytes
+    latest = buffer
   }
 
   /// Returns the next complete reply, or `nil` if more bytes are needed.
-  borrowing func next() throws(Violation) -> RedisValue? {
+  mutating func next() throws(Violation) -> RedisValue? {
     var reply: UnsafeMutableRawPointer?
     guard redisReaderGetReply(reader, &reply) == REDIS_OK else {
-      throw Violation(what: builder.violation ?? errorText)
+      throw Violation(what: builder.violation ?? String(cString: chiredis_error(reader)))
     }
     guard reply != nil else {
       try checkUnparsed()
       return nil
     }
-    // A value of RESP 3, which this client does not ask for, reaches no function of the builder.
+    // Some values of RESP 3, which this client does not ask for, reach no function of the builder.
     guard let value = builder.take() else { throw Violation(what: "a value that RESP 2 does not have") }
     return value
   }
 
-  private var errorText: String {
-    withUnsafeBytes(of: reader.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-  }
-
   /// Stops a server that announces too long a string, or never ends a line: hiredis would buffer it all.
-  private borrowing func checkUnparsed() throws(Violation) {
-    let (position, length) = (reader.pointee.pos, reader.pointee.len)
-    // An announced length has up to 20 digits.
-    guard length - position > 32, let buffer = reader.pointee.buf else { return }
-    let unparsed = UnsafeRawBufferPointer(start: buffer + position, count: length - position)
-    // The parser has read the sign already, and reads the length of a string again and again until the string is complete.
-    guard chiredis_type_in_progress(reader) == REDIS_REPLY_STRING else {
-      guard unparsed.count <= Self.maximumLine else { throw Violation(what: "a line of more than 64 KiB") }
+  private mutating func checkUnparsed() throws(Violation) {
+    let unparsed = builder.unparsed
+    // A null of RESP 3 is shorter than those of RESP 2.
+    guard unparsed >= 0 else { throw Violation(what: "a value that RESP 2 does not have") }
+    if unparsed <= latest.readableBytes {
+      head = Array(latest.readableBytesView.suffix(unparsed).prefix(Self.headLength))
+    } else {
+      head += latest.readableBytesView.prefix(Self.headLength - head.count)
+    }
+    latest = ByteBuffer()
+    guard unparsed > Self.headLength else { return }
+    guard head.first == UInt8(ascii: "$") else {
+      guard unparsed <= Self.maximumLine else { throw Violation(what: "a line of more than 64 KiB") }
       return
     }
-    var announced = 0
-    for digit in unparsed.prefix(32) {
-      if digit == UInt8(ascii: "\r") { break }
-      guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9"), announced <= Int.max / 16 else {
-        throw Violation(what: "an invalid length of a string")
-      }
-      announced = announced * 10 + Int(digit - UInt8(ascii: "0"))
+    let digits = head.dropFirst().prefix { $0 != UInt8(ascii: "\r") }
+    guard let announced = Int(String(decoding: digits, as: UTF8.self)) else {
+      throw Violation(what: "an invalid length of a string")
     }
-    guard announced <= builder.remaining else {
+    // A string of RESP 2 has no more bytes than announced.
+    guard announced <= builder.remaining, unparsed <= announced + 2 * Self.headLength else {
       throw Violation(what: "a reply of more than \(builder.limit) bytes")
     }
   }
@@ -107,21 +113,24 @@ extension redisReplyObjectFunctions {
   fileprivate static var building: Self {
     var functions = Self()
     functions.createString = { task, bytes, count in
-      guard let task, let builder = ReplyBuilder.of(task) else { return nil }
+      guard let task else { return nil }
+      let isBulk = task.pointee.type == REDIS_REPLY_STRING
+      let size = isBulk ? ReplyBuilder.line(count) + count + 2 : count + 3
+      guard let builder = ReplyBuilder.of(task, parsed: size) else { return nil }
       let content = UnsafeRawBufferPointer(start: bytes, count: count)
       let isError = task.pointee.type == REDIS_REPLY_ERROR
       return builder.add(string: content, isError: isError) ? .accepted : nil
     }
     functions.createArray = { task, count in
-      guard let task, let builder = ReplyBuilder.of(task) else { return nil }
+      guard let builder = ReplyBuilder.of(task, parsed: ReplyBuilder.line(count)) else { return nil }
       return builder.open(count: Int(count)) ? .accepted : nil
     }
     functions.createInteger = { task, value in
-      guard let task, let builder = ReplyBuilder.of(task) else { return nil }
+      guard let builder = ReplyBuilder.of(task, parsed: ReplyBuilder.line(value)) else { return nil }
       return builder.add(.integer(Int64(value))) ? .accepted : nil
     }
     functions.createNil = { task in
-      guard let task, let builder = ReplyBuilder.of(task) else { return nil }
+      guard let builder = ReplyBuilder.of(task, parsed: ReplyBuilder.line(-1)) else { return nil }
       return builder.add(.null) ? .accepted : nil
     }
     functions.freeObject = { _ in }
@@ -135,7 +144,16 @@ extension UnsafeMutableRawPointer {
 }
 
 extension ReplyBuilder {
-  fileprivate static func of(_ task: UnsafePointer<redisReadTask>) -> ReplyBuilder? {
-    task.pointee.privdata.map { Unmanaged<ReplyBuilder>.fromOpaque($0).takeUnretainedValue() }
+  /// Returns the builder of a part of `size` bytes, and counts the part as parsed; `nil` for a type of RESP 3.
+  fileprivate static func of(_ task: UnsafePointer<redisReadTask>?, parsed size: Int) -> ReplyBuilder? {
+    guard let task = task?.pointee, task.type <= REDIS_REPLY_ERROR, let data = task.privdata else {
+      return nil
+    }
+    let builder = Unmanaged<ReplyBuilder>.fromOpaque(data).takeUnretainedValue()
+    builder.unparsed -= size
+    return builder
   }
+
+  /// The length of a sign, a number and the end of the line. hiredis accepts only the shortest form of a number.
+  fileprivate static func line(_ number: some BinaryInteger) -> Int { String(number).utf8.count + 3 }
 }
