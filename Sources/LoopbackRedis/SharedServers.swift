@@ -135,7 +135,7 @@ extension RedisServer {
   ///
   /// - Parameter command: the command, its words divided by spaces.
   package func send(_ command: String) async throws -> RedisValue {
-    var configuration = RedisClient.Configuration(endpoint)
+    var configuration = RedisSharedTier.Configuration(endpoint)
     configuration.connections = 1
     configuration.connectTimeout = .seconds(60)
     let client = try RedisClient(configuration)

@@ -18,14 +18,14 @@ import Synchronization
 ///
 /// The client sends a command once. After ``RedisError/Code/timedOut``, ``RedisError/Code/connectionLost`` or
 /// ``RedisError/Code/protocolViolation`` the server may have executed it.
-public final class RedisClient: Sendable {
+package final class RedisClient: Sendable {
   private enum Topology {
     case node(RedisNode)
     case cluster(RedisCluster)
   }
 
   /// The configuration that the client was made with.
-  public let configuration: Configuration
+  package let configuration: RedisSharedTier.Configuration
   private let settings: ConnectionSettings
   private let topology: Topology
   private let locate: RedisLink.Locator
@@ -35,7 +35,7 @@ public final class RedisClient: Sendable {
   ///
   /// - Parameter configuration: the servers, and the limits of the connections to them.
   /// - Throws: ``RedisError`` if the addresses are missing, or if a certificate or a key cannot be used.
-  public init(_ configuration: Configuration) throws(RedisError) {
+  package init(_ configuration: RedisSharedTier.Configuration) throws(RedisError) {
     guard let address = configuration.endpoint.addresses.first else {
       throw RedisError(.invalidEndpoint, "the endpoint has no address; set at least one")
     }
@@ -64,10 +64,10 @@ public final class RedisClient: Sendable {
   /// - Parameters:
   ///   - arguments: the command and its arguments.
   ///   - key: the key that selects the node of a cluster, by the part in braces if it has one; `nil` for any node.
-  ///   - timeout: how long to wait; `nil` for ``Configuration/requestTimeout``.
+  ///   - timeout: how long to wait; `nil` for `requestTimeout` of the configuration.
   /// - Returns: the reply, which may be an error.
   /// - Throws: ``RedisError``, or `CancellationError` if the task is cancelled; then the reply is ignored.
-  public func send(
+  package func send(
     _ arguments: [[UInt8]], key: [UInt8]? = nil, timeout: Duration? = nil
   ) async throws -> RedisValue {
     try await pipeline([arguments], key: key, timeout: timeout)[0]
@@ -81,10 +81,10 @@ public final class RedisClient: Sendable {
   /// - Parameters:
   ///   - commands: the commands with their arguments.
   ///   - key: the key that selects the node of a cluster, by the part in braces if it has one; `nil` for any node.
-  ///   - timeout: how long to wait; `nil` for ``Configuration/requestTimeout``.
+  ///   - timeout: how long to wait; `nil` for `requestTimeout` of the configuration.
   /// - Returns: one reply for each command; each may be an error.
   /// - Throws: ``RedisError``, or `CancellationError` if the task is cancelled; then the replies are ignored.
-  public func pipeline(
+  package func pipeline(
     _ commands: [[[UInt8]]], key: [UInt8]? = nil, timeout: Duration? = nil
   ) async throws -> [RedisValue] {
     let timeout = timeout ?? configuration.requestTimeout
@@ -103,7 +103,7 @@ public final class RedisClient: Sendable {
   ///   - body: uses the connection.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws.
-  public func withConnection<Result>(
+  package func withConnection<Result>(
     key: [UInt8]? = nil, _ body: (RedisConnection) async throws -> Result
   ) async throws -> Result {
     let connection = try makeConnection(key: key)
@@ -122,7 +122,7 @@ public final class RedisClient: Sendable {
   /// - Parameter key: the key that selects the node of a cluster; `nil` for any node.
   /// - Returns: the connection, which is being made.
   /// - Throws: ``RedisError`` if the client is closed.
-  public func makeConnection(key: [UInt8]? = nil) throws(RedisError) -> RedisConnection {
+  package func makeConnection(key: [UInt8]? = nil) throws(RedisError) -> RedisConnection {
     guard !isClosed.load(ordering: .acquiring) else { throw .clientClosed }
     let connection = RedisConnection(on: configuration.eventLoopGroup.next(), settings)
     if case .cluster(let cluster) = topology, let address = cluster.address(of: key) {
@@ -135,7 +135,7 @@ public final class RedisClient: Sendable {
 
   /// Closes all connections, and waits until their sockets are closed. Commands without a reply fail with
   /// ``RedisError/Code/closed``, and so do later ones.
-  public func close() async {
+  package func close() async {
     for connection in end() { await connection.close() }
   }
 
@@ -149,5 +149,5 @@ public final class RedisClient: Sendable {
   }
 
   /// What the client did so far, and what it holds now.
-  public var statistics: RedisStatistics { settings.counters.snapshot }
+  package var statistics: RedisStatistics { settings.counters.snapshot }
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Why a command has no reply, or why a client cannot be made.
-///
-/// A server that answers a command with an error is not a fault of the connection: see ``RedisValue/error(_:)``.
+/// Why a call of the tier failed, or why a tier cannot be made.
 public struct RedisError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What kind of fault it is.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Kind: String {
       case invalidEndpoint, invalidConfiguration, invalidCommand, unreachable, refused, timedOut,
         connectionLost
-      case overloaded, protocolViolation, closed
+      case overloaded, protocolViolation, commandFailed, closed
     }
 
     private let kind: Kind
@@ -22,7 +20,7 @@ public struct RedisError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A certificate or a key that cannot be used.
     public static let invalidConfiguration = Code(.invalidConfiguration)
     /// A command without words.
-    public static let invalidCommand = Code(.invalidCommand)
+    package static let invalidCommand = Code(.invalidCommand)
     /// There is no connection to the server. The command was not sent.
     public static let unreachable = Code(.unreachable)
     /// The server refuses the user or the database. The command was not sent.
@@ -35,7 +33,9 @@ public struct RedisError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let overloaded = Code(.overloaded)
     /// The server sent what is not valid RESP, or more than the limit. The server may have executed the command.
     public static let protocolViolation = Code(.protocolViolation)
-    /// The client was closed.
+    /// The server answered a command with an error, or with something else than the command returns.
+    public static let commandFailed = Code(.commandFailed)
+    /// The tier was closed.
     public static let closed = Code(.closed)
 
     public var description: String { kind.rawValue }
@@ -46,12 +46,7 @@ public struct RedisError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What happened, to what, and what to do. It contains no password.
   public var message: String
 
-  /// Makes an error.
-  ///
-  /// - Parameters:
-  ///   - code: what kind of fault it is.
-  ///   - message: what happened, to what, and what to do.
-  public init(_ code: Code, _ message: String) {
+  package init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message
   }

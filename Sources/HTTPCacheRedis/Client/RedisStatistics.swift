@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// What a client did so far, and what it holds now.
+/// What the connections of a tier did so far, and what they hold now.
 public struct RedisStatistics: Hashable, Sendable {
   /// Commands that were sent.
   public var commands = 0

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 /// A reply of a server: a value of RESP, version 2.
-public enum RedisValue: Sendable, Hashable {
+package enum RedisValue: Sendable, Hashable {
   /// A missing value: a null bulk string or a null array.
   case null
   /// An integer.
@@ -17,16 +17,16 @@ public enum RedisValue: Sendable, Hashable {
 
 extension RedisValue {
   /// The bytes of a string, or `nil`.
-  public var bytes: [UInt8]? {
+  package var bytes: [UInt8]? {
     guard case .string(let bytes) = self else { return nil }
     return bytes
   }
 
   /// The text of a string, or `nil`. Invalid UTF-8 is repaired.
-  public var text: String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+  package var text: String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
   /// The value of an integer, or of a string of decimal digits; otherwise `nil`.
-  public var integer: Int64? {
+  package var integer: Int64? {
     switch self {
     case .integer(let value): value
     case .string(let bytes): Int64(String(decoding: bytes, as: UTF8.self))
@@ -35,13 +35,13 @@ extension RedisValue {
   }
 
   /// The elements of an array, or `nil`.
-  public var elements: [RedisValue]? {
+  package var elements: [RedisValue]? {
     guard case .array(let elements) = self else { return nil }
     return elements
   }
 
   /// The first word of an error, such as `WRONGTYPE`, `NOSCRIPT` or `OOM`, or `nil`.
-  public var errorCode: Substring? {
+  package var errorCode: Substring? {
     guard case .error(let message) = self else { return nil }
     return message.prefix { $0 != " " }
   }

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// ```swift
 /// var configuration = HTTPCache.Configuration(kind: .shared)
-/// configuration.sharedTier = .init(try RedisSharedTier(.init(RedisEndpoint("redis://cache.internal/0"))))
+/// configuration.sharedTier = .init(try RedisSharedTier("redis://cache.internal/0"))
 /// let cache = try HTTPCache(configuration)
 /// ```
 ///
@@ -29,32 +29,6 @@ import Synchronization
 /// node compares the position of every entry that it finds with the log before it uses the entry. So an entry that was
 /// requested before a removal is not used; in a cluster, it takes memory until it expires.
 public final class RedisSharedTier: SharedTier {
-  /// How the tier uses the server.
-  public struct Configuration: Sendable {
-    /// The client of the server.
-    public var client: RedisClient.Configuration
-    /// The beginning of all keys (default: `httpcache:`). Caches with the same prefix and server share the tier.
-    public var prefix = "httpcache:"
-    /// Content of more bytes is stored in pieces, apart from its head (default: 256 KiB). A lookup then takes two round
-    /// trips.
-    public var inlineLimit = 256 << 10
-    /// Bytes of a piece (default: 512 KiB).
-    public var pieceSize = 512 << 10
-    /// Number of removals that the log keeps, approximately (default: 100,000). A node that was away for longer validates
-    /// all that it has.
-    public var logLimit = 100_000
-    /// Whether the server loses no write by a restart or failover (default: `false`): set it only with `appendfsync always`,
-    /// and without replicas that may take over.
-    public var isDurable = false
-
-    /// Makes a configuration for a server.
-    ///
-    /// - Parameter endpoint: the server to connect to, and as which user.
-    public init(_ endpoint: RedisEndpoint) {
-      client = RedisClient.Configuration(endpoint)
-    }
-  }
-
   let configuration: Configuration
   let client: RedisClient
   let keys: RedisKeys
@@ -64,21 +38,28 @@ public final class RedisSharedTier: SharedTier {
   /// The seed of the hashes, once the server has told it.
   private let seed = Mutex<UInt64?>(nil)
 
+  /// Makes a tier with the default configuration. The first call connects to the server.
+  ///
+  /// - Parameters:
+  ///   - url: the URL of the server; see ``Configuration``.
+  ///   - password: a password that replaces the URL's.
+  /// - Throws: ``RedisError`` if the URL is invalid, or if a certificate or a key cannot be used.
+  public convenience init(_ url: String, password: String? = nil) throws(RedisError) {
+    try self.init(Configuration(url, password: password))
+  }
+
   /// Makes a tier. The first call connects to the server.
   ///
   /// - Parameter configuration: the server, and how the tier uses it.
-  /// - Throws: ``RedisError`` if the addresses are missing, or if a certificate or a key cannot be used.
+  /// - Throws: ``RedisError`` if a certificate or a key cannot be used.
   public init(_ configuration: Configuration) throws(RedisError) {
     self.configuration = configuration
-    client = try RedisClient(configuration.client)
+    client = try RedisClient(configuration)
     keys = RedisKeys(prefix: configuration.prefix)
-    isCluster = configuration.client.endpoint.mode == .cluster
+    isCluster = configuration.endpoint.mode == .cluster
     line = RedisLine(client, key: keys.log)
     releases = ReleaseWatch(client, stream: keys.released)
   }
-
-  /// What the connections did so far.
-  public var clientStatistics: RedisStatistics { client.statistics }
 
   // MARK: - Scripts
 
@@ -97,7 +78,7 @@ public final class RedisSharedTier: SharedTier {
   }
 
   private func deadline(in limit: Duration) -> CallDeadline {
-    CallDeadline(in: limit, on: configuration.client.clock)
+    CallDeadline(in: limit, on: configuration.clock)
   }
 
   /// Sends a command, and throws the error that it returns.
@@ -110,7 +91,7 @@ public final class RedisSharedTier: SharedTier {
 
   @discardableResult
   private func check(_ reply: RedisValue) throws -> RedisValue {
-    if case .error(let message) = reply { throw RedisTierError(message) }
+    if case .error(let message) = reply { throw RedisError(.commandFailed, message) }
     return reply
   }
 
@@ -124,7 +105,7 @@ public final class RedisSharedTier: SharedTier {
 
   private func learn(_ seed: RedisValue?) throws {
     guard let text = seed?.text, let value = UInt64(text) else {
-      throw RedisTierError("the server returned no seed for the keys")
+      throw RedisError(.commandFailed, "the server returned no seed for the keys")
     }
     self.seed.withLock { $0 = value }
   }
@@ -134,7 +115,9 @@ public final class RedisSharedTier: SharedTier {
     if let seed = seed.withLock({ $0 }) { return seed }
     let reply = try await run(.begin, keys: [keys.meta, keys.log], beginning(), until: deadline)
     try learn(reply.elements?.dropFirst().first)
-    guard let seed = seed.withLock({ $0 }) else { throw RedisTierError("the server returned no seed") }
+    guard let seed = seed.withLock({ $0 }) else {
+      throw RedisError(.commandFailed, "the server returned no seed")
+    }
     return seed
   }
 
@@ -151,7 +134,7 @@ public final class RedisSharedTier: SharedTier {
     guard let values = reply.elements, values.count == 5, let epoch = values[0].text.flatMap({ UInt64($0) }),
       let last = values[2].integer, let first = values[3].integer, let all = values[4].integer, last >= 0,
       first > 0, all >= 0
-    else { throw RedisTierError("the reply to a heartbeat is malformed") }
+    else { throw RedisError(.commandFailed, "the reply to a heartbeat is malformed") }
     try learn(values[1])
     return SharedLogHead(
       last: SharedLogPosition(epoch: epoch, number: UInt64(last)), first: UInt64(first),
@@ -179,7 +162,7 @@ public final class RedisSharedTier: SharedTier {
           bytes(configuration.logLimit),
         ], until: deadline)
       guard let values = reply.elements, let epoch = values.first?.text.flatMap({ UInt64($0) }) else {
-        throw RedisTierError("the reply to a removal is malformed")
+        throw RedisError(.commandFailed, "the reply to a removal is malformed")
       }
       guard values.count == 3, let number = values[2].integer, number > 0 else {
         // The hashes have another seed now.
@@ -192,7 +175,7 @@ public final class RedisSharedTier: SharedTier {
       }
       return SharedLogPosition(epoch: epoch, number: UInt64(number))
     }
-    throw RedisTierError("the seed of the keys changes again and again")
+    throw RedisError(.commandFailed, "the seed of the keys changes again and again")
   }
 
   /// Returns the next records of the log. See `SharedTier.records(after:waiting:)`.
@@ -202,7 +185,7 @@ public final class RedisSharedTier: SharedTier {
     let reply = try await line.send(
       [Array("XREAD".utf8), Array("COUNT".utf8), bytes(256)] + block
         + [Array("STREAMS".utf8), keys.log, bytes(position.number) + Array("-0".utf8)],
-      timeout: wait + configuration.client.requestTimeout)
+      timeout: wait + configuration.requestTimeout)
     try check(reply)
     guard let stream = reply.elements?.first?.elements, stream.count == 2, let entries = stream[1].elements
     else {
@@ -225,7 +208,8 @@ public final class RedisSharedTier: SharedTier {
       }
       guard let number, let epoch, parts[0].text == "\(number)-0" else {
         if !page.records.isEmpty { break }
-        throw RedisTierError(
+        throw RedisError(
+          .commandFailed,
           """
           '\(String(decoding: keys.log, as: UTF8.self))' has a record that no cache wrote; remove this key, and give \
           only the caches access
@@ -255,7 +239,7 @@ public final class RedisSharedTier: SharedTier {
     guard let time = replies[1].elements, time.count == 2, let seconds = time[0].integer,
       let microseconds = time[1].integer, (0..<1 << 40).contains(seconds),
       (0..<1_000_000).contains(microseconds)
-    else { throw RedisTierError("the time of the server is malformed") }
+    else { throw RedisError(.commandFailed, "the time of the server is malformed") }
     let now = seconds * 1000 + microseconds / 1000
     var variants = RedisEntryValue.Fields(fields)
     var found: [FoundSharedEntry] = []
@@ -378,7 +362,7 @@ public final class RedisSharedTier: SharedTier {
     }
   }
 
-  /// What the client of the server did so far, and what it holds now.
+  /// What the connections did so far, and what they hold now.
   public var statistics: RedisStatistics { client.statistics }
 
   /// Closes the connections. Calls in progress fail.
@@ -389,16 +373,6 @@ public final class RedisSharedTier: SharedTier {
   }
 
   private func bytes(_ number: some BinaryInteger) -> [UInt8] { Array(String(number).utf8) }
-}
-
-/// The server answered a command of the tier with an error, or with something else than the command returns.
-public struct RedisTierError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What happened.
-  public let description: String
-
-  init(_ description: String) {
-    self.description = description
-  }
 }
 
 extension Duration {

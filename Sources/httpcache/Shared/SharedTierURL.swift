@@ -21,7 +21,7 @@ enum SharedTierURL {
     #if Redis
       do {
         return try RedisSharedTier(
-          .init(RedisEndpoint(url, password: ProcessInfo.processInfo.environment[passwordVariable])))
+          url, password: ProcessInfo.processInfo.environment[passwordVariable])
       } catch {
         throw ProxyConfiguration.ValidationError("--shared: \(error)")
       }

@@ -181,7 +181,7 @@ struct RedisDamageTests {
           do {
             try await body()
           } catch {
-            #expect(error is RedisTierError || error is RedisError, "\(error)")
+            #expect(error is RedisError, "\(error)")
           }
         }
         let entry = SharedEntry(
@@ -217,7 +217,7 @@ struct RedisDamageTests {
       // What is before it is read.
       let page = try await tier.records(after: start, waiting: .zero)
       #expect(page.records.map(\.number) == [1])
-      let error = await #expect(throws: RedisTierError.self) {
+      let error = await #expect(throws: RedisError.self) {
         _ = try await tier.records(
           after: SharedLogPosition(epoch: start.epoch, number: 1), waiting: .zero)
       }

@@ -70,7 +70,7 @@ struct RedisShapeTests {
         // One cache on disk, one in memory.
         let fleet = try RedisFleet(servers.endpoint, directories: [nil, FilePath(folder.path)]) {
           // The server executes what a node sends in this order: no heartbeat comes after the node has left.
-          $0.client.connections = 1
+          $0.connections = 1
           $0.inlineLimit = ResponseShape.tierLimit
           $0.pieceSize = 1500
         }

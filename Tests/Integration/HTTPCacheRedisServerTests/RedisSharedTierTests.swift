@@ -150,7 +150,7 @@ struct RedisSharedTierTests {
       }
       _ = try await client.send([Array("DEL".utf8), name])
       _ = try await client.send([Array("SET".utf8), name, [1]])
-      await #expect(throws: RedisTierError.self) { try await tier.find(key) }
+      await #expect(throws: RedisError.self) { try await tier.find(key) }
       await client.close()
       await tier.close()
     }
@@ -231,7 +231,7 @@ struct RedisSharedTierTests {
   func cancelledEarly() async throws {
     try await withDatabase { endpoint in
       let group = WatchedGroup()
-      let tier = try tier(endpoint) { $0.client.eventLoopGroup = group }
+      let tier = try tier(endpoint) { $0.eventLoopGroup = group }
       let start = try await position(tier)
       let (begin, cancelled) = (Gate(), Gate())
       let waiting = Task {
@@ -386,8 +386,8 @@ struct RedisSharedTierTests {
     try await FakeServer.with(react) { server in
       var configuration = RedisSharedTier.Configuration(server.endpoint)
       // Reading the log takes this much longer than the caller wants to wait.
-      configuration.client.requestTimeout = call == .records ? .milliseconds(50) : .seconds(3600)
-      configuration.client.silenceTimeout = .seconds(3600)
+      configuration.requestTimeout = call == .records ? .milliseconds(50) : .seconds(3600)
+      configuration.silenceTimeout = .seconds(3600)
       let tier = try RedisSharedTier(configuration)
       await #expect(throws: (any Error).self) { try await call.run(tier, within: .milliseconds(50)) }
       await tier.close()
@@ -398,7 +398,7 @@ struct RedisSharedTierTests {
   func waitLimit() async throws {
     try await withDatabase { endpoint in
       let clock = ManualClock(SystemCacheClock.shared.now)
-      let (tier, other) = (try tier(endpoint), try tier(endpoint) { $0.client.clock = clock })
+      let (tier, other) = (try tier(endpoint), try tier(endpoint) { $0.clock = clock })
       #expect(try await tier.acquire(SharedLease(key: key, owner: 1, lifetime: .seconds(3600))))
       let waiting = Task { [key] in try await other.waitForRelease(of: key, atMost: .seconds(300)) }
       try await clock.sleepers()
@@ -437,10 +437,10 @@ struct RedisSharedTierTests {
     try await withDatabase { endpoint in
       let tier = try tier(endpoint)
       #expect(try await tier.store(entry("1", at: try await position(tier))) == .stored)
-      let before = tier.clientStatistics
+      let before = tier.statistics
       #expect(try await tier.find(key).count == 1)
-      #expect(tier.clientStatistics.commands - before.commands == 2)
-      #expect(tier.clientStatistics.roundTrips - before.roundTrips == 1)
+      #expect(tier.statistics.commands - before.commands == 2)
+      #expect(tier.statistics.roundTrips - before.roundTrips == 1)
       await tier.close()
     }
   }

@@ -23,10 +23,10 @@ extension Trait where Self == ConditionTrait {
   }
 }
 
-extension RedisClient.Configuration {
+extension RedisSharedTier.Configuration {
   /// Without time limits that a busy machine may exceed, and with short pauses.
-  static func patient(_ endpoint: RedisEndpoint) -> RedisClient.Configuration {
-    var configuration = RedisClient.Configuration(endpoint)
+  static func patient(_ endpoint: RedisEndpoint) -> Self {
+    var configuration = Self(endpoint)
     configuration.requestTimeout = .seconds(3600)
     configuration.connectTimeout = .seconds(3600)
     configuration.silenceTimeout = .seconds(3600)
@@ -36,21 +36,12 @@ extension RedisClient.Configuration {
   }
 }
 
-extension RedisSharedTier.Configuration {
-  /// A tier with such a client.
-  static func patient(_ endpoint: RedisEndpoint) -> RedisSharedTier.Configuration {
-    var configuration = RedisSharedTier.Configuration(endpoint)
-    configuration.client = .patient(endpoint)
-    return configuration
-  }
-}
-
 /// Runs a function with a client, and closes it.
 func withClient<Result>(
-  _ endpoint: RedisEndpoint, _ change: (inout RedisClient.Configuration) -> Void = { _ in },
+  _ endpoint: RedisEndpoint, _ change: (inout RedisSharedTier.Configuration) -> Void = { _ in },
   _ body: (RedisClient) async throws -> Result
 ) async throws -> Result {
-  var configuration = RedisClient.Configuration.patient(endpoint)
+  var configuration = RedisSharedTier.Configuration.patient(endpoint)
   change(&configuration)
   let client = try RedisClient(configuration)
   do {

@@ -21,8 +21,8 @@ struct NodeRole: AsyncParsableCommand {
     var configuration = HTTPCache.Configuration(
       kind: .shared, memoryCapacity: 64 << 20, diskCapacity: 64 << 20,
       directory: directory.map { FilePath($0) })
-    var tier = RedisSharedTier.Configuration(try RedisEndpoint("redis://127.0.0.1:\(redis)"))
-    tier.client.maximumPause = .milliseconds(200)
+    var tier = try RedisSharedTier.Configuration("redis://127.0.0.1:\(redis)")
+    tier.maximumPause = .milliseconds(200)
     let shared = try RedisSharedTier(tier)
     configuration.sharedTier = HTTPCache.SharedTierOptions(deaf ? DeafTier(shared) : shared)
     let cache = try HTTPCache(configuration)

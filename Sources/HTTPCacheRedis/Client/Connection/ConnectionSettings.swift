@@ -28,3 +28,30 @@ struct ConnectionSettings: Sendable {
   var maximumWaitingBytes: Int
   var counters: RedisCounters
 }
+
+extension RedisSharedTier.Configuration {
+  var backoff: Backoff {
+    Backoff(
+      minimum: max(TimeAmount(minimumPause), .milliseconds(1)),
+      maximum: max(TimeAmount(maximumPause), .milliseconds(1)))
+  }
+
+  func settings(_ counters: RedisCounters) throws(RedisError) -> ConnectionSettings {
+    let requiresPrimary = if case .sentinel = endpoint.mode { true } else { false }
+    let tls: ConnectionSettings.TLS? =
+      if let tls = endpoint.tls { .init(context: try tls.makeContext(), serverName: tls.serverName) } else {
+        nil
+      }
+    return ConnectionSettings(
+      credentials: endpoint.credentials,
+      database: endpoint.database,
+      requiresPrimary: requiresPrimary,
+      tls: tls,
+      connectTimeout: TimeAmount(connectTimeout),
+      silence: TimeAmount(silenceTimeout),
+      maximumReplyBytes: maximumReplyBytes,
+      maximumWaitingCommands: maximumWaitingCommands,
+      maximumWaitingBytes: maximumWaitingBytes,
+      counters: counters)
+  }
+}

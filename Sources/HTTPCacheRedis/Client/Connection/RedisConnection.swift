@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Requests may be sent before the connection is made: they wait for it within their time limits. After the connection
 /// ended, every request fails at once.
-public final class RedisConnection: Sendable {
+package final class RedisConnection: Sendable {
   private let eventLoop: any EventLoop
   private let inbox: RequestInbox
   private let core: NIOLoopBoundBox<ConnectionCore>
@@ -53,7 +53,7 @@ public final class RedisConnection: Sendable {
   ///   - timeout: how long to wait for the reply. For a command that blocks, more than it blocks.
   /// - Returns: the reply, which may be an error.
   /// - Throws: ``RedisError``, or `CancellationError` if the task is cancelled; then the reply is ignored.
-  public func send(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
+  package func send(_ arguments: [[UInt8]], timeout: Duration) async throws -> RedisValue {
     try await pipeline([arguments], timeout: timeout)[0]
   }
 
@@ -64,7 +64,7 @@ public final class RedisConnection: Sendable {
   ///   - timeout: how long to wait for the replies.
   /// - Returns: one reply for each command.
   /// - Throws: ``RedisError``, or `CancellationError` if the task is cancelled; then the replies are ignored.
-  public func pipeline(_ commands: [[[UInt8]]], timeout: Duration) async throws -> [RedisValue] {
+  package func pipeline(_ commands: [[[UInt8]]], timeout: Duration) async throws -> [RedisValue] {
     guard !commands.isEmpty else { return [] }
     guard commands.allSatisfy({ !$0.isEmpty }) else {
       throw RedisError(.invalidCommand, "a command needs at least its name")
@@ -95,7 +95,7 @@ public final class RedisConnection: Sendable {
 
   /// Closes the connection and waits until its socket is closed. Requests without a reply fail with
   /// ``RedisError/Code/closed``.
-  public func close() async {
+  package func close() async {
     end(.clientClosed)
     // It never fails.
     try? await closed.get()

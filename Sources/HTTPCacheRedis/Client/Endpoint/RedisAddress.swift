@@ -4,13 +4,13 @@
 import NIOCore
 
 /// Where a server listens.
-public enum RedisAddress: Hashable, Sendable, CustomStringConvertible {
+package enum RedisAddress: Hashable, Sendable, CustomStringConvertible {
   /// A host, by name or by IP address without brackets, and a TCP port.
   case tcp(host: String, port: Int)
   /// The path of a Unix domain socket.
   case unix(path: String)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     case .unix(let path): path

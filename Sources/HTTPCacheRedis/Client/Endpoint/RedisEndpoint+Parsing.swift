@@ -2,14 +2,8 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension RedisEndpoint {
-  /// Parses a URL; see ``RedisEndpoint`` for its forms.
-  ///
-  /// - Parameters:
-  ///   - url: the URL.
-  ///   - password: a password that replaces the URL's, for example from a file or from the environment.
-  /// - Throws: ``RedisError`` with ``RedisError/Code/invalidEndpoint``. Its message contains no part of the URL that
-  ///   could be a password.
-  public init(_ url: String, password: String? = nil) throws(RedisError) {
+  /// Parses a URL; see ``RedisSharedTier/Configuration`` for its forms.
+  package init(_ url: String, password: String? = nil) throws(RedisError) {
     let parts = try EndpointURL(url)
     var options = try EndpointOptions(parts.query)
     let scheme = try Scheme(parts.scheme)

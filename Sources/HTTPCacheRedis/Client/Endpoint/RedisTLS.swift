@@ -4,9 +4,9 @@
 import NIOSSL
 
 /// How connections to a server are encrypted.
-public struct RedisTLS: Hashable, Sendable {
+package struct RedisTLS: Hashable, Sendable {
   /// What of the server's certificate is checked.
-  public enum Verification: String, Hashable, Sendable, CaseIterable {
+  package enum Verification: String, Hashable, Sendable {
     /// The issuer and the name.
     case full
     /// The issuer.
@@ -16,18 +16,17 @@ public struct RedisTLS: Hashable, Sendable {
   }
 
   /// What of the server's certificate is checked (default: issuer and name).
-  public var verification = Verification.full
+  package var verification = Verification.full
   /// A PEM file with the trusted issuers; `nil` for those of the system.
-  public var issuersFile: String?
+  package var issuersFile: String?
   /// A PEM file with the client's certificate chain; `nil` for no certificate.
-  public var certificateFile: String?
+  package var certificateFile: String?
   /// A PEM file with the private key of the client's certificate.
-  public var keyFile: String?
+  package var keyFile: String?
   /// The name in the server's certificate; `nil` for the host of the URL.
-  public var serverName: String?
+  package var serverName: String?
 
-  /// Makes the default options.
-  public init() {}
+  package init() {}
 
   func makeContext() throws(RedisError) -> NIOSSLContext {
     var configuration = TLSConfiguration.makeClientConfiguration()

@@ -26,11 +26,11 @@ final class RedisCluster: Sendable {
     var isClosed = false
   }
 
-  private let configuration: RedisClient.Configuration
+  private let configuration: RedisSharedTier.Configuration
   private let settings: ConnectionSettings
   private let state: Mutex<State>
 
-  init(_ configuration: RedisClient.Configuration, _ settings: ConnectionSettings) {
+  init(_ configuration: RedisSharedTier.Configuration, _ settings: ConnectionSettings) {
     self.configuration = configuration
     self.settings = settings
     state = Mutex(State(slots: SlotMap()))

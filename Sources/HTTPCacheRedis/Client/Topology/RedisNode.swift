@@ -10,7 +10,7 @@ final class RedisNode: Sendable {
   private let next = Atomic(0)
 
   init(
-    _ configuration: RedisClient.Configuration, _ settings: ConnectionSettings,
+    _ configuration: RedisSharedTier.Configuration, _ settings: ConnectionSettings,
     locate: @escaping RedisLink.Locator
   ) {
     links = (0..<max(configuration.connections, 1)).map { _ in

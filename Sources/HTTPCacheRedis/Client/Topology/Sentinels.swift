@@ -11,7 +11,7 @@ struct Sentinels: Sendable {
   private let group: any EventLoopGroup
   private let timeout: Duration
 
-  init(_ configuration: RedisClient.Configuration, _ settings: ConnectionSettings, name: String) {
+  init(_ configuration: RedisSharedTier.Configuration, _ settings: ConnectionSettings, name: String) {
     addresses = configuration.endpoint.addresses
     self.name = name
     self.settings = {
